@@ -1,0 +1,55 @@
+"""Errors that a user can act on: one line that names what and where, then the next step."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MragError(Exception):
+    """Base of every error this package raises on purpose.
+
+    Args:
+        message: what is wrong and where (file, key, row), in one line.
+        next_step: the command or setting that mends it; printed indented below the message.
+    """
+
+    def __init__(self, message: str, next_step: str | None = None) -> None:
+        self.message = message
+        self.next_step = next_step
+        super().__init__(message if next_step is None else f"{message}\n    {next_step}")
+
+
+class ConfigError(MragError):
+    """A configuration block, command-line override or config file is wrong."""
+
+
+class DataError(MragError):
+    """A benchmark file or row is missing, malformed or lacks what a mode needs."""
+
+
+class CorpusError(MragError):
+    """A corpus or an index is missing, damaged or does not fit the request."""
+
+
+class MetricError(MragError, ValueError):
+    """Input that a metric cannot score (mismatched lengths, unknown languages, ...)."""
+
+
+class MissingExtraError(MragError, ImportError):
+    """An optional dependency is not installed."""
+
+
+def missing_extra(extra: str, package: str) -> MissingExtraError:
+    """The error for an optional dependency: names the package and the extra that brings it."""
+    return MissingExtraError(
+        f"'{package}' is not installed, it comes with the extra '{extra}'",
+        f'pip install "mrag-eval[{extra}]"',
+    )
+
+
+def did_you_mean(wrong: str, allowed: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"`` for a close match, else the list of allowed values."""
+    names = sorted(allowed)
+    close = difflib.get_close_matches(wrong, names, n=1)
+    return f"; did you mean '{close[0]}'?" if close else f"; allowed: {', '.join(names)}"

@@ -1,0 +1,95 @@
+"""The records that travel through the pipeline: passages, hits and questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A unit of retrieval.
+
+    ``id`` is unique in its corpus and stable across rebuilds; ``doc_id`` names the document it was cut from;
+    ``lang`` is a BCP 47 code.
+    """
+
+    id: str
+    lang: str
+    text: str
+    title: str = ""
+    doc_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPassage(Passage):
+    """A passage that comes with the question itself (XRAG): ``is_gold`` marks a supporting one."""
+
+    is_gold: bool = False
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A retrieved passage. ``rank`` counts from 1; ``score`` is higher for better, whatever the retriever.
+
+    ``original_text`` and ``original_lang`` are set where the text shown is a translation.
+    """
+
+    id: str
+    lang: str
+    text: str
+    score: float
+    rank: int
+    title: str = ""
+    doc_id: str = ""
+    rerank_score: float | None = None
+    original_text: str | None = None
+    original_lang: str | None = None
+    is_gold: bool | None = None
+    date: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form for samples: optional fields are left out where they say nothing."""
+        out: dict[str, Any] = {
+            "id": self.id,
+            "lang": self.lang,
+            "title": self.title,
+            "text": self.text,
+            "doc_id": self.doc_id,
+            "score": self.score,
+            "rank": self.rank,
+        }
+        for name in ("rerank_score", "original_text", "original_lang", "is_gold"):
+            value = getattr(self, name)
+            if value is not None:
+                out[name] = value
+        if self.date:
+            out["date"] = self.date
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class RagDoc:
+    """One question of a benchmark, in the one schema every benchmark is read into.
+
+    ``id`` is the row's own id, unique in the benchmark, and what runs are paired by. ``answers`` may be empty (then
+    lexical metrics leave the row unscored). ``gold_choice`` indexes ``choices``. ``relevant_ids`` are the document
+    (or passage) ids known to answer the question. ``group_id`` ties versions of one question together (languages,
+    territories): intervals resample groups, not rows. ``extra`` holds what only this benchmark has.
+    """
+
+    id: str
+    query: str
+    query_lang: str
+    answers: tuple[str, ...] = ()
+    choices: tuple[str, ...] | None = None
+    gold_choice: int | None = None
+    given_passages: tuple[GivenPassage, ...] = ()
+    gold_doc_lang: str | None = None
+    culture_lang: str | None = None
+    relevant_langs: tuple[str, ...] = ()
+    relevant_ids: tuple[str, ...] = ()
+    group_id: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
