@@ -188,7 +188,7 @@ def base(code: str) -> str:
 
 
 def same_language(a: str, b: str) -> bool:
-    """Whether two codes name one language, scripts and regions aside (``zh_cn`` and ``zho_Hant``, ``iw`` and ``he``)."""
+    """Whether two codes name one language, scripts and regions aside (``zh_cn`` and ``zho_Hant``)."""
     return base(a) == base(b)
 
 
