@@ -1,0 +1,52 @@
+"""Shared fixtures: where the real test data lies, and no network by accident."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+def _data_root() -> Path:
+    value = os.environ.get("MRAG_TEST_DATA", "")
+    in_ci = os.environ.get("CI", "").lower() == "true"
+    if not value:
+        reason = "MRAG_TEST_DATA is not set: python scripts/fetch_test_data.py DIR downloads the files"
+        pytest.fail(reason) if in_ci else pytest.skip(reason)
+    root = Path(value).resolve()
+    if not root.is_dir():
+        reason = f"MRAG_TEST_DATA={root} is not a folder: python scripts/fetch_test_data.py {root}"
+        pytest.fail(reason) if in_ci else pytest.skip(reason)
+    return root
+
+
+@pytest.fixture(scope="session")
+def test_data() -> Path:
+    """The folder of real benchmark files; a skip with the reason where it is not at hand, a failure in CI."""
+    return _data_root()
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """The folder of reference values, beside the test data."""
+    root = _data_root()
+    for candidate in (root / "reference", root.parent / "reference"):
+        if candidate.is_dir():
+            return candidate
+    reason = f"no folder 'reference' beside or in {root}"
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def _own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caches and the config file of the person who runs the tests stay out of them."""
+    shared = Path(os.environ.get("MRAG_TEST_CACHE", tmp_path_factory.getbasetemp() / "mrag-cache"))
+    monkeypatch.setenv("MRAG_CACHE", str(shared))
+    monkeypatch.delenv("MRAG_CONFIG", raising=False)
