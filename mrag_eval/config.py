@@ -1,0 +1,208 @@
+"""What users write: the task blocks ``retrieval`` and ``prompt``, overrides on the command line, and the config file.
+
+All of it is validated here: an unknown key, a value outside its set or an impossible combination is a
+:class:`~mrag_eval.errors.ConfigError` that names the key and what is allowed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from mrag_eval.errors import ConfigError, did_you_mean
+from mrag_eval.languages import normalize
+from mrag_eval.modes import LANGUAGE_ROLES, MODES
+
+
+class Block(BaseModel):
+    """Base of every validated block: unknown keys are errors, values do not change after validation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+B = TypeVar("B", bound=BaseModel)
+
+Merge = Literal["score", "rrf", "quota", "quota_share"]
+
+
+class Given(Block):
+    """Which of the row's own passages to show (mode ``given``).
+
+    ``distractors`` keeps the gold passages and ``n`` distracting ones, ``n`` of them drawn per row with the seed.
+    """
+
+    subset: Literal["all", "gold", "none", "distractors"] = "all"
+    n: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _n_belongs_to_distractors(self) -> Given:
+        if (self.subset == "distractors") != (self.n is not None):
+            raise ValueError("'n' goes with subset 'distractors', and subset 'distractors' needs it")
+        return self
+
+
+class Retrieval(Block):
+    """The ``retrieval`` block of a task: what is searched, how lists are merged, how many passages are shown.
+
+    ``mode`` names a preset (:data:`mrag_eval.modes.MODES`); ``languages`` and ``merge`` override its choices.
+    ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures.
+    """
+
+    mode: str = "no_ir"
+    k: int = Field(default=5, ge=1)
+    depth: int | None = Field(default=None, ge=1)
+    corpus: str = "benchmark"
+    kind: Literal["dense", "bm25", "hybrid"] | None = None
+    embedder: str | dict[str, Any] | None = None
+    languages: tuple[str, ...] | None = None
+    merge: Merge | None = None
+    query_text: Literal["question", "question+options"] = "question+options"
+    candidates: Literal["all", "row"] = "all"
+    given: Given = Given()
+    device: str = "cpu"
+    seed: int = 0
+
+    @field_validator("languages", mode="before")
+    @classmethod
+    def _known_languages(cls, value: Any) -> Any:
+        if value is None:
+            return None
+        names = [value] if isinstance(value, str) else list(value)
+        return tuple(n if n in LANGUAGE_ROLES else normalize(str(n)) for n in names)
+
+    @field_validator("mode")
+    @classmethod
+    def _known_mode(cls, value: str) -> str:
+        if value not in MODES:
+            raise ValueError(f"unknown mode '{value}'{did_you_mean(value, MODES)}")
+        return value
+
+    @model_validator(mode="after")
+    def _possible(self) -> Retrieval:
+        if self.depth is not None and self.depth < self.k:
+            raise ValueError(f"'depth' is {self.depth}, less than k = {self.k} passages that go into the prompt")
+        if self.languages is not None and self.mode in ("no_ir", "given"):
+            raise ValueError(f"mode '{self.mode}' searches nothing, so 'languages' has no meaning there")
+        if self.given != Given() and self.mode != "given":
+            raise ValueError(f"'given' goes with mode 'given', this task has mode '{self.mode}'")
+        return self
+
+    @property
+    def search_depth(self) -> int:
+        """How many hits are kept for ranking measures."""
+        return self.depth or self.k
+
+
+class Prompt(Block):
+    """The ``prompt`` block: a template (built-in name, or a path to a file of one's own) and its length limit.
+
+    ``max_tokens`` bounds the whole prompt; without it the limit is the evaluated model's context less the tokens to
+    generate. ``system`` replaces the template's system text by a file or by literal text.
+    """
+
+    template: str = "short_answer"
+    system: str | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+
+
+class FileConfig(Block):
+    """The user's config file: names for things on this machine.
+
+    ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder.
+    """
+
+    corpora: dict[str, Path] = Field(default_factory=dict)
+
+
+def validated(model: type[B], block: Any, where: str) -> B:
+    """Validate ``block`` as ``model``; any fault is a one-line :class:`ConfigError` that starts with ``where``."""
+    if not isinstance(block, Mapping):
+        raise ConfigError(f"{where}: expected keys and values, got {type(block).__name__} ({block!r})")
+    try:
+        return model.model_validate(dict(block))
+    except ValidationError as err:
+        raise ConfigError(f"{where}{_first_fault(model, err)}") from None
+
+
+def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
+    """The first fault as one line: key path, what is wrong, what is allowed."""
+    fault = err.errors(include_url=False)[0]
+    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        parent, key = path.rpartition(".")[0], str(fault["loc"][-1])
+        return f"{parent}: unknown key '{key}'{did_you_mean(key, _keys_at(model, fault['loc'][:-1]))}"
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return f"{path}: {message[0].lower()}{message[1:]} (got {fault['input']!r})" if path else f": {message}"
+
+
+def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
+    current: Any = model
+    for part in path:
+        field = getattr(current, "model_fields", {}).get(part)
+        if field is None:
+            break
+        current = field.annotation
+    return list(getattr(current, "model_fields", model.model_fields))
+
+
+def deep_merge(*blocks: Mapping[str, Any]) -> dict[str, Any]:
+    """Later blocks win key by key; nested mappings are merged, everything else is replaced."""
+    out: dict[str, Any] = {}
+    for block in blocks:
+        for key, value in block.items():
+            if isinstance(value, Mapping) and isinstance(out.get(key), Mapping):
+                out[key] = deep_merge(out[key], value)
+            else:
+                out[key] = deep_merge(value) if isinstance(value, Mapping) else value
+    return out
+
+
+def undotted(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"retrieval.k": 3}`` as ``{"retrieval": {"k": 3}}``; keys without dots stay as they are."""
+    out: dict[str, Any] = {}
+    for key, value in flat.items():
+        nested: Any = value
+        for part in reversed(str(key).split(".")):
+            nested = {part: nested}
+        out = deep_merge(out, nested)
+    return out
+
+
+def cache_dir() -> Path:
+    """Where indexes and retrieval results are cached: ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``."""
+    value = os.environ.get("MRAG_CACHE")
+    return Path(value).expanduser() if value else Path.home() / ".cache" / "mrag_eval"
+
+
+def config_path() -> Path | None:
+    """The config file in force: ``$MRAG_CONFIG``, else ``./mrag.yaml``, else ``~/.config/mrag_eval/config.yaml``."""
+    named = os.environ.get("MRAG_CONFIG")
+    if named:
+        path = Path(named).expanduser()
+        if not path.is_file():
+            raise ConfigError(f"$MRAG_CONFIG names {path}, which is not a file", "create it, or unset MRAG_CONFIG")
+        return path
+    home = Path.home() / ".config" / "mrag_eval" / "config.yaml"
+    return next((p for p in (Path("mrag.yaml"), home) if p.is_file()), None)
+
+
+def load_config() -> FileConfig:
+    """The validated config file; an empty one where there is none."""
+    path = config_path()
+    return FileConfig() if path is None else _read_config(path.resolve(), path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _read_config(path: Path, _modified: int) -> FileConfig:
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as err:
+        raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(err).split())}") from None
+    return validated(FileConfig, content or {}, str(path))

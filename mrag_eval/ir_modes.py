@@ -1,0 +1,148 @@
+"""From an IR mode to what is searched for each row.
+
+In every mode the generator sees the original question; only the retriever may see another one (``swap_docs`` searches
+with the sibling's).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mrag_eval.config import Retrieval
+from mrag_eval.errors import DataError
+from mrag_eval.languages import normalize, same_language
+from mrag_eval.modes import MODES
+from mrag_eval.schema import RagDoc
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to search for one row: ``languages`` None is every language of the corpus; a row not searched has ``text`` None."""
+
+    text: str | None
+    languages: tuple[str, ...] | None = None
+    candidates: tuple[str, ...] | None = None
+
+
+def searches(retrieval: Retrieval) -> bool:
+    """Whether the mode searches a corpus at all."""
+    return retrieval.mode not in ("no_ir", "given")
+
+
+def merge_of(retrieval: Retrieval) -> str:
+    """The way lists of several languages become one: the block's own choice, else the mode's."""
+    return retrieval.merge or MODES[retrieval.mode].merge
+
+
+def has_single_ranking(retrieval: Retrieval) -> bool:
+    """Quota modes hand over a set, not a ranking: mrr and ndcg are undefined there (hit and recall are not)."""
+    return merge_of(retrieval) not in ("quota", "quota_share")
+
+
+def query_text(doc: RagDoc, retrieval: Retrieval) -> str:
+    """The text that is embedded: the question, with its lettered options where the block asks for them."""
+    if retrieval.query_text == "question" or not doc.choices:
+        return doc.query
+    return "\n".join([doc.query, *(f"{chr(65 + i)}. {choice}" for i, choice in enumerate(doc.choices))])
+
+
+def swap_partners(docs: Sequence[RagDoc]) -> dict[str, RagDoc]:
+    """For ``swap_docs``: row id → the sibling whose documents it gets (BordIRlines, section 6.2).
+
+    Siblings share ``group_id``. The partner is the row of the next claimant language, in claimant order and circular,
+    leaving out languages without a row. Rows whose group has one such language, and control queries (a language of no
+    claimant), have no partner and are absent from the result.
+    """
+    groups: dict[str, list[RagDoc]] = defaultdict(list)
+    for doc in docs:
+        if doc.group_id is None:
+            raise DataError(
+                f"row '{doc.id}' has no group_id, which mode swap_docs needs to find its sibling queries",
+                "add group_id to the rows, or choose another retrieval.mode",
+            )
+        groups[doc.group_id].append(doc)
+    partners: dict[str, RagDoc] = {}
+    for members in groups.values():
+        for doc in members:
+            ring = _sibling_ring(doc, members)
+            own = next((i for i, d in enumerate(ring) if same_language(d.query_lang, doc.query_lang)), None)
+            if own is not None and len(ring) > 1:
+                partners[doc.id] = ring[(own + 1) % len(ring)]
+    return partners
+
+
+def _sibling_ring(doc: RagDoc, members: Sequence[RagDoc]) -> list[RagDoc]:
+    order = doc.extra.get("claimant_langs") or doc.relevant_langs
+    by_lang = {normalize(m.query_lang): m for m in members}
+    by_lang[normalize(doc.query_lang)] = doc
+    codes = dict.fromkeys(normalize(code) for code in order if code)
+    return [by_lang[code] for code in codes if code in by_lang]
+
+
+def applicable(docs: Sequence[RagDoc], retrieval: Retrieval) -> tuple[list[RagDoc], int]:
+    """The rows a mode can run on, and how many it leaves out (only ``swap_docs`` leaves any out)."""
+    if retrieval.mode != "swap_docs":
+        return list(docs), 0
+    partners = swap_partners(docs)
+    kept = [doc for doc in docs if doc.id in partners]
+    return kept, len(docs) - len(kept)
+
+
+def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[Plan]:
+    """One :class:`Plan` per row.
+
+    ``siblings`` are the rows among which ``swap_docs`` looks for partners (the whole benchmark; default ``docs``).
+    Raises DataError naming the row and the field if a row lacks what the mode needs.
+    """
+    if not searches(retrieval):
+        return [Plan(None)] * len(docs)
+    partners = swap_partners(siblings or docs) if retrieval.mode == "swap_docs" else {}
+    roles = retrieval.languages or MODES[retrieval.mode].languages
+    plans = []
+    for doc in docs:
+        asker = partners.get(doc.id, doc)
+        candidates = _candidates(doc) if retrieval.candidates == "row" else None
+        plans.append(Plan(query_text(asker, retrieval), _scope(doc, roles, asker, retrieval.mode), candidates))
+    return plans
+
+
+def _candidates(doc: RagDoc) -> tuple[str, ...]:
+    found = doc.extra.get("candidates")
+    if not found:
+        raise DataError(
+            f"row '{doc.id}' names no candidate documents, which retrieval.candidates=row needs",
+            "give the rows a list 'candidates' of document ids, or use retrieval.candidates=all",
+        )
+    return tuple(str(c) for c in found)
+
+
+def _scope(doc: RagDoc, roles: Sequence[str], asker: RagDoc, mode: str) -> tuple[str, ...] | None:
+    if "all" in roles:
+        return None
+    codes: list[str] = []
+    for role in roles:
+        if role == "query":
+            codes.append(doc.query_lang)
+        elif role == "sibling":
+            codes.append(asker.query_lang)
+        elif role == "culture":
+            codes.append(_needed(doc, doc.culture_lang, "culture_lang", mode))
+        elif role == "gold":
+            codes.append(_needed(doc, doc.gold_doc_lang, "gold_doc_lang", mode))
+        elif role == "relevant":
+            _needed(doc, doc.relevant_langs[0] if doc.relevant_langs else None, "relevant_langs", mode)
+            codes.extend(doc.relevant_langs)
+        else:
+            codes.append(role)
+    return tuple(dict.fromkeys(normalize(code) for code in codes))
+
+
+def _needed(doc: RagDoc, value: str | None, field: str, mode: str) -> str:
+    if not value:
+        raise DataError(
+            f"row '{doc.id}' has no {field}, which retrieval mode '{mode}' needs",
+            f"add {field} to the rows, or choose another retrieval.mode",
+        )
+    return value
