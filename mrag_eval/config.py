@@ -73,7 +73,10 @@ class Retrieval(Block):
         if value is None:
             return None
         names = [value] if isinstance(value, str) else list(value)
-        return tuple(n if n in LANGUAGE_ROLES else normalize(str(n)) for n in names)
+        try:
+            return tuple(n if n in LANGUAGE_ROLES else normalize(str(n)) for n in names)
+        except ConfigError as err:
+            raise ValueError(f"{err.message}; a BCP 47 code or one of {', '.join(LANGUAGE_ROLES)}") from None
 
     @field_validator("mode")
     @classmethod
@@ -101,13 +104,16 @@ class Retrieval(Block):
 class Prompt(Block):
     """The ``prompt`` block: a template (built-in name, or a path to a file of one's own) and its length limit.
 
-    ``max_tokens`` bounds the whole prompt; without it the limit is the evaluated model's context less the tokens to
-    generate. ``system`` replaces the template's system text by a file or by literal text.
+    ``system`` replaces the template's system text (literal text, or a path to a file). ``max_tokens`` bounds the whole
+    prompt; without it the limit is the evaluated model's context less the tokens to generate. ``answer`` says where
+    the answer stands in the reply: all of it (``plain``), inside ``<answer>`` (``tag``), or on the last line that
+    reads ``Answer: ...`` (``line``); by default as the built-in template asks.
     """
 
     template: str = "short_answer"
     system: str | None = None
     max_tokens: int | None = Field(default=None, ge=1)
+    answer: Literal["plain", "tag", "line"] | None = None
 
 
 class FileConfig(Block):

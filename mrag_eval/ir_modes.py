@@ -19,7 +19,7 @@ from mrag_eval.schema import RagDoc
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to search for one row: ``languages`` None is every language of the corpus; a row not searched has ``text`` None."""
+    """What to search for one row: ``text`` None is no search, ``languages`` None is every language of the corpus."""
 
     text: str | None
     languages: tuple[str, ...] | None = None
