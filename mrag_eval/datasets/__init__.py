@@ -1,0 +1,54 @@
+"""Benchmarks, read into one schema: from the Hugging Face hub, or from a local copy of the same files.
+
+    benchmark = load_benchmark({"benchmark": "xquad", "question_language": "de", "path": "data/xquad"})
+
+``data`` is the ``data:`` block of a task's YAML. Every block has ``benchmark`` and may have ``path``, ``split``,
+``revision`` and ``seed``; the further keys are the loader's own (``LOADERS[name].block.model_fields``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from mrag_eval.datasets import click, xquad
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
+from mrag_eval.errors import ConfigError, did_you_mean
+
+__all__ = ["LOADERS", "Benchmark", "DataBlock", "LoaderSpec", "load_benchmark", "validate_data"]
+
+LOADERS: dict[str, LoaderSpec] = {
+    "xquad": LoaderSpec(xquad.XquadBlock, xquad.load, "XQuAD, paragraphs and questions in languages drawn at random"),
+    "click": LoaderSpec(click.ClickBlock, click.load, "CLIcK, Korean culture, multiple choice"),
+}
+
+
+def validate_data(data: Mapping[str, Any]) -> DataBlock:
+    """The validated ``data:`` block of a task, with defaults filled in.
+
+    Raises :class:`~mrag_eval.errors.ConfigError` for an unknown benchmark, an unknown key or a value out of range.
+    """
+    name = data.get("benchmark")
+    if name is None:
+        raise ConfigError("data: the key 'benchmark' is missing", f"allowed: {', '.join(LOADERS)}")
+    if name not in LOADERS:
+        raise ConfigError(f"data: unknown benchmark '{name}'{did_you_mean(str(name), LOADERS)}")
+    return validate_block(LOADERS[name].block, data)
+
+
+def load_benchmark(data: Mapping[str, Any]) -> Benchmark:
+    """Load the benchmark that a ``data:`` block describes; once per process for equal blocks.
+
+    The result is shared: do not change its lists. Raises :class:`~mrag_eval.errors.ConfigError` for a wrong block and
+    :class:`~mrag_eval.errors.DataError` for files that are missing or not what they should be.
+    """
+    return _load(validate_data(data).model_dump_json())
+
+
+# Leaves of one group and the ranks of one process ask for the same block several times.
+@lru_cache(maxsize=32)
+def _load(block_json: str) -> Benchmark:
+    spec = LOADERS[json.loads(block_json)["benchmark"]]
+    return spec.load(spec.block.model_validate_json(block_json))

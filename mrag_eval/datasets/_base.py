@@ -1,0 +1,119 @@
+"""What every benchmark loader shares: the record it returns and the check of its ``data:`` block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from mrag_eval.errors import ConfigError, did_you_mean
+from mrag_eval.schema import Passage, RagDoc
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark as loaded.
+
+    ``corpus`` holds the passages that come with the questions (None where the questions bring none), ``notes`` one-line
+    facts for the log (counts, rows left out), ``source`` JSON-serialisable provenance: hub id and revision or path,
+    SHA-256 of every file read, seed.
+    """
+
+    name: str
+    docs: list[RagDoc]
+    corpus: list[Passage] | None = None
+    notes: tuple[str, ...] = ()
+    source: dict[str, Any] = field(default_factory=dict)
+
+
+def absolute(path: Path | None) -> Path | None:
+    """The path as it stands for any working directory, so that equal blocks are equal cache keys."""
+    return None if path is None else path.expanduser().absolute()
+
+
+class DataBlock(BaseModel):
+    """Keys that the ``data:`` block of every benchmark has."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    benchmark: str
+    path: Path | None = None
+    split: str | None = None
+    revision: str | None = None
+    seed: int = Field(default=0, ge=0)
+
+    @field_validator("path")
+    @classmethod
+    def _absolute(cls, value: Path | None) -> Path | None:
+        return absolute(value)
+
+
+BlockT = TypeVar("BlockT", bound=DataBlock)
+
+
+@dataclass(frozen=True)
+class LoaderSpec:
+    """A benchmark's loader: the model of its ``data:`` block, the function that reads it, and what it is."""
+
+    block: type[DataBlock]
+    load: Callable[[Any], Benchmark]
+    summary: str
+
+
+def validate_block(model: type[BlockT], data: Mapping[str, Any]) -> BlockT:
+    """Check a ``data:`` block against its loader's model.
+
+    Raises :class:`~mrag_eval.errors.ConfigError` that names the key and the allowed keys or values.
+    """
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as error:
+        raise _config_error(model, data, error) from None
+
+
+def _config_error(model: type[DataBlock], data: Mapping[str, Any], error: ValidationError) -> ConfigError:
+    first = error.errors()[0]
+    name = data.get("benchmark")
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return ConfigError(
+            f"data (benchmark '{name}'): unknown key '{key}'{did_you_mean(key, model.model_fields)}",
+            f"keys of this benchmark: {', '.join(sorted(model.model_fields))}",
+        )
+    allowed = _literals(model, str(first["loc"][0])) if first["loc"] else ()
+    if first["type"] == "literal_error" and allowed:
+        return ConfigError(
+            f"data (benchmark '{name}'): {key} = {first['input']!r} is not one of its values"
+            + did_you_mean(str(first["input"]), allowed),
+            f"allowed: {', '.join(allowed)}",
+        )
+    reason = first["msg"].removeprefix("Value error, ")
+    return ConfigError(f"data (benchmark '{name}'): {key} = {first['input']!r}: {reason}")
+
+
+def _literals(model: type[DataBlock], key: str) -> tuple[str, ...]:
+    """The string values of a ``Literal`` field, looked up also inside unions such as ``Literal[...] | None``."""
+    info = model.model_fields.get(key)
+
+    def walk(annotation: Any) -> Iterable[str]:
+        for part in get_args(annotation):
+            if isinstance(part, str):
+                yield part
+            else:
+                yield from walk(part)
+
+    return () if info is None else tuple(walk(info.annotation))
+
+
+def one_of(key: str, value: str | None, allowed: Iterable[str]) -> str | None:
+    """``value`` if it is None or among ``allowed``; else a ConfigError with the nearest allowed value."""
+    names = tuple(allowed)
+    if value is not None and value not in names:
+        raise ConfigError(
+            f"data: {key} = '{value}' is not one of its values{did_you_mean(value, names)}",
+            f"allowed: {', '.join(names)}",
+        )
+    return value

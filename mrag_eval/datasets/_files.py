@@ -1,0 +1,183 @@
+"""Reading benchmark files: plain or gzip-compressed, from disk or from the Hugging Face hub, with errors to act on."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mrag_eval.errors import DataError
+
+
+def require_path(path: Path, benchmark: str) -> Path:
+    """``path`` if it exists, else a DataError that names the key it came from."""
+    if not path.exists():
+        raise DataError(
+            f"{benchmark}: data.path={path} does not exist",
+            "give the file or folder of a local copy: --metadata data.path=PATH",
+        )
+    return path
+
+
+def open_bytes(path: Path) -> BinaryIO | gzip.GzipFile:
+    """Open a file for reading, decompressing ``*.gz``."""
+    try:
+        return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be opened ({error.strerror or error})") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The (decompressed) content of a file."""
+    try:
+        with open_bytes(path) as handle:
+            return handle.read()
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
+
+
+def decode(raw: bytes, where: str) -> str:
+    """UTF-8 text (a byte order mark is dropped); DataError with line and byte for anything else."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{where}: not valid UTF-8 (line {line}, byte {error.start})", "save the file as UTF-8"
+        ) from None
+
+
+def read_json(path: Path) -> tuple[Any, str]:
+    """A JSON file and the SHA-256 of its (decompressed) content. The parsed value is shared: do not change it."""
+    status = path.stat() if path.is_file() else None
+    if status is None:
+        raise DataError(f"{path}: no such file")
+    return _read_json(path, status.st_mtime_ns, status.st_size)
+
+
+# Leaves of one group read the same files one after another.
+@lru_cache(maxsize=64)
+def _read_json(path: Path, _mtime_ns: int, _size: int) -> tuple[Any, str]:
+    raw = read_bytes(path)
+    try:
+        return json.loads(decode(raw, str(path))), hashlib.sha256(raw).hexdigest()
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}: not valid JSON (line {error.lineno}: {error.msg})") from None
+
+
+def iter_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any], bytes]]:
+    """(line number from 1, record, raw line) of a JSON Lines file, streamed; blank lines are passed over."""
+    try:
+        with open_bytes(path) as handle:
+            for number, raw in enumerate(handle, start=1):
+                if not raw.strip():
+                    continue
+                yield number, _record(raw, f"{path}, line {number}"), raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
+
+
+def _record(raw: bytes, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(decode(raw, where))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{where}: not valid JSON ({error.msg})") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's (decompressed) content, streamed."""
+    digest = hashlib.sha256()
+    with open_bytes(path) as handle:
+        while block := handle.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def read_csv(path: Path, columns: Iterable[str]) -> tuple[list[dict[str, str]], str]:
+    """The rows of a CSV file with a header (columns beyond ``columns`` allowed) and the SHA-256 of its content."""
+    raw = read_bytes(path)
+    text = decode(raw, str(path))
+    # one MCQ prompt or cell may exceed csv's default limit of 128 KiB
+    csv.field_size_limit(sys.maxsize)
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    missing = [name for name in columns if name not in (reader.fieldnames or ())]
+    if missing:
+        raise DataError(f"{path}: column '{missing[0]}' is missing; found: {', '.join(reader.fieldnames or ['none'])}")
+    return list(reader), hashlib.sha256(raw).hexdigest()
+
+
+def require_columns(row: Mapping[str, Any], columns: Iterable[str], where: str) -> None:
+    """DataError naming the first of ``columns`` that ``row`` lacks."""
+    for name in columns:
+        if name not in row:
+            raise DataError(f"{where}: key '{name}' is missing; found: {', '.join(map(str, row)) or 'none'}")
+
+
+def require_text(value: Any, where: str, key: str) -> str:
+    """``value`` if it is a string with something in it, else a DataError."""
+    if not isinstance(value, str):
+        raise DataError(f"{where}: '{key}' must be text, found {type(value).__name__}")
+    if not value.strip():
+        raise DataError(f"{where}: '{key}' is empty")
+    return value
+
+
+def hub_dataset(
+    benchmark: str, repo: str, config: str | None, split: str, revision: str | None, columns: Sequence[str]
+) -> Any:
+    """A split of a hub dataset, columns checked; a failure becomes a DataError with the offline way out."""
+    where = f"{repo}" + (f", config {config}" if config else "") + f", split {split}"
+    try:
+        # its progress bars and warnings are the caller's to configure
+        from datasets import load_dataset
+
+        dataset = load_dataset(repo, config, split=split, revision=revision)
+    except Exception as error:
+        raise hub_error(benchmark, where, error) from error
+    for name in columns:
+        if name not in dataset.column_names:
+            raise DataError(
+                f"{benchmark}: {where}: column '{name}' is missing; found: {', '.join(dataset.column_names)}"
+            )
+    return dataset
+
+
+def hub_file(benchmark: str, repo: str, filename: str, revision: str | None) -> Path:
+    """A file of a hub dataset repository, downloaded once into the hub's own cache."""
+    try:
+        from huggingface_hub import hf_hub_download
+
+        return Path(hf_hub_download(repo, filename, repo_type="dataset", revision=revision))
+    except Exception as error:
+        raise hub_error(benchmark, f"{repo}, file {filename}", error) from error
+
+
+def hub_error(benchmark: str, what: str, error: Exception) -> DataError:
+    """The DataError for a dataset that the hub did not give."""
+    reason = str(error).strip().splitlines()
+    return DataError(
+        f"{benchmark}: the Hugging Face hub did not give {what} ({type(error).__name__}"
+        + (f": {reason[0][:200]})" if reason else ")"),
+        "go online (unset HF_HUB_OFFLINE), or use a local copy of the files: --metadata data.path=PATH",
+    )
+
+
+def unique_ids(ids: Sequence[str]) -> tuple[list[str], int]:
+    """Ids made unique: the second ``x`` becomes ``x~2``, and so on. Also returns how many were changed."""
+    seen: dict[str, int] = {}
+    out = []
+    for name in ids:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
+    return out, sum(count - 1 for count in seen.values())
