@@ -17,6 +17,20 @@ if TYPE_CHECKING:
         char_ngram_recall_batch,
         char_ngram_scores,
     )
+    from mrag_eval.metrics.intervals import (
+        Estimate,
+        bootstrap_mean,
+        bootstrap_statistic,
+        cluster_bootstrap,
+        interval_for,
+        stratified_bootstrap,
+        wilson,
+    )
+    from mrag_eval.metrics.ranking import (
+        pool_judgements,
+        rank_documents,
+        ranking_metrics,
+    )
     from mrag_eval.metrics.text import (
         OverlapScores,
         exact_match,
@@ -38,6 +52,20 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "char_ngram_recall_batch",
         "char_ngram_scores",
     ),
+    "intervals": (
+        "Estimate",
+        "bootstrap_mean",
+        "bootstrap_statistic",
+        "cluster_bootstrap",
+        "interval_for",
+        "stratified_bootstrap",
+        "wilson",
+    ),
+    "ranking": (
+        "pool_judgements",
+        "rank_documents",
+        "ranking_metrics",
+    ),
     "text": (
         "OverlapScores",
         "exact_match",
@@ -53,15 +81,25 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = [
+    "Estimate",
     "OverlapScores",
+    "bootstrap_mean",
+    "bootstrap_statistic",
     "char_ngram_f1",
     "char_ngram_precision",
     "char_ngram_recall",
     "char_ngram_recall_batch",
     "char_ngram_scores",
+    "cluster_bootstrap",
     "exact_match",
+    "interval_for",
     "match",
     "normalize_answer",
+    "pool_judgements",
+    "rank_documents",
+    "ranking_metrics",
+    "stratified_bootstrap",
+    "wilson",
     "word_f1",
     "word_precision",
     "word_recall",

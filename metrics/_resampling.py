@@ -1,0 +1,181 @@
+"""The one bootstrap kernel: resampled totals of per-unit sums, and BCa or t limits from them.
+
+Every statistic of this package that gets a bootstrap interval is a function of column totals over units (a unit is a
+row, or a cluster of rows): a mean is total value / total count, a macro mean averages such ratios over cells. One
+resample is then a vector of unit weights, and all resamples together one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.errors import MetricError
+
+Array = NDArray[np.float64]
+Statistic = Callable[[Array], Array]  # (B, m) totals -> (B,) or (B, K) values, NaN where undefined
+
+# below this many units the bootstrap distribution is too coarse for BCa: see benchmarks/coverage.py
+FEW_UNITS = 20
+# one chunk of resampled indices stays in the processor's cache
+_CHUNK_CELLS = 250_000
+_BLOCKS = 5_000
+# from so many distinct units on, drawing each is cheaper than drawing their counts
+_MANY_DISTINCT = 250
+
+
+class Limits(NamedTuple):
+    """Arrays of shape (K,): the plain statistic, its limits, and the share of resamples where it was undefined."""
+
+    value: Array
+    low: Array
+    high: Array
+    undefined: Array
+    method: str
+
+
+def generator(seed: int | np.random.Generator) -> np.random.Generator:
+    """The generator itself, or a new one from an integer seed."""
+    return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+
+
+def check_settings(confidence: float, n_resamples: int) -> None:
+    """Raise MetricError for a confidence outside (0, 1) or fewer than 100 resamples."""
+    if not 0 < confidence < 1:
+        raise MetricError(f"confidence {confidence} is not between 0 and 1", "write 0.95 for 95 %")
+    if n_resamples < 100:
+        raise MetricError(f"{n_resamples} resamples are too few for an interval", "use 1000 or more")
+
+
+def per_unit_sums(columns: Array, groups: NDArray[np.int64], n_groups: int) -> Array:
+    """Column sums (n_groups, m) of rows (n, m) by integer group code."""
+    return np.stack([np.bincount(groups, weights=column, minlength=n_groups) for column in columns.T], axis=1).astype(
+        np.float64
+    )
+
+
+def limits(
+    sums: Array,
+    statistic: Statistic,
+    *,
+    strata: NDArray[np.int64] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+    expand: bool = True,
+) -> Limits:
+    """Limits for a statistic of column totals, resampling units with replacement (within each stratum).
+
+    20 units or more: BCa (Efron 1987), the acceleration from the leave-one-out values. ``expand`` widens the nominal
+    quantile from z to sqrt(G / (G - 1)) t(G - 1), which mends the narrowness of the bootstrap for few units
+    (Hesterberg 2015, section 4.3). Fewer units: the statistic +- t(G - 1) times its jackknife standard error.
+
+    Args:
+        sums: (G, m) column sums of each unit.
+        statistic: maps totals (B, m) to (B,) or (B, K); NaN where it is undefined. Must not depend on the scale of
+            the totals (a ratio, not a sum): very many units are resampled in blocks.
+        strata: (G,) integer stratum of each unit; resampling keeps the number of units in each.
+    """
+    from scipy import special
+
+    value = _matrix(statistic(sums.sum(axis=0, keepdims=True)))[0]
+    parts = [sums] if strata is None else [sums[strata == s] for s in np.unique(strata)]
+    rng = generator(seed)
+    if strata is None and len(sums) > 2 * _BLOCKS and _distinct(sums) is None:
+        parts = [_blocks(sums, rng)]
+    freedom = sum(len(part) - 1 for part in parts)
+    if freedom < 1:
+        return Limits(value, np.full_like(value, np.nan), np.full_like(value, np.nan), np.zeros_like(value), "none")
+    total = sum(part.sum(axis=0) for part in parts)
+    influence, variance = _jackknife(parts, np.asarray(total), statistic)
+    if freedom + len(parts) < FEW_UNITS:
+        spread = special.stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(variance)
+        return Limits(value, value - spread, value + spread, np.isnan(variance).astype(float), "jackknife t")
+    totals = np.asarray(sum(resampled_totals(part, n_resamples, rng) for part in parts))
+    replicates = _matrix(statistic(totals))
+    quantile = (1 - confidence) / 2
+    if expand:
+        quantile = special.ndtr(np.sqrt((freedom + 1) / freedom) * special.stdtrit(freedom, quantile))
+    low, high = _bca(value, replicates, influence, quantile)
+    return Limits(value, low, high, np.isnan(replicates).mean(axis=0), "BCa bootstrap")
+
+
+def resampled_totals(sums: Array, n_resamples: int, rng: np.random.Generator) -> Array:
+    """(B, m) column totals of B resamples of the G rows of ``sums``; memory is bounded by chunking."""
+    n_units = len(sums)
+    found = _distinct(sums)
+    if found is not None:
+        # equal units are exchangeable: how often each distinct one is drawn is multinomial, and far cheaper
+        distinct, counts = found
+        weights = rng.multinomial(n_units, counts / n_units, size=n_resamples)
+        return weights.astype(np.float64) @ distinct
+    totals = np.empty((n_resamples, sums.shape[1]))
+    chunk = max(1, _CHUNK_CELLS // n_units)
+    for start in range(0, n_resamples, chunk):
+        size = min(chunk, n_resamples - start)
+        drawn = rng.integers(0, n_units, size=(size, n_units))
+        drawn += np.arange(size)[:, None] * n_units
+        weights = np.bincount(drawn.ravel(), minlength=size * n_units).reshape(size, n_units)
+        totals[start : start + size] = weights.astype(np.float64) @ sums
+    return totals
+
+
+def _distinct(sums: Array) -> tuple[Array, NDArray[np.int64]] | None:
+    """The distinct units and how often each occurs, or None where they are too many to be worth it."""
+    # a random projection tells units apart in one column, which sorts many times faster than rows do
+    keys = sums @ np.random.default_rng(0).random(sums.shape[1])
+    enough = min(_MANY_DISTINCT, len(sums) // 3)
+    if len(np.unique(keys[:2000])) > enough:
+        return None
+    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    return (sums[first], counts) if len(first) <= enough else None
+
+
+def _blocks(sums: Array, rng: np.random.Generator) -> Array:
+    """The units summed in random blocks of near-equal size: the same variance at a bounded cost."""
+    order = rng.permutation(len(sums))
+    starts = np.linspace(0, len(sums), _BLOCKS, endpoint=False).astype(np.int64)
+    return np.asarray(np.add.reduceat(sums[order], starts, axis=0))
+
+
+def _jackknife(parts: list[Array], total: Array, statistic: Statistic) -> tuple[list[Array], Array]:
+    """Per stratum the influence of each unit, (G_s, K), and the variance of the statistic, (K,)."""
+    influence = []
+    variance: Array | float = 0.0
+    for part in parts:
+        left_out = _matrix(statistic(total - part))
+        centred = left_out.mean(axis=0) - left_out
+        influence.append((len(part) - 1) * centred)
+        variance = variance + (len(part) - 1) / len(part) * (centred**2).sum(axis=0)
+    return influence, np.asarray(variance)
+
+
+def _bca(value: Array, replicates: Array, influence: list[Array], quantile: float) -> tuple[Array, Array]:
+    from scipy import special
+
+    cubes = sum((u**3).sum(axis=0) / len(u) ** 3 for u in influence)
+    squares = np.asarray(sum((u**2).sum(axis=0) / len(u) ** 2 for u in influence))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        acceleration = np.where(squares > 0, cubes / (6 * squares**1.5), 0.0)
+    low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
+    for k in range(len(value)):
+        column = replicates[:, k]
+        column = column[~np.isnan(column)]
+        if np.isnan(value[k]) or not len(column):
+            continue
+        # rounding of the matrix product must not decide between "below" and "equal"
+        nearness = 1e-12 * max(1.0, abs(value[k]))
+        below = (column < value[k] - nearness).mean()
+        equal = (np.abs(column - value[k]) <= nearness).mean()
+        bias = special.ndtri(np.clip(below + equal / 2, 1 / (2 * len(column)), 1 - 1 / (2 * len(column))))
+        at = [bias + z for z in (special.ndtri(quantile), -special.ndtri(quantile))]
+        tilt = acceleration[k] if np.isfinite(acceleration[k]) else 0.0
+        low[k], high[k] = np.quantile(column, [special.ndtr(bias + z / (1 - tilt * z)) for z in at])
+    return low, high
+
+
+def _matrix(values: Array) -> Array:
+    return values[:, None] if values.ndim == 1 else values

@@ -1,0 +1,288 @@
+"""Intervals for every kind of score: Wilson, bootstrap, cluster bootstrap, stratified bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mrag_eval.errors import MetricError, did_you_mean
+from mrag_eval.metrics import _resampling
+from mrag_eval.metrics._resampling import Array, Limits, Statistic
+
+Kind = Literal["auto", "wilson", "bootstrap", "cluster"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic with its interval.
+
+    ``value`` is the plain statistic, never a resampled one; None if it is undefined, and ``reason`` says why.
+    ``low`` and ``high`` are None where no interval can be given. ``n`` counts the scored rows, ``method`` names the
+    interval. ``reason`` may also stand beside a value: it then says what is unusual about the interval.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+    reason: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form; ``reason`` only where there is one."""
+        entry = asdict(self)
+        if self.reason is None:
+            del entry["reason"]
+        return entry
+
+
+def wilson(successes: int, n: int, confidence: float = 0.95) -> Estimate:
+    """The share ``successes / n`` with its Wilson score interval (Wilson 1927), by scipy.
+
+    n = 0 gives an undefined estimate. Raises MetricError unless 0 <= successes <= n, both whole numbers.
+    """
+    from scipy.stats import binomtest
+
+    if successes != int(successes) or n != int(n) or not 0 <= successes <= n:
+        raise MetricError(f"{successes} successes in {n} trials: whole numbers with 0 <= successes <= n are needed")
+    _resampling.check_settings(confidence, 1000)
+    if not n:
+        return undefined("no scored rows", "Wilson")
+    interval = binomtest(int(successes), int(n)).proportion_ci(confidence, method="wilson")
+    return Estimate(successes / n, float(interval.low), float(interval.high), int(n), "Wilson")
+
+
+def bootstrap_mean(
+    values: Sequence[float | None] | ArrayLike,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+    expand: bool = True,
+) -> Estimate:
+    """The mean of ``values`` (N,) with a BCa bootstrap interval (Efron 1987), vectorised and seeded.
+
+    ``expand`` widens the quantiles for small N (Hesterberg 2015, section 4.3); without it the interval is the one of
+    scipy.stats.bootstrap. Fewer than 20 rows get a t interval. None entries are unscored and left out; ``n`` counts
+    the rest. All values equal: the interval has no width, and ``reason`` says so. Raises MetricError on NaN.
+    """
+    scored, _ = scored_rows(values)
+    sums = np.stack([scored, np.ones_like(scored)], axis=1)
+    return bootstrap_statistic(
+        sums, _ratio, n=len(scored), confidence=confidence, n_resamples=n_resamples, seed=seed, expand=expand
+    )
+
+
+def cluster_bootstrap(
+    values: Sequence[float | None] | ArrayLike,
+    groups: Sequence[Hashable],
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> Estimate:
+    """The mean of ``values`` (N,) with an interval that resamples whole ``groups`` (N,), not rows.
+
+    For rows that are not independent: territories, questions asked in several languages. The value is the plain mean
+    of the rows; a resample of groups is scored as the sum of its values over the number of its rows. 20 groups or
+    more: BCa with widened quantiles; fewer: mean +- t(G - 1) times the jackknife standard error over groups. One
+    group: no interval. None entries are unscored and left out. Raises MetricError on NaN and on unequal lengths.
+    """
+    scored, kept = scored_rows(values)
+    codes, n_groups = group_codes(groups, kept)
+    sums = _resampling.per_unit_sums(np.stack([scored, np.ones_like(scored)], axis=1), codes, n_groups)
+    return bootstrap_statistic(
+        sums, _ratio, n=len(scored), units="clusters", confidence=confidence, n_resamples=n_resamples, seed=seed
+    )
+
+
+def stratified_bootstrap(
+    values: Sequence[float | None] | ArrayLike,
+    cells: Sequence[Hashable],
+    *,
+    groups: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> Estimate:
+    """The macro mean, the unweighted mean over ``cells`` (N,) of each cell's mean, with a bootstrap interval.
+
+    Rows are resampled within their cell, so that every resample holds the same cells at the same size. With
+    ``groups`` (N,), whole groups are resampled; a group may reach over several cells (one question asked in each
+    language), and then resampling is over all groups at once. None entries are unscored and left out; a cell without
+    a scored row makes the macro mean undefined. Raises MetricError on NaN and on unequal lengths.
+    """
+    scored, kept = scored_rows(values)
+    if len(cells) != len(kept):
+        raise MetricError(f"{len(kept)} values but {len(cells)} cells")
+    cell_codes, n_cells = group_codes(cells, np.ones(len(kept), dtype=bool))
+    cell_codes = cell_codes[kept]
+    if len(np.unique(cell_codes)) < n_cells:
+        empty = sorted({str(cell) for cell in cells} - {str(cells[int(row)]) for row in np.flatnonzero(kept)})
+        return undefined(f"no scored row in cell {', '.join(empty)}", "stratified bootstrap", len(scored))
+    one_hot = np.zeros((len(scored), 2 * n_cells))
+    rows = np.arange(len(scored))
+    one_hot[rows, cell_codes] = scored
+    one_hot[rows, n_cells + cell_codes] = 1.0
+    strata: NDArray[np.int64] | None = cell_codes
+    sums = one_hot
+    if groups is not None:
+        codes, n_groups = group_codes(groups, kept)
+        sums = _resampling.per_unit_sums(one_hot, codes, n_groups)
+        touched = sums[:, n_cells:] > 0
+        strata = touched.argmax(axis=1) if (touched.sum(axis=1) == 1).all() else None
+    return bootstrap_statistic(
+        sums,
+        macro_mean,
+        n=len(scored),
+        units="rows" if groups is None else "clusters",
+        label="stratified bootstrap" if groups is None else "stratified cluster bootstrap",
+        strata=strata,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+
+
+def bootstrap_statistic(
+    sums: Array,
+    statistic: Statistic,
+    *,
+    n: int,
+    units: Literal["rows", "clusters"] = "rows",
+    label: str | None = None,
+    strata: NDArray[np.int64] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+    expand: bool = True,
+) -> Estimate:
+    """Any statistic of column totals, with a bootstrap interval over the units.
+
+    Args:
+        sums: (G, m) column sums of each row or cluster.
+        statistic: maps totals (B, m) to (B,), vectorised over resamples; NaN where it is undefined. It must be a
+            function of ratios of the totals.
+        n: the number of rows behind it, for the record.
+        units, label: what is resampled, and the name of the method, for the record.
+        strata: (G,) integers; resampling stays within a stratum.
+    """
+    _resampling.check_settings(confidence, n_resamples)
+    label = label or ("BCa bootstrap" if units == "rows" else "cluster bootstrap")
+    if not len(sums):
+        return undefined("no scored rows", label)
+    found = _resampling.limits(
+        sums, statistic, strata=strata, confidence=confidence, n_resamples=n_resamples, seed=seed, expand=expand
+    )
+    return estimates(found, [n], label, len(sums), units)[0]
+
+
+def estimates(found: Limits, n: Sequence[int], label: str, n_units: int, units: str) -> list[Estimate]:
+    """One Estimate for each column of ``found``, with the reason where value or interval is undefined."""
+    label = f"{label}, jackknife t" if found.method == "jackknife t" else label
+    out = []
+    for k, count in enumerate(n):
+        value, low, high, missing = (float(a[k]) for a in (found.value, found.low, found.high, found.undefined))
+        if np.isnan(value):
+            out.append(undefined("undefined on these rows (division by zero)", label, count))
+            continue
+        reason = None
+        bounds: tuple[float | None, float | None] = (low, high)
+        if np.isnan(low) or np.isnan(high):
+            bounds, reason = (None, None), f"no interval from {n_units} {units[:-1] if n_units == 1 else units}"
+        elif missing > 0.05:
+            bounds, reason = (None, None), f"no interval: undefined in {missing:.0%} of the resamples"
+        elif low == high:
+            reason = f"all {units} are equal: the interval has no width"
+        out.append(Estimate(value, *bounds, count, label, reason))
+    return out
+
+
+def interval_for(
+    values: Sequence[float | None] | ArrayLike,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    kind: Kind = "auto",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> Estimate:
+    """The mean of ``values`` (N,) with the interval that fits them.
+
+    ``auto``: with ``groups`` of more than one row a cluster bootstrap; else Wilson where every value is 0 or 1; else
+    a BCa bootstrap. None entries are unscored and left out. Raises MetricError on NaN and on unequal lengths.
+    """
+    scored, kept = scored_rows(values)
+    if kind == "auto":
+        kind = "bootstrap"
+        if groups is not None and group_codes(groups, kept)[1] < len(scored):
+            kind = "cluster"
+        elif bool(np.isin(scored, (0.0, 1.0)).all()):
+            kind = "wilson"
+    if kind == "wilson":
+        if not np.isin(scored, (0.0, 1.0)).all():
+            raise MetricError("a Wilson interval needs values of 0 and 1", "use kind='bootstrap'")
+        return wilson(int(scored.sum()), len(scored), confidence)
+    if kind == "cluster":
+        if groups is None:
+            raise MetricError("a cluster bootstrap needs groups")
+        return cluster_bootstrap(values, groups, confidence=confidence, n_resamples=n_resamples, seed=seed)
+    if kind != "bootstrap":
+        raise MetricError(f"unknown interval '{kind}'{did_you_mean(kind, ('auto', 'wilson', 'bootstrap', 'cluster'))}")
+    return bootstrap_mean(scored, confidence=confidence, n_resamples=n_resamples, seed=seed)
+
+
+def undefined(reason: str, method: str, n: int = 0) -> Estimate:
+    """An estimate without a value."""
+    return Estimate(None, None, None, n, method, reason)
+
+
+def scored_rows(values: Sequence[float | None] | ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
+    """The values that are not None, and which rows (N,) they are. Raises MetricError on NaN, infinity and text."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        kept = np.ones(len(values), dtype=bool)
+        scored = values.astype(np.float64)
+    else:
+        entries = list(values)  # type: ignore[arg-type]
+        kept = np.array([entry is not None for entry in entries], dtype=bool)
+        try:
+            scored = np.array([entry for entry in entries if entry is not None], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise MetricError("values hold something that is not a number") from None
+    if scored.ndim != 1:
+        raise MetricError(f"values have shape {scored.shape}, one number a row is needed")
+    bad = np.flatnonzero(~np.isfinite(scored))
+    if len(bad):
+        row = int(np.flatnonzero(kept)[bad[0]])
+        raise MetricError(f"values[{row}] is {scored[bad[0]]}", "an unscored row is None, never NaN")
+    return scored, kept
+
+
+def group_codes(groups: Sequence[Hashable], kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:
+    """Integer codes from 0 of the kept rows' groups, and how many groups there are."""
+    if len(groups) != len(kept):
+        raise MetricError(f"{len(kept)} values but {len(groups)} groups")
+    seen: dict[Hashable, int] = {}
+    codes = [seen.setdefault(group, len(seen)) for group, keep in zip(groups, kept, strict=True) if keep]
+    return np.array(codes, dtype=np.int64), len(seen)
+
+
+def macro_mean(totals: Array) -> Array:
+    """Mean over cells of value total / count total; ``totals`` (B, 2C) holds C value columns, then C count columns.
+
+    A resample without a row of some cell averages over the cells it has.
+    """
+    n_cells = totals.shape[1] // 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = totals[:, :n_cells] / totals[:, n_cells:]
+    present = totals[:, n_cells:] > 0
+    return np.asarray(np.where(present, means, 0.0).sum(axis=1) / present.sum(axis=1))
+
+
+def _ratio(totals: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return totals[:, 0] / totals[:, 1]
