@@ -1,0 +1,83 @@
+"""Corpora, chunking, embedders, indexes and search; nothing of the evaluation harness.
+
+Names are loaded on first use, so that importing the package stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers.build import build_index
+    from mrag_eval.retrievers.cached import cached_index
+    from mrag_eval.retrievers.chunking import ChunkConfig, chunk_documents
+    from mrag_eval.retrievers.corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
+    from mrag_eval.retrievers.embedders import Embedder, load_embedder
+    from mrag_eval.retrievers.fusion import (
+        equal_quotas,
+        merge_by_quota,
+        merge_by_score,
+        reciprocal_rank_fusion,
+        share_quotas,
+    )
+    from mrag_eval.retrievers.index import Index, index_info, load_index
+
+_HOMES = {
+    "ChunkConfig": "chunking",
+    "Document": "corpus",
+    "Embedder": "embedders",
+    "Index": "index",
+    "build_index": "build",
+    "cached_index": "cached",
+    "chunk_documents": "chunking",
+    "equal_quotas": "fusion",
+    "index_info": "index",
+    "load_embedder": "embedders",
+    "load_index": "index",
+    "merge_by_quota": "fusion",
+    "merge_by_score": "fusion",
+    "read_corpus": "corpus",
+    "read_folder": "corpus",
+    "read_hub": "corpus",
+    "read_jsonl": "corpus",
+    "read_parquet": "corpus",
+    "reciprocal_rank_fusion": "fusion",
+    "share_quotas": "fusion",
+}
+
+__all__ = [
+    "ChunkConfig",
+    "Document",
+    "Embedder",
+    "Index",
+    "build_index",
+    "cached_index",
+    "chunk_documents",
+    "equal_quotas",
+    "index_info",
+    "load_embedder",
+    "load_index",
+    "merge_by_quota",
+    "merge_by_score",
+    "read_corpus",
+    "read_folder",
+    "read_hub",
+    "read_jsonl",
+    "read_parquet",
+    "reciprocal_rank_fusion",
+    "share_quotas",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

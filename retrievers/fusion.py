@@ -1,0 +1,136 @@
+"""Merging ranked lists: by score, by reciprocal rank, by quota per language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from mrag_eval.errors import ConfigError
+from mrag_eval.schema import Hit
+
+
+def _key(hit: Hit) -> tuple[float, str]:
+    return (-hit.score, hit.id)
+
+
+def _ranked(hits: Iterable[Hit]) -> list[Hit]:
+    return [replace(hit, rank=rank) for rank, hit in enumerate(sorted(hits, key=_key), start=1)]
+
+
+def _check_k(k: int) -> None:
+    if k < 1:
+        raise ConfigError(f"k is {k}, it must be at least 1")
+
+
+def merge_by_score(lists: Iterable[Sequence[Hit]], k: int) -> list[Hit]:
+    """The ``k`` best hits of all lists by score; a passage in several lists counts once, with its higher score.
+
+    Ties: score descending, then passage id ascending. Ranks are renumbered from 1. Only meaningful where scores are
+    comparable: inner products of one embedder are, lexical scores of separate indexes are not.
+    """
+    _check_k(k)
+    best: dict[str, Hit] = {}
+    for hits in lists:
+        for hit in hits:
+            held = best.get(hit.id)
+            if held is None or hit.score > held.score:
+                best[hit.id] = hit
+    return _ranked(sorted(best.values(), key=_key)[:k])
+
+
+def reciprocal_rank_fusion(lists: Iterable[Sequence[Hit]], k: int, c: int = 60) -> list[Hit]:
+    """The ``k`` best hits by the sum over the lists of ``1 / (c + rank)``; that sum becomes the score.
+
+    The rank of a hit is its place in the list given, from 1 (``Hit.rank`` is not looked at); a passage twice in one
+    list counts at its better place. Ties: score descending, then passage id ascending. Source: Cormack, Clarke and
+    Buettcher, Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods (SIGIR 2009), c = 60.
+    """
+    _check_k(k)
+    first: dict[str, Hit] = {}
+    parts: dict[str, list[float]] = {}
+    for hits in lists:
+        placed: set[str] = set()
+        for rank, hit in enumerate(hits, start=1):
+            if hit.id in placed:
+                continue
+            placed.add(hit.id)
+            first.setdefault(hit.id, hit)
+            parts.setdefault(hit.id, []).append(1.0 / (c + rank))
+    # fsum: the same parts give the same sum whatever the order of the lists
+    fused = [replace(hit, score=math.fsum(parts[identifier])) for identifier, hit in first.items()]
+    return _ranked(sorted(fused, key=_key)[:k])
+
+
+def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mapping[str, int], k: int) -> list[Hit]:
+    """``quotas[language]`` hits from each language's list, ``k`` in all.
+
+    Places that a language cannot fill (and those ``quotas`` leaves open) are handed on to the other languages one at
+    a time, round by round, largest quota first, ties by language code. The result is ordered by score, then id; but
+    quota lists have no single ranking, so rank measures over them are undefined. Raises
+    :class:`~mrag_eval.errors.ConfigError` for a negative quota or quotas that add up to more than ``k``.
+    """
+    _check_k(k)
+    negative = sorted(language for language, quota in quotas.items() if quota < 0)
+    if negative:
+        raise ConfigError(f"quota of '{negative[0]}' is {quotas[negative[0]]}, it must not be negative")
+    total = sum(quotas.values())
+    if total > k:
+        raise ConfigError(f"quotas add up to {total}, more than k = {k}", "equal_quotas(languages, k) divides k")
+    languages = sorted(lists_by_language, key=lambda language: (-quotas.get(language, 0), language))
+    waiting = {language: sorted(lists_by_language[language], key=_key) for language in languages}
+    places = dict.fromkeys(languages, 0)
+    chosen: dict[str, Hit] = {}
+
+    def take(language: str) -> bool:
+        queue = waiting[language]
+        while places[language] < len(queue):
+            hit = queue[places[language]]
+            places[language] += 1
+            held = chosen.get(hit.id)
+            if held is None:
+                chosen[hit.id] = hit
+                return True
+            if hit.score > held.score:
+                chosen[hit.id] = hit
+        return False
+
+    for language in languages:
+        for _ in range(quotas.get(language, 0)):
+            if not take(language):
+                break
+    while len(chosen) < k:
+        filled = False
+        for language in languages:
+            if len(chosen) < k and take(language):
+                filled = True
+        if not filled:
+            break
+    return _ranked(chosen.values())
+
+
+def equal_quotas(languages: Iterable[str], k: int) -> dict[str, int]:
+    """``k`` places divided equally; the remainder goes to the first languages by code.
+
+    ``equal_quotas(["en", "ar"], 5) == {"ar": 3, "en": 2}``.
+    """
+    return share_quotas(dict.fromkeys(languages, 1), k)
+
+
+def share_quotas(counts: Mapping[str, int], k: int) -> dict[str, int]:
+    """``k`` places divided in proportion to ``counts`` (passages per language), by largest remainder.
+
+    Every language gets the floor of its exact share; the places left over go to the largest remainders, ties by
+    language code. ``share_quotas({"ar": 75, "en": 25}, 20) == {"ar": 15, "en": 5}``. Exact in integers. Raises
+    :class:`~mrag_eval.errors.ConfigError` where there is no language or no count above zero.
+    """
+    _check_k(k)
+    total = sum(counts.values())
+    if total <= 0 or min(counts.values()) < 0:
+        raise ConfigError(f"quotas need languages with counts of zero or more, got {dict(counts)}")
+    quotas = {language: k * counts[language] // total for language in sorted(counts)}
+    left_over = k - sum(quotas.values())
+    by_remainder = sorted(counts, key=lambda language: (-(k * counts[language] % total), language))
+    for language in by_remainder[:left_over]:
+        quotas[language] += 1
+    return quotas
