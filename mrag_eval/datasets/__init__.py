@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.datasets import click, xquad
+from mrag_eval.datasets import blend, click, jsonl, xquad, xrag
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.errors import ConfigError, did_you_mean
 
@@ -22,6 +22,9 @@ __all__ = ["LOADERS", "Benchmark", "DataBlock", "LoaderSpec", "load_benchmark", 
 LOADERS: dict[str, LoaderSpec] = {
     "xquad": LoaderSpec(xquad.XquadBlock, xquad.load, "XQuAD, paragraphs and questions in languages drawn at random"),
     "click": LoaderSpec(click.ClickBlock, click.load, "CLIcK, Korean culture, multiple choice"),
+    "blend": LoaderSpec(blend.BlendBlock, blend.load, "BLEnD, everyday culture of 16 countries, multiple choice"),
+    "xrag": LoaderSpec(xrag.XragBlock, xrag.load, "XRAG, questions over eight given news articles"),
+    "jsonl": LoaderSpec(jsonl.JsonlBlock, jsonl.load, "a benchmark of one's own, from JSON Lines files"),
 }
 
 

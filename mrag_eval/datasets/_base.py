@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -85,10 +85,10 @@ def _config_error(model: type[DataBlock], data: Mapping[str, Any], error: Valida
         )
     allowed = _literals(model, str(first["loc"][0])) if first["loc"] else ()
     if first["type"] == "literal_error" and allowed:
+        hint = did_you_mean(str(first["input"]), allowed)
         return ConfigError(
-            f"data (benchmark '{name}'): {key} = {first['input']!r} is not one of its values"
-            + did_you_mean(str(first["input"]), allowed),
-            f"allowed: {', '.join(allowed)}",
+            f"data (benchmark '{name}'): {key} = {first['input']!r} is not one of its values{hint}",
+            f"allowed: {', '.join(allowed)}" if "did you mean" in hint else None,
         )
     reason = first["msg"].removeprefix("Value error, ")
     return ConfigError(f"data (benchmark '{name}'): {key} = {first['input']!r}: {reason}")
@@ -112,8 +112,21 @@ def one_of(key: str, value: str | None, allowed: Iterable[str]) -> str | None:
     """``value`` if it is None or among ``allowed``; else a ConfigError with the nearest allowed value."""
     names = tuple(allowed)
     if value is not None and value not in names:
+        hint = did_you_mean(value, names)
         raise ConfigError(
-            f"data: {key} = '{value}' is not one of its values{did_you_mean(value, names)}",
-            f"allowed: {', '.join(names)}",
+            f"data: {key} = '{value}' is not one of its values{hint}",
+            f"allowed: {', '.join(names)}" if "did you mean" in hint else None,
         )
     return value
+
+
+def option_facts(choices: Sequence[str], gold: int) -> dict[str, Any]:
+    """What ``extra`` says of options that share a text: nothing where all differ.
+
+    ``equal_choices`` marks the row; ``gold_choices`` lists every option that reads like the gold one (the first is
+    ``gold_choice``), each of which is a right answer.
+    """
+    if len(set(choices)) == len(choices):
+        return {}
+    right = [index for index, text in enumerate(choices) if text == choices[gold]]
+    return {"equal_choices": True} | ({"gold_choices": right} if len(right) > 1 else {})

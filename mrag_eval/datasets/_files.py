@@ -73,14 +73,14 @@ def _read_json(path: Path, _mtime_ns: int, _size: int) -> tuple[Any, str]:
         raise DataError(f"{path}: not valid JSON (line {error.lineno}: {error.msg})") from None
 
 
-def iter_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any], bytes]]:
-    """(line number from 1, record, raw line) of a JSON Lines file, streamed; blank lines are passed over."""
+def iter_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, record) of a JSON Lines file, streamed; blank lines are passed over."""
     try:
         with open_bytes(path) as handle:
             for number, raw in enumerate(handle, start=1):
                 if not raw.strip():
                     continue
-                yield number, _record(raw, f"{path}, line {number}"), raw
+                yield number, _record(raw, f"{path}, line {number}")
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
 
@@ -104,17 +104,26 @@ def sha256_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_csv(path: Path, columns: Iterable[str]) -> tuple[list[dict[str, str]], str]:
-    """The rows of a CSV file with a header (columns beyond ``columns`` allowed) and the SHA-256 of its content."""
-    raw = read_bytes(path)
-    text = decode(raw, str(path))
-    # one MCQ prompt or cell may exceed csv's default limit of 128 KiB
+def iter_csv(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(row number from 1, record) of a CSV file with a header, streamed; columns beyond ``columns`` are allowed."""
+    # one prompt may exceed csv's default limit of 128 KiB a cell
     csv.field_size_limit(sys.maxsize)
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    missing = [name for name in columns if name not in (reader.fieldnames or ())]
-    if missing:
-        raise DataError(f"{path}: column '{missing[0]}' is missing; found: {', '.join(reader.fieldnames or ['none'])}")
-    return list(reader), hashlib.sha256(raw).hexdigest()
+    try:
+        with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="") as handle:
+            reader = csv.DictReader(handle)
+            for name in columns:
+                if name not in (reader.fieldnames or ()):
+                    found = ", ".join(reader.fieldnames or ()) or "none"
+                    raise DataError(f"{path}: column '{name}' is missing; found: {found}")
+            for number, row in enumerate(reader, start=1):
+                if None in row or None in row.values():
+                    raise DataError(f"{path}, row {number}: {len(reader.fieldnames or ())} columns expected")
+                yield number, row
+    except UnicodeDecodeError:
+        decode(read_bytes(path), str(path))
+        raise
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
+        raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
 
 
 def require_columns(row: Mapping[str, Any], columns: Iterable[str], where: str) -> None:

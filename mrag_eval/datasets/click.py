@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.datasets._base import Benchmark, DataBlock
+from mrag_eval.datasets._base import Benchmark, DataBlock, option_facts
 from mrag_eval.datasets._files import (
     hub_dataset,
     read_json,
@@ -135,21 +135,15 @@ def _doc(name: str, row: dict[str, Any], category: str, where: str) -> RagDoc:
     choices = tuple(require_text(choice, where, "choices").strip() for choice in row["choices"])
     paragraph = (row["paragraph"] or "").strip()
     question = row["question"].strip()
-    extra: dict[str, Any] = {"category": category, "exam": row["id"].partition("_")[0]}
-    # Two options of one text: the first is gold if they are the right ones, and either letter is a right answer.
-    right = [index for index, choice in enumerate(choices) if choice == row["answer"].strip()]
-    if len(set(choices)) < len(choices):
-        extra["equal_choices"] = True
-    if len(right) > 1:
-        extra["gold_choices"] = right
+    gold = choices.index(row["answer"].strip())
     return RagDoc(
         id=name,
         query=f"{paragraph}\n\n{question}" if paragraph else question,
         query_lang="ko",
-        answers=(choices[right[0]],),
+        answers=(choices[gold],),
         choices=choices,
-        gold_choice=right[0],
+        gold_choice=gold,
         culture_lang="ko",
         relevant_langs=("ko",),
-        extra=extra,
+        extra={"category": category, "exam": row["id"].partition("_")[0], **option_facts(choices, gold)},
     )
