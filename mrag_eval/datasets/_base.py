@@ -120,13 +120,6 @@ def one_of(key: str, value: str | None, allowed: Iterable[str]) -> str | None:
     return value
 
 
-def option_facts(choices: Sequence[str], gold: int) -> dict[str, Any]:
-    """What ``extra`` says of options that share a text: nothing where all differ.
-
-    ``equal_choices`` marks the row; ``gold_choices`` lists every option that reads like the gold one (the first is
-    ``gold_choice``), each of which is a right answer.
-    """
-    if len(set(choices)) == len(choices):
-        return {}
-    right = [index for index, text in enumerate(choices) if text == choices[gold]]
-    return {"equal_choices": True} | ({"gold_choices": right} if len(right) > 1 else {})
+def option_facts(choices: Sequence[str]) -> dict[str, bool]:
+    """``extra`` for options that share a text (scoring counts them as one option); nothing where all differ."""
+    return {} if len(set(choices)) == len(choices) else {"equal_choices": True}

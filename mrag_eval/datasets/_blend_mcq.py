@@ -58,10 +58,10 @@ def generate(
     for question_id in sorted(set().union(*annotations.values())):
         records = {country: rows[question_id] for country, rows in annotations.items() if question_id in rows}
         votes = {country: _votes(record) for country, record in records.items()}
-        valid = {country: _is_valid(record, votes[country]) for country, record in records.items()}
+        valid = {country: is_valid(record) for country, record in records.items()}
         if validity == "any_country" and not all(valid.values()):
             continue
-        asked = [country for country in records if valid[country]]
+        asked = [country for country in records if valid[country] and votes[country]]
         wrong = {country: _wrong_options(country, votes) for country in asked}
         # every country gets as many wrong options as the one with the fewest can have
         scope = list(wrong.values()) if validity == "any_country" else []
@@ -76,23 +76,27 @@ def generate(
 
 
 def _votes(record: Mapping[str, Any]) -> list[tuple[str, int, frozenset[str]]]:
-    """(first English form, votes, words of all English forms), most votes first; answers without English left out."""
+    """(English form, votes, words of all English forms), most votes first.
+
+    The form is the first one, or the first in the format that the question asks for; answers without one are left out.
+    """
     pattern = next((answer for asks, answer in _FORMATS if asks.search(record["en_question"])), None)
     found = []
     for entry in record["annotations"]:
         forms = [str(form).strip() for form in entry["en_answers"] if str(form).strip()]
-        if not forms or (pattern is not None and not pattern.fullmatch(forms[0])):
-            continue
-        words = frozenset(word for form in forms for word in form.lower().split())
-        found.append((forms[0], int(entry["count"]), words))
+        shown = next((form for form in forms if pattern is None or pattern.fullmatch(form)), None)
+        if shown is not None:
+            words = frozenset(word for form in forms for word in form.lower().split())
+            found.append((shown, int(entry["count"]), words))
     return sorted(found, key=lambda answer: -answer[1])
 
 
-def _is_valid(record: Mapping[str, Any], votes: Sequence[tuple[str, int, frozenset[str]]]) -> bool:
+def is_valid(record: Mapping[str, Any]) -> bool:
+    """Whether a country knows the question: applicable to all, at most two without an answer, a top answer of two."""
     idks = record["idks"]
     if idks.get("not-applicable", 0) > 0 or sum(idks.values()) > _MAX_IDK:
         return False
-    return bool(votes) and votes[0][1] >= _MIN_VOTES
+    return max((int(entry["count"]) for entry in record["annotations"]), default=0) >= _MIN_VOTES
 
 
 def _wrong_options(

@@ -174,7 +174,7 @@ def _rag_doc(
             "country": country,
             "tier": tier(language),
             "choice_countries": origin,
-            **option_facts(choices, gold),
+            **option_facts(choices),
         },
     )
 

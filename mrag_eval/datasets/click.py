@@ -145,5 +145,5 @@ def _doc(name: str, row: dict[str, Any], category: str, where: str) -> RagDoc:
         gold_choice=gold,
         culture_lang="ko",
         relevant_langs=("ko",),
-        extra={"category": category, "exam": row["id"].partition("_")[0], **option_facts(choices, gold)},
+        extra={"category": category, "exam": row["id"].partition("_")[0], **option_facts(choices)},
     )

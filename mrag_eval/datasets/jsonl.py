@@ -106,8 +106,8 @@ def _question(row: Mapping[str, Any], where: str) -> RagDoc:
     if choices is not None and gold is not None and not answers:
         answers = (choices[gold],)
     extra = {key: value for key, value in row.items() if key not in _KEYS}
-    if choices is not None and gold is not None:
-        extra |= option_facts(choices, gold)
+    if choices is not None:
+        extra |= option_facts(choices)
     return RagDoc(
         id=_id(row["id"], where),
         query=require_text(row["query"], where, "query").strip(),
