@@ -1,0 +1,234 @@
+"""Write the task YAML of the benchmarks with many leaves: ``python scripts/write_tasks.py [--check]``.
+
+The files under ``tasks/`` are committed; this script is where their tables live. ``--check`` writes nothing and exits
+with 1 if a file differs from what would be written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from mrag_eval.datasets.blend import COUNTRIES
+from mrag_eval.datasets.click import CATEGORY_SIZES
+from mrag_eval.datasets.xquad import LANGUAGES as XQUAD_LANGUAGES
+from mrag_eval.datasets.xrag import LANGUAGES as XRAG_LANGUAGES
+from mrag_eval.languages import CORAL_TIERS
+
+TASKS = Path(__file__).resolve().parent.parent / "tasks"
+HEADER = "# written by scripts/write_tasks.py\n"
+VERSION = "1.0"
+
+# CORAL's baselines (section 4.2): the last part of the task name -> the IR mode.
+MODES = {"norag": "no_ir", "monorag": "qlang", "multirag": "all"}
+# Two-letter country names would read as language codes (uk: Ukrainian).
+_SPELLED_OUT = {"US": "united_states", "UK": "united_kingdom"}
+
+Files = dict[str, str]
+
+
+def base(
+    *,
+    benchmark: str,
+    retrieval: Mapping[str, object],
+    template: str,
+    metrics: Sequence[str],
+    max_gen_toks: int,
+) -> str:
+    """The file that the leaves of a benchmark include: everything but what they differ in."""
+    return f"""{HEADER}class: !function mrag_eval.task.RagTask
+output_type: generate_until
+test_split: test
+num_fewshot: 0
+metric_list: []
+generation_kwargs:
+  until: []
+  max_gen_toks: {max_gen_toks}
+  temperature: 0.0
+  do_sample: false
+data:
+  benchmark: {benchmark}
+retrieval:
+{_indented(retrieval)}
+prompt:
+  template: {template}
+metrics:
+{_listed(metrics)}
+metadata:
+  version: {VERSION}
+"""
+
+
+def leaf(include: str, task: str, data: Mapping[str, object]) -> str:
+    """One task: the base it includes and its part of the benchmark."""
+    block = f"data:\n{_indented(data)}\n" if data else ""
+    return f"{HEADER}include: {include}\ntask: {task}\n{block}"
+
+
+def group(name: str, members: Sequence[str], metrics: Mapping[str, bool]) -> str:
+    """A group; ``metrics`` maps a metric to whether its mean is weighted by rows (else: the plain mean over leaves).
+
+    A group includes no base: with ``class`` in it the harness would take the group for a task.
+    """
+    aggregated = "".join(
+        f"  - metric: {metric}\n    aggregation: mean\n    weight_by_size: {str(weighted).lower()}\n"
+        for metric, weighted in metrics.items()
+    )
+    return (
+        f"{HEADER}group: {name}\ntask:\n{_listed(members)}\naggregate_metric_list:\n{aggregated}"
+        f"metadata:\n  version: {VERSION}\n"
+    )
+
+
+def _indented(block: Mapping[str, object]) -> str:
+    return "\n".join(f"  {key}: {_scalar(value)}" for key, value in block.items())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "\n".join(f"  - {name}" for name in names)
+
+
+def _scalar(value: object) -> str:
+    # quoted, since YAML reads a bare `no` as false
+    return f'"{value}"' if isinstance(value, str) and len(value) == 2 else str(value)
+
+
+def xquad_rag() -> Files:
+    """XQuAD with paragraphs and questions in languages drawn at random: a leaf for each language of the question."""
+    metrics = ("char3gram_recall", "correct_language", "hit@20", "mrr@20", "ndcg@20")
+    files = {
+        "_xquad_rag_yaml": base(
+            benchmark="xquad",
+            retrieval={"mode": "all", "k": 5, "depth": 20, "corpus": "benchmark", "query_text": "question"},
+            template="short_answer",
+            metrics=metrics,
+            max_gen_toks=128,
+        ),
+        "xquad_rag_pooled.yaml": leaf("_xquad_rag_yaml", "xquad_rag_pooled", {}),
+    }
+    names = []
+    for code in XQUAD_LANGUAGES:
+        names.append(f"xquad_rag_{code}")
+        files[f"{names[-1]}.yaml"] = leaf("_xquad_rag_yaml", names[-1], {"question_language": code})
+    files["_xquad_rag.yaml"] = group("xquad_rag", names, dict.fromkeys(metrics, False))
+    return files
+
+
+def _coral_bases(benchmark: str, metrics: Sequence[str]) -> Files:
+    """The base of a benchmark as CORAL runs it, and one base a mode on top of it."""
+    files = {
+        f"_{benchmark}_yaml": base(
+            benchmark=benchmark,
+            retrieval={"k": 5, "corpus": "wikipedia", "query_text": "question+options"},
+            template="multiple_choice",
+            metrics=metrics,
+            max_gen_toks=4096,
+        )
+    }
+    for short, mode in MODES.items():
+        files[f"_{benchmark}_{short}_yaml"] = (
+            f"{HEADER}include: _{benchmark}_yaml\nretrieval:\n{_indented({'mode': mode})}\n"
+        )
+    return files
+
+
+def click() -> Files:
+    """CLIcK Culture: a leaf for each mode and subject; a mode's score is the mean over questions."""
+    files = _coral_bases("click", ("acc", "choice_parsed"))
+    for short in MODES:
+        names = []
+        for category in CATEGORY_SIZES:
+            names.append(f"click_{short}_{category}")
+            files[f"{short}/{names[-1]}.yaml"] = leaf(f"../_click_{short}_yaml", names[-1], {"category": category})
+        files[f"{short}/_click_{short}.yaml"] = group(f"click_{short}", names, {"acc": True, "choice_parsed": True})
+    return files
+
+
+def blend() -> Files:
+    """BLEnD: leaves by source language in three tiers (the score: plain mean over languages), and by country."""
+    files = _coral_bases("blend", ("acc", "acc_micro", "choice_parsed"))
+    averaged = {"acc": False, "acc_micro": True, "choice_parsed": True}
+    for short in MODES:
+        prefix, include = f"blend_{short}", f"../_blend_{short}_yaml"
+        for tier, codes in CORAL_TIERS.items():
+            names = [f"{prefix}_{code}" for code in codes]
+            for name, code in zip(names, codes, strict=True):
+                files[f"{short}/{name}.yaml"] = leaf(include, name, {"language": code})
+            files[f"{short}/_{prefix}_{tier}.yaml"] = group(f"{prefix}_{tier}", names, averaged)
+        tiers = [f"{prefix}_{tier}" for tier in CORAL_TIERS]
+        files[f"{short}/_{prefix}.yaml"] = group(prefix, tiers, averaged)
+        names = []
+        for country in COUNTRIES:
+            names.append(f"{prefix}_{_SPELLED_OUT.get(country, country.lower())}")
+            # the full name: a two-letter one is a country here
+            files[f"{short}/countries/{names[-1]}.yaml"] = leaf(f"../{include}", names[-1], {"country": country})
+        files[f"{short}/countries/_{prefix}_countries.yaml"] = group(f"{prefix}_countries", names, averaged)
+    return files
+
+
+def xrag() -> Files:
+    """XRAG: both settings by language of the question; a group averages its cross-lingual leaves, as the paper does."""
+    metrics = ("char3gram_recall", "f1", "correct_language")
+    files = {
+        "_xrag_yaml": base(
+            benchmark="xrag",
+            retrieval={"mode": "given"},
+            template="articles",
+            metrics=metrics,
+            max_gen_toks=512,
+        )
+    }
+    for setting in ("mono", "multi"):
+        names = [f"xrag_{setting}_{code}" for code in XRAG_LANGUAGES]
+        for name, code in zip(names, XRAG_LANGUAGES, strict=True):
+            files[f"{name}.yaml"] = leaf("_xrag_yaml", name, {"setting": setting, "language": code})
+        files[f"_xrag_{setting}.yaml"] = group(f"xrag_{setting}", names, dict.fromkeys(metrics, False))
+    files["xrag_mono_en.yaml"] = leaf("_xrag_yaml", "xrag_mono_en", {"setting": "mono", "language": "en"})
+    return files
+
+
+def all_files() -> Iterator[tuple[Path, str]]:
+    """Every file, relative to ``tasks/``, with its content."""
+    for folder, write in (("xquad_rag", xquad_rag), ("click", click), ("blend", blend), ("xrag", xrag)):
+        for name, content in write().items():
+            yield Path(folder) / name, content
+
+
+def stale(root: Path = TASKS) -> list[str]:
+    """What differs from the tables: files to write, and files of ours that no table knows any more."""
+    expected = {root / path: content for path, content in all_files()}
+    wrong = [
+        str(path.relative_to(root))
+        for path, content in expected.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != content
+    ]
+    known = {path.relative_to(root).parts[0] for path in expected}
+    for path in sorted(root.glob("**/*yaml")):
+        ours = path.relative_to(root).parts[0] in known and path.read_text(encoding="utf-8").startswith(HEADER)
+        if ours and path not in expected:
+            wrong.append(f"{path.relative_to(root)} (no longer written)")
+    return wrong
+
+
+def main() -> int:
+    """Write the files, or with ``--check`` say which ones are out of date."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, exit with 1 if a file is out of date")
+    if parser.parse_args().check:
+        wrong = stale()
+        print("\n".join(wrong) or "tasks are up to date")
+        return 1 if wrong else 0
+    count = 0
+    for path, content in all_files():
+        target = TASKS / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content, encoding="utf-8")
+        count += 1
+    print(f"{count} files written to {TASKS}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
