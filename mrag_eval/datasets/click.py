@@ -41,6 +41,8 @@ _COLUMNS = ("id", "paragraph", "question", "choices", "answer")
 _NAMED = re.compile(rf"(?:KIIP|Kedu|CSAT|PSE)_({'|'.join(CATEGORY_SIZES)})_\d+(?:_\d+)?", re.IGNORECASE)
 # Two exams are on one subject each and do not name it: KHB_50_12, PSAT_14_2.
 _UNNAMED = re.compile(r"(KHB|PSAT)_\d+_\d+")
+# <Subject>_<EXAM>.json: old and new versions of a file lie side by side in some copies (Law_PSAT_new.json).
+_FILE = re.compile(r"[A-Za-z]+_(?:KIIP|Kedu|CSAT|PSE|KHB|PSAT)\.json")
 _BY_EXAM = {"KHB": "history", "PSAT": "law"}
 
 
@@ -86,7 +88,7 @@ def load(block: ClickBlock) -> Benchmark:
 
 def _from_folder(path: Path) -> tuple[list[tuple[dict[str, Any], str, str]], dict[str, Any]]:
     root = require_path(path, "click")
-    files = sorted(file for file in root.glob("**/Korean */*.json"))
+    files = sorted(file for file in root.glob("**/Korean */*.json") if _FILE.fullmatch(file.name))
     rows: list[tuple[dict[str, Any], str, str]] = []
     hashes = {}
     for file in files:
