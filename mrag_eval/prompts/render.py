@@ -29,7 +29,7 @@ _FENCED = re.compile(
 
 
 def fence(text: str) -> str:
-    """``text`` with the bracket that opens a template's tag or a chat turn replaced by ``‹``, so that it closes none."""
+    """``text`` with brackets that open a template tag or a chat turn replaced by ``‹``, so that it closes none."""
     return _FENCED.sub("‹", text) if "<" in text else text
 
 

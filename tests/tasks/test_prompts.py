@@ -146,7 +146,9 @@ def words(limit: int) -> Budget:
 
 
 def test_passages_are_cut_evenly_from_their_ends_and_nothing_else() -> None:
-    passages = [{"text": " ".join(f"{name}{i}" for i in range(n))} for name, n in (("a", 200), ("b", 30), ("c", 100))]
+    passages = [
+        {"text": " ".join(f"{name}{i:03d}" for i in range(n))} for name, n in (("a", 200), ("b", 30), ("c", 100))
+    ]
 
     def build_(items: Any) -> str:
         return "RULES " * 10 + "\n".join(p["text"] for p in items) + " QUESTION" * 5
@@ -158,7 +160,7 @@ def test_passages_are_cut_evenly_from_their_ends_and_nothing_else() -> None:
     assert lengths[1] == 30
     assert 54 <= lengths[0] <= 60
     assert 54 <= lengths[2] <= 60
-    assert lines[0].startswith("a0 a1 ")
+    assert lines[0].startswith("a000 a001 ")
     assert prompt.count("RULES") == 10
     assert prompt.count("QUESTION") == 5
 
