@@ -1,0 +1,31 @@
+"""The command ``mrag-eval``.
+
+Exit codes: 0 done; 1 a check failed (``tasks --check``, ``doctor --strict``); 2 wrong usage, configuration, data or a
+missing package, with one line on stderr that says what and the next step below it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line (``sys.argv`` by default) and exit."""
+    from mrag_eval.cli.app import Session, app
+    from mrag_eval.errors import MragError
+
+    session = Session()
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="mrag-eval", obj=session)
+    except MragError as error:
+        if session.debug:
+            raise
+        print(f"mrag-eval: {error.message}", file=sys.stderr)
+        if error.next_step:
+            print(f"    {error.next_step}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(0)

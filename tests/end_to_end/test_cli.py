@@ -1,0 +1,243 @@
+"""The command line: what it prints, its exit codes, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mrag_eval.cli import catalog, harness
+from mrag_eval.cli.show import HIDDEN, redacted
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Run:
+    """Runs ``python -m mrag_eval.cli`` in an empty folder, with a cache and a home of its own."""
+
+    def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "mrag_eval.cli", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "HOME": str(tmp_path), "COLUMNS": "120", **env},
+        )
+
+    return run
+
+
+def test_version_and_help(cli: Run) -> None:
+    assert cli("--version").stdout.startswith("mrag-eval 0.")
+    shown = cli("--help")
+    assert shown.returncode == 0
+    for command in ("run", "demo", "tasks", "index", "config", "doctor"):
+        assert command in shown.stdout
+    assert "Exit codes" in shown.stdout
+
+
+def test_unknown_command_and_option_exit_with_2(cli: Run) -> None:
+    for arguments in (["nonsense"], ["tasks", "--nonsense"]):
+        done = cli(*arguments)
+        assert done.returncode == 2
+        assert "nonsense" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_errors_are_one_line_and_the_next_step(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "mrag.yaml").write_text("corpra: {}\n", encoding="utf-8")
+    done = cli("config", "show")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("mrag-eval: ")
+    assert "corpra" in done.stderr
+    assert "did you mean 'corpora'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Traceback" in cli("--debug", "config", "show").stderr
+
+
+def test_next_step_is_indented_below_the_message(cli: Run) -> None:
+    done = cli("config", "show", MRAG_CONFIG="missing.yaml")
+    first, second = done.stderr.splitlines()
+    assert first.startswith("mrag-eval: ")
+    assert second.startswith("    ")
+    assert second.strip()
+
+
+def test_config_show_names_the_file_and_what_it_says(cli: Run, tmp_path: Path) -> None:
+    assert "no config file" in cli("config", "show").stdout
+    (tmp_path / "mrag.yaml").write_text("corpora: {wikipedia: /srv/wiki}\n", encoding="utf-8")
+    shown = cli("config", "show").stdout
+    assert shown.splitlines()[0] == f"# {tmp_path.resolve() / 'mrag.yaml'}"
+    assert "wikipedia: /srv/wiki" in shown
+
+
+def test_secrets_are_hidden_wherever_they_are_nested() -> None:
+    shown = redacted(
+        {
+            "judges": [{"model_args": {"api_key": "sk-1", "max_tokens": 5, "model": "m"}}],
+            "HF_TOKEN": "t",
+            "password": "",
+        }
+    )
+    assert shown["judges"][0]["model_args"] == {"api_key": HIDDEN, "max_tokens": 5, "model": "m"}
+    assert shown["HF_TOKEN"] == HIDDEN
+    assert shown["password"] == ""
+
+
+def test_tasks_lists_names_modes_and_counts(cli: Run) -> None:
+    lines = cli("tasks", "mrag_demo").stdout.splitlines()
+    assert [line.split()[0] for line in lines[:-1]] == [
+        "mrag_demo",
+        "mrag_demo_monorag",
+        "mrag_demo_multirag",
+        "mrag_demo_norag",
+    ]
+    assert "qlang" in lines[1]
+    assert lines[-1] == "3 tasks, 1 groups"
+
+
+def test_tasks_path_is_the_folder_alone(cli: Run) -> None:
+    done = cli("tasks", "--path")
+    assert (Path(done.stdout.strip()) / "demo" / "mrag_demo_norag.yaml").is_file()
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_all_our_task_files_are_sound() -> None:
+    assert catalog.check_tasks() == []
+    assert len(catalog.list_tasks()) > 20
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.yaml", "task: a\nretrieval: {mode: everything}\ndata: {benchmark: demo}\nmetrics: [match]\n", "everything"),
+        ("b.yaml", "task: b\ndata: {benchmark: nowhere}\nmetrics: [match]\n", "nowhere"),
+        ("c.yaml", "task: c\ndata: {benchmark: demo}\nmetrics: [vibes]\n", "vibes"),
+        ("d.yaml", "task: d\ndata: {benchmark: demo}\nmetrics: [match]\nprompt: {template: nope}\n", "nope"),
+        ("e.yaml", "group: e\ntask: [not_there]\n", "not_there"),
+        ("f.yaml", "task: [unclosed\n", "f.yaml"),
+        ("g.yaml", "include: missing_yaml\ntask: g\n", "missing_yaml"),
+        ("h.yaml", "nothing: here\n", "neither 'task' nor 'group'"),
+        ("i.yaml", "task: i\ndata: {benchmark: demo}\nmetrics: [match]\nretreival: {k: 3}\n", "retreival"),
+    ],
+)
+def test_check_names_every_broken_file(cli: Run, tmp_path: Path, name: str, content: str, said: str) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "good.yaml").write_text("task: good\ndata: {benchmark: demo}\nmetrics: [match]\n", encoding="utf-8")
+    assert catalog.check_tasks(folder) == []
+    (folder / name).write_text(content, encoding="utf-8")
+    (fault,) = catalog.check_tasks(folder)
+    assert fault.startswith(name)
+    assert said in fault
+    done = cli("tasks", "--check", "--folder", str(folder))
+    assert done.returncode == 1
+    assert fault in done.stdout
+
+
+def test_check_notices_a_name_used_twice(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        text = "task: same\ndata: {benchmark: demo}\nmetrics: [match]\n"
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (fault,) = catalog.check_tasks(tmp_path)
+    assert "same" in fault
+    assert "one.yaml" in fault
+
+
+def test_doctor_says_what_is_missing_and_how_to_mend_it(cli: Run, tmp_path: Path) -> None:
+    done = cli("doctor", OPENAI_API_KEY="sk-not-to-be-shown", ANTHROPIC_API_KEY="")
+    assert done.returncode == 0
+    assert "sk-not-to-be-shown" not in done.stdout
+    assert "OPENAI_API_KEY set" in done.stdout
+    assert "ANTHROPIC_API_KEY not set" in done.stdout
+    assert "mrag-eval index build" in done.stdout
+    findings = json.loads(cli("doctor", "--json").stdout)
+    assert {"package", "models", "embedders", "corpora", "data", "keys"} <= {f["topic"] for f in findings}
+    assert all(f["ok"] or f["mend"] for f in findings)
+
+
+def test_doctor_strict_fails_on_a_broken_config(cli: Run, tmp_path: Path) -> None:
+    assert cli("doctor", "--strict").returncode == 0
+    (tmp_path / "mrag.yaml").write_text("corpora: 3\n", encoding="utf-8")
+    assert cli("doctor", "--strict").returncode == 1
+
+
+def test_run_takes_the_harness_s_flags_and_finds_our_tasks(cli: Run, tmp_path: Path) -> None:
+    done = cli(
+        "run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--limit", "3", "--log_samples",
+        "--output_path", "out", "--metadata", "data.language=de",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "mrag_demo_norag" in done.stdout
+    assert "char3gram_recall" in done.stdout
+    (samples,) = (tmp_path / "out").rglob("samples_mrag_demo_norag_*.jsonl")
+    rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 3
+    assert {row["doc"]["query_lang"] for row in rows} == {"de"}
+    (results,) = (tmp_path / "out").rglob("results_*.json")
+    config = json.loads(results.read_text(encoding="utf-8"))["configs"]["mrag_demo_norag"]
+    assert config["scores"]["rows"] == 3
+
+
+def test_run_does_not_index_built_in_tasks_for_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from lm_eval.tasks import TaskManager
+
+    asked: list[bool] = []
+    original = TaskManager.__init__
+
+    def spy(self: TaskManager, *args: object, include_defaults: bool = True, **kwargs: object) -> None:
+        asked.append(include_defaults)
+        original(self, *args, include_defaults=include_defaults, **kwargs)
+
+    monkeypatch.setattr(TaskManager, "__init__", spy)
+    harness.run(["--model", "dummy", "--tasks", "mrag_demo_norag", "--limit", "1"])
+    assert asked == [False]
+
+
+def test_run_of_a_yaml_file_by_path(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text(
+        '{"id": "q1", "query": "Wie?", "lang": "de", "answers": ["so"]}\n', encoding="utf-8"
+    )
+    (tmp_path / "mine.yaml").write_text(
+        "task: mine\nclass: !function mrag_eval.task.RagTask\noutput_type: generate_until\nnum_fewshot: 0\n"
+        "data: {benchmark: jsonl, path: questions.jsonl}\nmetrics: [match]\nmetadata: {version: 1}\n",
+        encoding="utf-8",
+    )
+    done = cli("run", "--model", "dummy", "--tasks", "mine.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "mine" in done.stdout
+
+
+@pytest.mark.slow
+def test_run_of_an_unknown_task_suggests_the_nearest(cli: Run) -> None:
+    done = cli("run", "--model", "dummy", "--tasks", "mrag_demo_monorga")
+    assert done.returncode == 2
+    assert "mrag_demo_monorag" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_run_names_an_include_path_that_is_not_there(cli: Run) -> None:
+    done = cli("run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--include_path", "nowhere")
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+def test_run_reports_a_wrong_override_before_any_model_answers(cli: Run) -> None:
+    done = cli("run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--metadata", "retrieval.mode=everything")
+    assert done.returncode == 2
+    assert "everything" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_run_help_is_the_harness_s(cli: Run) -> None:
+    done = cli("run", "--help")
+    assert done.returncode == 0
+    assert "--apply_chat_template" in done.stdout
