@@ -173,9 +173,9 @@ def _sorted_out(rows: Sequence[_Row], block: XragBlock, detector: Detector) -> I
 
 
 def _default_detector() -> Detector:
-    from mrag_eval.metrics import FastTextDetector
+    from mrag_eval.metrics._detectors import default_detector
 
-    return FastTextDetector()
+    return default_detector()
 
 
 def _supports(row: Mapping[str, Any]) -> list[bool]:
