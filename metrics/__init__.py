@@ -17,6 +17,25 @@ if TYPE_CHECKING:
         char_ngram_recall_batch,
         char_ngram_scores,
     )
+    from mrag_eval.metrics.choices import (
+        extract_choice,
+    )
+    from mrag_eval.metrics.choices_official import (
+        BorderlinesCitation,
+        extract_choice_blend_official,
+        parse_borderlines_citation,
+        parse_borderlines_direct,
+        parse_borderlines_freetext,
+    )
+    from mrag_eval.metrics.citations import (
+        CitationPrecision,
+        CitationRates,
+        Citations,
+        LanguageCitations,
+        citation_precision,
+        citation_rates,
+        parse_citations,
+    )
     from mrag_eval.metrics.intervals import (
         Estimate,
         bootstrap_mean,
@@ -25,6 +44,11 @@ if TYPE_CHECKING:
         interval_for,
         stratified_bootstrap,
         wilson,
+    )
+    from mrag_eval.metrics.language_rate import (
+        LanguageBreakdown,
+        LanguageRate,
+        correct_language_rate,
     )
     from mrag_eval.metrics.ranking import (
         pool_judgements,
@@ -43,6 +67,7 @@ if TYPE_CHECKING:
         word_tokens,
     )
 
+
 # module of this package -> the public names it defines
 _EXPORTS: dict[str, tuple[str, ...]] = {
     "char_ngram": (
@@ -52,6 +77,23 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "char_ngram_recall_batch",
         "char_ngram_scores",
     ),
+    "choices": ("extract_choice",),
+    "choices_official": (
+        "BorderlinesCitation",
+        "extract_choice_blend_official",
+        "parse_borderlines_citation",
+        "parse_borderlines_direct",
+        "parse_borderlines_freetext",
+    ),
+    "citations": (
+        "CitationPrecision",
+        "CitationRates",
+        "Citations",
+        "LanguageCitations",
+        "citation_precision",
+        "citation_rates",
+        "parse_citations",
+    ),
     "intervals": (
         "Estimate",
         "bootstrap_mean",
@@ -60,6 +102,11 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "interval_for",
         "stratified_bootstrap",
         "wilson",
+    ),
+    "language_rate": (
+        "LanguageBreakdown",
+        "LanguageRate",
+        "correct_language_rate",
     ),
     "ranking": (
         "pool_judgements",
@@ -81,7 +128,14 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = [
+    "BorderlinesCitation",
+    "CitationPrecision",
+    "CitationRates",
+    "Citations",
     "Estimate",
+    "LanguageBreakdown",
+    "LanguageCitations",
+    "LanguageRate",
     "OverlapScores",
     "bootstrap_mean",
     "bootstrap_statistic",
@@ -90,11 +144,20 @@ __all__ = [
     "char_ngram_recall",
     "char_ngram_recall_batch",
     "char_ngram_scores",
+    "citation_precision",
+    "citation_rates",
     "cluster_bootstrap",
+    "correct_language_rate",
     "exact_match",
+    "extract_choice",
+    "extract_choice_blend_official",
     "interval_for",
     "match",
     "normalize_answer",
+    "parse_borderlines_citation",
+    "parse_borderlines_direct",
+    "parse_borderlines_freetext",
+    "parse_citations",
     "pool_judgements",
     "rank_documents",
     "ranking_metrics",
