@@ -6,6 +6,7 @@ embedder, the query text, the scope and the candidates.
 
 from __future__ import annotations
 
+import base64
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tqdm import tqdm
 
 from mrag_eval.config import Retrieval, cache_dir, load_config
 from mrag_eval.errors import ConfigError, CorpusError, DataError, did_you_mean
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _FORMAT = 1
+_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +159,18 @@ def _check_scope(index: Index, docs: Sequence[RagDoc], plans: Sequence[Plan], re
 
 def _search_plans(index: Index, plans: Sequence[Plan], retrieval: Retrieval, use_cache: bool) -> list[Retrieved]:
     merge = _merge_for(index, retrieval)
-    fingerprint = (_FORMAT, index.manifest.content_hash, index.kind, index.manifest.embedder, retrieval.k,
-                   retrieval.search_depth, merge)  # fmt: skip
+    embedder = index.manifest.embedder
+    fingerprint = [_FORMAT, index.manifest.content_hash, index.manifest.kind, index.manifest.joint,
+                   index.manifest.tokenizer, embedder and [embedder.name, embedder.revision],
+                   retrieval.k, retrieval.search_depth, merge]  # fmt: skip
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates) for p in plans]
     store = Store(cache_dir() / "retrieval.sqlite") if use_cache else None
     found = store.get_many(keys) if store else {}
     missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
     if missing:
-        log.info("searching %s: %d queries, %d from cache", retrieval.corpus, len(missing), len(keys) - len(missing))
-        fresh = dict(zip(missing, _search(index, list(missing.values()), retrieval, merge), strict=True))
+        log.info("searching '%s': %d queries, %d from cache", retrieval.corpus, len(missing), len(keys) - len(missing))
+        entries = _search(index, list(missing.values()), retrieval, merge, store)
+        fresh = dict(zip(missing, entries, strict=True))
         if store:
             store.put_many(fresh)
         found |= fresh
@@ -173,10 +179,36 @@ def _search_plans(index: Index, plans: Sequence[Plan], retrieval: Retrieval, use
     return _with_texts(index, [found[key] for key in keys])
 
 
+def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
+    """The queries' vectors, each text embedded once, over all modes and runs; None for a lexical index."""
+    record = index.manifest.embedder
+    if record is None:
+        return None
+    keys = {text: content_key("query vector", record.name, record.revision, record.dim, text) for text in queries}
+    known = store.get_many(keys.values()) if store else {}
+    vectors = {text: _decoded(known[key]) for text, key in keys.items() if key in known}
+    new = [text for text in keys if text not in vectors]
+    for start in tqdm(range(0, len(new), _BATCH), desc="embedding queries", disable=len(new) <= _BATCH):
+        batch = new[start : start + _BATCH]
+        fresh = dict(zip(batch, index.embedder.embed_queries(batch), strict=True))
+        vectors |= fresh
+        if store:
+            store.put_many({keys[text]: _encoded(vector) for text, vector in fresh.items()})
+    return np.stack([vectors[text] for text in queries]).astype(np.float32)
+
+
+def _encoded(vector: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode("ascii")
+
+
+def _decoded(text: str) -> np.ndarray[Any, Any]:
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+
+
 def _merge_for(index: Index, retrieval: Retrieval) -> str:
     """Scores of a lexical index do not compare across languages: presets merge by rank there, ``score`` is refused."""
     merge = merge_of(retrieval)
-    if merge != "score" or index.kind == "dense" or index.manifest.joint:
+    if merge != "score" or index.merges_by_score:
         return merge
     if retrieval.merge == "score":
         raise ConfigError(
@@ -186,19 +218,23 @@ def _merge_for(index: Index, retrieval: Retrieval) -> str:
     return "rrf"
 
 
-def _search(index: Index, plans: Sequence[Plan], retrieval: Retrieval, merge: str) -> list[dict[str, Any]]:
+def _search(
+    index: Index, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
+) -> list[dict[str, Any]]:
     """Per plan ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}``."""
     from mrag_eval.retrievers import equal_quotas, merge_by_quota, reciprocal_rank_fusion, share_quotas
 
     depth, k = retrieval.search_depth, retrieval.k
     queries = [p.text or "" for p in plans]
-    scopes = [p.languages or index.languages for p in plans]
-    candidates = [p.candidates for p in plans] if any(p.candidates for p in plans) else None
+    scope: dict[str, Any] = {
+        "languages": [p.languages for p in plans],
+        "candidates": [p.candidates for p in plans] if any(p.candidates for p in plans) else None,
+        "embeddings": _embedded(index, queries, store),
+    }
     if merge == "score":
-        lists = index.search(queries, depth, languages=scopes, candidates=candidates)
-        return [_entry(hits, hits[:k]) for hits in lists]
+        return [_entry(hits, hits[:k]) for hits in index.search(queries, depth, **scope)]
     out = []
-    for by_language in index.search_by_language(queries, depth, languages=scopes, candidates=candidates):
+    for by_language in index.search_by_language(queries, depth, **scope):
         if merge == "rrf":
             hits = reciprocal_rank_fusion(list(by_language.values()), depth)
             out.append(_entry(hits, hits[:k]))
@@ -206,7 +242,7 @@ def _search(index: Index, plans: Sequence[Plan], retrieval: Retrieval, merge: st
         quotas = [
             equal_quotas(sorted(by_language), n)
             if merge == "quota"
-            else share_quotas({lang: index.manifest.counts[lang] for lang in by_language}, n)
+            else share_quotas({lang: index.counts[lang] for lang in by_language}, n)
             for n in (depth, k)
         ]
         out.append(_entry(merge_by_quota(by_language, quotas[0], depth), merge_by_quota(by_language, quotas[1], k)))
