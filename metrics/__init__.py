@@ -36,6 +36,11 @@ if TYPE_CHECKING:
         citation_rates,
         parse_citations,
     )
+    from mrag_eval.metrics.concurrence import (
+        ConcurrenceScores,
+        concurrence_intervals,
+        concurrence_scores,
+    )
     from mrag_eval.metrics.intervals import (
         Estimate,
         bootstrap_mean,
@@ -94,6 +99,11 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "citation_rates",
         "parse_citations",
     ),
+    "concurrence": (
+        "ConcurrenceScores",
+        "concurrence_intervals",
+        "concurrence_scores",
+    ),
     "intervals": (
         "Estimate",
         "bootstrap_mean",
@@ -132,6 +142,7 @@ __all__ = [
     "CitationPrecision",
     "CitationRates",
     "Citations",
+    "ConcurrenceScores",
     "Estimate",
     "LanguageBreakdown",
     "LanguageCitations",
@@ -147,6 +158,8 @@ __all__ = [
     "citation_precision",
     "citation_rates",
     "cluster_bootstrap",
+    "concurrence_intervals",
+    "concurrence_scores",
     "correct_language_rate",
     "exact_match",
     "extract_choice",

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]  # (B, m) totals -> (B,) or (B, K) values, NaN where undefined
 
 # below this many units the bootstrap distribution is too coarse for BCa: see benchmarks/coverage.py
-FEW_UNITS = 20
+FEW_UNITS = 10
 # one chunk of resampled indices stays in the processor's cache
 _CHUNK_CELLS = 250_000
 _BLOCKS = 5_000
@@ -69,9 +69,10 @@ def limits(
 ) -> Limits:
     """Limits for a statistic of column totals, resampling units with replacement (within each stratum).
 
-    20 units or more: BCa (Efron 1987), the acceleration from the leave-one-out values. ``expand`` widens the nominal
-    quantile from z to sqrt(G / (G - 1)) t(G - 1), which mends the narrowness of the bootstrap for few units
-    (Hesterberg 2015, section 4.3). Fewer units: the statistic +- t(G - 1) times its jackknife standard error.
+    10 units or more: BCa (Efron 1987), the acceleration from the leave-one-out values. ``expand`` widens the nominal
+    quantile from z to sqrt(G / (G - 1)) t(df), which mends the narrowness of the bootstrap for few or skewed units
+    (Hesterberg 2015, section 4.3); df is Satterthwaite's for the variance of the influence values, min(G - 1,
+    2 G / (kurtosis - 1)) where there are no strata. Fewer units: the statistic +- t(df) jackknife standard errors.
 
     Args:
         sums: (G, m) column sums of each unit.
@@ -84,22 +85,21 @@ def limits(
     value = _matrix(statistic(sums.sum(axis=0, keepdims=True)))[0]
     parts = [sums] if strata is None else [sums[strata == s] for s in np.unique(strata)]
     rng = generator(seed)
-    if strata is None and len(sums) > 2 * _BLOCKS and _distinct(sums) is None:
-        parts = [_blocks(sums, rng)]
+    parts = [_blocks(part, rng) if len(part) > 2 * _BLOCKS and _distinct(part) is None else part for part in parts]
     freedom = sum(len(part) - 1 for part in parts)
     if freedom < 1:
         return Limits(value, np.full_like(value, np.nan), np.full_like(value, np.nan), np.zeros_like(value), "none")
-    total = sum(part.sum(axis=0) for part in parts)
-    influence, variance = _jackknife(parts, np.asarray(total), statistic)
+    influence = _jackknife(parts, np.asarray(sum(part.sum(axis=0) for part in parts)), statistic)
+    spread = _Spread.of(influence)
+    quantile = (1 - confidence) / 2
+    t = special.stdtrit(spread.freedom, quantile)
     if freedom + len(parts) < FEW_UNITS:
-        spread = special.stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(variance)
-        return Limits(value, value - spread, value + spread, np.isnan(variance).astype(float), "jackknife t")
+        margin = -t * np.sqrt(spread.variance)
+        return Limits(value, value - margin, value + margin, np.isnan(margin).astype(float), "jackknife t")
     totals = np.asarray(sum(resampled_totals(part, n_resamples, rng) for part in parts))
     replicates = _matrix(statistic(totals))
-    quantile = (1 - confidence) / 2
-    if expand:
-        quantile = special.ndtr(np.sqrt((freedom + 1) / freedom) * special.stdtrit(freedom, quantile))
-    low, high = _bca(value, replicates, influence, quantile)
+    z = np.sqrt(spread.inflation) * t if expand else np.full_like(value, special.ndtri(quantile))
+    low, high = _bca(value, replicates, spread.acceleration, z)
     return Limits(value, low, high, np.isnan(replicates).mean(axis=0), "BCa bootstrap")
 
 
@@ -141,39 +141,65 @@ def _blocks(sums: Array, rng: np.random.Generator) -> Array:
     return np.asarray(np.add.reduceat(sums[order], starts, axis=0))
 
 
-def _jackknife(parts: list[Array], total: Array, statistic: Statistic) -> tuple[list[Array], Array]:
-    """Per stratum the influence of each unit, (G_s, K), and the variance of the statistic, (K,)."""
+def _jackknife(parts: list[Array], total: Array, statistic: Statistic) -> list[Array]:
+    """Per stratum the influence of each unit, (G_s, K): (G_s - 1) (mean of the leave-one-out values - its own)."""
     influence = []
-    variance: Array | float = 0.0
     for part in parts:
         left_out = _matrix(statistic(total - part))
-        centred = left_out.mean(axis=0) - left_out
-        influence.append((len(part) - 1) * centred)
-        variance = variance + (len(part) - 1) / len(part) * (centred**2).sum(axis=0)
-    return influence, np.asarray(variance)
+        influence.append((len(part) - 1) * (left_out.mean(axis=0) - left_out))
+    return influence
 
 
-def _bca(value: Array, replicates: Array, influence: list[Array], quantile: float) -> tuple[Array, Array]:
+class _Spread(NamedTuple):
+    """What the influence values say about the statistic, each (K,)."""
+
+    variance: Array
+    inflation: Array  # jackknife variance over the bootstrap's
+    freedom: Array
+    acceleration: Array
+
+    @classmethod
+    def of(cls, influence: list[Array]) -> _Spread:
+        shape = influence[0].shape[1]
+        plain, unbiased, uncertainty, cubes = (np.zeros(shape) for _ in range(4))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for u in influence:
+                size = len(u)
+                if size == 1:
+                    continue
+                second = (u**2).mean(axis=0)
+                kurtosis = np.where(second > 0, (u**4).mean(axis=0) / second**2, 1.0)
+                plain += second / size
+                unbiased += second / (size - 1)
+                uncertainty += (second / size) ** 2 * np.maximum((kurtosis - 1) / size, 2 / (size - 1))
+                cubes += (u**3).mean(axis=0) / size**2
+            spread = plain > 0
+            return cls(
+                variance=unbiased,
+                inflation=np.where(spread, unbiased / plain, 1.0),
+                freedom=np.where(spread, np.maximum(1.0, 2 * plain**2 / uncertainty), 1.0),
+                acceleration=np.where(spread, cubes / (6 * plain**1.5), 0.0),
+            )
+
+
+def _bca(value: Array, replicates: Array, acceleration: Array, z: Array) -> tuple[Array, Array]:
     from scipy import special
 
-    cubes = sum((u**3).sum(axis=0) / len(u) ** 3 for u in influence)
-    squares = np.asarray(sum((u**2).sum(axis=0) / len(u) ** 2 for u in influence))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        acceleration = np.where(squares > 0, cubes / (6 * squares**1.5), 0.0)
     low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
     for k in range(len(value)):
         column = replicates[:, k]
         column = column[~np.isnan(column)]
-        if np.isnan(value[k]) or not len(column):
+        if not np.isfinite(value[k]) or not np.isfinite(z[k]) or not len(column):
             continue
         # rounding of the matrix product must not decide between "below" and "equal"
         nearness = 1e-12 * max(1.0, abs(value[k]))
         below = (column < value[k] - nearness).mean()
         equal = (np.abs(column - value[k]) <= nearness).mean()
         bias = special.ndtri(np.clip(below + equal / 2, 1 / (2 * len(column)), 1 - 1 / (2 * len(column))))
-        at = [bias + z for z in (special.ndtri(quantile), -special.ndtri(quantile))]
-        tilt = acceleration[k] if np.isfinite(acceleration[k]) else 0.0
-        low[k], high[k] = np.quantile(column, [special.ndtr(bias + z / (1 - tilt * z)) for z in at])
+        shifted = bias + np.array([z[k], -z[k]])
+        # beyond the pole of the formula the quantile is the outermost one
+        tilt = np.maximum(1 - acceleration[k] * shifted, 1e-6)
+        low[k], high[k] = np.quantile(column, special.ndtr(bias + shifted / tilt))
     return low, high
 
 

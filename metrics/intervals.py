@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -66,9 +66,10 @@ def bootstrap_mean(
 ) -> Estimate:
     """The mean of ``values`` (N,) with a BCa bootstrap interval (Efron 1987), vectorised and seeded.
 
-    ``expand`` widens the quantiles for small N (Hesterberg 2015, section 4.3); without it the interval is the one of
-    scipy.stats.bootstrap. Fewer than 20 rows get a t interval. None entries are unscored and left out; ``n`` counts
-    the rest. All values equal: the interval has no width, and ``reason`` says so. Raises MetricError on NaN.
+    ``expand`` widens the quantiles for few or skewed rows (Hesterberg 2015, section 4.3); without it the interval is
+    the one of scipy.stats.bootstrap. Fewer than 10 rows get a t interval. None entries are unscored and left out;
+    ``n`` counts the rest. All values equal: the interval has no width, and ``reason`` says so. Raises MetricError on
+    NaN.
     """
     scored, _ = scored_rows(values)
     sums = np.stack([scored, np.ones_like(scored)], axis=1)
@@ -88,9 +89,10 @@ def cluster_bootstrap(
     """The mean of ``values`` (N,) with an interval that resamples whole ``groups`` (N,), not rows.
 
     For rows that are not independent: territories, questions asked in several languages. The value is the plain mean
-    of the rows; a resample of groups is scored as the sum of its values over the number of its rows. 20 groups or
-    more: BCa with widened quantiles; fewer: mean +- t(G - 1) times the jackknife standard error over groups. One
-    group: no interval. None entries are unscored and left out. Raises MetricError on NaN and on unequal lengths.
+    of the rows; a resample of groups is scored as the sum of its values over the number of its rows. 10 groups or
+    more: BCa with quantiles widened for their number; fewer: the mean +- t times the jackknife standard error over
+    groups. One group: no interval. None entries are unscored and left out. Raises MetricError on NaN and on unequal
+    lengths.
     """
     scored, kept = scored_rows(values)
     codes, n_groups = group_codes(groups, kept)
@@ -135,7 +137,7 @@ def stratified_bootstrap(
         sums = _resampling.per_unit_sums(one_hot, codes, n_groups)
         touched = sums[:, n_cells:] > 0
         strata = touched.argmax(axis=1) if (touched.sum(axis=1) == 1).all() else None
-    return bootstrap_statistic(
+    found = bootstrap_statistic(
         sums,
         macro_mean,
         n=len(scored),
@@ -146,6 +148,9 @@ def stratified_bootstrap(
         n_resamples=n_resamples,
         seed=seed,
     )
+    if found.reason is None and strata is not None and (np.bincount(strata, minlength=n_cells) == 1).any():
+        return replace(found, reason="a cell with a single row or cluster adds nothing to the width of the interval")
+    return found
 
 
 def bootstrap_statistic(
@@ -196,7 +201,8 @@ def estimates(found: Limits, n: Sequence[int], label: str, n_units: int, units: 
             bounds, reason = (None, None), f"no interval from {n_units} {units[:-1] if n_units == 1 else units}"
         elif missing > 0.05:
             bounds, reason = (None, None), f"no interval: undefined in {missing:.0%} of the resamples"
-        elif low == high:
+        elif high - low <= 1e-12 * max(1.0, abs(value)):
+            bounds = (value, value)
             reason = f"all {units} are equal: the interval has no width"
         out.append(Estimate(value, *bounds, count, label, reason))
     return out
