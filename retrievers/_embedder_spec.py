@@ -44,6 +44,7 @@ class EmbedderSpec(BaseModel):
     dimensions: int | None = Field(default=None, ge=1)
     base_url: str | None = None
     api_key_env: str | None = None
+    trust_remote_code: bool = False
     batch_size: int = Field(default=32, ge=1)
 
     @property
@@ -70,7 +71,9 @@ def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
         model, _, url = name.removeprefix("openai:").partition("@")
         fields["model"] = model
         fields["base_url"] = _without_secrets(fields.get("base_url") or url or OPENAI_URL)
-        fields.setdefault("api_key_env", "OPENAI_API_KEY")
+        if fields["base_url"] == OPENAI_URL:
+            # only there: a key must not be sent to another host because it happens to be set
+            fields.setdefault("api_key_env", "OPENAI_API_KEY")
     try:
         return EmbedderSpec(**fields)
     except ValidationError as error:

@@ -140,10 +140,12 @@ def _embedder(
     if isinstance(embedder, str | Mapping | EmbedderSpec):
         spec = parse_spec(embedder)
         model = load_embedder(spec, device=device)
-        identity: dict[str, Any] | None = spec.identity()
-    else:
-        model, identity = embedder, None
-    return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim, spec=identity)
+        identity = spec.identity()
+        # queries must find the very commit the passages were embedded with
+        if commit := getattr(model, "commit", None):
+            identity["revision"] = commit
+        return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim, spec=identity)
+    return embedder, EmbedderRecord(name=embedder.name, revision=embedder.revision, dim=embedder.dim)
 
 
 def _total(corpus: Any, progress: bool, chunking: ChunkConfig) -> tuple[bool, int | None]:

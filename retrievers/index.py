@@ -99,6 +99,13 @@ class Index:
         """
         return self.kind == "dense" or (self.kind == "bm25" and self.manifest.joint)
 
+    def shard(self, language: str) -> FaissShard:
+        """The dense shard of one language; ``.index`` is the FAISS index itself."""
+        (lang,) = self.resolve([language])
+        if lang not in self._dense:
+            raise CorpusError(f"index {self.path} is lexical, it has no dense shards")
+        return self._dense[lang]
+
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """The passages with these ids, in this order; CorpusError names one that the index does not hold."""
         return self._store.passages(self._store.rows_of_passages(ids))
