@@ -8,9 +8,10 @@ says to which of the two a row belongs, so the articles' languages decide: a row
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -46,7 +47,7 @@ _LISTS = ("articles", "dates", "is_support")
 # Of eight articles four are in the question's language or none: fewer than two is a slip of the detector.
 _MIN_FOREIGN_SHARE = 0.25
 # Enough of an article to tell its language.
-_DETECT_CHARS = 2000
+_DETECT_CHARS = 500
 
 
 class Detector(Protocol):
@@ -54,6 +55,10 @@ class Detector(Protocol):
 
     def detect(self, texts: Sequence[str]) -> list[str]:
         """One BCP 47 label a text."""
+        ...
+
+    def __hash__(self) -> int:
+        """What is read is remembered by detector."""
         ...
 
 
@@ -74,9 +79,16 @@ class XragBlock(DataBlock):
 
 @dataclass(frozen=True)
 class _Row:
+    """A checked row; ``languages`` has the language of every article: English, or the question's own."""
+
     where: str
     id: str
     row: Mapping[str, Any]
+    languages: tuple[str, ...]
+
+    @property
+    def multi(self) -> bool:
+        return any(code != "en" for code in self.languages)
 
 
 def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
@@ -86,22 +98,18 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
     (the identity, with the supporting articles in front), a shuffle seeded by (seed, row id).
     """
     path = _file(block)
-    rows, total, digest = _read(path, path.stat().st_mtime_ns, block.language)
+    rows, total, digest = _read(path, path.stat().st_mtime_ns, block.language, detector)
     if not rows:
         raise DataError(f"xrag: {path} holds no question in '{block.language}' ({total} rows)")
-    detector = detector or _default_detector()
-    found = list(_sorted_out(rows, block, detector))
+    found = [item for item in rows if item.multi == (block.setting == "multi")]
     if not found:
         raise DataError(
             f"xrag: {path} holds no row of setting '{block.setting}' in '{block.language}' "
             f"({len(rows)} rows of the language, told apart by the languages of their articles)"
         )
-    ids, repeated = unique_ids([item.id for item, _ in found])
-    orders = [_order(item, block.seed) for item, _ in found]
-    docs = [
-        _doc(name, item, languages, order, block.language)
-        for name, (item, languages), (order, _) in zip(ids, found, orders, strict=True)
-    ]
+    ids, repeated = unique_ids([item.id for item in found])
+    orders = [_order(item, block.seed) for item in found]
+    docs = [_doc(name, item, order, block.language) for name, item, (order, _) in zip(ids, found, orders, strict=True)]
     notes = _notes(block, docs, sum(shuffled for _, shuffled in orders), repeated)
     source: dict[str, Any] = {"sha256": {path.name: digest}, "seed": block.seed}
     source |= {"path": str(block.path)} if block.path else {"hub": HUB_ID, "revision": block.revision}
@@ -123,9 +131,9 @@ def _file(block: XragBlock) -> Path:
 
 # Mono and multi leaves of a language follow one another; the file is hundreds of megabytes.
 @lru_cache(maxsize=2)
-def _read(path: Path, _mtime_ns: int, language: str) -> tuple[list[_Row], int, str]:
+def _read(path: Path, _mtime_ns: int, language: str, detector: Detector | None) -> tuple[list[_Row], int, str]:
     """The checked rows of a language (``en``: one row of every English question), the rows in all, the SHA-256."""
-    kept: list[_Row] = []
+    kept: list[tuple[str, dict[str, Any]]] = []
     originals: set[str] = set()
     total = 0
     for number, row in iter_jsonl(path):
@@ -138,8 +146,10 @@ def _read(path: Path, _mtime_ns: int, language: str) -> tuple[list[_Row], int, s
             originals.add(row["en_question"])
         elif not same_language(row["language"], language):
             continue
-        kept.append(_Row(where, str(row["id"]), row))
-    return kept, total, sha256_file(path)
+        kept.append((where, row))
+    languages = _article_languages([row for _, row in kept], detector)
+    rows = [_Row(where, str(row["id"]), row, codes) for (where, row), codes in zip(kept, languages, strict=True)]
+    return rows, total, sha256_file(path)
 
 
 def _check(row: Mapping[str, Any], where: str) -> None:
@@ -161,21 +171,21 @@ def _check(row: Mapping[str, Any], where: str) -> None:
             raise DataError(f"{where}: is_support[{index}] = {mark!r} is neither 0 nor 1")
 
 
-def _sorted_out(rows: Sequence[_Row], block: XragBlock, detector: Detector) -> Iterator[tuple[_Row, list[str]]]:
-    """The rows of the block's setting, each with the language of every article: English or the question's own."""
-    for item in rows:
-        own = item.row["language"]
-        texts = [article[:_DETECT_CHARS].replace("\n", " ") for article in item.row["articles"]]
-        foreign = [is_known(label) and same_language(label, own) for label in detector.detect(texts)]
-        multi = not same_language(own, "en") and sum(foreign) >= _MIN_FOREIGN_SHARE * len(foreign)
-        if multi == (block.setting == "multi"):
-            yield item, [own if multi and mark else "en" for mark in foreign]
+def _article_languages(rows: Sequence[Mapping[str, Any]], detector: Detector | None) -> list[tuple[str, ...]]:
+    """The language of every article of every row; a lone one in the row's own language counts as English."""
+    if detector is None:
+        from mrag_eval.metrics._detectors import default_detector
 
-
-def _default_detector() -> Detector:
-    from mrag_eval.metrics._detectors import default_detector
-
-    return default_detector()
+        detector = default_detector()
+    texts = [article[:_DETECT_CHARS].replace("\n", " ") for row in rows for article in row["articles"]]
+    labels = iter(detector.detect(texts))
+    out = []
+    for row in rows:
+        own = row["language"]
+        marks = [is_known(label) and same_language(label, own) for label in islice(labels, len(row["articles"]))]
+        multi = not same_language(own, "en") and sum(marks) >= _MIN_FOREIGN_SHARE * len(marks)
+        out.append(tuple(own if multi and mark else "en" for mark in marks))
+    return out
 
 
 def _supports(row: Mapping[str, Any]) -> list[bool]:
@@ -211,12 +221,12 @@ def _permutation(value: Any, count: int) -> list[int] | None:
     return None
 
 
-def _doc(name: str, item: _Row, languages: Sequence[str], order: Sequence[int], language: str) -> RagDoc:
+def _doc(name: str, item: _Row, order: Sequence[int], language: str) -> RagDoc:
     row, supports = item.row, _supports(item.row)
     passages = tuple(
         GivenPassage(
             id=f"{name}-a{index}",
-            lang=languages[index],
+            lang=item.languages[index],
             text=row["articles"][index].strip(),
             doc_id=f"{name}-a{index}",
             is_gold=supports[index],
@@ -239,7 +249,7 @@ def _doc(name: str, item: _Row, languages: Sequence[str], order: Sequence[int], 
         query_lang=language,
         answers=(row[f"{prefix}answer"].strip(),),
         given_passages=passages,
-        relevant_langs=tuple(dict.fromkeys(languages)),
+        relevant_langs=tuple(dict.fromkeys(item.languages)),
         relevant_ids=tuple(passage.id for passage in passages if passage.is_gold),
         # the translations of one English question stand or fall together
         group_id=hashlib.sha256(row["en_question"].strip().encode()).hexdigest()[:12],
