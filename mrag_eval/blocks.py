@@ -19,6 +19,8 @@ from mrag_eval.scoring import check_metrics, deepest_cutoff
 BLOCKS = ("retrieval", "prompt", "data", "metrics")
 # What of the harness's metadata is kept: it merges all model arguments, secrets among them, into every task's.
 KEPT_METADATA = ("version", "config_source", "pretrained", "gguf_file", "max_length", "max_model_len")
+# What every task of ours says to the harness: our metrics instead of its own, and no shots.
+_HARNESS_DEFAULTS: dict[str, Any] = {"metric_list": [], "test_split": "test", "num_fewshot": 0}
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], TaskBlocks]
     own = {key: config[key] for key in BLOCKS if key in config}
     merged = deep_merge(*_include_chain(metadata.get("config_source")), own, _overrides(metadata, task))
     rest["metadata"] = {key: metadata[key] for key in KEPT_METADATA if key in metadata}
+    for key, value in _HARNESS_DEFAULTS.items():
+        rest.setdefault(key, value)
     _check_harness_keys(rest, task)
     return rest, _validate(merged, task)
 

@@ -27,7 +27,8 @@ from mrag_eval.store import Store, content_key
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
 
-log = logging.getLogger(__name__)
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
 _FORMAT = 1
 _BATCH = 64
 

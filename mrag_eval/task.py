@@ -34,7 +34,8 @@ from mrag_eval.scoring import (
     summarize,
 )
 
-log = logging.getLogger(__name__)
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
 
 _SENTINEL = "mrag-eval probes for a system role"
 

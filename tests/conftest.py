@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -50,3 +51,9 @@ def _own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     shared = Path(os.environ.get("MRAG_TEST_CACHE", tmp_path_factory.getbasetemp() / "mrag-cache"))
     monkeypatch.setenv("MRAG_CACHE", str(shared))
     monkeypatch.delenv("MRAG_CONFIG", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _records_reach_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The harness's command cuts its logger off from the root one, for good, where a test runs it in this process."""
+    monkeypatch.setattr(logging.getLogger("lm_eval"), "propagate", True)
