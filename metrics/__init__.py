@@ -10,6 +10,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mrag_eval.metrics.agreement import (
+        LabelF1,
+        cohen_kappa,
+        fleiss_kappa,
+        krippendorff_alpha,
+        label_f1,
+        pairwise_kappas,
+    )
+    from mrag_eval.metrics.attribution import (
+        ErrorAttribution,
+        conditional_rate,
+        error_attribution,
+        error_attribution_by_cell,
+    )
     from mrag_eval.metrics.char_ngram import (
         char_ngram_f1,
         char_ngram_precision,
@@ -50,15 +64,43 @@ if TYPE_CHECKING:
         stratified_bootstrap,
         wilson,
     )
+    from mrag_eval.metrics.language_pairs import (
+        LanguagePairMatrix,
+        language_pair_matrix,
+    )
+    from mrag_eval.metrics.language_preference import (
+        InLanguagePreference,
+        LanguagePreference,
+        in_language_preference,
+    )
     from mrag_eval.metrics.language_rate import (
         LanguageBreakdown,
         LanguageRate,
         correct_language_rate,
     )
+    from mrag_eval.metrics.panel import (
+        PanelIndependence,
+        effective_panel_size,
+        majority_vote,
+    )
+    from mrag_eval.metrics.power import (
+        DetectableEffect,
+        minimum_detectable_effect,
+        paired_power,
+    )
     from mrag_eval.metrics.ranking import (
         pool_judgements,
         rank_documents,
         ranking_metrics,
+    )
+    from mrag_eval.metrics.significance import (
+        PairedTest,
+        benjamini_hochberg,
+        holm,
+        mcnemar_exact,
+        paired_cluster_bootstrap,
+        paired_difference,
+        paired_permutation,
     )
     from mrag_eval.metrics.text import (
         OverlapScores,
@@ -75,6 +117,20 @@ if TYPE_CHECKING:
 
 # module of this package -> the public names it defines
 _EXPORTS: dict[str, tuple[str, ...]] = {
+    "agreement": (
+        "LabelF1",
+        "cohen_kappa",
+        "fleiss_kappa",
+        "krippendorff_alpha",
+        "label_f1",
+        "pairwise_kappas",
+    ),
+    "attribution": (
+        "ErrorAttribution",
+        "conditional_rate",
+        "error_attribution",
+        "error_attribution_by_cell",
+    ),
     "char_ngram": (
         "char_ngram_f1",
         "char_ngram_precision",
@@ -113,15 +169,43 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "stratified_bootstrap",
         "wilson",
     ),
+    "language_pairs": (
+        "LanguagePairMatrix",
+        "language_pair_matrix",
+    ),
+    "language_preference": (
+        "InLanguagePreference",
+        "LanguagePreference",
+        "in_language_preference",
+    ),
     "language_rate": (
         "LanguageBreakdown",
         "LanguageRate",
         "correct_language_rate",
     ),
+    "panel": (
+        "PanelIndependence",
+        "effective_panel_size",
+        "majority_vote",
+    ),
+    "power": (
+        "DetectableEffect",
+        "minimum_detectable_effect",
+        "paired_power",
+    ),
     "ranking": (
         "pool_judgements",
         "rank_documents",
         "ranking_metrics",
+    ),
+    "significance": (
+        "PairedTest",
+        "benjamini_hochberg",
+        "holm",
+        "mcnemar_exact",
+        "paired_cluster_bootstrap",
+        "paired_difference",
+        "paired_permutation",
     ),
     "text": (
         "OverlapScores",
@@ -143,11 +227,20 @@ __all__ = [
     "CitationRates",
     "Citations",
     "ConcurrenceScores",
+    "DetectableEffect",
+    "ErrorAttribution",
     "Estimate",
+    "InLanguagePreference",
+    "LabelF1",
     "LanguageBreakdown",
     "LanguageCitations",
+    "LanguagePairMatrix",
+    "LanguagePreference",
     "LanguageRate",
     "OverlapScores",
+    "PairedTest",
+    "PanelIndependence",
+    "benjamini_hochberg",
     "bootstrap_mean",
     "bootstrap_statistic",
     "char_ngram_f1",
@@ -158,15 +251,34 @@ __all__ = [
     "citation_precision",
     "citation_rates",
     "cluster_bootstrap",
+    "cohen_kappa",
     "concurrence_intervals",
     "concurrence_scores",
+    "conditional_rate",
     "correct_language_rate",
+    "effective_panel_size",
+    "error_attribution",
+    "error_attribution_by_cell",
     "exact_match",
     "extract_choice",
     "extract_choice_blend_official",
+    "fleiss_kappa",
+    "holm",
+    "in_language_preference",
     "interval_for",
+    "krippendorff_alpha",
+    "label_f1",
+    "language_pair_matrix",
+    "majority_vote",
     "match",
+    "mcnemar_exact",
+    "minimum_detectable_effect",
     "normalize_answer",
+    "paired_cluster_bootstrap",
+    "paired_difference",
+    "paired_permutation",
+    "paired_power",
+    "pairwise_kappas",
     "parse_borderlines_citation",
     "parse_borderlines_direct",
     "parse_borderlines_freetext",

@@ -68,7 +68,8 @@ def bootstrap_mean(
 
     ``expand`` widens the quantiles for few or skewed rows (Hesterberg 2015, section 4.3); without it the interval is
     the one of scipy.stats.bootstrap. Fewer than 10 rows get a t interval. None entries are unscored and left out;
-    ``n`` counts the rest. All values equal: the interval has no width, and ``reason`` says so. Raises MetricError on
+    ``n`` counts the rest. All values equal: the interval has no
+    width, and ``reason`` says so. Raises MetricError on
     NaN.
     """
     scored, _ = scored_rows(values)
@@ -203,7 +204,7 @@ def estimates(found: Limits, n: Sequence[int], label: str, n_units: int, units: 
             bounds, reason = (None, None), f"no interval: undefined in {missing:.0%} of the resamples"
         elif high - low <= 1e-12 * max(1.0, abs(value)):
             bounds = (value, value)
-            reason = f"all {units} are equal: the interval has no width"
+            reason = f"the {units} show no variation: the interval has no width"
         out.append(Estimate(value, *bounds, count, label, reason))
     return out
 
