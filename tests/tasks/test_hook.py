@@ -99,6 +99,23 @@ def test_zero_rows_are_an_error_before_anything_runs(tasks: Path) -> None:
         build(tasks)
 
 
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"retrieval.corpus": "wikipedia"}, "no corpus named 'wikipedia'"),
+        ({"retrieval.corpus": "./nowhere"}, "no index at ./nowhere"),
+        ({"retrieval": {"mode": "en_only", "languages": ["ko"]}}, "no Korean shard"),
+    ],
+)
+def test_a_corpus_that_cannot_serve_is_an_error_while_the_task_is_built(
+    tasks: Path, searched: list[list[str]], metadata: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(MragError, match=message) as caught:
+        build(tasks, metadata=metadata)
+    assert str(caught.value).startswith("task small: ")
+    assert searched == []
+
+
 def test_passages_change_the_document_hash_but_not_the_row_id(tasks: Path) -> None:
     one = run(tasks, limit=3)["samples"]["small"]
     other = run(tasks, limit=3, metadata={"retrieval.mode": "no_ir", "metrics": ["char3gram_recall"]})["samples"][
