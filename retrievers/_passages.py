@@ -23,6 +23,8 @@ from mrag_eval.retrievers._hashing import hash64
 from mrag_eval.schema import Passage
 
 Rows = NDArray[np.int64]
+Record = tuple[str, str, str, str]
+"""Id, document id, title, text."""
 
 _FIELDS = 4
 
@@ -61,8 +63,7 @@ class _LanguageFile:
         result: list[list[int]] = bounds.tolist()
         return result
 
-    def fields(self, rows: Rows) -> list[tuple[str, str, str, str]]:
-        """(id, doc_id, title, text) of the rows."""
+    def records(self, rows: Rows) -> list[Record]:
         text = self._text
         return [
             (str(text[a:b], "utf-8"), str(text[b:c], "utf-8"), str(text[c:d], "utf-8"), str(text[d:e], "utf-8"))
@@ -76,10 +77,6 @@ class _LanguageFile:
     def doc_ids(self, rows: Rows) -> list[str]:
         text = self._text
         return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 1, 1)]
-
-    def texts(self, rows: Rows) -> list[str]:
-        text = self._text
-        return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 3, 3)]
 
 
 class PassageStore:
@@ -124,19 +121,17 @@ class PassageStore:
                 out[position] = identifier
         return out
 
-    def fields(self, rows: Rows) -> list[tuple[str, str, str, str, str]]:
-        """(language, id, doc_id, title, text) per row."""
-        out: list[tuple[str, str, str, str, str]] = [("", "", "", "", "")] * len(rows)
+    def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
+        """(language, positions within ``rows``, their records) for every language that occurs."""
         for lang, positions, local in self.by_language(rows):
-            for position, record in zip(positions.tolist(), self._file(lang).fields(local), strict=True):
-                out[position] = (lang, *record)
-        return out
+            yield lang, positions, self._file(lang).records(local)
 
     def passages(self, rows: Rows) -> list[Passage]:
-        return [
-            Passage(id=identifier, lang=lang, text=text, title=title, doc_id=doc_id)
-            for lang, identifier, doc_id, title, text in self.fields(rows)
-        ]
+        out: dict[int, Passage] = {}
+        for lang, positions, records in self.records(rows):
+            for position, (identifier, doc_id, title, text) in zip(positions.tolist(), records, strict=True):
+                out[position] = Passage(id=identifier, lang=lang, text=text, title=title, doc_id=doc_id)
+        return [out[position] for position in range(len(rows))]
 
     def iterate(self, lang: str, batch_size: int = 4096) -> Iterator[list[Passage]]:
         """All passages of a language, in batches."""
@@ -195,7 +190,7 @@ class PassageStore:
                 found[name] = candidates
                 continue
             # different ids may share a hash: compare the ids themselves
-            keep = [name in (record[1], record[2]) for record in self.fields(candidates)]
+            keep = [name in (passage.id, passage.doc_id) for passage in self.passages(candidates)]
             found[name] = candidates[np.asarray(keep, dtype=bool)]
         return found
 

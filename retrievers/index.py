@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from mrag_eval.errors import ConfigError, CorpusError, DataError
 from mrag_eval.languages import LANGUAGES, base, name, normalize
 from mrag_eval.retrievers._manifest import Manifest
 from mrag_eval.retrievers._ordering import Rows, Scores, fuse_reciprocal, reciprocal_ranks, top_k, top_k_line
-from mrag_eval.retrievers._passages import PassageStore
+from mrag_eval.retrievers._passages import PassageStore, Record
 from mrag_eval.retrievers.bm25_shard import Bm25Shard
 from mrag_eval.retrievers.embedders import Embedder, Vectors, load_embedder, query_vectors
 from mrag_eval.retrievers.faiss_shard import FaissShard
@@ -388,17 +390,33 @@ class Index:
     def _hits(self, scores: Scores, rows: Rows) -> list[list[Hit]]:
         present = rows >= 0
         unique, where = np.unique(rows[present], return_inverse=True)
-        fields = self._store.fields(unique)
-        found = iter(zip(where.reshape(-1).tolist(), scores[present].tolist(), strict=True))
-        out: list[list[Hit]] = []
-        for number in present.sum(axis=1).tolist():
-            hits: list[Hit] = []
-            for rank in range(1, number + 1):
-                at, score = next(found)
-                lang, identifier, doc_id, title, text = fields[at]
-                hits.append(Hit(identifier, lang, text, score, rank, title, doc_id))
-            out.append(hits)
+        places = iter(where.reshape(-1).tolist())
+        values = iter(scores[present].tolist())
+        with _no_collection():
+            known: list[tuple[str, Record]] = [("", ("", "", "", ""))] * len(unique)
+            for lang, positions, records in self._store.records(unique):
+                for position, record in zip(positions.tolist(), records, strict=True):
+                    known[position] = (lang, record)
+            out: list[list[Hit]] = []
+            for number in present.sum(axis=1).tolist():
+                hits: list[Hit] = []
+                for rank in range(1, number + 1):
+                    lang, (identifier, doc_id, title, text) = known[next(places)]
+                    hits.append(Hit(identifier, lang, text, next(values), rank, title, doc_id))
+                out.append(hits)
         return out
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without the garbage collector, which would walk through tens of thousands of new hits again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _same_length(what: str, values: Sequence[Any], count: int) -> None:

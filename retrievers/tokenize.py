@@ -23,28 +23,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 
 from mrag_eval.errors import CorpusError
+from mrag_eval.retrievers._scripts import HAN_KANA, HANGUL, marks, unspaced_letters
 
 TOKENIZER_NAME = "unicode-scripts"
 TOKENIZER_VERSION = 1
 
 Tokenizer = Callable[[str], list[str]]
-
-# Han with iteration marks and the number zero, Kana with the prolonged sound mark, halfwidth forms are gone after NFKC
-_HAN_KANA = (
-    "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003fffd"
-)
-_HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb"
-# Thai, Lao, Burmese (with its extensions), Khmer: letters only, their marks are added from the Unicode database
-_UNSPACED_BLOCKS = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F))
-
-# Chakma and Adlam; a class with every mark beyond the basic plane would be searched range by range, five times slower
-_MARKS_BEYOND = "\U00011100-\U00011102\U00011127-\U00011134\U0001e944-\U0001e94a"
 
 _HEBREW_POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
 _ARABIC_POINTS = "\u0610-\u061a\u0640\u064b-\u065f\u0670"
@@ -55,32 +44,18 @@ _DIGIT = re.compile(r"[^\D0-9]")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
-def _class(codepoints: Iterable[int]) -> str:
-    """The inside of a regular expression character class that holds the given (ascending) code points."""
-    ranges: list[list[int]] = []
-    for code in codepoints:
-        if ranges and code == ranges[-1][1] + 1:
-            ranges[-1][1] = code
-        else:
-            ranges.append([code, code])
-    return "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)
-
-
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """One pattern that finds runs by script, and one that finds a letter with its marks."""
-    marks = _class(c for c in range(0x300, 0x10000) if unicodedata.category(chr(c)).startswith("M")) + _MARKS_BEYOND
-    blocks = (c for low, high in _UNSPACED_BLOCKS for c in range(low, high + 1))
-    letters = _class(c for c in blocks if unicodedata.category(chr(c)).startswith("L"))
 
     def run(script: str, letter: str) -> str:
-        return f"(?P<{script}>{letter}+(?:[{marks}]+{letter}*)*)"
+        return f"(?P<{script}>{letter}+(?:[{marks()}]+{letter}*)*)"
 
     # the classes exclude one another, so the order of the alternatives only decides which is tried first
-    word = rf"[^\W_{_HAN_KANA}{_HANGUL}{letters}]"
-    alternatives = (run("word", word), run("han", f"[{_HAN_KANA}]"), f"(?P<hangul>[{_HANGUL}]+)")
-    runs = re.compile("|".join((*alternatives, run("unspaced", f"[{letters}]"))))
-    return runs, re.compile(f".[{marks}]*", re.DOTALL)
+    word = rf"[^\W_{HAN_KANA}{HANGUL}{unspaced_letters()}]"
+    alternatives = (run("word", word), run("han", f"[{HAN_KANA}]"), f"(?P<hangul>[{HANGUL}]+)")
+    runs = re.compile("|".join((*alternatives, run("unspaced", f"[{unspaced_letters()}]"))))
+    return runs, re.compile(f".[{marks()}]*", re.DOTALL)
 
 
 def _ascii_digit(match: re.Match[str]) -> str:

@@ -1,0 +1,133 @@
+"""Merging ranked lists; expected values derived by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrag_eval.errors import ConfigError
+from mrag_eval.retrievers import (
+    equal_quotas,
+    merge_by_quota,
+    merge_by_score,
+    reciprocal_rank_fusion,
+    share_quotas,
+)
+from mrag_eval.schema import Hit
+
+
+def hits(*scored: tuple[str, float], lang: str = "en") -> list[Hit]:
+    return [Hit(id=i, lang=lang, text=i, score=s, rank=r) for r, (i, s) in enumerate(scored, start=1)]
+
+
+def shown(merged: list[Hit]) -> list[tuple[str, float, int]]:
+    return [(hit.id, hit.score, hit.rank) for hit in merged]
+
+
+def test_by_score_keeps_the_higher_of_a_duplicate() -> None:
+    merged = merge_by_score([hits(("a", 0.5), ("b", 0.4)), hits(("b", 0.9), ("c", 0.1))], 2)
+    assert shown(merged) == [("b", 0.9, 1), ("a", 0.5, 2)]
+
+
+def test_ties_go_by_id_whatever_the_order_of_the_lists() -> None:
+    lists = [hits(("c", 1.0)), hits(("a", 1.0)), hits(("b", 1.0))]
+    assert [hit.id for hit in merge_by_score(lists, 3)] == ["a", "b", "c"]
+    assert merge_by_score(lists, 2) == merge_by_score(lists[::-1], 2)
+
+
+def test_reciprocal_rank() -> None:
+    merged = reciprocal_rank_fusion([hits(("a", 9.0), ("b", 8.0)), hits(("b", 0.3), ("c", 0.2))], 3)
+    # b: 1/62 + 1/61, a: 1/61, c: 1/62
+    assert [hit.id for hit in merged] == ["b", "a", "c"]
+    assert [hit.score for hit in merged] == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62], abs=1e-15)
+    assert [hit.rank for hit in merged] == [1, 2, 3]
+
+
+def test_reciprocal_rank_counts_a_repeated_passage_once_per_list() -> None:
+    merged = reciprocal_rank_fusion([hits(("a", 3.0), ("a", 2.0), ("b", 1.0))], 5)
+    assert [(hit.id, hit.score) for hit in merged] == [("a", 1 / 61), ("b", 1 / 63)]
+
+
+def test_quota_fills_each_language_then_hands_places_on() -> None:
+    lists = {
+        "ar": hits(("ar1", 0.2), lang="ar"),
+        "en": hits(("en1", 0.9), ("en2", 0.8), ("en3", 0.7), ("en4", 0.6)),
+        "ko": hits(("ko1", 0.5), ("ko2", 0.4), ("ko3", 0.3), lang="ko"),
+    }
+    # ar leaves one of its 2 places open; en and ko have equal quotas, so it goes to en first (by code)
+    merged = merge_by_quota(lists, {"ar": 2, "en": 2, "ko": 2}, 6)
+    assert [hit.id for hit in merged] == ["en1", "en2", "en3", "ko1", "ko2", "ar1"]
+    assert [hit.rank for hit in merged] == [1, 2, 3, 4, 5, 6]
+
+
+def test_open_places_go_to_the_largest_share_first() -> None:
+    lists = {"ar": hits(("a1", 0.1), ("a2", 0.05), ("a3", 0.01)), "en": hits(("e1", 0.9), ("e2", 0.8)), "ko": []}
+    merged = merge_by_quota(lists, {"ar": 2, "en": 1, "ko": 1}, 4)
+    assert sorted(hit.id for hit in merged) == ["a1", "a2", "a3", "e1"]
+
+
+def test_quota_returns_what_there_is() -> None:
+    assert [hit.id for hit in merge_by_quota({"en": hits(("e1", 1.0))}, {"en": 3, "ko": 3}, 6)] == ["e1"]
+
+
+def test_quota_counts_a_passage_of_two_lists_once() -> None:
+    lists = {"en": hits(("x", 0.4), ("e", 0.3)), "ko": hits(("x", 0.6), ("k", 0.2))}
+    merged = merge_by_quota(lists, {"en": 1, "ko": 1}, 2)
+    assert shown(merged) == [("x", 0.6, 1), ("k", 0.2, 2)]
+
+
+def test_quotas() -> None:
+    assert equal_quotas(["ko", "en", "ar"], 20) == {"ar": 7, "en": 7, "ko": 6}
+    assert share_quotas({"en": 25, "ar": 75}, 20) == {"ar": 15, "en": 5}
+    # exact shares 3.33 each: one place is left, and the remainders tie
+    assert share_quotas({"c": 1, "a": 1, "b": 1}, 10) == {"a": 4, "b": 3, "c": 3}
+    # exact shares 9.8, 0.1, 0.1: the largest remainder takes the last place
+    assert share_quotas({"en": 98, "ko": 1, "ar": 1}, 10) == {"ar": 0, "en": 10, "ko": 0}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: merge_by_score([], 0),
+        lambda: merge_by_quota({"en": []}, {"en": -1}, 3),
+        lambda: merge_by_quota({"en": []}, {"en": 4}, 3),
+        lambda: share_quotas({}, 3),
+        lambda: share_quotas({"en": 0}, 3),
+    ],
+)
+def test_impossible_requests(call: object) -> None:
+    with pytest.raises(ConfigError):
+        call()  # type: ignore[operator]
+
+
+_LISTS = st.dictionaries(
+    st.sampled_from(["ar", "en", "ko", "zh"]),
+    st.lists(st.tuples(st.text("abcdef", min_size=1, max_size=2), st.sampled_from([0.0, 0.5, 1.0])), max_size=6),
+)
+
+
+@given(_LISTS, st.integers(1, 12))
+def test_every_merge_is_ranked_distinct_and_bounded(scored: dict[str, list[tuple[str, float]]], k: int) -> None:
+    lists = {lang: hits(*pairs, lang=lang) for lang, pairs in scored.items()}
+    distinct = {hit.id for one in lists.values() for hit in one}
+    quotas = equal_quotas(lists, k) if lists else {}
+    for merged in (
+        merge_by_score(lists.values(), k),
+        reciprocal_rank_fusion(lists.values(), k),
+        merge_by_quota(lists, quotas, k),
+    ):
+        assert len(merged) == min(k, len(distinct))
+        assert len({hit.id for hit in merged}) == len(merged)
+        assert [hit.rank for hit in merged] == list(range(1, len(merged) + 1))
+        assert merged == sorted(merged, key=lambda hit: (-hit.score, hit.id))
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 1000), min_size=1), st.integers(1, 100))
+def test_shares_add_up_and_stay_within_one_of_exact(counts: dict[str, int], k: int) -> None:
+    total = sum(counts.values())
+    if not total:
+        return
+    quotas = share_quotas(counts, k)
+    assert sum(quotas.values()) == k
+    assert all(abs(quotas[lang] - k * count / total) < 1 for lang, count in counts.items())
