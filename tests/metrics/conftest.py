@@ -1,0 +1,8 @@
+"""Property tests of the metrics measure values, never time: the first call of a test imports scipy."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+settings.register_profile("metrics", deadline=None)
+settings.load_profile("metrics")

@@ -1,0 +1,225 @@
+"""Agreement coefficients against their packages and by hand; votes; independence of a panel."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrag_eval.errors import MetricError, MissingExtraError
+from mrag_eval.metrics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, label_f1, pairwise_kappas
+from mrag_eval.metrics.panel import effective_panel_size, majority_vote
+
+T, F = True, False
+
+
+def test_cohen_by_hand() -> None:
+    # 20 both yes, 5 yes/no, 10 no/yes, 15 both no: p_o = .7, p_e = .5 * .6 + .5 * .4 = .5
+    first = [T] * 25 + [F] * 25
+    second = [T] * 20 + [F] * 5 + [T] * 10 + [F] * 15
+    found = cohen_kappa(first, second)
+    assert found.value == pytest.approx(0.4, abs=1e-12)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.4 < found.high
+    assert found.n == 50
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=2, max_size=40))
+def test_cohen_equals_scikit_learn_and_the_resampled_formula(pairs: list[tuple[str, str]]) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
+    from mrag_eval.metrics.agreement import _encode, _kappa
+
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    if len({*first, *second}) == 1:
+        assert cohen_kappa(first, second).reason == "both raters use one label throughout"
+        return
+    found = cohen_kappa(first, second, n_resamples=100).value
+    assert found is not None
+    assert -1 - 1e-12 <= found <= 1 + 1e-12
+    assert found == pytest.approx(cohen_kappa_score(first, second), abs=1e-12)
+    codes, size = _encode([label for pair in pairs for label in pair])
+    cells = np.eye(size * size)[codes[::2] * size + codes[1::2]]
+    assert _kappa(cells.sum(axis=0)[None])[0] == pytest.approx(found, abs=1e-12)
+
+
+def test_fleiss_by_hand() -> None:
+    # counts of (x, y) by three raters in four rows: (3,0) (0,3) (2,1) (1,2)
+    ratings = ["xxx", "yyy", "xxy", "xyy"]
+    # P_i = 1, 1, 1/3, 1/3; P = 2/3; p_x = p_y = 1/2; P_e = 1/2
+    assert fleiss_kappa(ratings).value == pytest.approx((2 / 3 - 1 / 2) / (1 / 2), abs=1e-12)
+
+
+@given(st.lists(st.lists(st.sampled_from("ab"), min_size=2, max_size=2), min_size=2, max_size=30))
+def test_fleiss_of_two_raters_is_scotts_pi(ratings: list[list[str]]) -> None:
+    share = sum(row.count("a") for row in ratings) / (2 * len(ratings))
+    expected = share**2 + (1 - share) ** 2
+    found = fleiss_kappa(ratings, n_resamples=100).value
+    if expected == 1:
+        assert found is None
+    else:
+        observed = sum(a == b for a, b in ratings) / len(ratings)
+        assert found == pytest.approx((observed - expected) / (1 - expected), abs=1e-12)
+
+
+def test_alpha_of_the_published_example() -> None:
+    # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability: four observers, twelve units, alpha = 0.743
+    observers = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+    ]
+    found = krippendorff_alpha(list(zip(*observers, strict=True)))
+    assert found.value == pytest.approx(0.743, abs=5e-4)
+    assert found.n == 11  # the last unit has one rating
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=3, max_size=3), min_size=3, max_size=25))
+def test_alpha_equals_the_resampled_formula(ratings: list[list[str | None]]) -> None:
+    paired = [[label for label in row if label] for row in ratings if sum(map(bool, row)) > 1]
+    found = krippendorff_alpha(ratings, n_resamples=100)
+    labels = [label for row in paired for label in row]
+    if len(set(labels)) < 2:
+        assert found.value is None
+        assert found.reason
+        return
+    n = len(labels)
+    observed = sum(sum(row.count(c) * (row.count(c) - 1) for c in "abc") / (len(row) - 1) for row in paired) / n
+    expected = sum(labels.count(c) * (labels.count(c) - 1) for c in "abc") / (n * (n - 1))
+    assert found.value == pytest.approx(1 - (1 - observed) / (1 - expected), abs=1e-9)
+
+
+def test_alpha_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "krippendorff", None)
+    with pytest.raises(MissingExtraError, match=r"mrag-eval\[agreement\]"):
+        krippendorff_alpha([["a", "b"]])
+
+
+def test_f1_by_hand() -> None:
+    #            human yes: 3, predicted yes: 4, both: 2
+    predicted, human = [T, T, T, T, F, None], [T, T, F, F, T, T]
+    found = label_f1(predicted, human)
+    assert found.n == 5
+    assert found.precision[T] == pytest.approx(2 / 4)
+    assert found.recall[T] == pytest.approx(2 / 3)
+    assert found.f1[T].value == pytest.approx(2 * 2 / (4 + 3))
+    assert found.f1[F].value == 0
+    assert found.macro_f1.value == pytest.approx(2 / 7)
+    only = label_f1(["x", "x"], ["x", "y"])
+    assert only.precision["y"] is None
+    assert only.recall["y"] == 0
+
+
+def test_pairwise_kappas_name_the_raters() -> None:
+    found = pairwise_kappas({"a": [T, F, T, F], "b": [T, F, T, F], "c": [F, T, F, None]})
+    assert set(found) == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert found["a", "b"].value == 1
+    assert found["a", "c"].n == 3
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([T, T, F], True),
+        ([F, F, T], False),
+        ([T, T, None], True),
+        ([T, None, None], None),  # an abstention must not shrink the panel to the one judge left
+        ([T, F, None], "tie"),
+        ([T, F], "tie"),
+        ([T, None], None),
+        ([None, None, None], None),
+        ([T, T, F, None], None),  # two of four are no majority
+        ([T, T, F, F], "tie"),
+        ([T, F, None, None], None),
+        ([T], True),
+    ],
+)
+def test_votes(verdicts: list[bool | None], expected: Any) -> None:
+    for tie in (True, False, None):
+        assert majority_vote(verdicts, tie=tie) is (tie if expected == "tie" else expected)
+        assert majority_vote(verdicts[::-1], tie=tie) is majority_vote(verdicts, tie=tie)
+
+
+@given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=9), st.integers(0, 8))
+def test_one_more_vote_for_never_turns_a_yes(verdicts: list[bool | None], seat: int) -> None:
+    rank = {False: 0, None: 1, True: 2}
+    before = majority_vote(verdicts)
+    verdicts[seat % len(verdicts)] = True
+    assert rank[majority_vote(verdicts)] >= rank[before]
+
+
+def test_votes_that_are_no_verdicts() -> None:
+    with pytest.raises(MetricError, match="without a panel"):
+        majority_vote([])
+    with pytest.raises(MetricError, match=r"verdicts\[1\] is 'yes'"):
+        majority_vote([True, "yes"])  # type: ignore[list-item]
+    with pytest.raises(MetricError, match="nan"):
+        majority_vote([True, math.nan])  # type: ignore[list-item]
+    assert majority_vote([np.True_, np.True_, np.False_]) is True  # type: ignore[list-item]
+
+
+def test_a_panel_of_copies_is_one_judge() -> None:
+    gold = [T, F, T, F, T, F]
+    judge = [T, F, T, T, F, F]
+    found = effective_panel_size([[v, v, v] for v in judge], gold)
+    assert found.error_correlation == pytest.approx(1)
+    assert found.effective_size == pytest.approx(1)
+    assert found.error_rates == pytest.approx((1 / 3,) * 3)
+
+
+def test_independent_judges_count_in_full() -> None:
+    rng = random.Random(0)
+    gold = [rng.random() < 0.5 for _ in range(20_000)]
+    panel = [[label ^ (rng.random() < 0.2) for _ in range(4)] for label in gold]
+    assert effective_panel_size(panel, gold).effective_size == pytest.approx(4, rel=0.05)
+
+
+def test_panel_size_by_hand() -> None:
+    # errors of two judges: (1,1) (1,0) (0,0) (0,0); variances 1/3 and 1/4, covariance 1/6
+    found = effective_panel_size([[F, F], [F, T], [T, T], [T, T], [T, None]], [T, T, T, T, T])
+    correlation = (1 / 6) / ((1 / 3 + 1 / 4) / 2)
+    assert found.error_correlation == pytest.approx(correlation)
+    assert found.effective_size == pytest.approx(2 / (1 + correlation))
+    assert (found.size, found.n) == (2, 4)
+
+
+def test_panels_without_a_defined_size() -> None:
+    assert effective_panel_size([[T, T]] * 3, [T, T, T]).reason == "the judges' errors never vary"
+    assert effective_panel_size([[T]] * 3, [T, F, T]).reason == "fewer than two judges"
+    assert effective_panel_size([[T, None]], [T]).reason == "fewer than two complete rows"
+    opposite = effective_panel_size([[T, F], [F, T]], [T, T])
+    assert opposite.reason == "the judges' errors cancel out exactly"
+    assert opposite.error_correlation == pytest.approx(-1)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: cohen_kappa([T], [T, F]), "1 labels of one rater but 2"),
+        (lambda: fleiss_kappa([["a", "b"], ["a"]]), r"ratings\[1\]"),
+        (lambda: fleiss_kappa([["a", None]]), "krippendorff_alpha"),
+        (lambda: krippendorff_alpha([["a", "b"], ["a"]]), "unequal length"),
+        (lambda: label_f1([T], []), "1 predicted labels but 0"),
+        (lambda: label_f1([None], [T]), "no row"),
+        (lambda: effective_panel_size([[T, F]], []), "1 rows of verdicts but 0"),
+        (lambda: effective_panel_size([[T, F], [T]], [T, T]), "unequal length"),
+    ],
+)
+def test_bad_input_is_named(call: Any, says: str) -> None:
+    with pytest.raises(MetricError, match=says):
+        call()
+
+
+def test_nothing_to_agree_on() -> None:
+    assert cohen_kappa([], []).reason == "no row with two labels"
+    assert fleiss_kappa([]).reason == "no rows"
+    assert krippendorff_alpha([]).reason == "no row with two ratings"
+    assert fleiss_kappa(["aa", "aa"]).value is None

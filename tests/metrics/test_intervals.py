@@ -1,0 +1,250 @@
+"""Intervals: against scipy, degenerate data, clusters, strata, bad input."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrag_eval.errors import MetricError
+from mrag_eval.metrics import _resampling
+from mrag_eval.metrics.intervals import (
+    Estimate,
+    bootstrap_mean,
+    bootstrap_statistic,
+    cluster_bootstrap,
+    interval_for,
+    stratified_bootstrap,
+    wilson,
+)
+
+
+def bounds(estimate: Estimate) -> tuple[float, float, float]:
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.low, estimate.value, estimate.high
+
+
+@given(st.integers(0, 300), st.integers(1, 300), st.sampled_from([0.8, 0.95, 0.99]))
+def test_wilson_is_the_closed_form(successes: int, n: int, confidence: float) -> None:
+    from statistics import NormalDist
+
+    if successes > n:
+        successes, n = n, successes
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    p = successes / n
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    found = wilson(successes, n, confidence)
+    assert found == Estimate(p, pytest.approx(centre - half), pytest.approx(centre + half), n, "Wilson")
+    low, value, high = bounds(found)
+    assert 0 <= low <= value <= high <= 1
+
+
+def test_bca_is_scipys() -> None:
+    from scipy.stats import bootstrap
+
+    values = np.random.default_rng(1).exponential(size=150)
+    theirs = bootstrap((values,), np.mean, n_resamples=40_000, rng=np.random.default_rng(2), batch=2000)
+    low, value, high = bounds(bootstrap_mean(values, n_resamples=40_000, seed=3, expand=False))
+    assert value == pytest.approx(values.mean(), abs=1e-12)
+    # two Monte-Carlo quantiles of one distribution
+    assert low == pytest.approx(theirs.confidence_interval.low, abs=0.01)
+    assert high == pytest.approx(theirs.confidence_interval.high, abs=0.01)
+
+
+def test_expanded_interval_is_wider() -> None:
+    values = np.random.default_rng(1).exponential(size=40)
+    plain, wide = bounds(bootstrap_mean(values, expand=False)), bounds(bootstrap_mean(values))
+    assert wide[0] < plain[0]
+    assert wide[2] > plain[2]
+
+
+def test_few_rows_get_a_t_interval() -> None:
+    values = [0.2, 0.4, 0.1, 0.8, 0.5]
+    found = bootstrap_mean(values)
+    assert "jackknife t" in found.method
+    # the jackknife standard error of a mean is s / sqrt(n); these values are less peaked than normal ones: df = 4
+    from scipy.stats import t
+
+    half = t.ppf(0.975, 4) * np.std(values, ddof=1) / math.sqrt(5)
+    assert bounds(found) == pytest.approx((0.4 - half, 0.4, 0.4 + half))
+
+
+def test_repeated_values_resample_as_single_rows_do() -> None:
+    # few distinct values are drawn as multinomial counts, many as rows: one distribution
+    rng = np.random.default_rng(4)
+    values = rng.integers(0, 4, size=400) / 3
+    jittered = values + rng.normal(scale=1e-9, size=400)
+    assert bounds(bootstrap_mean(values, n_resamples=40_000)) == pytest.approx(
+        bounds(bootstrap_mean(jittered, n_resamples=40_000)), abs=0.002
+    )
+
+
+def test_many_rows_are_resampled_in_blocks() -> None:
+    values = np.random.default_rng(5).exponential(size=40_000)
+    low, value, high = bounds(bootstrap_mean(values, n_resamples=4000))
+    error = 1.96 * values.std() / math.sqrt(len(values))
+    assert value == pytest.approx(values.mean(), abs=1e-12)
+    assert (value - low, high - value) == pytest.approx((error, error), rel=0.1)
+
+
+def test_clusters_widen_the_interval_and_keep_the_plain_mean() -> None:
+    rng = np.random.default_rng(6)
+    values = np.repeat(rng.normal(size=60), 5)  # every cluster says one thing five times
+    groups = np.repeat(np.arange(60), 5).tolist()
+    rows, clusters = bounds(bootstrap_mean(values)), bounds(cluster_bootstrap(values, groups))
+    assert rows[1] == pytest.approx(clusters[1], abs=1e-12)
+    ratio = (clusters[2] - clusters[0]) / (rows[2] - rows[0])
+    assert ratio == pytest.approx(math.sqrt(5), rel=0.1)
+
+
+def test_unequal_clusters_weigh_by_their_rows() -> None:
+    values, groups = [1.0, 0.0, 0.0, 0.0], ["a", "b", "b", "b"]
+    assert cluster_bootstrap(values, groups).value == 0.25
+
+
+def test_macro_mean_weighs_cells_alike() -> None:
+    values = [1.0] * 90 + [0.0] * 5 + [1.0] * 5
+    cells = ["big"] * 90 + ["small"] * 10
+    low, value, high = bounds(stratified_bootstrap(values, cells))
+    assert value == pytest.approx(0.75)
+    # all the uncertainty is the small cell's: sd of its mean is sqrt(.25 / 10), halved by the average
+    assert high - low == pytest.approx(2 * 2.2 * math.sqrt(0.25 / 9) / 2, rel=0.15)
+
+
+def test_macro_mean_over_groups_that_reach_over_cells() -> None:
+    rng = np.random.default_rng(7)
+    base = rng.normal(size=100)
+    # one question asked in three languages, always answered alike
+    values, cells = np.repeat(base, 3), ["de", "en", "zh"] * 100
+    groups = np.repeat(np.arange(100), 3).tolist()
+    low, value, high = bounds(stratified_bootstrap(values, cells, groups=groups))
+    assert value == pytest.approx(base.mean())
+    assert high - low == pytest.approx(2 * 1.984 * base.std(ddof=1) / 10, rel=0.1)
+    rows = bounds(stratified_bootstrap(values, cells))
+    assert rows[2] - rows[0] < 0.7 * (high - low)
+
+
+def test_groups_within_cells_stay_in_their_cell() -> None:
+    rng = np.random.default_rng(8)
+    found = stratified_bootstrap(
+        rng.random(120), ["a"] * 60 + ["b"] * 60, groups=np.repeat(np.arange(40), 3).tolist(), n_resamples=500
+    )
+    assert found.method == "stratified cluster bootstrap"
+    assert found.reason is None
+
+
+def test_degenerate_data() -> None:
+    assert bootstrap_mean([]) == Estimate(None, None, None, 0, "BCa bootstrap", "no scored rows")
+    assert wilson(0, 0).reason == "no scored rows"
+    one = bootstrap_mean([0.4])
+    assert (one.value, one.low, one.high) == (0.4, None, None)
+    assert one.reason == "no interval from 1 row"
+    same = bootstrap_mean([0.1] * 30)
+    assert same.low == same.high == same.value == pytest.approx(0.1)
+    assert "no variation" in (same.reason or "")
+    lone = cluster_bootstrap([0.0, 1.0, 1.0], ["g", "g", "g"])
+    assert (lone.value, lone.low) == (pytest.approx(2 / 3), None)
+    assert lone.reason == "no interval from 1 cluster"
+
+
+def test_unscored_rows_are_left_out_and_named_where_a_cell_is_empty() -> None:
+    assert bootstrap_mean([None, 0.5, 0.7, None]).n == 2
+    found = stratified_bootstrap([1.0, 0.0, None], ["a", "a", "b"])
+    assert (found.value, found.reason) == (None, "no scored row in cell b")
+    lonely = stratified_bootstrap([1.0, 0.0, 0.5], ["a", "a", "b"])
+    assert "single row" in (lonely.reason or "")
+
+
+def test_a_statistic_undefined_in_many_resamples_has_no_interval() -> None:
+    def ratio(totals: Any) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], np.nan)
+
+    sums = np.zeros((40, 2))
+    sums[:, 0] = 1
+    sums[0, 1] = 1  # a resample without the one row that carries the denominator cannot be scored
+    found = bootstrap_statistic(sums, ratio, n=40)
+    assert found.value == 40
+    assert found.low is None
+    assert "undefined in" in (found.reason or "")
+
+
+def test_the_interval_is_chosen_by_the_values() -> None:
+    assert interval_for([1, 0, 1, None]) == wilson(2, 3)
+    assert interval_for([True, False]).method == "Wilson"
+    assert interval_for([0.5, 0.2, 1.0] * 10).method == "BCa bootstrap"
+    assert interval_for([1, 0, 1, 0] * 10, groups=[i // 2 for i in range(40)]).method == "cluster bootstrap"
+    assert interval_for([1, 0, 1], groups=["a", "b", "c"]).method == "Wilson"
+    assert interval_for([1, 0, 1] * 9, kind="bootstrap").method == "BCa bootstrap"
+
+
+VALUES = st.lists(st.floats(0, 1), min_size=2, max_size=40)
+
+
+@given(VALUES)
+def test_limits_enclose_the_mean_and_stay_in_the_range_of_the_data(values: list[float]) -> None:
+    found = bootstrap_mean(values, n_resamples=200)
+    low, value, high = bounds(found)
+    assert value == pytest.approx(sum(values) / len(values), abs=1e-12)
+    assert low <= value + 1e-12
+    assert high >= value - 1e-12
+    if found.method == "BCa bootstrap":
+        assert min(values) - 1e-12 <= low <= high <= max(values) + 1e-12
+
+
+@given(VALUES, st.randoms(use_true_random=False))
+def test_the_value_does_not_depend_on_the_order(values: list[float], rng: Any) -> None:
+    groups = [i % 3 for i in range(len(values))]
+    order = list(range(len(values)))
+    rng.shuffle(order)
+    before = cluster_bootstrap(values, groups, n_resamples=200)
+    after = cluster_bootstrap([values[i] for i in order], [groups[i] for i in order], n_resamples=200)
+    assert after.value == pytest.approx(before.value, abs=1e-12)
+    if before.low is not None:  # three clusters: a closed form, so the limits agree as well
+        assert (after.low, after.high) == (pytest.approx(before.low, abs=1e-9), pytest.approx(before.high, abs=1e-9))
+
+
+def test_one_seed_one_interval() -> None:
+    values = np.random.default_rng(0).random(50)
+    assert bootstrap_mean(values, seed=5) == bootstrap_mean(values, seed=5)
+    assert bootstrap_mean(values, seed=5) != bootstrap_mean(values, seed=6)
+    assert bootstrap_mean(values, seed=np.random.default_rng(5)) == bootstrap_mean(values, seed=5)
+
+
+def test_resampled_totals_are_unbiased() -> None:
+    sums = np.random.default_rng(0).random((50, 2))
+    totals = _resampling.resampled_totals(sums, 20_000, np.random.default_rng(1))
+    assert totals.mean(axis=0) == pytest.approx(sums.sum(axis=0), rel=0.01)
+    assert totals.var(axis=0) == pytest.approx(50 * sums.var(axis=0), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: bootstrap_mean([0.1, math.nan]), r"values\[1\] is nan"),
+        (lambda: bootstrap_mean([None, math.inf]), r"values\[1\] is inf"),
+        (lambda: bootstrap_mean(np.array([0.1, np.nan])), r"values\[1\] is nan"),
+        (lambda: bootstrap_mean(["a"]), "not a number"),  # type: ignore[list-item]
+        (lambda: bootstrap_mean([[1.0], [2.0]]), "one number a row"),
+        (lambda: bootstrap_mean([0.1, 0.2], confidence=95), "not between 0 and 1"),
+        (lambda: bootstrap_mean([0.1, 0.2], n_resamples=10), "too few"),
+        (lambda: cluster_bootstrap([0.1, 0.2], ["a"]), "2 values but 1 groups"),
+        (lambda: stratified_bootstrap([0.1, 0.2], ["a"]), "2 values but 1 cells"),
+        (lambda: stratified_bootstrap([0.1, 0.2], ["a", "a"], groups=["g"]), "1 groups"),
+        (lambda: wilson(3, 2), "3 successes in 2"),
+        (lambda: wilson(0.5, 2), "whole numbers"),  # type: ignore[arg-type]
+        (lambda: interval_for([0.5, 1], kind="wilson"), "0 and 1"),
+        (lambda: interval_for([0.5, 1], kind="cluster"), "needs groups"),
+        (lambda: interval_for([0.5, 1], kind="wilsen"), "did you mean 'wilson'"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_input_is_named(call: Any, says: str) -> None:
+    with pytest.raises(MetricError, match=says):
+        call()
