@@ -1,8 +1,8 @@
 """The script of a letter, by Unicode name.
 
 The standard library knows no script property, but the name of a letter starts with its script ("CYRILLIC SMALL LETTER
-A"); compatibility forms (full-width, mathematical, half-width kana) are folded by NFKC first. The answers agree with
-the Unicode script property on every letter of the scripts listed here (the tests compare the two).
+A"). Letters whose own name does not say it (full-width and mathematical forms) count as what NFKC folds them to. On the
+letters of the scripts listed here this agrees with the Unicode script property (the tests compare the two).
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from mrag_eval import languages
 
 # First word of the Unicode name -> ISO 15924. Names that are absent here keep the word itself as their "script".
 _BY_NAME = {
-    "LATIN": "Latn", "CYRILLIC": "Cyrl", "GREEK": "Grek", "ARABIC": "Arab", "HEBREW": "Hebr", "DEVANAGARI": "Deva",
+    "LATIN": "Latn", "TURNED": "Latn", "ROMAN": "Latn",
+    "CYRILLIC": "Cyrl", "GREEK": "Grek", "ARABIC": "Arab", "HEBREW": "Hebr", "DEVANAGARI": "Deva",
     "BENGALI": "Beng", "ETHIOPIC": "Ethi", "THAI": "Thai", "LAO": "Laoo", "KHMER": "Khmr", "MYANMAR": "Mymr",
     "TIBETAN": "Tibt", "GEORGIAN": "Geor", "ARMENIAN": "Armn", "SINHALA": "Sinh", "TAMIL": "Taml", "TELUGU": "Telu",
     "GURMUKHI": "Guru", "GUJARATI": "Gujr", "KANNADA": "Knda", "MALAYALAM": "Mlym", "ORIYA": "Orya",
-    "HANGUL": "Hang", "HIRAGANA": "Hira", "KATAKANA": "Kana", "BOPOMOFO": "Bopo", "CJK": "Hani",
+    "HANGUL": "Hang", "HIRAGANA": "Hira", "HENTAIGANA": "Hira", "KATAKANA": "Kana", "BOPOMOFO": "Bopo", "CJK": "Hani",
     "IDEOGRAPHIC": "Hani", "MONGOLIAN": "Mong", "CHEROKEE": "Cher", "SYRIAC": "Syrc", "THAANA": "Thaa", "NKO": "Nkoo",
     "COPTIC": "Copt", "TIFINAGH": "Tfng", "JAVANESE": "Java", "SUNDANESE": "Sund", "BALINESE": "Bali",
 }  # fmt: skip
+
+_SHARED = ("ARABIC TATWEEL",)
+_NO_SCRIPT = frozenset({"", "COMBINING", "MODIFIER", "VARIATION", "MATHEMATICAL", "DOUBLE", "SPACE"})
 
 # Scripts that stand for several in the language table.
 _PARTS = {
@@ -40,14 +44,16 @@ def script(char: str) -> str | None:
     """ISO 15924 code of a letter's or combining letter-mark's script; None for anything shared between scripts."""
     if unicodedata.category(char)[0] not in "LM":
         return None
-    folded = unicodedata.normalize("NFKC", char)[:1]
-    name = unicodedata.name(folded, "")
-    word = name.split(" ", 1)[0]
-    if word in ("COMBINING", "MODIFIER", "VARIATION", "MATHEMATICAL") or not name:
-        return None
-    if word.startswith("KATAKANA-HIRAGANA"):
-        return "Kana"
-    return _BY_NAME.get(word.split("-", 1)[0], word)
+    for candidate in (char, unicodedata.normalize("NFKC", char)[:1]):
+        name = unicodedata.name(candidate, "")
+        word = name.partition(" ")[0].partition("-")[0]
+        if name.startswith(_SHARED):
+            return None
+        if word in _BY_NAME:
+            return _BY_NAME[word]
+        if name.endswith("IDEOGRAPHIC ITERATION MARK"):
+            return "Hani"
+    return word if word not in _NO_SCRIPT else None
 
 
 def expected_scripts(language: str) -> frozenset[str]:

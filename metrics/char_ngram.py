@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 from mrag_eval.errors import MetricError
 from mrag_eval.metrics.text import (
@@ -18,6 +19,14 @@ from mrag_eval.metrics.text import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+class OverlapColumns(NamedTuple):
+    """Recall, precision and F1 of N rows: float64, shape (N,) each, in 0..1."""
+
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    f1: NDArray[np.float64]
 
 
 def char_ngrams(tokens: Iterable[str], n: int) -> Iterator[str]:
@@ -100,6 +109,53 @@ def char_ngram_f1(
     return char_ngram_scores(prediction, answers, n, normalize=normalize, lang=lang).f1
 
 
+def char_ngram_scores_batch(
+    predictions: Sequence[str],
+    answers: Sequence[Sequence[str]],
+    n: int = 3,
+    *,
+    normalize: Normalizer = "paper",
+    lang: str | None = None,
+) -> OverlapColumns:
+    """:func:`char_ngram_scores` for N pairs at once, bit for bit the same, in bounded memory.
+
+    Args:
+        predictions: N model answers.
+        answers: for each of them its gold answers, at least one.
+        n: n-gram length in code points, 1 or more.
+        normalize: as in :func:`char_ngram_scores`.
+        lang: as in :func:`char_ngram_scores`; one language for all pairs.
+
+    Returns:
+        recall, precision and F1, float64 of shape (N,) each. No pairs give empty arrays.
+
+    Raises:
+        MetricError: lengths differ, a row has no answers, or as :func:`char_ngram_scores`; it names the row.
+    """
+    import numpy as np
+
+    from mrag_eval.metrics._gram_kernel import count_grams
+
+    check_n(n)
+    golds, counts = _flatten(predictions, answers)
+    if not golds:
+        empty = np.empty(0, dtype=np.float64)
+        return OverlapColumns(empty, empty.copy(), empty.copy())
+    if normalize != "paper":
+        predictions = [" ".join(gram_tokens(text, normalize=normalize, lang=lang)) for text in predictions]
+        golds = [" ".join(gram_tokens(text, normalize=normalize, lang=lang)) for text in golds]
+    per_row = np.array(counts, dtype=np.int64)
+    rows = np.repeat(np.arange(len(per_row)), per_row)
+    common, gold, predicted = count_grams(predictions, golds, rows, n, normalized=normalize != "paper")
+    # an answer without common items scores 0; the 1s only keep the divisions defined
+    hit = common > 0
+    recall = np.where(hit, common / np.where(hit, gold, 1), 0.0)
+    precision = np.where(hit, common / np.where(hit, predicted[rows], 1), 0.0)
+    f1 = np.where(hit, 2 * precision * recall / np.where(hit, precision + recall, 1.0), 0.0)
+    first = np.cumsum(per_row) - per_row
+    return OverlapColumns(*(np.maximum.reduceat(column, first) for column in (recall, precision, f1)))
+
+
 def char_ngram_recall_batch(
     predictions: Sequence[str],
     answers: Sequence[Sequence[str]],
@@ -108,18 +164,31 @@ def char_ngram_recall_batch(
     normalize: Normalizer = "paper",
     lang: str | None = None,
 ) -> NDArray[np.float64]:
-    """:func:`char_ngram_recall` for N pairs at once: float64, shape (N,)."""
-    import numpy as np
-
-    if len(predictions) != len(answers):
-        raise MetricError(f"{len(predictions)} predictions but {len(answers)} lists of answers")
-    return np.array(
-        [char_ngram_recall(p, a, n, normalize=normalize, lang=lang) for p, a in zip(predictions, answers, strict=True)],
-        dtype=np.float64,
-    )
+    """:func:`char_ngram_recall` for N pairs at once: float64, shape (N,); see :func:`char_ngram_scores_batch`."""
+    return char_ngram_scores_batch(predictions, answers, n, normalize=normalize, lang=lang).recall
 
 
 def check_n(n: int) -> None:
     """Refuse an n-gram length below 1."""
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         raise MetricError(f"n must be a whole number of at least 1, got {n!r}")
+
+
+def _flatten(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> tuple[list[str], list[int]]:
+    """All answers in row order and their number in each row, after the checks of the single function."""
+    if isinstance(predictions, str):
+        raise MetricError("predictions must be a list of strings, got one string", "pass [prediction]")
+    if len(predictions) != len(answers):
+        raise MetricError(f"{len(predictions)} predictions but {len(answers)} lists of answers")
+    # checked by column, for speed; row by row only to name what is wrong
+    if str not in set(map(type, answers)) and None not in answers:
+        golds = list(chain.from_iterable(answers))
+        counts = list(map(len, answers))
+        if {*map(type, predictions), *map(type, golds)} <= {str} and 0 not in counts:
+            return golds, counts
+    for row, (prediction, own) in enumerate(zip(predictions, answers, strict=True)):
+        try:
+            check_answers(prediction, own)
+        except MetricError as error:
+            raise MetricError(f"row {row}: {error.message}", error.next_step) from error
+    return list(chain.from_iterable(answers)), list(map(len, answers))
