@@ -25,11 +25,13 @@ if TYPE_CHECKING:
         error_attribution_by_cell,
     )
     from mrag_eval.metrics.char_ngram import (
+        OverlapColumns,
         char_ngram_f1,
         char_ngram_precision,
         char_ngram_recall,
         char_ngram_recall_batch,
         char_ngram_scores,
+        char_ngram_scores_batch,
     )
     from mrag_eval.metrics.choices import (
         extract_choice,
@@ -50,10 +52,20 @@ if TYPE_CHECKING:
         citation_rates,
         parse_citations,
     )
+    from mrag_eval.metrics.code_switch import (
+        CodeSwitch,
+        LanguageMix,
+        code_switch_share,
+        language_mix,
+    )
     from mrag_eval.metrics.concurrence import (
         ConcurrenceScores,
         concurrence_intervals,
         concurrence_scores,
+    )
+    from mrag_eval.metrics.evaluate_front import (
+        EvaluateMetric,
+        as_evaluate,
     )
     from mrag_eval.metrics.intervals import (
         Estimate,
@@ -63,6 +75,13 @@ if TYPE_CHECKING:
         interval_for,
         stratified_bootstrap,
         wilson,
+    )
+    from mrag_eval.metrics.language_detection import (
+        FastTextDetector,
+        LanguageDetector,
+        LinguaDetector,
+        ScriptDetector,
+        load_detector,
     )
     from mrag_eval.metrics.language_pairs import (
         LanguagePairMatrix,
@@ -132,11 +151,13 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "error_attribution_by_cell",
     ),
     "char_ngram": (
+        "OverlapColumns",
         "char_ngram_f1",
         "char_ngram_precision",
         "char_ngram_recall",
         "char_ngram_recall_batch",
         "char_ngram_scores",
+        "char_ngram_scores_batch",
     ),
     "choices": ("extract_choice",),
     "choices_official": (
@@ -155,10 +176,20 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "citation_rates",
         "parse_citations",
     ),
+    "code_switch": (
+        "CodeSwitch",
+        "LanguageMix",
+        "code_switch_share",
+        "language_mix",
+    ),
     "concurrence": (
         "ConcurrenceScores",
         "concurrence_intervals",
         "concurrence_scores",
+    ),
+    "evaluate_front": (
+        "EvaluateMetric",
+        "as_evaluate",
     ),
     "intervals": (
         "Estimate",
@@ -168,6 +199,13 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "interval_for",
         "stratified_bootstrap",
         "wilson",
+    ),
+    "language_detection": (
+        "FastTextDetector",
+        "LanguageDetector",
+        "LinguaDetector",
+        "ScriptDetector",
+        "load_detector",
     ),
     "language_pairs": (
         "LanguagePairMatrix",
@@ -226,20 +264,29 @@ __all__ = [
     "CitationPrecision",
     "CitationRates",
     "Citations",
+    "CodeSwitch",
     "ConcurrenceScores",
     "DetectableEffect",
     "ErrorAttribution",
     "Estimate",
+    "EvaluateMetric",
+    "FastTextDetector",
     "InLanguagePreference",
     "LabelF1",
     "LanguageBreakdown",
     "LanguageCitations",
+    "LanguageDetector",
+    "LanguageMix",
     "LanguagePairMatrix",
     "LanguagePreference",
     "LanguageRate",
+    "LinguaDetector",
+    "OverlapColumns",
     "OverlapScores",
     "PairedTest",
     "PanelIndependence",
+    "ScriptDetector",
+    "as_evaluate",
     "benjamini_hochberg",
     "bootstrap_mean",
     "bootstrap_statistic",
@@ -248,9 +295,11 @@ __all__ = [
     "char_ngram_recall",
     "char_ngram_recall_batch",
     "char_ngram_scores",
+    "char_ngram_scores_batch",
     "citation_precision",
     "citation_rates",
     "cluster_bootstrap",
+    "code_switch_share",
     "cohen_kappa",
     "concurrence_intervals",
     "concurrence_scores",
@@ -268,7 +317,9 @@ __all__ = [
     "interval_for",
     "krippendorff_alpha",
     "label_f1",
+    "language_mix",
     "language_pair_matrix",
+    "load_detector",
     "majority_vote",
     "match",
     "mcnemar_exact",

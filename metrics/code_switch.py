@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from mrag_eval import languages
 from mrag_eval.errors import ConfigError, MetricError
-from mrag_eval.metrics._detectors import UNDETERMINED, LanguageDetector, default_detector
 from mrag_eval.metrics._scripts import expected_scripts, letter_scripts
+from mrag_eval.metrics.language_detection import UNDETERMINED, LanguageDetector, default_detector
 from mrag_eval.metrics.language_rate import accepts
 from mrag_eval.metrics.text import word_tokens
 

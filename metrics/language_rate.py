@@ -9,7 +9,7 @@ from functools import cache
 
 from mrag_eval import languages as _languages
 from mrag_eval.errors import ConfigError, MetricError
-from mrag_eval.metrics._detectors import UNDETERMINED, LanguageDetector, default_detector
+from mrag_eval.metrics.language_detection import UNDETERMINED, LanguageDetector, default_detector
 
 # Labels that detectors keep apart but that count as the language asked for. Arabic varieties are aliases already.
 _VARIETIES: dict[str, frozenset[str]] = {
