@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,10 +45,15 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What a row gets: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most depth)."""
+    """What a row gets: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most depth).
+
+    ``searchable`` counts, by language, the passages that the search ranged over; empty where there was no search, or
+    where it was restricted to the row's own candidates.
+    """
 
     passages: tuple[Hit, ...] = ()
     ranking: tuple[Ranked, ...] = ()
+    searchable: Mapping[str, int] = field(default_factory=dict)
 
 
 def retrieve(
@@ -197,7 +202,7 @@ def _search_plans(index: Index, plans: Sequence[Plan], retrieval: Retrieval, use
         found |= fresh
     if store:
         store.close()
-    return _with_texts(index, [found[key] for key in keys])
+    return _with_texts(index, [found[key] for key in keys], plans)
 
 
 def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
@@ -277,16 +282,21 @@ def _entry(ranking: Sequence[Hit], passages: Sequence[Hit]) -> dict[str, Any]:
     }
 
 
-def _with_texts(index: Index, entries: Sequence[Mapping[str, Any]]) -> list[Retrieved]:
+def _with_texts(index: Index, entries: Sequence[Mapping[str, Any]], plans: Sequence[Plan]) -> list[Retrieved]:
     wanted = list(dict.fromkeys(pid for entry in entries for pid, _ in entry["passages"]))
     passages = {p.id: p for p in index.passages(wanted)}
     shared = {pid: Hit(p.id, p.lang, p.text, 0.0, 0, p.title, p.doc_id) for pid, p in passages.items()}
+    counts: dict[tuple[str, ...] | None, dict[str, int]] = {}
+    for plan in plans:
+        if plan.languages not in counts:
+            counts[plan.languages] = {lang: index.counts[lang] for lang in index.resolve(plan.languages)}
     return [
         Retrieved(
             tuple(replace(shared[pid], score=score, rank=r) for r, (pid, score) in enumerate(entry["passages"], 1)),
             tuple(Ranked(*place) for place in entry["ranking"]),
+            {} if plan.candidates else counts[plan.languages],
         )
-        for entry in entries
+        for entry, plan in zip(entries, plans, strict=True)
     ]
 
 

@@ -1,19 +1,21 @@
-"""From metric names in a task's YAML to per-row values, and from gathered rows to scores with intervals.
+"""From metric names in a task's YAML to per-row values.
 
-A value is a float, or None with a reason: never a silent 0 or NaN. All rows of a rank are scored in one batch.
+A value is a float, or a reason why there is none: never a silent 0 or NaN. All rows of a rank are scored in one batch.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.retrieve import Ranked
 from mrag_eval.schema import RagDoc
+
+if TYPE_CHECKING:
+    from mrag_eval.metrics import LanguageRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +47,12 @@ class Metric:
     score: Batch
     total: bool
     summary: str
-    higher_is_better: bool = True
+    higher_is_better: bool | None = True
 
 
 NO_ANSWERS = "the row has no reference answer"
 NO_CHOICES = "the row has no choices"
 NO_RELEVANT = "no relevant document is known"
-# Resamples of every interval: 2,000 hold the ends of a 95% interval steady to about a fiftieth of its width.
-_RESAMPLES = 2_000
 QUOTA = "quota modes hand over a set of passages, not one ranking"
 
 
@@ -95,6 +95,8 @@ def _lexical(batch: Callable[[list[str], list[list[str]]], Sequence[float]]) -> 
 
 
 def _each(name: str) -> Batch:
+    """A metric of one prediction and its answers, by its name in the metrics package."""
+
     def batch(predictions: list[str], answers: list[list[str]]) -> list[float]:
         from mrag_eval import metrics
 
@@ -111,14 +113,52 @@ def _char_recall(predictions: list[str], answers: list[list[str]]) -> Sequence[f
     return values
 
 
-def _correct_language(rows: Sequence[Scored]) -> list[Value]:
-    from mrag_eval.metrics import correct_language_rate
+def _char_recall_unicode(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics import char_ngram_recall
 
-    rate = correct_language_rate([r.answer for r in rows], [r.doc.query_lang for r in rows])
     return [
-        str(reason) if correct is None else float(correct)
-        for correct, reason in zip(rate.correct, rate.reasons, strict=True)
+        char_ngram_recall(r.answer, list(r.doc.answers), normalize="unicode", lang=r.doc.query_lang)
+        if r.doc.answers
+        else NO_ANSWERS
+        for r in rows
     ]
+
+
+def _correct_language(detector: str | None, min_chars: int | None) -> Batch:
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        rate = _language_rate(rows, detector, min_chars)
+        return [
+            str(reason) if correct is None else float(correct)
+            for correct, reason in zip(rate.correct, rate.reasons, strict=True)
+        ]
+
+    return score
+
+
+def _answered_in_english(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics.language_rate import accepts
+
+    rate = _language_rate(rows, None, 20)
+    return [
+        str(reason) if label is None else float(accepts("en", label))
+        for label, reason in zip(rate.detected, rate.reasons, strict=True)
+    ]
+
+
+def _language_rate(rows: Sequence[Scored], detector: str | None, min_chars: int | None) -> LanguageRate:
+    from mrag_eval.metrics import correct_language_rate
+    from mrag_eval.metrics.language_detection import load_detector
+
+    expected = [r.doc.query_lang for r in rows]
+    loaded = None if detector is None else load_detector(detector, sorted(set(expected) | {"en"}))
+    return correct_language_rate([r.answer for r in rows], expected, min_chars=min_chars, detector=loaded)
+
+
+def _code_switch(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics import code_switch_share
+
+    shares = [code_switch_share(r.answer, r.doc.query_lang).share for r in rows]
+    return ["the reply has no letters" if share is None else share for share in shares]
 
 
 METRICS: dict[str, Metric] = {
@@ -128,13 +168,18 @@ METRICS: dict[str, Metric] = {
         Metric("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows"),
         Metric("choice_parsed", _parsed, True, "share of replies with exactly one readable choice"),
         Metric("char3gram_recall", _lexical(_char_recall), True, "character 3-gram recall, best over answers"),
+        Metric("char3gram_precision", _each("char_ngram_precision"), True, "character 3-gram precision"),
+        Metric("char3gram_f1", _each("char_ngram_f1"), True, "character 3-gram F1"),
+        Metric("char3gram_recall_unicode", _char_recall_unicode, True, "the same, normalised for every script"),
         Metric("exact_match", _each("exact_match"), True, "normalised reply equals an answer"),
         Metric("match", _each("match"), True, "normalised answer is contained in the normalised reply"),
         Metric("f1", _each("word_f1"), True, "word F1, best over answers"),
         Metric("word_recall", _each("word_recall"), True, "word recall, best over answers"),
-        Metric(
-            "correct_language", _correct_language, False, "replies of more than 20 characters in the right language"
-        ),
+        Metric("word_precision", _each("word_precision"), True, "word precision, best over answers"),
+        Metric("correct_language", _correct_language(None, 20), False, "replies over 20 characters: right language"),
+        Metric("correct_language_lingua", _correct_language("lingua", None), False, "the same by lingua, any length"),
+        Metric("answered_in_english", _answered_in_english, False, "replies over 20 characters: in English", None),
+        Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )
 }
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
@@ -208,88 +253,3 @@ def _ranking_columns(rows: Sequence[Scored], measures: Sequence[str], single: bo
 def _judged_order(ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
     """Retrieved ids in the qrels' terms: relevance may be known by passage or by document; a document counts once."""
     return list(dict.fromkeys(r.id if r.id in relevant or r.doc_id not in relevant else r.doc_id for r in ranking))
-
-
-def row_record(doc: RagDoc, scores: RowScores) -> dict[str, Any]:
-    """What the aggregate needs of one row, and what its sample file line shows: identity, cell, values, reasons."""
-    cell = {"query_lang": doc.query_lang}
-    if doc.gold_doc_lang:
-        cell["pair"] = f"{doc.query_lang}->{doc.gold_doc_lang}"
-    cell |= {key: str(doc.extra[key]) for key in ("country", "category", "q_type") if doc.extra.get(key) is not None}
-    record: dict[str, Any] = {"row": doc.id, "cell": cell, "values": scores.values}
-    if doc.group_id is not None:
-        record["group"] = doc.group_id
-    if scores.unscored:
-        record["unscored"] = scores.unscored
-    return record
-
-
-def summarize(records: Sequence[Mapping[str, Any]], seed: int = 0) -> dict[str, Any]:
-    """Scores with intervals from gathered rows: overall, by cell, macro means over language pairs, unscored counts.
-
-    Returns ``{"rows": n, "metrics": {name: {"value", "low", "high", "n", "method", "by": {...}}}, "unscored":
-    {name: {reason: count}}}``. Groups of rows (versions of one question, questions on one document) are resampled
-    together. A row that reached two ranks counts once.
-    """
-    rows = list({str(r["row"]): r for r in records}.values())
-    names = list(dict.fromkeys(name for r in rows for name in r["values"]))
-    unscored: dict[str, Counter[str]] = defaultdict(Counter)
-    for r in rows:
-        for name, reason in r.get("unscored", {}).items():
-            unscored[name][reason] += 1
-    return {
-        "rows": len(rows),
-        "metrics": {name: _metric_summary([r for r in rows if name in r["values"]], name, seed) for name in names},
-        "unscored": {name: dict(reasons) for name, reasons in unscored.items()},
-    }
-
-
-def _metric_summary(rows: Sequence[Mapping[str, Any]], name: str, seed: int) -> dict[str, Any]:
-    out = _estimate(rows, name, seed)
-    dimensions = dict.fromkeys(d for r in rows for d in r["cell"])
-    by: dict[str, dict[str, Any]] = {}
-    for dimension in dimensions:
-        cells: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        for r in rows:
-            if dimension in r["cell"]:
-                cells[r["cell"][dimension]].append(r)
-        if len(cells) > 1:
-            by[dimension] = {cell: _estimate(members, name, seed) for cell, members in sorted(cells.items())}
-    if by:
-        out["by"] = by
-    if "pair" in by:
-        out["macro"] = _pair_macro(rows, name, seed)
-    return out
-
-
-def _pair_macro(rows: Sequence[Mapping[str, Any]], name: str, seed: int) -> dict[str, Any]:
-    """Plain means over matching and over differing language pairs (Cross-Lingual Cost, Table 1)."""
-    from mrag_eval.metrics import stratified_bootstrap
-
-    out = {}
-    for label, same in (("same_language", True), ("cross_language", False)):
-        kept = [r for r in rows if "pair" in r["cell"] and (len(set(r["cell"]["pair"].split("->"))) == 1) == same]
-        if not kept:
-            continue
-        groups = [r.get("group", r["row"]) for r in kept]
-        estimate = stratified_bootstrap(
-            [r["values"][name] for r in kept],
-            [r["cell"]["pair"] for r in kept],
-            groups=groups if len(set(groups)) < len(groups) else None,
-            n_resamples=_RESAMPLES,
-            seed=seed,
-        )
-        out[label] = estimate.as_dict() | {"pairs": len({r["cell"]["pair"] for r in kept})}
-    return out
-
-
-def _estimate(rows: Sequence[Mapping[str, Any]], name: str, seed: int) -> dict[str, Any]:
-    from mrag_eval.metrics import interval_for
-
-    groups = [r.get("group", r["row"]) for r in rows]
-    return interval_for(
-        [r["values"][name] for r in rows],
-        groups=groups if len(set(groups)) < len(groups) else None,
-        n_resamples=_RESAMPLES,
-        seed=seed,
-    ).as_dict()

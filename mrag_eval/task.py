@@ -29,10 +29,9 @@ from mrag_eval.scoring import (
     Scored,
     published_name,
     ranking_measures,
-    row_record,
     score_rows,
-    summarize,
 )
+from mrag_eval.summary import row_record, summarize
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -287,7 +286,7 @@ class RagTask(ConfigurableTask):
         if self._predict_only:
             return {"bypass": 999}
         scores = self._scores[doc["id"]]
-        out: dict[str, Any] = {"rows": row_record(self._docs[doc["id"]], scores)}
+        out: dict[str, Any] = {"rows": row_record(self._docs[doc["id"]], scores, self._retrieved[doc["id"]])}
         rank, world_size = self._world
         for name in self._published():
             if name in scores.values:

@@ -174,7 +174,7 @@ def _check(row: Mapping[str, Any], where: str) -> None:
 def _article_languages(rows: Sequence[Mapping[str, Any]], detector: Detector | None) -> list[tuple[str, ...]]:
     """The language of every article of every row; a lone one in the row's own language counts as English."""
     if detector is None:
-        from mrag_eval.metrics._detectors import default_detector
+        from mrag_eval.metrics.language_detection import default_detector
 
         detector = default_detector()
     texts = [article[:_DETECT_CHARS].replace("\n", " ") for row in rows for article in row["articles"]]

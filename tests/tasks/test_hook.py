@@ -315,7 +315,7 @@ def test_the_stock_command_line_takes_both_forms_of_metadata() -> None:
         ({"retrieval.mode": "qlangs"}, "unknown mode 'qlangs'; did you mean 'qlang'"),
         ({"retrieval.modes": "all"}, "unknown key 'modes'; did you mean 'mode'"),
         ({"retreival.mode": "all"}, "no block 'retreival'; did you mean 'retrieval'"),
-        ({"metrics": ["char3gram"]}, "unknown metric 'char3gram'; did you mean 'char3gram_recall'"),
+        ({"metrics": ["char3gram_recal"]}, "unknown metric 'char3gram_recal'; did you mean 'char3gram_recall'"),
         ({"retrieval.depth": 1, "retrieval.k": 1}, "too few for a metric at 2"),
         ({"prompt.template": "short"}, "no built-in template"),
         ({"data.benchmark": "xqad"}, "unknown benchmark 'xqad'"),

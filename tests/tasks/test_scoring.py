@@ -7,8 +7,8 @@ import math
 import pytest
 
 from mrag_eval.errors import ConfigError
-from mrag_eval.retrieve import Ranked
-from mrag_eval.schema import RagDoc
+from mrag_eval.retrieve import Ranked, Retrieved
+from mrag_eval.schema import Hit, RagDoc
 from mrag_eval.scoring import (
     METRICS,
     RowScores,
@@ -16,10 +16,9 @@ from mrag_eval.scoring import (
     check_metrics,
     deepest_cutoff,
     published_name,
-    row_record,
     score_rows,
-    summarize,
 )
+from mrag_eval.summary import row_record, summarize
 
 
 def mc(answer: str, gold: int = 1, choices: tuple[str, ...] = ("Berg", "Fluss", "See")) -> Scored:
@@ -47,7 +46,7 @@ def test_options_that_read_the_same_are_one_option() -> None:
 def test_what_cannot_be_scored_says_why() -> None:
     bare = Scored(RagDoc("r", "Was?", "de"), "irgendetwas, das lang genug ist")
     for metric in METRICS:
-        if metric != "correct_language":
+        if not metric.startswith(("correct_language", "answered_in", "code_switch")):
             assert isinstance(value(bare, metric), str)
     assert value(bare, "correct_language") == 1.0
     assert "no relevant document" in str(value(bare, "hit@5"))
@@ -143,7 +142,6 @@ def test_macro_means_are_plain_means_over_pairs() -> None:
     assert hit["by"]["pair"]["en->ar"]["n"] == 10
     assert hit["macro"]["same_language"]["value"] == 1.0
     assert hit["macro"]["cross_language"]["value"] == pytest.approx((0.5 + 0.1) / 2)
-    assert hit["macro"]["cross_language"]["pairs"] == 2
     assert hit["macro"]["cross_language"]["low"] < 0.3 < hit["macro"]["cross_language"]["high"]
 
 
@@ -159,3 +157,67 @@ def test_all_unscored_has_no_metric_but_a_reason() -> None:
     out = summarize([row_record(RagDoc("x", "q", "de"), RowScores(unscored={"acc": "no reply"}))])
     assert out["metrics"] == {}
     assert out["unscored"] == {"acc": {"no reply": 1}}
+
+
+# ------------------------------------------------------------------ where errors come from, what was retrieved
+
+
+def test_attribution_and_language_counts_from_the_rows_of_a_search() -> None:
+    hits = {lang: Hit(f"d-{lang}", lang, "text", 1.0, 1, doc_id=f"d-{lang}") for lang in ("de", "en")}
+    places = {lang: Ranked(f"d-{lang}", f"d-{lang}", lang, 1.0) for lang in hits}
+    pool = {"de": 10, "en": 30}
+    rows = []
+    # 4 kept and right, 2 kept and wrong, 3 retrieved but not kept, 1 not retrieved yet right
+    for i, (kept, found, right) in enumerate([(1, 1, 1)] * 4 + [(1, 1, 0)] * 2 + [(0, 1, 0)] * 3 + [(0, 0, 1)]):
+        doc = RagDoc(str(i), "q", "de", relevant_ids=("d-en",), gold_doc_lang="en")
+        ranking = (places["de"], *([places["en"]] if found else []))
+        passages = (hits["en"],) if kept else (hits["de"],)
+        scores = RowScores(values={"acc": float(right)})
+        rows.append(row_record(doc, scores, Retrieved(passages, ranking, pool)))
+    out = summarize(rows)
+    overall = out["attribution"]["overall"]
+    assert out["attribution"]["correct_by"] == "acc"
+    assert overall["retrieved"]["value"] == 0.9
+    assert overall["kept_if_retrieved"]["value"] == pytest.approx(6 / 9)
+    assert overall["correct_if_kept"]["value"] == pytest.approx(4 / 6)
+    assert overall["product"]["value"] == pytest.approx(0.4)
+    assert overall["end_to_end"]["value"] == 0.5
+    assert overall["correct_if_not_retrieved"]["value"] == 1.0
+    assert out["languages"]["retrieved"] == {"de->de": 10, "de->en": 9}
+    # 10 of 100 searchable German documents against 9 of 300 English ones
+    assert out["languages"]["preference"]["de"]["ratio"]["value"] == pytest.approx((10 / 100) / (9 / 300))
+
+
+def test_no_attribution_without_a_search_or_a_verdict() -> None:
+    doc = RagDoc("1", "q", "de", relevant_ids=("x",))
+    assert "attribution" not in summarize([row_record(doc, RowScores(values={"acc": 1.0}), Retrieved())])
+    found = Retrieved((), (Ranked("x", "x", "de", 1.0),), {"de": 1})
+    assert "attribution" not in summarize([row_record(doc, RowScores(values={"char3gram_recall": 1.0}), found)])
+
+
+@pytest.mark.parametrize(
+    ("metric", "reply", "expected"),
+    [
+        ("char3gram_precision", "Fluss", 1.0),
+        ("char3gram_f1", "Fluss", 1.0),
+        ("char3gram_recall_unicode", "«Fluss»", 1.0),
+        ("word_precision", "der Fluss", 0.5),
+        ("word_recall", "der Fluss", 1.0),
+        ("f1", "der Fluss", pytest.approx(2 / 3)),
+        ("match", "der große Fluss", 1.0),
+        ("exact_match", "fluss!", 1.0),
+        ("answered_in_english", "This reply is plainly written in English.", 1.0),
+        ("answered_in_english", "Diese Antwort ist eindeutig auf Deutsch geschrieben.", 0.0),
+        ("correct_language", "Diese Antwort ist eindeutig auf Deutsch geschrieben.", 1.0),
+        ("code_switch", "Fluss", 0.0),
+        ("code_switch", "река", 1.0),
+    ],
+)
+def test_every_metric_by_its_name(metric: str, reply: str, expected: object) -> None:
+    assert value(mc(reply), metric) == expected
+
+
+def test_language_by_lingua_has_no_minimum_length() -> None:
+    pytest.importorskip("lingua", reason="lingua is an extra")
+    assert value(mc("der Fluss"), "correct_language_lingua") == 1.0
+    assert isinstance(value(mc("der Fluss"), "correct_language"), str)

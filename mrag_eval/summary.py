@@ -1,0 +1,174 @@
+"""From gathered rows to scores: intervals, cells, language pairs, where the errors come from, what was retrieved."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mrag_eval.retrieve import Retrieved
+from mrag_eval.schema import RagDoc
+from mrag_eval.scoring import RowScores
+
+# Resamples of every interval: 2,000 hold the ends of a 95% interval steady to about a fiftieth of its width.
+_RESAMPLES = 2_000
+# Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
+_CORRECT = ("acc", "match", "exact_match")
+_CELLS = ("country", "category", "q_type")
+
+Record = Mapping[str, Any]
+
+
+def row_record(doc: RagDoc, scores: RowScores, retrieved: Retrieved | None = None) -> dict[str, Any]:
+    """What the scores need of one row, and what its line of the sample file shows: identity, cell, values, reasons.
+
+    Where a corpus was searched: whether a relevant document is in the ranking and in the prompt (if relevance is
+    known), and how many passages came back, and could have, in each language.
+    """
+    cell = {"query_lang": doc.query_lang}
+    if doc.gold_doc_lang:
+        cell["doc_lang"] = doc.gold_doc_lang
+    cell |= {key: str(doc.extra[key]) for key in _CELLS if doc.extra.get(key) is not None}
+    record: dict[str, Any] = {"row": doc.id, "cell": cell, "values": scores.values}
+    if doc.group_id is not None:
+        record["group"] = doc.group_id
+    if scores.unscored:
+        record["unscored"] = scores.unscored
+    if retrieved is not None and retrieved.searchable:
+        record["languages"] = {
+            "retrieved": dict(Counter(place.lang for place in retrieved.ranking)),
+            "searchable": dict(retrieved.searchable),
+        }
+        if doc.relevant_ids:
+            relevant = set(doc.relevant_ids)
+            found = any(p.id in relevant or p.doc_id in relevant for p in retrieved.ranking)
+            kept = any(p.id in relevant or p.doc_id in relevant for p in retrieved.passages)
+            record["retrieved"], record["kept"] = int(found), int(found and kept)
+    return record
+
+
+def summarize(records: Sequence[Record], seed: int = 0) -> dict[str, Any]:
+    """Scores with intervals from gathered rows.
+
+    Returns a JSON object::
+
+        rows          number of rows
+        metrics       name -> value, low, high, n, method; "by" -> dimension -> cell -> the same; "macro" over pairs
+        unscored      name -> reason -> number of rows
+        attribution   where the errors come from, overall and by language pair (if relevance and correctness are known)
+        languages     what was retrieved by language, and the preference for the question's language
+
+    Groups of rows (versions of one question, questions on one document) are resampled together. A row that reached two
+    ranks counts once.
+    """
+    rows = list({str(r["row"]): r for r in records}.values())
+    names = list(dict.fromkeys(name for r in rows for name in r["values"]))
+    unscored: dict[str, Counter[str]] = defaultdict(Counter)
+    for r in rows:
+        for name, reason in r.get("unscored", {}).items():
+            unscored[name][reason] += 1
+    out: dict[str, Any] = {
+        "rows": len(rows),
+        "metrics": {name: _metric([r for r in rows if name in r["values"]], name, seed) for name in names},
+        "unscored": {name: dict(reasons) for name, reasons in unscored.items()},
+    }
+    for key, part in (("attribution", _attribution(rows, seed)), ("languages", _languages(rows, seed))):
+        if part is not None:
+            out[key] = part
+    return out
+
+
+def _metric(rows: Sequence[Record], name: str, seed: int) -> dict[str, Any]:
+    out = _estimate(rows, name, seed)
+    by: dict[str, dict[str, Any]] = {}
+    for dimension in dict.fromkeys(d for r in rows for d in r["cell"]):
+        cells: dict[str, list[Record]] = defaultdict(list)
+        for r in rows:
+            if dimension in r["cell"]:
+                cells[r["cell"][dimension]].append(r)
+        if len(cells) > 1:
+            by[dimension] = {cell: _estimate(members, name, seed) for cell, members in sorted(cells.items())}
+    paired = [r for r in rows if "doc_lang" in r["cell"]]
+    if paired:
+        from mrag_eval.metrics import language_pair_matrix
+
+        matrix = language_pair_matrix(
+            [r["values"][name] for r in paired],
+            [r["cell"]["query_lang"] for r in paired],
+            [r["cell"]["doc_lang"] for r in paired],
+            groups=_groups(paired),
+            n_resamples=_RESAMPLES,
+            seed=seed,
+        ).as_dict()
+        by["pair"] = matrix["cells"]
+        macro = {key: matrix[key] for key in ("same_language", "cross_language") if matrix[key]["value"] is not None}
+        out["macro"] = macro
+    if by:
+        out["by"] = by
+    return out
+
+
+def _estimate(rows: Sequence[Record], name: str, seed: int) -> dict[str, Any]:
+    from mrag_eval.metrics import interval_for
+
+    values = [r["values"][name] for r in rows]
+    return interval_for(values, groups=_groups(rows), n_resamples=_RESAMPLES, seed=seed).as_dict()
+
+
+def _groups(rows: Sequence[Record]) -> list[str] | None:
+    """The groups to resample; None where every row is its own."""
+    groups = [str(r.get("group", r["row"])) for r in rows]
+    return groups if len(set(groups)) < len(groups) else None
+
+
+def _attribution(rows: Sequence[Record], seed: int) -> dict[str, Any] | None:
+    """Retrieval, selection and generation as a chain of conditionals (Cross-Lingual Cost, Tables 1 and 3)."""
+    known = [r for r in rows if "retrieved" in r]
+    correct = next((m for m in _CORRECT if any(m in r["values"] for r in known)), None)
+    if correct is None:
+        return None
+    from mrag_eval.metrics import error_attribution
+
+    def part(members: Sequence[Record]) -> dict[str, Any]:
+        return error_attribution(
+            [r["retrieved"] for r in members],
+            [r["kept"] for r in members],
+            [r["values"].get(correct) for r in members],
+            right_language=[r["values"].get("correct_language") for r in members],
+            groups=_groups(members),
+            n_resamples=_RESAMPLES,
+            seed=seed,
+        ).as_dict()
+
+    pairs: dict[str, list[Record]] = defaultdict(list)
+    for r in known:
+        if "doc_lang" in r["cell"]:
+            pairs[f"{r['cell']['query_lang']}->{r['cell']['doc_lang']}"].append(r)
+    out: dict[str, Any] = {"correct_by": correct, "overall": part(known)}
+    if len(pairs) > 1:
+        out["by_pair"] = {pair: part(members) for pair, members in sorted(pairs.items())}
+    return out
+
+
+def _languages(rows: Sequence[Record], seed: int) -> dict[str, Any] | None:
+    """Languages of what was retrieved (BordIRlines, section 6.1)."""
+    searched = [r for r in rows if "languages" in r]
+    if not searched:
+        return None
+    from mrag_eval.metrics import in_language_preference
+
+    found = in_language_preference(
+        [r["cell"]["query_lang"] for r in searched],
+        [[lang for lang, n in r["languages"]["retrieved"].items() for _ in range(n)] for r in searched],
+        [r["languages"]["searchable"] for r in searched],
+        groups=_groups(searched),
+        n_resamples=_RESAMPLES,
+        seed=seed,
+    )
+    return {
+        "retrieved": {f"{query}->{document}": n for (query, document), n in found.counts.items()},
+        "preference": {
+            lang: {"ratio": p.ratio_interval.as_dict(), "normalised": p.normalised, "n_queries": p.n_queries}
+            for lang, p in [*found.by_language.items(), ("overall", found.overall)]
+        },
+    }
