@@ -97,7 +97,7 @@ def _scalar(value: object) -> str:
 
 def xquad_rag() -> Files:
     """XQuAD with paragraphs and questions in languages drawn at random: a leaf for each language of the question."""
-    metrics = ("char3gram_recall", "correct_language", "hit@20", "mrr@20", "ndcg@20")
+    metrics = ("char3gram_recall", "match", "correct_language", "hit@20", "mrr@20", "ndcg@20")
     files = {
         "_xquad_rag_yaml": base(
             benchmark="xquad",
