@@ -169,7 +169,7 @@ def label_f1(
     codes, size = _encode([label for pair in pairs for label in pair])
     left, right = codes[::2], codes[1::2]
     precision, recall, _, _ = precision_recall_fscore_support(
-        right, left, labels=range(size), average=None, zero_division=np.nan
+        right, left, labels=list(range(size)), average=None, zero_division=np.nan
     )
     found = _resampling.limits(
         np.eye(size * size)[left * size + right],

@@ -50,7 +50,7 @@ def test_bca_is_scipys() -> None:
     from scipy.stats import bootstrap
 
     values = np.random.default_rng(1).exponential(size=150)
-    theirs = bootstrap((values,), np.mean, n_resamples=40_000, rng=np.random.default_rng(2), batch=2000)
+    theirs = bootstrap((values,), np.mean, n_resamples=40_000, random_state=np.random.default_rng(2), batch=2000)
     low, value, high = bounds(bootstrap_mean(values, n_resamples=40_000, seed=3, expand=False))
     assert value == pytest.approx(values.mean(), abs=1e-12)
     # two Monte-Carlo quantiles of one distribution

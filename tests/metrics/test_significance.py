@@ -84,7 +84,7 @@ def test_random_permutation_equals_scipys() -> None:
         permutation_type="samples",
         n_resamples=20_000,
         vectorized=True,
-        rng=np.random.default_rng(1),
+        random_state=np.random.default_rng(1),
     )
     found = paired_permutation(a.tolist(), b.tolist(), n_resamples=20_000)
     assert found.p_value == pytest.approx(theirs.pvalue, abs=0.015)
