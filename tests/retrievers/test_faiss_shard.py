@@ -1,0 +1,155 @@
+"""One dense shard: exact, ties by id, batch does not matter, really memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mrag_eval.errors import CorpusError
+from mrag_eval.retrievers import faiss_shard
+from mrag_eval.retrievers.faiss_shard import HEADER_SIZE, FaissShard, header
+
+IdsOf = Callable[[np.ndarray], list[str]]
+
+
+def write(path: Path, vectors: np.ndarray) -> Path:
+    count, dim = vectors.shape
+    path.write_bytes(header(dim, count) + vectors.astype("<f4").tobytes())
+    return path
+
+
+def unit(count: int, dim: int, seed: int = 0) -> np.ndarray:
+    vectors = np.random.default_rng(seed).standard_normal((count, dim))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def reversed_ids(rows: np.ndarray) -> list[str]:
+    """Ids that descend as rows ascend, so that an order by row is not taken for an order by id."""
+    return [f"{99_999 - row:05d}" for row in rows.tolist()]
+
+
+def expected(queries: np.ndarray, vectors: np.ndarray, k: int, ids_of: IdsOf) -> list[list[int]]:
+    """Brute force in float64, rounded to float32, ordered by (score, id) in plain Python."""
+    ids = ids_of(np.arange(len(vectors)))
+    out = []
+    for query in queries.astype(np.float64):
+        scores = (vectors.astype(np.float64) @ query).astype(np.float32).tolist()
+        out.append(sorted(range(len(vectors)), key=lambda row: (-scores[row], ids[row]))[:k])
+    return out
+
+
+def test_layout_is_the_one_faiss_writes() -> None:
+    assert faiss_shard.header_is_known(384)
+    assert faiss_shard.header_is_known(5)
+
+
+def test_search_is_exact(tmp_path: Path) -> None:
+    vectors, queries = unit(3_000, 48), unit(70, 48, seed=1)
+    shard = FaissShard(write(tmp_path / "en.faiss", vectors), 3_000, 48, first_row=1_000)
+    scores, rows = shard.search(queries, 10, reversed_ids)
+    assert (rows - 1_000).tolist() == expected(queries, vectors, 10, reversed_ids)
+    np.testing.assert_allclose(scores, np.sort(queries @ vectors.T, axis=1)[:, :-11:-1], atol=1e-6)
+
+
+def test_a_query_gets_the_same_hits_alone_and_in_a_batch(tmp_path: Path) -> None:
+    vectors, queries = unit(2_000, 64), unit(64, 64, seed=1)
+    shard = FaissShard(write(tmp_path / "en.faiss", vectors), 2_000, 64)
+    scores, rows = shard.search(queries, 7, reversed_ids)
+    for position in (0, 31, 63):
+        alone = shard.search(queries[position : position + 1], 7, reversed_ids)
+        assert alone[0].tolist() == scores[position : position + 1].tolist()
+        assert alone[1].tolist() == rows[position : position + 1].tolist()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 60), st.integers(1, 70), st.integers(0, 1_000))
+def test_ties_across_the_last_place_go_by_id(
+    tmp_path_factory: pytest.TempPathFactory, k: int, n: int, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    # few distinct vectors, many copies: nearly every last place lies within a tie
+    vectors = unit(4, 16, seed)[generator.integers(0, 4, n)]
+    path = write(tmp_path_factory.mktemp("shard") / "en.faiss", vectors)
+    queries = unit(25, 16, seed + 1)
+    scores, rows = FaissShard(path, n, 16).search(queries, k, reversed_ids)
+    width = min(k, n)
+    assert rows[:, width:].tolist() == [[-1] * (k - width)] * 25
+    assert np.all(scores[:, width:] == -np.inf)
+    assert rows[:, :width].tolist() == expected(queries, vectors, width, reversed_ids)
+
+
+def test_a_constant_scorer_ranks_by_id(tmp_path: Path) -> None:
+    vectors = np.repeat(unit(1, 24), 5_000, axis=0)
+    shard = FaissShard(write(tmp_path / "en.faiss", vectors), 5_000, 24)
+    _, rows = shard.search(unit(30, 24, seed=3), 4, reversed_ids)
+    assert rows.tolist() == [[4_999, 4_998, 4_997, 4_996]] * 30
+
+
+def test_candidates_are_exact_and_score_as_without(tmp_path: Path) -> None:
+    vectors, queries = unit(500, 32), unit(3, 32, seed=1)
+    shard = FaissShard(write(tmp_path / "en.faiss", vectors), 500, 32, first_row=100)
+    everything = shard.search(queries, 500, reversed_ids)
+    wanted = [np.asarray([599, 100, 101, 7, 5_000, 100]), None, np.empty(0, dtype=np.int64)]
+    scores, rows = shard.search(queries, 5, reversed_ids, wanted)
+    kept = [row for row in everything[1][0].tolist() if row in (599, 100, 101)]
+    assert rows[0].tolist() == [*kept, -1, -1]
+    at = [everything[1][0].tolist().index(row) for row in kept]
+    assert scores[0, :3].tolist() == everything[0][0][at].tolist()
+    assert rows[1].tolist() == everything[1][1][:5].tolist()
+    assert rows[2].tolist() == [-1] * 5
+
+
+def test_vectors_of_any_length_keep_ties_apart_from_near_ties(tmp_path: Path) -> None:
+    # norms of 1,000: rounding errors are large, and so must be the slack
+    vectors, queries = 1_000 * unit(400, 256), 1_000 * unit(40, 256, seed=1)
+    vectors[200:] = vectors[:200]
+    shard = FaissShard(write(tmp_path / "en.faiss", vectors), 400, 256, max_norm=1_000.0)
+    _, rows = shard.search(queries, 3, reversed_ids)
+    # of every equal pair (row, row + 200) the later row has the smaller id and comes first
+    assert all(first - second == 200 for first, second in rows[:, :2].tolist())
+
+
+def test_the_file_is_mapped_not_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "en.faiss", unit(50_000, 256))
+    if not hasattr(__import__("faiss"), "IO_FLAG_MMAP_IFC"):
+        pytest.skip("this FAISS cannot map flat indexes")
+    before = _anonymous_kb()
+    shard = FaissShard(path, 50_000, 256)
+    shard.search(unit(2, 256), 3, reversed_ids)
+    assert _anonymous_kb() - before < 25_000  # the vectors are 51,200 kB
+    shared = FaissShard(path, 50_000, 256, mmap=False)
+    assert (
+        shared.search(unit(2, 256), 3, reversed_ids)[1].tolist()
+        == shard.search(unit(2, 256), 3, reversed_ids)[1].tolist()
+    )
+    assert _anonymous_kb() - before > 45_000
+
+
+def _anonymous_kb() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1])
+    pytest.skip("no RssAnon on this system")
+
+
+def test_an_unknown_layout_is_written_by_faiss_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = unit(300, 12)
+    reserved = tmp_path / "en.faiss"
+    reserved.write_bytes(bytes(HEADER_SIZE) + vectors.tobytes())
+    monkeypatch.setattr(faiss_shard, "header_is_known", lambda dimension: False)
+    faiss_shard.finish(reserved, 12, 300)
+    assert reserved.read_bytes() == header(12, 300) + vectors.tobytes()
+
+
+def test_a_shard_of_another_size_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "en.faiss", unit(10, 8))
+    with pytest.raises(CorpusError, match="holds 10 vectors of 8 dimensions, the manifest says 11 of 8"):
+        FaissShard(path, 11, 8).search(unit(1, 8), 1, reversed_ids)
+    path.write_bytes(b"no index")
+    with pytest.raises(CorpusError, match="cannot be read by FAISS"):
+        FaissShard(path, 10, 8).search(unit(1, 8), 1, reversed_ids)
