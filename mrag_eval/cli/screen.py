@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SQUARE
 from rich.console import Console
 from rich.table import Table
 
@@ -54,15 +55,18 @@ class DemoScreen:
 
     def _step(self, name: str, what: str) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
 
         self._close()
         self._current = (name, what, time.monotonic())
         self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            BarColumn(bar_width=12),
             TimeElapsedColumn(),
             console=self._console,
             transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
         )
         self._bar = self._progress.add_task(f"{name:<10} {what}", total=None)
         if self._console.is_terminal:
@@ -81,22 +85,22 @@ class DemoScreen:
             self._current = None
             seconds = round(time.monotonic() - started)
             took = f"{seconds // 60}:{seconds % 60:02d}" if seconds >= 60 else f"{seconds} s"
-            self._console.print(f"{name:<10} {what:<72} {took:>6}")
+            self._console.print(f"{name:<10} {what:<60} {took:>6}")
 
     def show(self, result: DemoResult, output: Path) -> None:
         """The table, the files, and what to do next."""
-        table = Table()
+        table = Table(box=SQUARE)
         table.add_column("mode")
         for _, title in _COLUMNS:
             table.add_column(title, justify="right")
         for row in result.rows:
-            table.add_row(row.mode, *(_cell(row.scores.get(key)) for key, _ in _COLUMNS))
+            table.add_row(row.mode, *(_cell(key, row.scores.get(key)) for key, _ in _COLUMNS))
         self._console.print(table)
-        self._console.print(
-            f"× 100, with 95% intervals. Answers: {GENERATED} questions, n where not all could be judged; "
-            "retrieval: all questions, without it there is nothing to measure.",
-            style="dim",
-        )
+        for line in (
+            f"× 100, with 95% intervals · answers to {GENERATED} questions, n of them long enough to tell the",
+            "language · retrieval of all questions · across languages: the passage is in another language",
+        ):
+            self._console.print(line, style="dim")
         results = [path for path in result.files if path.suffix == ".json"]
         samples = [path for path in result.files if path.suffix == ".jsonl"]
         for path in results:
@@ -110,10 +114,12 @@ class DemoScreen:
         self._console.print("           README.md            your model, your corpus, your own benchmark")
 
 
-def _cell(score: dict[str, Any] | None) -> str:
+def _cell(name: str, score: dict[str, Any] | None) -> str:
     if score is None:
         return ""
     value = f"{100 * score['value']:.1f}"
+    if score["n"] < GENERATED and name == "correct_language":
+        value = f"n={score['n']}  {value}"
     if score.get("low") is not None:
         value += f"\n[{100 * score['low']:.0f}, {100 * score['high']:.0f}]"
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -61,33 +62,43 @@ def test_questions_are_drawn_evenly_and_by_the_seed() -> None:
     assert demo.chosen_questions(docs, 999, seed=0) == list(range(len(docs)))
 
 
-def test_progress_is_read_off_the_harness_s_bar_and_the_rest_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+# A listener, the steps and the progress it was told of.
+Heard = tuple[demo.Listener, list[tuple[str, str]], list[tuple[int, int]]]
+
+
+@pytest.fixture
+def heard() -> Heard:
     steps: list[tuple[str, str]] = []
     progress: list[tuple[int, int]] = []
-    listener = demo.Listener(
-        lambda name, what: steps.append((name, what)), lambda done, of: progress.append((done, of))
-    )
-    with demo._quiet(listener) as captured:
+    return demo.Listener(lambda *step: steps.append(step), lambda *at: progress.append(at)), steps, progress
+
+
+def test_progress_is_read_off_the_harness_s_bar_and_nothing_else_is_seen(
+    heard: Heard, capfd: pytest.CaptureFixture[str]
+) -> None:
+    listener, steps, progress = heard
+    with demo._quiet(listener):
         sys.stderr.write("Loading weights: 100%|███| 272/272 [00:00<00:00, 8879.46it/s]\n")
-        sys.stderr.write("something went wrong\n")
         sys.stderr.write("\rRunning generate_until requests:   6%|▌     | 4/72 [00:05<01:37,  1.43s/it]")
         sys.stderr.write("\rRunning generate_until requests: 100%|██████| 72/72 [01:38<00:00,  1.37s/it]")
-        captured.release()
+        subprocess.run(["sh", "-c", "echo fatal: not a git repository >&2"], check=True)
     assert steps == [("generation", f"{demo.MODEL_NAME} · 72 prompts")]
     assert progress == [(4, 72), (72, 72)]
-    assert capsys.readouterr().err == "something went wrong\n"
+    assert capfd.readouterr().err == ""
 
 
-def test_loggers_and_stderr_are_as_before_even_after_an_error() -> None:
-    import logging
-
+def test_an_unforeseen_error_brings_back_what_was_held_and_all_is_as_before(
+    heard: Heard, capfd: pytest.CaptureFixture[str]
+) -> None:
     logger, before = logging.getLogger("lm_eval"), sys.stderr
     level = logger.level
     levels = []
 
     def fail() -> None:
-        with demo._quiet(demo.Listener(lambda *_: None, lambda *_: None)):
+        with demo._quiet(heard[0]):
             levels.append(logger.level)
+            sys.stderr.write("100%|███| 272/272 [00:00<00:00, 8879.46it/s]\nthe cause\n")
+            subprocess.run(["sh", "-c", "echo from a child >&2"], check=True)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -95,6 +106,7 @@ def test_loggers_and_stderr_are_as_before_even_after_an_error() -> None:
     assert levels == [logging.ERROR]
     assert sys.stderr is before
     assert logger.level == level
+    assert capfd.readouterr().err == "the cause\nfrom a child\n"
 
 
 def test_table_shows_intervals_and_leaves_unmeasured_cells_empty(tmp_path: Path) -> None:
