@@ -95,7 +95,7 @@ def limits(
     t = special.stdtrit(spread.freedom, quantile)
     if freedom + len(parts) < FEW_UNITS:
         margin = -t * np.sqrt(spread.variance)
-        return Limits(value, value - margin, value + margin, np.isnan(margin).astype(float), "jackknife t")
+        return Limits(value, value - margin, value + margin, np.zeros_like(value), "jackknife t")
     totals = np.asarray(sum(resampled_totals(part, n_resamples, rng) for part in parts))
     replicates = _matrix(statistic(totals))
     z = np.sqrt(spread.inflation) * t if expand else np.full_like(value, special.ndtri(quantile))
@@ -161,21 +161,23 @@ class _Spread(NamedTuple):
     @classmethod
     def of(cls, influence: list[Array]) -> _Spread:
         shape = influence[0].shape[1]
+        # fourth powers of small numbers underflow: everything is computed in units of the largest influence
+        scale = np.max([np.abs(u).max(axis=0) for u in influence], axis=0)
+        unit = np.where(scale > 0, scale, 1.0)
         plain, unbiased, uncertainty, cubes = (np.zeros(shape) for _ in range(4))
         with np.errstate(divide="ignore", invalid="ignore"):
-            for u in influence:
+            for u in (part / unit for part in influence if len(part) > 1):
                 size = len(u)
-                if size == 1:
-                    continue
                 second = (u**2).mean(axis=0)
                 kurtosis = np.where(second > 0, (u**4).mean(axis=0) / second**2, 1.0)
                 plain += second / size
                 unbiased += second / (size - 1)
                 uncertainty += (second / size) ** 2 * np.maximum((kurtosis - 1) / size, 2 / (size - 1))
                 cubes += (u**3).mean(axis=0) / size**2
-            spread = plain > 0
+            # undefined without one of the units: no limits can be given
+            spread = (plain > 0) | np.isnan(plain)
             return cls(
-                variance=unbiased,
+                variance=unbiased * scale**2,
                 inflation=np.where(spread, unbiased / plain, 1.0),
                 freedom=np.where(spread, np.maximum(1.0, 2 * plain**2 / uncertainty), 1.0),
                 acceleration=np.where(spread, cubes / (6 * plain**1.5), 0.0),

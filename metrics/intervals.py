@@ -199,10 +199,10 @@ def estimates(found: Limits, n: Sequence[int], label: str, n_units: int, units: 
             continue
         reason = None
         bounds: tuple[float | None, float | None] = (low, high)
-        if np.isnan(low) or np.isnan(high):
-            bounds, reason = (None, None), f"no interval from {n_units} {units[:-1] if n_units == 1 else units}"
-        elif missing > 0.05:
+        if missing > 0.05:
             bounds, reason = (None, None), f"no interval: undefined in {missing:.0%} of the resamples"
+        elif np.isnan(low) or np.isnan(high):
+            bounds, reason = (None, None), f"no interval from {n_units} {units[:-1] if n_units == 1 else units}"
         elif high - low <= 1e-12 * max(1.0, abs(value)):
             bounds = (value, value)
             reason = f"the {units} show no variation: the interval has no width"

@@ -176,6 +176,21 @@ def test_a_statistic_undefined_in_many_resamples_has_no_interval() -> None:
     assert "undefined in" in (found.reason or "")
 
 
+def test_a_statistic_undefined_without_one_unit_has_no_interval() -> None:
+    def ratio(totals: Any) -> Any:
+        return np.where(totals[:, 1] > 1.5, totals[:, 0], np.nan)
+
+    found = bootstrap_statistic(np.array([[1.0, 1.0]] * 2 + [[2.0, 0.0]] * 4), ratio, n=6)
+    assert (found.value, found.low, found.high) == (10, None, None)
+    assert found.reason == "no interval from 6 rows"
+
+
+def test_tiny_values_do_not_underflow() -> None:
+    small = bounds(bootstrap_mean([v * 1e-90 for v in (0.0, 1.0, 3.0, 2.0) * 5]))
+    assert small[1] == pytest.approx(1.5e-90)
+    assert small == (small[1], small[1], small[1])  # below any resolution: no width, but no crash either
+
+
 def test_the_interval_is_chosen_by_the_values() -> None:
     assert interval_for([1, 0, 1, None]) == wilson(2, 3)
     assert interval_for([True, False]).method == "Wilson"
