@@ -145,7 +145,7 @@ def concurrence_intervals(
     scores = _scores(answers, sums, refusals)
     found = _resampling.limits(sums, _statistics, confidence=confidence, n_resamples=n_resamples, seed=seed)
     n = [scores.denominators.get(name) or _n_behind(name, scores) for name in _REASONS]
-    listed = estimates(found, n, "cluster bootstrap", len(sums), "territories")
+    listed = estimates(found, n, "cluster bootstrap", len(sums), "clusters")
     return {
         name: undefined(scores.reasons[name], entry.method, entry.n) if entry.value is None else entry
         for name, entry in zip(_REASONS, listed, strict=True)
