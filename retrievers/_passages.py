@@ -26,7 +26,10 @@ Rows = NDArray[np.int64]
 Record = tuple[str, str, str, str]
 """Id, document id, title, text."""
 
-_FIELDS = 4
+FIELDS = 4
+# hashes of all passage and document ids, ascending, and the row each belongs to
+LOOKUP_HASHES = "lookup.hash.npy"
+LOOKUP_ROWS = "lookup.row.npy"
 
 
 def text_path(folder: Path, lang: str) -> Path:
@@ -57,7 +60,7 @@ class _LanguageFile:
 
     def _bounds(self, rows: Rows, first: int, last: int) -> list[list[int]]:
         """Per row the offsets from the start of field ``first`` to the end of field ``last``."""
-        columns = rows[:, None] * _FIELDS + np.arange(first - 1, last + 1)
+        columns = rows[:, None] * FIELDS + np.arange(first - 1, last + 1)
         bounds = self._ends[np.maximum(columns, 0)]
         bounds[columns < 0] = 0
         result: list[list[int]] = bounds.tolist()
@@ -73,10 +76,6 @@ class _LanguageFile:
     def ids(self, rows: Rows) -> list[str]:
         text = self._text
         return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 0, 0)]
-
-    def doc_ids(self, rows: Rows) -> list[str]:
-        text = self._text
-        return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 1, 1)]
 
 
 class PassageStore:
@@ -133,47 +132,14 @@ class PassageStore:
                 out[position] = Passage(id=identifier, lang=lang, text=text, title=title, doc_id=doc_id)
         return [out[position] for position in range(len(rows))]
 
-    def iterate(self, lang: str, batch_size: int = 4096) -> Iterator[list[Passage]]:
-        """All passages of a language, in batches."""
-        low, high = self.span(lang)
-        for start in range(low, high, batch_size):
-            yield self.passages(np.arange(start, min(start + batch_size, high)))
-
     # --- from ids to rows -------------------------------------------------------------------------------------------
-
-    def write_lookup(self) -> dict[str, int]:
-        """Write the sorted hashes of passage and document ids; returns the number of documents per language."""
-        hashes: list[NDArray[np.uint64]] = []
-        rows: list[Rows] = []
-        documents: dict[str, int] = {}
-        for lang in self.languages:
-            own = self._file(lang)
-            start = self.span(lang)[0]
-            of_documents: list[NDArray[np.uint64]] = []
-            for low in range(0, own.count, 65_536):
-                local = np.arange(low, min(low + 65_536, own.count))
-                ids, doc_ids = own.ids(local), own.doc_ids(local)
-                hashes.append(np.fromiter(map(hash64, ids), dtype=np.uint64, count=len(ids)))
-                rows.append(local + start)
-                named = [i for i, (a, b) in enumerate(zip(ids, doc_ids, strict=True)) if b and a != b]
-                of_named = np.fromiter((hash64(doc_ids[i]) for i in named), dtype=np.uint64, count=len(named))
-                hashes.append(of_named)
-                rows.append(local[named] + start)
-                unnamed = np.setdiff1d(np.arange(len(ids)), named)
-                of_documents.append(np.unique(np.concatenate([of_named, hashes[-2][unnamed]])))
-            documents[lang] = len(np.unique(np.concatenate(of_documents)))
-        all_hashes, all_rows = np.concatenate(hashes), np.concatenate(rows)
-        order = np.lexsort((all_rows, all_hashes))
-        np.save(self.folder / "passages" / "lookup.hash.npy", all_hashes[order])
-        np.save(self.folder / "passages" / "lookup.row.npy", all_rows[order])
-        return documents
 
     def _load_lookup(self) -> tuple[NDArray[np.uint64], Rows]:
         if self._lookup is None:
             folder = self.folder / "passages"
             self._lookup = (
-                np.load(folder / "lookup.hash.npy", mmap_mode="r"),
-                np.load(folder / "lookup.row.npy", mmap_mode="r"),
+                np.load(folder / LOOKUP_HASHES, mmap_mode="r"),
+                np.load(folder / LOOKUP_ROWS, mmap_mode="r"),
             )
         return self._lookup
 
@@ -205,15 +171,3 @@ class PassageStore:
                 raise CorpusError(f"index {self.folder} holds no passage '{identifier}'")
             out[position] = exact[0]
         return out
-
-    def write_parquet(self, lang: str) -> None:
-        """The passages of a language as Parquet (id, doc_id, lang, title, text)."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = pa.schema([(name, pa.string()) for name in ("id", "doc_id", "lang", "title", "text")])
-        path = self.folder / "passages" / f"{lang}.parquet"
-        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for batch in self.iterate(lang):
-                columns = {name: [getattr(passage, name) for passage in batch] for name in schema.names}
-                writer.write_table(pa.Table.from_pydict(columns, schema=schema))

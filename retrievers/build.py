@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.errors import ConfigError, CorpusError, DataError, did_you_mean
 from mrag_eval.languages import normalize
-from mrag_eval.retrievers import _passages, bm25_shard, faiss_shard
+from mrag_eval.retrievers import bm25_shard, faiss_shard
 from mrag_eval.retrievers._building import (
     WORK,
     Building,
@@ -33,6 +33,7 @@ from mrag_eval.retrievers._manifest import (
     library_versions,
     write_manifest,
 )
+from mrag_eval.retrievers._passages_finish import finish_passages
 from mrag_eval.retrievers.bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, chunk_documents, count_tokens
 from mrag_eval.retrievers.corpus import Document
@@ -251,19 +252,18 @@ class _Build:
 
     def _finish(self) -> None:
         building = self.building
-        store = _passages.PassageStore(self.folder, building.counts)
-        for lang in store.languages:
-            store.write_parquet(lang)
-            if self.record is not None:
+        order = tuple(sorted(building.counts))
+        documents = finish_passages(self.folder, order)
+        if self.record is not None:
+            for lang in order:
                 faiss_shard.finish(self.folder / vectors_name(lang), self.record.dim, building.counts[lang])
-        documents = store.write_lookup()
         if self.lexical:
-            self._finish_lexical(store.languages)
+            self._finish_lexical(order)
         languages = {
             lang: LanguageRecord(
                 passages=building.counts[lang], documents=documents[lang], max_norm=building.max_norms.get(lang)
             )
-            for lang in store.languages
+            for lang in order
         }
         write_manifest(self.folder, self._manifest(languages))
 
