@@ -37,6 +37,19 @@ def test_coverage(case: object) -> None:
     assert 0.93 <= coverage <= 0.97
 
 
+@pytest.mark.parametrize("n", [200, 400, 1000])
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 0.5])
+def test_coverage_of_shares_without_chance(n: int, share: float) -> None:
+    """Of a binomial count every outcome can be listed: the coverage is a sum, free of the simulation's own error."""
+    from scipy.stats import binom
+
+    from mrag_eval.metrics import wilson
+
+    intervals = [wilson(successes, n) for successes in range(n + 1)]
+    held = [k for k, e in enumerate(intervals) if e.low is not None and e.high is not None and e.low <= share <= e.high]
+    assert 0.93 <= binom.pmf(held, n, share).sum() <= 0.97
+
+
 def test_the_cases_include_every_kind_of_data() -> None:
     kinds = ("share of", "exponential, n", "beta", "recall", "normal", "0/1", "exponential, 50", "macro", "paired")
     assert all(any(case.name.startswith(kind) for case in LARGE) for kind in kinds)
