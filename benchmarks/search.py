@@ -33,7 +33,8 @@ class SeededUnitVectors:
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
         vectors = self._generator.standard_normal((len(texts), self.dim), dtype=np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors
 
     embed_passages = embed_queries
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.errors import ConfigError, CorpusError, DataError, did_you_mean
-from mrag_eval.languages import normalize
 from mrag_eval.retrievers import bm25_shard, faiss_shard
 from mrag_eval.retrievers._building import (
     WORK,
@@ -20,7 +19,8 @@ from mrag_eval.retrievers._building import (
     vectors_name,
 )
 from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
-from mrag_eval.retrievers._hashing import ContentHash, SeenIds
+from mrag_eval.retrievers._hashing import ContentHash
+from mrag_eval.retrievers._intake import batches, checked_passages
 from mrag_eval.retrievers._locking import build_lock
 from mrag_eval.retrievers._manifest import (
     FORMAT,
@@ -35,7 +35,7 @@ from mrag_eval.retrievers._manifest import (
 )
 from mrag_eval.retrievers._passages_finish import finish_passages
 from mrag_eval.retrievers.bm25_shard import Bm25Parameters
-from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, chunk_documents, count_tokens
+from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.corpus import Document
 from mrag_eval.retrievers.embedders import Embedder, checked, load_embedder
 from mrag_eval.retrievers.index import Index
@@ -130,7 +130,8 @@ def build_unlocked(
     chunking = ChunkConfig.of(chunker)
     model, record = _embedder(embedder, device) if kind != "bm25" else (None, None)
     build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters())
-    build.run(_stream(corpus, chunking, token_counter), batch_size, resume, _total(corpus, progress, chunking))
+    passages = checked_passages(corpus, chunking, token_counter)
+    build.run(passages, batch_size, resume, _total(corpus, progress, chunking))
     custom = model if record is not None and record.spec is None else None
     return load_index(target, device=device, embedder=custom)
 
@@ -152,33 +153,6 @@ def _embedder(
 def _total(corpus: Any, progress: bool, chunking: ChunkConfig) -> tuple[bool, int | None]:
     known = isinstance(corpus, Sized) and chunking.method == "none"
     return progress, len(corpus) if known else None
-
-
-def _stream(corpus: Iterable[Passage | Document], chunking: ChunkConfig, count: TokenCounter) -> Iterator[Passage]:
-    """Passages with normalised languages, checked one by one."""
-    seen = SeenIds()
-    for item in corpus:
-        pieces = chunk_documents([item], chunking, token_counter=count) if isinstance(item, Document) else [item]
-        for passage in pieces:
-            yield _checked(passage, seen)
-
-
-def _checked(passage: Passage, seen: SeenIds) -> Passage:
-    if not passage.id:
-        raise DataError(f"a passage of document '{passage.doc_id}' has no id")
-    if not passage.text.strip():
-        raise DataError(f"passage '{passage.id}' has no text", "leave passages without text out of the corpus")
-    try:
-        "".join((passage.id, passage.doc_id, passage.title, passage.text)).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise DataError(f"passage '{passage.id}' holds half a surrogate pair, which is not text") from error
-    try:
-        lang = normalize(passage.lang)
-    except ConfigError as error:
-        raise DataError(f"passage '{passage.id}': unknown language '{passage.lang}'", error.next_step) from error
-    if not seen.add(passage.id):
-        raise DataError(f"passage id '{passage.id}' appears a second time", "ids must be unique in the whole index")
-    return passage if lang == passage.lang else replace(passage, lang=lang)
 
 
 class _Build:
@@ -222,7 +196,7 @@ class _Build:
         with bar:
             self._skip(passages, building.done)
             bar.update(building.done)
-            for batch in _batches(passages, batch_size):
+            for batch in batches(passages, batch_size):
                 if building.is_complete:
                     raise _other_corpus(f"the corpus goes on after the {building.done} passages", self.folder)
                 texts = [passage.text for passage in batch]
@@ -300,14 +274,3 @@ class _Build:
 
 def _other_corpus(what: str, folder: Path) -> CorpusError:
     return CorpusError(f"{what} of the interrupted build in {folder}", "build again without --resume")
-
-
-def _batches(passages: Iterable[Passage], size: int) -> Iterator[list[Passage]]:
-    batch: list[Passage] = []
-    for passage in passages:
-        batch.append(passage)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

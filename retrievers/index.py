@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import gc
-import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,23 +11,18 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.errors import ConfigError, CorpusError, DataError
-from mrag_eval.languages import LANGUAGES, base, name, normalize
 from mrag_eval.retrievers._manifest import Manifest
 from mrag_eval.retrievers._ordering import Rows, Scores, fuse_reciprocal, reciprocal_ranks, top_k, top_k_line
 from mrag_eval.retrievers._passages import PassageStore, Record
+from mrag_eval.retrievers._scope import Candidates, Scope, candidate_rows, queries_by_language, resolve
 from mrag_eval.retrievers.bm25_shard import Bm25Shard
 from mrag_eval.retrievers.embedders import Embedder, Vectors, load_embedder, query_vectors
 from mrag_eval.retrievers.faiss_shard import FaissShard
 from mrag_eval.retrievers.tokenize import tokenizer
 from mrag_eval.schema import Hit, Passage
 
-logger = logging.getLogger(__name__)
-
 # How deep dense and lexical lists are fused in a hybrid search, so that small k are prefixes of larger ones
 FUSION_DEPTH = 100
-
-Scope = Sequence[str] | Sequence[Sequence[str] | None] | None
-Candidates = Sequence[Collection[str] | None] | None
 
 # language -> (positions of the queries that have it in scope, scores, rows); both queries × depth
 _Lists = dict[str, tuple[Rows, Scores, Rows]]
@@ -118,26 +112,7 @@ class Index:
         Codes may be in any spelling. Where a language has no shard of its own, its scripts stand in: ``zh`` finds
         ``zh-Hans`` and ``zh-Hant``, and either of those finds ``zh``. CorpusError for a language without a shard.
         """
-        if languages is None:
-            return self.languages
-        found: set[str] = set()
-        for language in [languages] if isinstance(languages, str) else languages:
-            code = normalize(language)
-            shards = {code} & set(self.languages)
-            if not shards and code == base(code):
-                shards = {shard for shard in self.languages if base(shard) == code}
-            if not shards:
-                shards = {base(code)} & set(self.languages)
-            if not shards:
-                known = name(code) if code in LANGUAGES else code
-                raise CorpusError(
-                    f"index {self.path} has no {known} shard '{code}' (it holds: {', '.join(self.languages)})",
-                    f"build one with {code} passages: mrag-eval index build ...   or choose another retrieval.mode",
-                )
-            found |= shards
-        if not found:
-            raise ConfigError("the scope names no language", "languages=None searches all of them")
-        return tuple(sorted(found))
+        return resolve(self.path, self.languages, languages)
 
     def search(
         self,
@@ -207,8 +182,8 @@ class Index:
         for position, query in enumerate(queries):
             if not query.strip():
                 raise DataError(f"query {position} is empty")
-        scopes = self._scopes(languages, len(queries))
-        rows = None if candidates is None else self._candidate_rows(candidates, len(queries))
+        scopes = queries_by_language(self.path, self.languages, languages, len(queries))
+        rows = None if candidates is None else candidate_rows(self._store, candidates, len(queries))
         if self.manifest.embedder is None or not len(queries):
             return scopes, rows, None
         if embeddings is None:
@@ -224,43 +199,6 @@ class Index:
         if not np.isfinite(vectors).all():
             raise DataError("the embeddings given hold a value that is not finite")
         return scopes, rows, vectors
-
-    def _scopes(self, languages: Scope, count: int) -> dict[str, Rows]:
-        if languages is None or isinstance(languages, str):
-            return dict.fromkeys(self.resolve(languages), np.arange(count))
-        codes = [code for code in languages if isinstance(code, str)]
-        if codes and len(codes) == len(languages):
-            return dict.fromkeys(self.resolve(codes), np.arange(count))
-        _same_length("languages", languages, count)
-        resolved: dict[tuple[str, ...] | None, tuple[str, ...]] = {}
-        members: dict[str, list[int]] = {}
-        for position, scope in enumerate(languages):
-            key = None if scope is None else (scope,) if isinstance(scope, str) else tuple(scope)
-            if key not in resolved:
-                resolved[key] = self.resolve(key)
-            for lang in resolved[key]:
-                members.setdefault(lang, []).append(position)
-        return {lang: np.asarray(members[lang], dtype=np.int64) for lang in sorted(members)}
-
-    def _candidate_rows(self, candidates: Sequence[Collection[str] | None], count: int) -> list[Rows | None]:
-        _same_length("candidates", candidates, count)
-        if any(isinstance(ids, str) for ids in candidates):
-            raise DataError("candidates holds a text, expected one collection of ids (or None) per query")
-        named = self._store.rows_named(dict.fromkeys(i for ids in candidates if ids is not None for i in ids))
-        unknown = [identifier for identifier, rows in named.items() if not len(rows)]
-        if unknown:
-            logger.warning(
-                "%s: %d of %d candidate ids are not in the index, '%s' among them",
-                self.path,
-                len(unknown),
-                len(named),
-                unknown[0],
-            )
-        nothing = np.empty(0, dtype=np.int64)
-        return [
-            None if ids is None else np.unique(np.concatenate([nothing, *(named[identifier] for identifier in ids)]))
-            for ids in candidates
-        ]
 
     @property
     def embedder(self) -> Embedder:
@@ -358,10 +296,13 @@ class Index:
                 scores = scored[shard]
                 if scores is None:
                     continue
-                low, high = self._store.span(lang)
-                local = np.arange(low, high) if restricted is None else restricted
-                local = local[(local >= low) & (local < high)] - shard.first_row
-                local = local[scores[local] > 0]
+                low, high = (row - shard.first_row for row in self._store.span(lang))
+                if restricted is None:
+                    local = np.flatnonzero(scores[low:high] > 0) + low
+                else:
+                    local = restricted - shard.first_row
+                    local = local[(local >= low) & (local < high)]
+                    local = local[scores[local] > 0]
                 best, found = top_k_line(scores[local], local + shard.first_row, k, self._store.ids)
                 lists[lang][1][line, : len(best)] = best
                 lists[lang][2][line, : len(found)] = found
@@ -417,8 +358,3 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _same_length(what: str, values: Sequence[Any], count: int) -> None:
-    if len(values) != count:
-        raise DataError(f"{what} has {len(values)} entries for {count} queries")

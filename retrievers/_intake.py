@@ -1,0 +1,54 @@
+"""What comes into a build: documents cut into passages, every passage checked, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from mrag_eval.errors import ConfigError, DataError
+from mrag_eval.languages import normalize
+from mrag_eval.retrievers._hashing import SeenIds
+from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, chunk_documents
+from mrag_eval.retrievers.corpus import Document
+from mrag_eval.schema import Passage
+
+
+def checked_passages(
+    corpus: Iterable[Passage | Document], chunking: ChunkConfig, count: TokenCounter
+) -> Iterator[Passage]:
+    """Passages with normalised languages, checked one by one."""
+    seen = SeenIds()
+    for item in corpus:
+        pieces = chunk_documents([item], chunking, token_counter=count) if isinstance(item, Document) else [item]
+        for passage in pieces:
+            yield _checked(passage, seen)
+
+
+def _checked(passage: Passage, seen: SeenIds) -> Passage:
+    if not passage.id:
+        raise DataError(f"a passage of document '{passage.doc_id}' has no id")
+    if not passage.text.strip():
+        raise DataError(f"passage '{passage.id}' has no text", "leave passages without text out of the corpus")
+    try:
+        "".join((passage.id, passage.doc_id, passage.title, passage.text)).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataError(f"passage '{passage.id}' holds half a surrogate pair, which is not text") from error
+    try:
+        lang = normalize(passage.lang)
+    except ConfigError as error:
+        raise DataError(f"passage '{passage.id}': unknown language '{passage.lang}'", error.next_step) from error
+    if not seen.add(passage.id):
+        raise DataError(f"passage id '{passage.id}' appears a second time", "ids must be unique in the whole index")
+    return passage if lang == passage.lang else replace(passage, lang=lang)
+
+
+def batches(passages: Iterable[Passage], size: int) -> Iterator[list[Passage]]:
+    """Lists of ``size`` passages, the last one shorter."""
+    batch: list[Passage] = []
+    for passage in passages:
+        batch.append(passage)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
