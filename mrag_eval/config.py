@@ -7,12 +7,14 @@ All of it is validated here: an unknown key, a value outside its set or an impos
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.languages import normalize
@@ -116,23 +118,112 @@ class Prompt(Block):
     answer: Literal["plain", "tag", "line"] | None = None
 
 
+class Generation(Block):
+    """How a model generates. What a provider has beyond these keys goes into ``extra``, sent as it stands."""
+
+    temperature: float = Field(default=0.0, ge=0)
+    max_tokens: int = Field(default=1024, ge=1)
+    seed: int | None = 0
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    stop: tuple[str, ...] = ()
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("stop", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
+class ModelBudget(Block):
+    """The most one process may spend on a model; None: no limit.
+
+    ``max_calls`` counts conversations sent (not the retries of one), ``max_tokens`` tokens in and out. Calls under way
+    when the limit is reached are still finished.
+    """
+
+    max_calls: int | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+
+
+_SECRET_KEY = re.compile(r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential", re.IGNORECASE)
+_SECRET_IN_URL = re.compile(r"//[^/@\s]+@|[?&][^=&]*(key|token|secret|sig)[^=&]*=", re.IGNORECASE)
+
+
+class ModelSpec(Block):
+    """A model that judges, plans or translates: any model type of the harness, with its arguments.
+
+    ``api_key_env`` names the environment variable with its key where that is not the harness's own (OPENAI_API_KEY,
+    ANTHROPIC_API_KEY). ``timeout`` is seconds per attempt; ``retries`` attempts follow the first one.
+    """
+
+    model: str
+    model_args: dict[str, Any] = Field(default_factory=dict)
+    generation: Generation = Generation()
+    api_key_env: str | None = None
+    max_in_flight: int = Field(default=32, ge=1)
+    budget: ModelBudget = ModelBudget()
+    timeout: float = Field(default=120.0, gt=0)
+    retries: int = Field(default=6, ge=0)
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @field_validator("model_args")
+    @classmethod
+    def _holds_no_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
+        key = _secret_in(value)
+        if key is not None:
+            raise PydanticCustomError(
+                "secret",
+                "'{key}' holds a secret; API keys belong in the environment: export OPENAI_API_KEY or ANTHROPIC_API_KEY, "
+                "or name the variable with api_key_env",
+                {"key": key},
+            )
+        return value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _names_a_variable(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
+            raise PydanticCustomError("secret", "the name of an environment variable is meant, not the key itself")
+        return value
+
+
+def _secret_in(args: Mapping[str, Any]) -> str | None:
+    """The first key whose name or value is that of a secret, in nested mappings too."""
+    for key, value in args.items():
+        if _SECRET_KEY.search(str(key)) and isinstance(value, str) and value:
+            return str(key)
+        if isinstance(value, str) and _SECRET_IN_URL.search(value):
+            return str(key)
+        inner = _secret_in(value) if isinstance(value, Mapping) else None
+        if inner is not None:
+            return f"{key}.{inner}"
+    return None
+
+
 class FileConfig(Block):
     """The user's config file: names for things on this machine.
 
-    ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder.
+    ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder; ``models`` names the models
+    that judge, plan or translate.
     """
 
     corpora: dict[str, Path] = Field(default_factory=dict)
+    models: dict[str, ModelSpec] = Field(default_factory=dict)
 
 
-def validated(model: type[B], block: Any, where: str) -> B:
-    """Validate ``block`` as ``model``; any fault is a one-line :class:`ConfigError` that starts with ``where``."""
+def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:
+    """Validate ``block`` as ``model``; any fault is a one-line :class:`ConfigError` that starts with ``where``.
+
+    ``joint`` stands between ``where`` and the path of the key.
+    """
     if not isinstance(block, Mapping):
         raise ConfigError(f"{where}: expected keys and values, got {type(block).__name__} ({block!r})")
     try:
         return model.model_validate(dict(block))
     except ValidationError as err:
-        raise ConfigError(f"{where}{_first_fault(model, err)}") from None
+        fault = _first_fault(model, err)
+        raise ConfigError(f"{where}{joint}{fault[1:]}" if fault.startswith(".") else f"{where}{fault}") from None
 
 
 def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
@@ -143,16 +234,23 @@ def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
         parent, key = path.rpartition(".")[0], str(fault["loc"][-1])
         return f"{parent}: unknown key '{key}'{did_you_mean(key, _keys_at(model, fault['loc'][:-1]))}"
     message = str(fault["msg"]).removeprefix("Value error, ")
-    return f"{path}: {message[0].lower()}{message[1:]} (got {fault['input']!r})" if path else f": {message}"
+    if not path:
+        return f": {message}"
+    # a whole block may hold what must not be printed, and is no help either
+    shown = fault["type"] not in ("secret", "missing") and not isinstance(fault["input"], Mapping)
+    return f"{path}: {message[0].lower()}{message[1:]}" + (f" (got {fault['input']!r})" if shown else "")
 
 
 def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     current: Any = model
     for part in path:
-        field = getattr(current, "model_fields", {}).get(part)
-        if field is None:
+        fields = getattr(current, "model_fields", None)
+        if fields is None:  # the values of a mapping of named blocks
+            current = next((arg for arg in get_args(current) if hasattr(arg, "model_fields")), None)
+        elif part in fields:
+            current = fields[part].annotation
+        else:
             break
-        current = field.annotation
     return list(getattr(current, "model_fields", model.model_fields))
 
 
@@ -211,4 +309,4 @@ def _read_config(path: Path, _modified: int) -> FileConfig:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as err:
         raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(err).split())}") from None
-    return validated(FileConfig, content or {}, str(path))
+    return validated(FileConfig, content or {}, str(path), joint=", ")
