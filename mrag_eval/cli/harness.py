@@ -139,9 +139,8 @@ def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str]) -> 
         raise ConfigError(str(error)) from None
     requests: dict[str, Any] = config.cache_requests or {}
     settings = {name: getattr(config, name) for name in signature(simple_evaluate).parameters if hasattr(config, name)}
-    settings["tasks"] = list(
-        dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
-    )
+    names = dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
+    settings["tasks"] = _built(manager, list(names))
     settings["cache_requests"] = requests.get("cache_requests", False)
     settings["rewrite_requests_cache"] = requests.get("rewrite_requests_cache", False)
     settings["delete_requests_cache"] = requests.get("delete_requests_cache", False)
@@ -154,6 +153,14 @@ def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str]) -> 
     print(make_table(results))
     if results.get("groups"):
         print(make_table(results, "groups"))
+
+
+def _built(manager: TaskManager, names: list[str]) -> list[Any]:
+    """The tasks and groups asked for, built: a wrong setting, file or corpus shows before the model is loaded."""
+    loaded = manager.load(names)
+    groups = loaded.get("groups", {})
+    inner = {child for group in groups.values() for child in group.child_names}
+    return [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]
 
 
 def _unknown_tasks(error: ValueError) -> Exception:

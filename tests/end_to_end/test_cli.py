@@ -237,6 +237,15 @@ def test_run_reports_a_wrong_override_before_any_model_answers(cli: Run) -> None
     assert "Traceback" not in done.stderr
 
 
+def test_run_builds_the_tasks_before_it_loads_the_model(cli: Run) -> None:
+    """A model that does not exist is never asked for: the missing corpus is said first."""
+    corpus = "retrieval.corpus=wikipedia"
+    done = cli("run", "--model", "no-such-model", "--tasks", "mrag_demo", "--metadata", corpus)
+    assert done.returncode == 2
+    assert "no corpus named 'wikipedia'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_run_help_is_the_harness_s(cli: Run) -> None:
     done = cli("run", "--help")
     assert done.returncode == 0
