@@ -232,16 +232,15 @@ def _decoded(text: str) -> np.ndarray[Any, Any]:
 
 
 def _merge_for(index: Index, retrieval: Retrieval) -> str:
-    """Scores of a lexical index do not compare across languages: presets merge by rank there, ``score`` is refused."""
-    merge = merge_of(retrieval)
-    if merge != "score" or index.merges_by_score:
-        return merge
-    if retrieval.merge == "score":
+    """How lists of several languages become one. The presets' ``score`` leaves it to the index: by score where that is
+    exact, by rank on lexical and hybrid indexes, whose scores do not compare across languages.
+    """
+    if retrieval.merge == "score" and not index.merges_by_score:
         raise ConfigError(
             f"retrieval.merge=score: {index.kind} scores do not compare across languages",
             "use merge=rrf (the default there), or build one joint index (mrag-eval index build --joint)",
         )
-    return "rrf"
+    return merge_of(retrieval)
 
 
 def _search(
