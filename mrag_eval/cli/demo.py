@@ -65,6 +65,8 @@ def run_demo(output: Path, listener: Listener, seed: int = 0) -> DemoResult:
     for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"):
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # Threads that wait actively for one another make torch many times slower where something else runs beside it.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     started = time.time()
     with _quiet(listener):
         rankings = _retrieve(listener)

@@ -77,9 +77,9 @@ class DemoScreen:
             self._progress.update(self._bar, completed=done, total=total)
 
     def _close(self) -> None:
-        if self._progress is not None:
+        if self._progress is not None and self._console.is_terminal:
             self._progress.stop()
-            self._progress = None
+        self._progress = None
         if self._current is not None:
             name, what, started = self._current
             self._current = None
