@@ -145,7 +145,9 @@ class ModelBudget(Block):
     max_tokens: int | None = Field(default=None, ge=0)
 
 
-_SECRET_KEY = re.compile(r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential", re.IGNORECASE)
+_SECRET_KEY = re.compile(
+    r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential", re.IGNORECASE
+)
 _SECRET_IN_URL = re.compile(r"//[^/@\s]+@|[?&][^=&]*(key|token|secret|sig)[^=&]*=", re.IGNORECASE)
 
 
@@ -174,8 +176,8 @@ class ModelSpec(Block):
         if key is not None:
             raise PydanticCustomError(
                 "secret",
-                "'{key}' holds a secret; API keys belong in the environment: export OPENAI_API_KEY or ANTHROPIC_API_KEY, "
-                "or name the variable with api_key_env",
+                "'{key}' holds a secret; API keys belong in the environment: export OPENAI_API_KEY or "
+                "ANTHROPIC_API_KEY, or name the variable with api_key_env",
                 {"key": key},
             )
         return value

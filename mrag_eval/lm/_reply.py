@@ -1,0 +1,72 @@
+"""What a model gives back for one conversation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# One message: {"role": "system" | "user" | "assistant", "content": text}.
+Message = Mapping[str, str]
+Conversation = Sequence[Message]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer to one conversation, or why there is none.
+
+    ``text`` is the answer without the model's thinking, which ``thinking`` keeps. ``error`` is None, or
+    ``"reason: detail"``: the call failed and its seat abstains. ``attempts`` counts requests made now (0 from the
+    cache), ``seconds`` the time they took together; token counts are None where the model gave none.
+    """
+
+    text: str
+    finish_reason: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cached: bool = False
+    attempts: int = 1
+    seconds: float = 0.0
+    error: str | None = None
+    thinking: str = ""
+
+    @property
+    def reason(self) -> str | None:
+        """The kind of failure (``timeout``, ``rate_limit``, ``budget``, ...), by which failures are counted."""
+        return None if self.error is None else self.error.split(":", 1)[0]
+
+    def stored(self) -> dict[str, Any]:
+        """What the cache keeps."""
+        return {
+            "text": self.text,
+            "thinking": self.thinking,
+            "finish_reason": self.finish_reason,
+            "tokens_in": self.tokens_in,
+            "tokens_out": self.tokens_out,
+        }
+
+    @classmethod
+    def from_store(cls, value: Mapping[str, Any]) -> Reply:
+        """The reply behind what :meth:`stored` gave."""
+        return cls(**value, cached=True, attempts=0)
+
+
+_OPEN = re.compile(r"\s*<(think|thinking|reasoning)>", re.IGNORECASE)
+# A template may open the thinking itself, so that only its end is seen. An answer that quotes the tag must not be
+# cut there: the tag then stands alone, at the end of a line.
+_BARE_END = re.compile(r"</(?:think|thinking|reasoning)>[ \t]*(?:\r?\n|$)", re.IGNORECASE)
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """``(answer, thinking)``. Thinking that was begun and never ended leaves an empty answer."""
+    opened = _OPEN.match(text)
+    if opened is None:
+        if text.lstrip().startswith(("{", "[", "`", "<")):
+            return text, ""
+        end = _BARE_END.search(text)
+        return (text, "") if end is None else (text[end.end() :].lstrip(), text[: end.start()].strip())
+    closing = re.compile(rf"</{opened[1]}>", re.IGNORECASE).search(text, opened.end())
+    if closing is None:
+        return "", text[opened.end() :].strip()
+    return text[closing.end() :].lstrip(), text[opened.end() : closing.start()].strip()

@@ -1,0 +1,69 @@
+"""Keeps API keys out of logs, whoever writes the line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from typing import Any
+
+HIDDEN = "(hidden)"
+
+_NAMED = re.compile(r"(?i)_?(key|token|secret|password)$")
+# A key of fewer characters could be an ordinary word, and hiding that everywhere would garble the logs.
+_SHORTEST = 8
+_HEADER = re.compile(
+    r"""(?ix) (\b (?: proxy-)? authorization | \b (?: x-)? api-?_?key | \b x-goog-api-key )  # the name
+        (['"]? \s* [:=,] \s* ['"]?) (?: (?: bearer | basic | token) \s+ )? [^\s'",;)}\]]+ """
+)
+_BEARER = re.compile(r"(?i)\b(bearer\s+)[^\s'\",;)}\]]+")
+_SHAPED = re.compile(r"\b(?:sk-[\w-]{16,}|(?:hf|gsk|ghp|r8)_[A-Za-z0-9]{20,}|(?:xai|nvapi)-[\w-]{20,}|AIza[\w-]{30,})")
+
+
+def redact(text: str) -> str:
+    """``text`` without authorization headers, values of environment variables that name a key, and key-like strings."""
+    for value in _environment_secrets():
+        text = text.replace(value, HIDDEN)
+    text = _HEADER.sub(rf"\1\2{HIDDEN}", text)
+    text = _BEARER.sub(rf"\1{HIDDEN}", text)
+    return _SHAPED.sub(HIDDEN, text)
+
+
+def _environment_secrets() -> list[str]:
+    values = {v for k, v in os.environ.items() if _NAMED.search(k) and len(v) >= _SHORTEST}
+    return sorted(values, key=len, reverse=True)
+
+
+def install_redaction() -> None:
+    """Redact every log record of this process from now on; calling it again changes nothing.
+
+    The harness logs the headers of a failed request, key included, and asyncio logs them once more with the exception
+    of a task that nobody awaited. A filter on one logger would miss the second, and records that reach a handler from
+    a child logger; so records are redacted where they are made.
+    """
+    make = logging.getLogRecordFactory()
+    if getattr(make, "redacts", False):
+        return
+
+    def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        made = make(*args, **kwargs)
+        _redact_record(made)
+        return made
+
+    record.redacts = True  # type: ignore[attr-defined]
+    logging.setLogRecordFactory(record)
+
+
+def _redact_record(record: logging.LogRecord) -> None:
+    try:
+        message = record.getMessage()
+    except Exception:  # a malformed log call is logging's to report, but its arguments are not to be shown
+        message = f"(unreadable log message of {record.name})"
+    clean = redact(message)
+    if clean != message:
+        record.msg, record.args = clean, ()
+    if isinstance(record.exc_info, tuple) and record.exc_info[0] is not None:
+        text = logging.Formatter().formatException(record.exc_info)
+        clean = redact(text)
+        if clean != text:
+            record.exc_text = clean

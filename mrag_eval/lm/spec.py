@@ -1,0 +1,56 @@
+"""Named models of the config file, and what identifies a model in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config import Generation, ModelSpec, config_path, load_config, validated
+from mrag_eval.errors import ConfigError, did_you_mean
+
+EXAMPLE = """models:
+      gpt:
+        model: openai-chat-completions
+        model_args: {model: gpt-4o-2024-08-06}"""
+
+# How a request travels, as opposed to what is asked: without influence on the answer.
+_TRAVEL = frozenset(
+    {
+        "num_concurrent", "max_retries", "timeout", "batch_size", "max_batch_size", "device", "device_map",
+        "verify_certificate", "ca_cert_path", "max_gen_toks", "seed", "tensor_parallel_size", "data_parallel_size",
+        "gpu_memory_utilization", "trust_remote_code", "tokenized_requests",
+    }
+)  # fmt: skip
+
+
+def named_spec(name: str) -> ModelSpec:
+    """The model of that name in the config file; ConfigError with those there are, or an example."""
+    models = load_config().models
+    if name in models:
+        return models[name]
+    path = config_path()
+    if not models:
+        raise ConfigError(f"no model '{name}': {path or 'there is no config file, and so'} names no models", EXAMPLE)
+    raise ConfigError(f"{path}: models has no '{name}'{did_you_mean(name, models)}")
+
+
+def settings_for(spec: ModelSpec, changes: Mapping[str, Any], where: str) -> Generation:
+    """The model's own generation settings with this call's changes, validated."""
+    if not changes:
+        return spec.generation
+    return validated(Generation, {**spec.generation.model_dump(), **changes}, where)
+
+
+def identity(spec: ModelSpec) -> dict[str, Any]:
+    """What decides a model's answers besides prompt and settings: type and arguments, for local weights their files.
+
+    Secrets are not among the arguments (they are refused there).
+    """
+    args = {key: value for key, value in spec.model_args.items() if key not in _TRAVEL}
+    found: dict[str, Any] = {"model": spec.model, "args": args}
+    folder = Path(str(args.get("pretrained") or args.get("model") or ""))
+    if str(folder) != "." and folder.is_dir():
+        stats = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
+        found["files"] = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+    return found
