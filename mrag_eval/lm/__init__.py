@@ -2,12 +2,26 @@
 
 from mrag_eval.config import Generation, ModelBudget, ModelSpec
 from mrag_eval.lm._reply import Conversation, Message, Reply
+from mrag_eval.lm.asking import Answered, at_once, generate_all, generate_all_parsed, generate_parsed
 from mrag_eval.lm.ledger import Ledger, total
-from mrag_eval.lm.model import AuxModel, generate_all
+from mrag_eval.lm.model import AuxModel
 from mrag_eval.lm.redaction import install_redaction, redact
+from mrag_eval.lm.replies import (
+    Parsed,
+    Parser,
+    Verdict,
+    as_verdict,
+    parse_fields,
+    parse_json,
+    parse_list,
+    parse_tag,
+    parse_verdict_json,
+    parse_verdict_tag,
+)
 from mrag_eval.lm.spec import named_spec
 
 __all__ = [
+    "Answered",
     "AuxModel",
     "Conversation",
     "Generation",
@@ -15,10 +29,23 @@ __all__ = [
     "Message",
     "ModelBudget",
     "ModelSpec",
+    "Parsed",
+    "Parser",
     "Reply",
+    "Verdict",
+    "as_verdict",
+    "at_once",
     "generate_all",
+    "generate_all_parsed",
+    "generate_parsed",
     "install_redaction",
     "named_spec",
+    "parse_fields",
+    "parse_json",
+    "parse_list",
+    "parse_tag",
+    "parse_verdict_json",
+    "parse_verdict_tag",
     "redact",
     "total",
 ]

@@ -17,6 +17,7 @@ from typing import Any
 from mrag_eval.config import Generation, ModelSpec
 from mrag_eval.errors import ConfigError, did_you_mean, missing_extra
 from mrag_eval.lm._faults import Fault
+from mrag_eval.lm._lenient_json import storable
 from mrag_eval.lm._reply import Conversation, split_thinking
 from mrag_eval.lm._turns import plain_prompt
 
@@ -124,8 +125,8 @@ class Endpoint:
             raise Fault("empty", f"the answer is empty ({why})", again=0 if never else _BROKEN_AGAIN)
         tokens_in, tokens_out = _usage(outputs.get("usage"))
         return {
-            "text": _storable(text),
-            "thinking": _storable("\n".join(part for part in (thinking, thought) if part)),
+            "text": storable(text),
+            "thinking": storable("\n".join(part for part in (thinking, thought) if part)),
             "finish_reason": finish,
             "tokens_in": tokens_in,
             "tokens_out": tokens_out,
@@ -146,11 +147,6 @@ def _beside_the_text(outputs: dict[str, Any]) -> tuple[str, str | None, dict[str
     message = message if isinstance(message, dict) else {}
     thought = next((message[k] for k in ("reasoning_content", "reasoning") if isinstance(message.get(k), str)), "")
     return thought, _text_or_none(choice.get("finish_reason")), outputs
-
-
-def _storable(text: str) -> str:
-    """Without lone surrogates, which JSON can escape and no file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _text_or_none(value: Any) -> str | None:

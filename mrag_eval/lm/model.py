@@ -6,8 +6,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -202,25 +201,3 @@ class AuxModel:
 def _repeated(reply: Reply) -> Reply:
     """The reply of an equal conversation in the same batch: nothing was sent for it."""
     return replace(reply, cached=reply.error is None, attempts=0, seconds=0.0)
-
-
-def generate_all(
-    asked: Mapping[str, tuple[AuxModel, Sequence[Conversation]]],
-    *,
-    on_reply: Callable[[str, int, Reply], None] | None = None,
-    **settings: Any,
-) -> dict[str, list[Reply]]:
-    """Several models at the same time, a panel: ``{seat: (model, conversations)}`` to ``{seat: replies}``.
-
-    Each has its own calls in flight; seats that share one model object take turns at it. The key is the seat.
-    """
-
-    def one(seat: str) -> list[Reply]:
-        model, conversations = asked[seat]
-        told = None if on_reply is None else (lambda position, reply: on_reply(seat, position, reply))
-        return model.generate(conversations, seat=seat, on_reply=told, **settings)
-
-    if not asked:
-        return {}
-    with ThreadPoolExecutor(max_workers=len(asked), thread_name_prefix="mrag-eval-seat") as pool:
-        return dict(zip(asked, pool.map(one, asked), strict=True))
