@@ -221,13 +221,16 @@ def interval_for(
 ) -> Estimate:
     """The mean of ``values`` (N,) with the interval that fits them.
 
-    ``auto``: with ``groups`` of more than one row a cluster bootstrap; else Wilson where every value is 0 or 1; else
-    a BCa bootstrap. None entries are unscored and left out. Raises MetricError on NaN and on unequal lengths.
+    ``auto``: with ``groups`` of more than one row a cluster bootstrap (Wilson over the groups where the rows are all 0
+    or all 1); else Wilson where every value is 0 or 1; else a BCa bootstrap. None entries are unscored and left out.
+    Raises MetricError on NaN and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     if kind == "auto":
         kind = "bootstrap"
-        if groups is not None and group_codes(groups, kept)[1] < len(scored):
+        if groups is not None and (n_groups := group_codes(groups, kept)[1]) < len(scored):
+            if len(scored) and scored[0] in (0.0, 1.0) and bool((scored == scored[0]).all()):
+                return _all_alike(float(scored[0]), len(scored), n_groups, confidence)
             kind = "cluster"
         elif bool(np.isin(scored, (0.0, 1.0)).all()):
             kind = "wilson"
@@ -242,6 +245,15 @@ def interval_for(
     if kind != "bootstrap":
         raise MetricError(f"unknown interval '{kind}'{did_you_mean(kind, ('auto', 'wilson', 'bootstrap', 'cluster'))}")
     return bootstrap_mean(scored, confidence=confidence, n_resamples=n_resamples, seed=seed)
+
+
+def _all_alike(value: float, n: int, n_groups: int, confidence: float) -> Estimate:
+    """Rows of nothing but 0 or nothing but 1: resampling shows no spread, yet they do not prove the share.
+
+    The Wilson interval of as many independent rows as there are groups: rows of a group may be copies of one another.
+    """
+    wide = wilson(int(value) * n_groups, n_groups, confidence)
+    return Estimate(value, wide.low, wide.high, n, "Wilson over clusters", "all rows are equal")
 
 
 def undefined(reason: str, method: str, n: int = 0) -> Estimate:

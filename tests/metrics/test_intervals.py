@@ -263,3 +263,12 @@ def test_resampled_totals_are_unbiased() -> None:
 def test_bad_input_is_named(call: Any, says: str) -> None:
     with pytest.raises(MetricError, match=says):
         call()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_rows_that_are_all_right_or_all_wrong_do_not_prove_it(value: float) -> None:
+    """20 equal rows of 5 groups: the interval of 5 independent ones, by hand 5 / (5 + 1.96^2) = .566 from the end."""
+    found = interval_for([value] * 20, groups=[i % 5 for i in range(20)])
+    assert (found.value, found.n, found.method) == (value, 20, "Wilson over clusters")
+    width = 1 - 5 / (5 + 1.959964**2)
+    assert (found.low, found.high) == pytest.approx((0, width) if value == 0 else (1 - width, 1), abs=1e-6)
