@@ -166,7 +166,9 @@ def fit(
     if not best:
         raise ConfigError(
             f"row '{row}': the question and the instructions alone exceed {budget.limit} tokens ({budget.source})",
-            "use a model with a longer context, or fewer tokens to generate (--gen_kwargs max_gen_toks=...)",
+            "raise prompt.max_tokens"
+            if budget.source == "prompt.max_tokens"
+            else "use a model with a longer context, or fewer tokens to generate (--gen_kwargs max_gen_toks=...)",
         )
     return best, sum(n > kept for n in lengths)
 
