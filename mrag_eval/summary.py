@@ -14,7 +14,7 @@ from mrag_eval.scoring import RowScores
 _RESAMPLES = 2_000
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 _CORRECT = ("acc", "match", "exact_match")
-_CELLS = ("country", "category", "q_type")
+_CELLS = ("country", "category", "q_type", "a_type", "crossdoc_type")
 
 Record = Mapping[str, Any]
 
@@ -23,13 +23,19 @@ def row_record(doc: RagDoc, scores: RowScores, retrieved: Retrieved | None = Non
     """What the scores need of one row, and what its line of the sample file shows: identity, cell, values, reasons.
 
     Where a corpus was searched: whether a relevant document is in the ranking and in the prompt (if relevance is
-    known), and how many passages came back, and could have, in each language.
+    known), and how many passages came back, and could have, in each language. Where the row's own passages were shown:
+    the places, from 1, of the supporting ones.
     """
     cell = {"query_lang": doc.query_lang}
     if doc.gold_doc_lang:
         cell["doc_lang"] = doc.gold_doc_lang
     cell |= {key: str(doc.extra[key]) for key in _CELLS if doc.extra.get(key) is not None}
+    gold = [hit.rank for hit in retrieved.passages if hit.is_gold] if retrieved is not None else []
+    if gold:
+        cell |= {"gold_first": str(gold[0]), "gold_last": str(gold[-1])}
     record: dict[str, Any] = {"row": doc.id, "cell": cell, "values": scores.values}
+    if gold:
+        record["gold_positions"] = gold
     if doc.group_id is not None:
         record["group"] = doc.group_id
     if scores.unscored:
