@@ -8,17 +8,19 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mrag_eval.config import ModelSpec, cache_dir
 from mrag_eval.context import estimated_tokens
 from mrag_eval.errors import MragError
+from mrag_eval.lm._apart import run_in_thread, run_on_loop
 from mrag_eval.lm._keeper import Keeper
 from mrag_eval.lm._reply import Conversation, Reply
 from mrag_eval.lm.ledger import Ledger
 from mrag_eval.lm.redaction import install_redaction, redact
 from mrag_eval.lm.spec import identity, named_spec, settings_for
-from mrag_eval.lm.transport import Call, Transport, run_apart
+from mrag_eval.lm.transport import Call, Transport
 from mrag_eval.store import Store, content_key
 
 log = logging.getLogger(__name__)
@@ -128,7 +130,7 @@ class AuxModel:
                     await keeper.keep(call.key, reply.stored())
                 settle(call.key, reply)
 
-            run_apart(backend.send(calls, accept, self._allowed))
+            run_on_loop(backend.send(calls, accept, self._allowed))
         else:
             self._ask_local(backend, calls, keeper, settle)
 
@@ -152,11 +154,9 @@ class AuxModel:
                     keeper.put({go[position].key: reply.stored()})
                 settle(go[position].key, reply)
 
-            async def work(go: list[Call] = go, take: Callable[[int, Reply], None] = take) -> None:
-                backend.generate([call.conversation for call in go], go[0].settings, take)
-
             if go:
-                run_apart(work())
+                asked = [call.conversation for call in go]
+                run_in_thread(partial(backend.generate, asked, go[0].settings, take))
 
     def _built(self) -> Any:
         """The transport of an API model, or the local model."""

@@ -1,0 +1,144 @@
+"""How close a panel of auxiliary models over HTTP comes to the time that the server's latency alone would take.
+
+    python benchmarks/aux_models.py [--conversations 300] [--quick]
+
+A server in its own process answers every request after a fixed latency. Three models ask it at the same time, so many
+requests in flight each; the ideal is ceil(conversations / in flight) latencies. Then the same again, from the cache.
+For comparison the same requests from a bare aiohttp client that parses, counts and keeps nothing, in alternation: what
+it takes beyond the ideal is the machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import math
+import multiprocessing
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+MODELS = 3
+
+
+def serve(latency: float, report: Connection) -> None:
+    """Answer chat completions after ``latency`` seconds; the port, and on request the number of calls, go to report."""
+    from aiohttp import web
+
+    calls = 0
+
+    async def answer(request: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        await request.read()
+        await asyncio.sleep(latency)
+        content = json.dumps({"justification": "It says the same.", "answer": "correct"})
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 900, "completion_tokens": 20}})
+
+    async async def bare(url: str, bodies: list[str], in_flight: int) -> None:
+    """All bodies to the server once per model, by the least code that does it."""
+    import aiohttp
+
+    async def slot(session: aiohttp.ClientSession, waiting: Iterator[str]) -> None:
+        for body in waiting:
+            async with session.post(url, data=body, headers={"Content-Type": "application/json"}) as answer:
+                json.loads(await answer.read())
+
+    async def model() -> None:
+        waiting = iter(bodies)
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=in_flight)) as session:
+            await asyncio.gather(*(slot(session, waiting) for _ in range(in_flight)))
+
+    await asyncio.gather(*(model() for _ in range(MODELS)))
+
+
+def main() -> None:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", answer)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
+        await site.start()
+        report.send(runner.addresses[0][1])
+        while await asyncio.to_thread(report.recv) is not None:
+            report.send(calls)
+
+    asyncio.run(main())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--conversations", type=int, default=300)
+    parser.add_argument("--in-flight", type=int, default=32)
+    parser.add_argument("--latency", type=float, default=0.2)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="64 conversations, once: does it still run?")
+    args = parser.parse_args()
+    count, repeats = (64, 1) if args.quick else (args.conversations, args.repeats)
+    logging.disable(logging.WARNING)
+
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    server = context.Process(target=serve, args=(args.latency, theirs), daemon=True)
+    server.start()
+    url = f"http://127.0.0.1:{ours.recv()}/v1/chat/completions"
+
+    from mrag_eval.lm import AuxModel, ModelSpec, generate_all
+    from mrag_eval.store import Store
+
+    def calls() -> int:
+        ours.send("calls")
+        return int(ours.recv())
+
+    spec = ModelSpec(
+        model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=args.in_flight
+    )
+    text = "Is the answer the same as the reference? " * 60
+    taken: dict[str, list[float]] = {"cold": [], "again": [], "bare": []}
+    asked_again = 0
+    with tempfile.TemporaryDirectory() as name:
+        for repeat in range(repeats):
+            conversations = [[{"role": "user", "content": f"{text} {repeat}/{i}"}] for i in range(count)]
+            store = Store(Path(name) / f"{repeat}.sqlite")
+            for kind in ("cold", "again"):
+                panel = {f"judge {i}": (AuxModel(spec, cache=store), conversations) for i in range(MODELS)}
+                for model, _ in panel.values():
+                    model.check()
+                if repeat == 0 and kind == "cold":
+                    model.generate([[{"role": "user", "content": "warm up"}]] * args.in_flight)
+                before, start = calls(), time.perf_counter()
+                replies = generate_all(panel)
+                taken[kind].append(time.perf_counter() - start)
+                assert all(reply.error is None for seat in replies.values() for reply in seat)
+                if kind == "again":
+                    asked_again += calls() - before
+            store.close()
+            bodies = [json.dumps({"model": "m", "messages": turns}) for turns in conversations]
+            start = time.perf_counter()
+            asyncio.run(bare(url, bodies, args.in_flight))
+            taken["bare"].append(time.perf_counter() - start)
+    ours.send(None)
+    server.join()
+
+    ideal = math.ceil(count / args.in_flight) * args.latency
+    cold, again, least = (statistics.median(taken[kind]) for kind in taken)
+    print(
+        f"cold   {MODELS} models x {count} conversations, {args.in_flight} in flight each, {args.latency:g} s latency: "
+        f"{cold:.2f} s, ideal {ideal:.2f} s, ratio {cold / ideal:.3f} (worst {max(taken['cold']) / ideal:.3f})"
+    )
+    print(f"bare   the same from a client that only sends: {least:.2f} s, ratio to it {cold / least:.3f}")
+    print(f"again  from the cache: {again:.2f} s, {asked_again} calls")
+
+
+if __name__ == "__main__":
+    main()
