@@ -45,7 +45,21 @@ def serve(latency: float, report: Connection) -> None:
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
         return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 900, "completion_tokens": 20}})
 
-    async async def bare(url: str, bodies: list[str], in_flight: int) -> None:
+    async def main() -> None:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", answer)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
+        await site.start()
+        report.send(runner.addresses[0][1])
+        while await asyncio.to_thread(report.recv) is not None:
+            report.send(calls)
+
+    asyncio.run(main())
+
+
+async def bare(url: str, bodies: list[str], in_flight: int) -> None:
     """All bodies to the server once per model, by the least code that does it."""
     import aiohttp
 
@@ -60,20 +74,6 @@ def serve(latency: float, report: Connection) -> None:
             await asyncio.gather(*(slot(session, waiting) for _ in range(in_flight)))
 
     await asyncio.gather(*(model() for _ in range(MODELS)))
-
-
-def main() -> None:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", answer)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
-        await site.start()
-        report.send(runner.addresses[0][1])
-        while await asyncio.to_thread(report.recv) is not None:
-            report.send(calls)
-
-    asyncio.run(main())
 
 
 def main() -> None:
