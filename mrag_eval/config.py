@@ -1,4 +1,4 @@
-"""What users write: the task blocks ``retrieval`` and ``prompt``, overrides on the command line, and the config file.
+"""What users write: the blocks ``retrieval``, ``prompt`` and ``judge`` of a task, overrides, and the config file.
 
 All of it is validated here: an unknown key, a value outside its set or an impossible combination is a
 :class:`~mrag_eval.errors.ConfigError` that names the key and what is allowed.
@@ -11,9 +11,19 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.errors import ConfigError, did_you_mean
@@ -35,7 +45,8 @@ Merge = Literal["score", "rrf", "quota", "quota_share"]
 class Given(Block):
     """Which of the row's own passages to show (mode ``given``).
 
-    ``distractors`` keeps the gold passages and ``n`` distracting ones, ``n`` of them drawn per row with the seed.
+    ``distractors`` keeps the gold passages and ``n`` distracting ones, drawn per row with the seed; where these are in
+    several languages, the languages take turns.
     """
 
     subset: Literal["all", "gold", "none", "distractors"] = "all"
@@ -116,6 +127,50 @@ class Prompt(Block):
     system: str | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     answer: Literal["plain", "tag", "line"] | None = None
+
+
+class Judge(Block):
+    """The ``judge`` block: who judges the answers, by which prompt, and how the votes count.
+
+    ``prompt`` is a built-in one (``correctness``, ``equivalence``) or a path; ``reply`` says how its verdict comes
+    (``json``: justification and answer; ``tag``: ``<same_meaning>``), by default as the built-in prompt asks. ``panel``
+    names models of the config file, by default its ``judges``; each is asked ``repeats`` times, with a seed of its own,
+    and every time is a seat. An even split counts by ``tie``. ``language_check`` is the detector by which an answer in
+    another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by default those
+    of the task's questions, and English). ``required`` makes a missing panel an error.
+    """
+
+    prompt: str = "correctness"
+    reply: Literal["json", "tag"] | None = None
+    panel: tuple[str, ...] | None = None
+    repeats: int = Field(default=1, ge=1)
+    tie: Literal["incorrect", "abstain"] = "incorrect"
+    language_check: Literal["none", "fasttext", "lingua"] = "none"
+    languages: tuple[str, ...] | None = None
+    required: bool = False
+
+    @field_validator("panel", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("panel")
+    @classmethod
+    def _each_once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is not None and not value:
+            raise ValueError("a panel needs at least one judge")
+        for i, name in enumerate(value or ()):
+            if name in (value or ())[:i]:
+                raise ValueError(f"'{name}' is named twice; 'repeats' asks every judge more than once")
+        return value
+
+    @field_validator("languages")
+    @classmethod
+    def _known_languages(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        try:
+            return None if value is None else tuple(normalize(code) for code in value)
+        except ConfigError as err:
+            raise ValueError(err.message) from None
 
 
 class Generation(Block):
@@ -203,15 +258,38 @@ def _secret_in(args: Mapping[str, Any]) -> str | None:
     return None
 
 
+# What tells the two kinds of entry in a list of models apart; in the path of a fault it would say nothing.
+_NAME, _SPEC = "(name)", "(model)"
+NameOrModel = Annotated[
+    Annotated[str, Tag(_NAME)] | Annotated[ModelSpec, Tag(_SPEC)],
+    Discriminator(lambda entry: _NAME if isinstance(entry, str) else _SPEC),
+]
+
+
 class FileConfig(Block):
     """The user's config file: names for things on this machine.
 
     ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder; ``models`` names the models
-    that judge, plan or translate.
+    that judge, plan or translate; ``judges`` lists the panel of every task that names none of its own: names of
+    models, or models written out.
     """
 
     corpora: dict[str, Path] = Field(default_factory=dict)
     models: dict[str, ModelSpec] = Field(default_factory=dict)
+    judges: tuple[NameOrModel, ...] = ()
+
+    @field_validator("judges")
+    @classmethod
+    def _named_models_exist(cls, value: tuple[str | ModelSpec, ...], info: ValidationInfo) -> Any:
+        models = info.data.get("models")
+        names = [entry for entry in value if isinstance(entry, str)]
+        for i, name in enumerate(names):
+            if models is not None and name not in models:
+                hint = did_you_mean(name, models) if models else "; there are no models"
+                raise PydanticCustomError("judges", "no model '{name}' under models{hint}", {"name": name, "hint": hint})
+            if name in names[:i]:
+                raise PydanticCustomError("judges", "'{name}' is named twice", {"name": name})
+        return value
 
 
 def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:
@@ -231,15 +309,16 @@ def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:
 def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
     """The first fault as one line: key path, what is wrong, what is allowed."""
     fault = err.errors(include_url=False)[0]
-    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"])
+    loc = tuple(part for part in fault["loc"] if part not in (_NAME, _SPEC))
+    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in loc)
     if fault["type"] == "extra_forbidden":
-        parent, key = path.rpartition(".")[0], str(fault["loc"][-1])
-        return f"{parent}: unknown key '{key}'{did_you_mean(key, _keys_at(model, fault['loc'][:-1]))}"
+        parent, key = path.rpartition(".")[0], str(loc[-1])
+        return f"{parent}: unknown key '{key}'{did_you_mean(key, _keys_at(model, loc[:-1]))}"
     message = str(fault["msg"]).removeprefix("Value error, ")
     if not path:
         return f": {message}"
     # a whole block may hold what must not be printed, and is no help either
-    shown = fault["type"] not in ("secret", "missing") and not isinstance(fault["input"], Mapping)
+    shown = fault["type"] not in ("secret", "missing", "judges") and not isinstance(fault["input"], Mapping)
     return f"{path}: {message[0].lower()}{message[1:]}" + (f" (got {fault['input']!r})" if shown else "")
 
 
@@ -247,13 +326,20 @@ def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     current: Any = model
     for part in path:
         fields = getattr(current, "model_fields", None)
-        if fields is None:  # the values of a mapping of named blocks
-            current = next((arg for arg in get_args(current) if hasattr(arg, "model_fields")), None)
+        if fields is None:  # the values of a mapping of named blocks, or of a list
+            current = _block_in(current)
         elif part in fields:
             current = fields[part].annotation
         else:
             break
     return list(getattr(current, "model_fields", model.model_fields))
+
+
+def _block_in(annotation: Any) -> Any:
+    """The block among a generic type's arguments, however deep."""
+    if hasattr(annotation, "model_fields"):
+        return annotation
+    return next((found for arg in get_args(annotation) if (found := _block_in(arg)) is not None), None)
 
 
 def deep_merge(*blocks: Mapping[str, Any]) -> dict[str, Any]:

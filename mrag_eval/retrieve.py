@@ -10,6 +10,7 @@ import base64
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,15 +96,39 @@ def _given(doc: RagDoc, retrieval: Retrieval) -> tuple[Hit, ...]:
     if subset == "gold":
         kept = [i for i in kept if doc.given_passages[i].is_gold]
     elif subset == "distractors":
-        others = [i for i in kept if not doc.given_passages[i].is_gold]
-        wanted = min(retrieval.given.n or 0, len(others))
-        seed = int(content_key(retrieval.seed, doc.id)[:16], 16)
-        drawn = set(np.random.default_rng(seed).permutation(others)[:wanted].tolist())
+        drawn = set(_distractors(doc, retrieval.seed)[: retrieval.given.n])
         kept = [i for i in kept if doc.given_passages[i].is_gold or i in drawn]
     return tuple(
-        Hit(p.id, p.lang, p.text, score=0.0, rank=rank, title=p.title, doc_id=p.doc_id, is_gold=p.is_gold, date=p.date)
+        Hit(
+            p.id,
+            p.lang,
+            p.text,
+            score=0.0,
+            rank=rank,
+            title=p.title,
+            doc_id=p.doc_id,
+            original_lang=p.original_lang,
+            is_gold=p.is_gold,
+            date=p.date,
+        )
         for rank, p in enumerate((doc.given_passages[i] for i in kept), 1)
     )
+
+
+def _distractors(doc: RagDoc, seed: int) -> list[int]:
+    """Places of the distracting passages in the order in which they are added; ``n`` is always contained in ``n + 1``.
+
+    Drawn by seed and row. Where they are in several languages these take turns, the first one drawn too; a translated
+    passage counts by its original language, so that a row keeps its distractors whatever is translated.
+    """
+    rng = np.random.default_rng(int(content_key(seed, doc.id)[:16], 16))
+    others = rng.permutation([i for i, p in enumerate(doc.given_passages) if not p.is_gold]).tolist()
+    by_language: dict[str, list[int]] = {}
+    for i in others:
+        passage = doc.given_passages[i]
+        by_language.setdefault(passage.original_lang or passage.lang, []).append(int(i))
+    turns = [by_language[lang] for lang in rng.permutation(sorted(by_language)).tolist()]
+    return [i for in_turn in zip_longest(*turns) for i in in_turn if i is not None]
 
 
 def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index:

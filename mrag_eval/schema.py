@@ -24,17 +24,21 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class GivenPassage(Passage):
-    """A passage that comes with the question itself (XRAG): ``is_gold`` marks a supporting one."""
+    """A passage that comes with the question itself (XRAG): ``is_gold`` marks a supporting one.
+
+    ``original_lang`` is set where the text is a translation.
+    """
 
     is_gold: bool = False
     date: str = ""
+    original_lang: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A retrieved passage. ``rank`` counts from 1; ``score`` is higher for better, whatever the retriever.
 
-    ``original_text`` and ``original_lang`` are set where the text shown is a translation.
+    ``original_lang`` is set where the text shown is a translation, ``original_text`` where the run translated it.
     """
 
     id: str

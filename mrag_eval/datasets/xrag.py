@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
-from mrag_eval.datasets._base import Benchmark, DataBlock
+from mrag_eval.datasets._base import Benchmark, DataBlock, absolute
 from mrag_eval.datasets._files import (
     hub_file,
     iter_jsonl,
@@ -28,6 +28,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
     unique_ids,
 )
+from mrag_eval.datasets._xrag_english import Part, in_english, passage_id, read_translations
 from mrag_eval.errors import DataError
 from mrag_eval.languages import is_known, same_language
 from mrag_eval.schema import GivenPassage, RagDoc
@@ -63,17 +64,37 @@ class Detector(Protocol):
 
 
 class XragBlock(DataBlock):
-    """``setting`` and the question's ``language``; ``en`` stands for the English originals of the monolingual set."""
+    """``setting`` and the question's ``language``; ``en`` stands for the English originals of the monolingual set.
+
+    ``english`` names the parts to be replaced by their English versions (the controls EQ, ES, ED of section 5.4);
+    articles take theirs from the file ``translations``.
+    """
 
     split: Literal["test", "dev"] = "test"
     revision: str | None = HUB_REVISION
     setting: Literal["mono", "multi"]
     language: Literal["de", "es", "zh", "ar", "en"]
+    english: tuple[Part, ...] = ()
+    translations: Path | None = None
+
+    @field_validator("english", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("translations")
+    @classmethod
+    def _absolute_translations(cls, value: Path | None) -> Path | None:
+        return absolute(value)
 
     @model_validator(mode="after")
-    def _has_originals(self) -> XragBlock:
+    def _possible(self) -> XragBlock:
         if self.setting == "multi" and self.language == "en":
             raise ValueError("language 'en' goes with setting 'mono': the multilingual questions are in de, es, zh, ar")
+        if self.setting == "mono" and set(self.english) - {"question"}:
+            raise ValueError("the articles of setting 'mono' are in English: only 'question' can be replaced there")
+        if self.language == "en" and self.english:
+            raise ValueError("questions and articles of language 'en' are in English: leave 'english' out")
         return self
 
 
@@ -95,7 +116,8 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
     """Load one language of one setting; ``given_passages`` are in the order in which they are to be shown.
 
     The order is the row's ``article_order`` where that is a permutation; where it is not, or where it says nothing
-    (the identity, with the supporting articles in front), a shuffle seeded by (seed, row id).
+    (the identity, with the supporting articles in front), a shuffle seeded by (seed, row id) that does not put the
+    supporting articles in front either. ``block.english`` changes texts and languages, never the rows or their order.
     """
     path = _file(block)
     rows, total, digest = _read(path, path.stat().st_mtime_ns, block.language, detector)
@@ -113,6 +135,13 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
     notes = _notes(block, docs, sum(shuffled for _, shuffled in orders), repeated)
     source: dict[str, Any] = {"sha256": {path.name: digest}, "seed": block.seed}
     source |= {"path": str(block.path)} if block.path else {"hub": HUB_ID, "revision": block.revision}
+    if block.english:
+        translations = read_translations(block.translations, block.english)
+        docs = [in_english(doc, block.english, translations) for doc in docs]
+        notes += (f"in English: {', '.join(block.english)}", *_untranslated(docs, detector))
+        if translations is not None:
+            source |= {"translations": str(translations.path)}
+            source["sha256"][translations.path.name] = translations.sha256
     return Benchmark("xrag", docs, None, notes, source)
 
 
@@ -173,12 +202,7 @@ def _check(row: Mapping[str, Any], where: str) -> None:
 
 def _article_languages(rows: Sequence[Mapping[str, Any]], detector: Detector | None) -> list[tuple[str, ...]]:
     """The language of every article of every row; a lone one in the row's own language counts as English."""
-    if detector is None:
-        from mrag_eval.metrics.language_detection import default_detector
-
-        detector = default_detector()
-    texts = [article[:_DETECT_CHARS].replace("\n", " ") for row in rows for article in row["articles"]]
-    labels = iter(detector.detect(texts))
+    labels = iter(_detected([article for row in rows for article in row["articles"]], detector))
     out = []
     for row in rows:
         own = row["language"]
@@ -186,6 +210,25 @@ def _article_languages(rows: Sequence[Mapping[str, Any]], detector: Detector | N
         multi = not same_language(own, "en") and sum(marks) >= _MIN_FOREIGN_SHARE * len(marks)
         out.append(tuple(own if multi and mark else "en" for mark in marks))
     return out
+
+
+def _detected(articles: Sequence[str], detector: Detector | None) -> list[str]:
+    if detector is None:
+        from mrag_eval.metrics.language_detection import default_detector
+
+        detector = default_detector()
+    return detector.detect([article[:_DETECT_CHARS].replace("\n", " ") for article in articles])
+
+
+def _untranslated(docs: Sequence[RagDoc], detector: Detector | None) -> tuple[str, ...]:
+    """A note where translations are still in the language they were to be translated from."""
+    translated = [p for doc in docs for p in doc.given_passages if p.original_lang]
+    labels = _detected([p.text for p in translated], detector)
+    slips = sum(
+        is_known(label) and same_language(label, str(p.original_lang))
+        for p, label in zip(translated, labels, strict=True)
+    )
+    return (f"{slips} of {len(translated)} translations are not in English by the detector",) if slips else ()
 
 
 def _supports(row: Mapping[str, Any]) -> list[bool]:
@@ -199,12 +242,16 @@ def _order(item: _Row, seed: int) -> tuple[list[int], bool]:
     supports = _supports(item.row)
     given = _permutation(item.row.get("article_order"), count)
     identity = list(range(count))
-    in_front = supports == sorted(supports, reverse=True)
-    if given is not None and not (given == identity and in_front):
+    in_front = sorted(supports, reverse=True)
+    if given is not None and not (given == identity and supports == in_front):
         return given, False
     key = hashlib.sha256(item.id.encode()).digest()
     rng = np.random.default_rng([seed, int.from_bytes(key[:8], "big")])
-    return [int(index) for index in rng.permutation(count)], True
+    while True:
+        drawn = [int(index) for index in rng.permutation(count)]
+        # all articles alike: there is no other order
+        if [supports[index] for index in drawn] != in_front or len(set(supports)) == 1:
+            return drawn, True
 
 
 def _permutation(value: Any, count: int) -> list[int] | None:
@@ -225,10 +272,10 @@ def _doc(name: str, item: _Row, order: Sequence[int], language: str) -> RagDoc:
     row, supports = item.row, _supports(item.row)
     passages = tuple(
         GivenPassage(
-            id=f"{name}-a{index}",
+            id=passage_id(name, index),
             lang=item.languages[index],
             text=row["articles"][index].strip(),
-            doc_id=f"{name}-a{index}",
+            doc_id=passage_id(name, index),
             is_gold=supports[index],
             date="" if row["dates"][index] is None else str(row["dates"][index]),
         )

@@ -8,6 +8,8 @@ from typing import Any
 
 LANGS = ("de", "es", "zh", "ar")
 Q_TYPES = ("multihop", "aggregation", "comparison", "set")
+# Places of the articles in the question's language, in the multilingual set.
+FOREIGN = (1, 5, 6, 7)
 TOWNS = ("Lindholm", "Varga", "Port Ellis", "Tarnow", "Miravel", "Kestrel Bay")
 
 # One short article a language; {town} and {n} make each its own.
@@ -72,3 +74,27 @@ def write(folder: Path, made: list[dict[str, Any]] | None = None, split: str = "
     text = "\n".join(json.dumps(item, ensure_ascii=False) for item in (rows() if made is None else made))
     (folder / f"xrag.{split}.jsonl").write_text(text + "\n", encoding="utf-8")
     return folder
+
+
+def translations() -> list[dict[str, Any]]:
+    """English versions of every article that is not in English, as a translator would write them."""
+    return [
+        {"id": item["id"], "article": index, "text": f"Translated. {_english(item, index)}"}
+        for item in rows()
+        if item["id"].startswith("multi")
+        for index in FOREIGN
+    ]
+
+
+def _english(item: dict[str, Any], index: int) -> str:
+    """The English wording of an article: that of the same row in the monolingual set."""
+    number = int(item["id"].rpartition("-")[2])
+    text: str = row("de", "mono", number)["articles"][index]
+    return text
+
+
+def write_translations(path: Path, made: list[dict[str, Any]] | None = None) -> Path:
+    """The translations as JSON Lines; returns the path."""
+    lines = [json.dumps(line, ensure_ascii=False) for line in (translations() if made is None else made)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

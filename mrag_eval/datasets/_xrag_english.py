@@ -1,0 +1,94 @@
+"""XRAG's controls: question, supporting and distracting articles replaced by English versions (section 5.4).
+
+An English question (EQ) asks for an English answer: the paper changes "the question (and expected answer) language", so
+the row's language becomes English and its reference the English answer. Articles (ES, ED) come from a file of
+translations; the paper's were made with Google Translate and are not published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from mrag_eval.datasets._files import iter_jsonl, require_columns, require_text, sha256_file
+from mrag_eval.errors import DataError
+from mrag_eval.schema import GivenPassage, RagDoc
+
+Part = Literal["question", "supporting", "distracting"]
+_LINE = '{"id": row id, "article": 0-based place in the row\'s articles, "text": English text}'
+
+
+@dataclass(frozen=True)
+class Translations:
+    """English texts by passage id, and the file they come from."""
+
+    path: Path
+    texts: Mapping[str, str]
+    sha256: str
+
+
+def passage_id(row: str, article: int) -> str:
+    """The id of an article: its row's and its place among the row's articles as stored, from 0."""
+    return f"{row}-a{article}"
+
+
+def read_translations(path: Path | None, english: Collection[Part]) -> Translations | None:
+    """The file of translated articles: JSON Lines of ``id``, ``article``, ``text``; None where no article needs one."""
+    wanted = [part for part in ("supporting", "distracting") if part in english]
+    if not wanted:
+        return None
+    if path is None:
+        raise DataError(
+            f"xrag: data.english asks for {' and '.join(wanted)} articles in English, and data.translations names no "
+            "file of translations",
+            f"--metadata data.translations=FILE, a JSON object a line: {_LINE}",
+        )
+    if not path.is_file():
+        raise DataError(
+            f"xrag: data.translations={path} is not a file", f"JSON Lines, a translated article each: {_LINE}"
+        )
+    texts: dict[str, str] = {}
+    for number, line in iter_jsonl(path):
+        where = f"{path}, line {number}"
+        require_columns(line, ("id", "article", "text"), where)
+        article = _article(line["article"], where)
+        require_text(line["text"], where, "text")
+        key = passage_id(str(line["id"]), article)
+        if key in texts:
+            raise DataError(f"{where}: article {article} of row '{line['id']}' is translated twice", "keep one of them")
+        texts[key] = line["text"].strip()
+    return Translations(path, texts, sha256_file(path))
+
+
+def _article(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise DataError(f"{where}: 'article' must be a whole number from 0, found {value!r}")
+    return value
+
+
+def in_english(doc: RagDoc, english: Collection[Part], translations: Translations | None) -> RagDoc:
+    """The row with the parts named replaced by their English versions; its id, group and order stay.
+
+    Raises DataError naming the file and the row if the translation of an article is missing.
+    """
+    if "question" in english:
+        doc = replace(doc, query=doc.extra["en_question"], query_lang="en", answers=(doc.extra["en_answer"],))
+    if translations is None:
+        return doc
+    return replace(doc, given_passages=tuple(_translated(doc, p, english, translations) for p in doc.given_passages))
+
+
+def _translated(doc: RagDoc, passage: GivenPassage, english: Collection[Part], found: Translations) -> GivenPassage:
+    part = "supporting" if passage.is_gold else "distracting"
+    if passage.lang == "en" or part not in english:
+        return passage
+    text = found.texts.get(passage.id)
+    if text is None:
+        raise DataError(
+            f"{found.path}: row '{doc.id}' has no translation of its {part} article "
+            f"{passage.id.rpartition('-a')[2]} ({passage.lang}), which data.english asks for",
+            f"add a line: {_LINE}",
+        )
+    return replace(passage, text=text, lang="en", original_lang=passage.lang)
