@@ -61,10 +61,10 @@ metadata:
 """
 
 
-def leaf(include: str, task: str, data: Mapping[str, object]) -> str:
-    """One task: the base it includes and its part of the benchmark."""
+def leaf(include: str, task: str, data: Mapping[str, object], retrieval: str = "") -> str:
+    """One task: the base it includes, its part of the benchmark, and how its ``retrieval`` differs from the base's."""
     block = f"data:\n{_indented(data)}\n" if data else ""
-    return f"{HEADER}include: {include}\ntask: {task}\n{block}"
+    return f"{HEADER}include: {include}\ntask: {task}\n{block}{retrieval}"
 
 
 def group(name: str, members: Sequence[str], metrics: Mapping[str, bool]) -> str:
@@ -168,9 +168,26 @@ def blend() -> Files:
     return files
 
 
+# XRAG's variants of a setting: the part of the name before the language -> (English versions, retrieval block).
+# "eqes", not "eq_es": that is the English question of the Spanish set.
+_XRAG_VARIANTS: dict[str, dict[str, tuple[str, str]]] = {
+    "mono": {
+        "": ("", ""),
+        "oracle_": ("", "retrieval:\n  mode: given\n  given:\n    subset: gold\n"),
+        "norag_": ("", "retrieval:\n  mode: no_ir\n"),
+    },
+    "multi": {
+        "": ("", ""),
+        "eq_": ("[question]", ""),
+        "eqes_": ("[question, supporting]", ""),
+        "eqesed_": ("[question, supporting, distracting]", ""),
+    },
+}
+
+
 def xrag() -> Files:
-    """XRAG: both settings by language of the question; a group averages its cross-lingual leaves, as the paper does."""
-    metrics = ("char3gram_recall", "f1", "correct_language")
+    """XRAG: both settings and their controls by language; a group averages its cross-lingual leaves, as the paper."""
+    metrics = ("char3gram_recall", "f1", "correct_language", "answered_in_english")
     files = {
         "_xrag_yaml": base(
             benchmark="xrag",
@@ -180,12 +197,14 @@ def xrag() -> Files:
             max_gen_toks=512,
         )
     }
-    for setting in ("mono", "multi"):
-        names = [f"xrag_{setting}_{code}" for code in XRAG_LANGUAGES]
-        for name, code in zip(names, XRAG_LANGUAGES, strict=True):
-            files[f"{name}.yaml"] = leaf("_xrag_yaml", name, {"setting": setting, "language": code})
-        files[f"_xrag_{setting}.yaml"] = group(f"xrag_{setting}", names, dict.fromkeys(metrics, False))
-    files["xrag_mono_en.yaml"] = leaf("_xrag_yaml", "xrag_mono_en", {"setting": "mono", "language": "en"})
+    for setting, variants in _XRAG_VARIANTS.items():
+        for variant, (english, retrieval) in variants.items():
+            prefix = f"xrag_{setting}_{variant}"
+            for code in (*XRAG_LANGUAGES, *(["en"] if setting == "mono" else [])):
+                data = {"setting": setting, "language": code} | ({"english": english} if english else {})
+                files[f"{prefix}{code}.yaml"] = leaf("_xrag_yaml", f"{prefix}{code}", data, retrieval)
+            members = [f"{prefix}{code}" for code in XRAG_LANGUAGES]
+            files[f"_{prefix[:-1]}.yaml"] = group(prefix[:-1], members, dict.fromkeys(metrics, False))
     return files
 
 

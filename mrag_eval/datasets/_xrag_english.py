@@ -1,7 +1,7 @@
 """XRAG's controls: question, supporting and distracting articles replaced by English versions (section 5.4).
 
-An English question (EQ) asks for an English answer: the paper changes "the question (and expected answer) language", so
-the row's language becomes English and its reference the English answer. Articles (ES, ED) come from a file of
+An English question (EQ) asks for an English answer (the paper changes the language of both), so the row's language
+becomes English and its reference the English answer. Articles (ES, ED) come from a file of
 translations; the paper's were made with Google Translate and are not published.
 """
 

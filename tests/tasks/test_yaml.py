@@ -18,6 +18,7 @@ from mrag_eval.config import load_config
 from mrag_eval.datasets import validate_data
 from mrag_eval.datasets.blend import COUNTRIES, BlendBlock
 from mrag_eval.datasets.click import CATEGORY_SIZES, ClickBlock
+from mrag_eval.datasets.xrag import XragBlock
 from mrag_eval.languages import CORAL_TIERS
 from mrag_eval.modes import MODES
 from mrag_eval.prompts import load_template
@@ -169,6 +170,31 @@ def test_click_and_blend_cover_every_part_once_in_each_mode(short: str, mode: st
     asked = [BlendBlock(**blocks.data).language for blocks in languages]
     assert asked == [code for tier in ("low", "mid", "high") for code in CORAL_TIERS[tier]]
     assert {blocks.retrieval.mode for blocks in (*click, *countries, *languages)} == {mode}
+
+
+def test_xrag_has_the_papers_conditions_and_no_name_twice() -> None:
+    languages = ["de", "es", "zh", "ar"]
+    for group, english in {
+        "xrag_multi": (),
+        "xrag_multi_eq": ("question",),
+        "xrag_multi_eqes": ("question", "supporting"),
+        "xrag_multi_eqesed": ("question", "supporting", "distracting"),
+    }.items():
+        found = [XragBlock(**split_leaf(name).data) for name in _leaf_names(group)]
+        assert [(block.setting, block.language, block.english) for block in found] == [
+            ("multi", code, english) for code in languages
+        ]
+    for group, mode, subset in (
+        ("xrag_mono", "given", "all"),
+        ("xrag_mono_oracle", "given", "gold"),
+        ("xrag_mono_norag", "no_ir", "all"),
+    ):
+        names = _leaf_names(group)
+        assert names == [f"{group}_{code}" for code in languages]
+        for name in (*names, f"{group}_en"):
+            blocks = split_leaf(name)
+            assert XragBlock(**blocks.data).language == name[-2:]
+            assert (blocks.retrieval.mode, blocks.retrieval.given.subset) == (mode, subset)
 
 
 def test_blend_averages_over_languages_and_click_over_questions(configs: dict[str, dict[str, Any]]) -> None:
