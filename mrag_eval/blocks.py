@@ -12,13 +12,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Prompt, Retrieval, deep_merge, undotted, validated
+from mrag_eval.config import Judge, Prompt, Retrieval, deep_merge, undotted, validated
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.scoring import check_metrics, deepest_cutoff
 
-BLOCKS = ("retrieval", "prompt", "data", "metrics")
+BLOCKS = ("retrieval", "prompt", "judge", "data", "metrics")
 # What of the harness's metadata is kept: it merges all model arguments, secrets among them, into every task's.
-KEPT_METADATA = ("version", "config_source", "pretrained", "gguf_file", "max_length", "max_model_len")
+KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
 # What every task of ours says to the harness: our metrics instead of its own, and no shots.
 _HARNESS_DEFAULTS: dict[str, Any] = {"metric_list": [], "test_split": "test", "num_fewshot": 0}
 
@@ -29,6 +29,7 @@ class TaskBlocks:
 
     retrieval: Retrieval
     prompt: Prompt
+    judge: Judge
     data: dict[str, Any]
     metrics: tuple[str, ...]
 
@@ -69,7 +70,8 @@ def _validate(merged: Mapping[str, Any], task: str) -> TaskBlocks:
             f"set retrieval.depth={deepest}, or leave depth out",
         )
     prompt = validated(Prompt, merged.get("prompt") or {}, f"task {task}, prompt")
-    return TaskBlocks(retrieval, prompt, dict(merged["data"]), names)
+    judge = validated(Judge, merged.get("judge") or {}, f"task {task}, judge")
+    return TaskBlocks(retrieval, prompt, judge, dict(merged["data"]), names)
 
 
 def _include_chain(source: Any) -> list[dict[str, Any]]:

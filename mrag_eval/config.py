@@ -286,7 +286,9 @@ class FileConfig(Block):
         for i, name in enumerate(names):
             if models is not None and name not in models:
                 hint = did_you_mean(name, models) if models else "; there are no models"
-                raise PydanticCustomError("judges", "no model '{name}' under models{hint}", {"name": name, "hint": hint})
+                raise PydanticCustomError(
+                    "judges", "no model '{name}' under models{hint}", {"name": name, "hint": hint}
+                )
             if name in names[:i]:
                 raise PydanticCustomError("judges", "'{name}' is named twice", {"name": name})
         return value

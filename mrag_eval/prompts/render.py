@@ -6,7 +6,7 @@ Questions, options and passages are values, never template source, and cannot cl
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,18 @@ _FOLDER = Path(__file__).parent
 _ANSWER_FORMATS = {"articles": "tag", "multiple_choice": "line"}
 # Our own tags, and the turn markers of common chat templates, which tokenizers read as special tokens in any text.
 _FENCED = re.compile(
-    r"<(?=\s*/?\s*(?:documents?|questions?|options|answers?|articles?|text_\d+|date_\d+)\b"
+    r"<(?=\s*/?\s*(?:documents?|questions?|options|answers?|articles?|text_\d+|date_\d+"
+    r"|passages?|passage_\d+|golden_answers?|generated_answer|same_meaning)\b"
     r"|\||/?s>|(?:start|end)_of_turn>|(?:bos|eos)>)",
     re.IGNORECASE,
 )
+
+
+# Brackets around nothing but numbers: how a judge lists passages.
+_NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
+_BRACES = str.maketrans("{}", "｛｝")
+# What a template is for, where that is not the task's own prompt; its file's name begins with it.
+_ROLES = ("judge",)
 
 
 def fence(text: str) -> str:
@@ -33,25 +41,39 @@ def fence(text: str) -> str:
     return _FENCED.sub("‹", text) if "<" in text else text
 
 
-def builtin_names() -> list[str]:
-    """Names of the templates that come with the package."""
-    return sorted(path.stem for path in _FOLDER.glob("*.jinja"))
+def defuse(text: str) -> str:
+    """:func:`fence`, and every brace and bracketed list of numbers in full-width characters.
+
+    For prompts whose reply is parsed: what they hold of a sample, repeated in the reply as it stands, is then neither
+    JSON nor a tag nor a list, and cannot be read as the model's own.
+    """
+    return _NUMBERS.sub(r"［\1］", fence(text).translate(_BRACES))
+
+
+def builtin_names(role: str = "") -> list[str]:
+    """Names of the templates that come with the package: for the task's own prompt, or for a ``role`` (``judge``)."""
+    stems = sorted(path.stem for path in _FOLDER.glob("*.jinja"))
+    if role:
+        return [stem.removeprefix(f"{role}_") for stem in stems if stem.startswith(f"{role}_")]
+    return [stem for stem in stems if not stem.startswith(tuple(f"{r}_" for r in _ROLES))]
 
 
 class PromptTemplate:
     """A compiled template.
 
     Variables in both blocks: ``query``, ``lang`` (BCP 47), ``language`` (its English name), ``options`` (list of
-    ``letter``, ``text``), ``passages`` (list of ``index`` from 1, ``title``, ``text``, ``lang``, ``date``).
+    ``letter``, ``text``), ``passages`` (list of ``index`` from 1, ``title``, ``text``, ``lang``, ``date``), and what
+    :meth:`render` is given besides. ``clean`` makes values safe to stand in the prompt.
     """
 
-    def __init__(self, source: str, name_: str, system: str | None = None) -> None:
+    def __init__(self, source: str, name_: str, system: str | None = None, clean: Callable[[str], str] = fence) -> None:
         env = ImmutableSandboxedEnvironment(
             undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
         )
         self.name = name_
         self.answer_format = _ANSWER_FORMATS.get(name_, "plain")
         self._system = system
+        self._clean = clean
         try:
             self._template = env.from_string(source)
         except jinja2.TemplateSyntaxError as err:
@@ -61,22 +83,35 @@ class PromptTemplate:
                 f"prompt template {name_} has no block 'user'", "write {% block user %} ... {% endblock %} into it"
             )
 
-    def render(self, doc: Mapping[str, Any], passages: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-        """``(system, user)`` for one row; ``system`` is empty where the template has none."""
-        values = {
-            "query": fence(doc["query"]),
+    def render(
+        self,
+        doc: Mapping[str, Any],
+        passages: Sequence[Mapping[str, Any]],
+        texts: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> tuple[str, str]:
+        """``(system, user)`` for one row; ``system`` is empty where the template has none.
+
+        ``texts`` are further variables: a text, or a list of texts.
+        """
+        clean = self._clean
+        more = {
+            key: clean(value) if isinstance(value, str) else [clean(text) for text in value]
+            for key, value in (texts or {}).items()
+        }
+        values = more | {
+            "query": clean(doc["query"]),
             "lang": doc["query_lang"],
             "language": _language_name(doc["query_lang"]),
             "options": [
-                {"letter": chr(65 + i), "text": fence(text)} for i, text in enumerate(doc.get("choices") or ())
+                {"letter": chr(65 + i), "text": clean(text)} for i, text in enumerate(doc.get("choices") or ())
             ],
             "passages": [
                 {
                     "index": i,
-                    "title": fence(p.get("title", "")),
-                    "text": fence(p["text"]),
+                    "title": clean(p.get("title", "")),
+                    "text": clean(p["text"]),
                     "lang": p["lang"],
-                    "date": fence(p.get("date", "")),
+                    "date": clean(p.get("date", "")),
                 }
                 for i, p in enumerate(passages, 1)
             ],
@@ -99,16 +134,22 @@ def _language_name(code: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def load_template(template: str, system: str | None = None) -> PromptTemplate:
-    """The built-in template of that name, or the file at that path; ``system`` as in the ``prompt`` block."""
-    path = _FOLDER / f"{template}.jinja" if "/" not in template and not template.endswith(".jinja") else Path(template)
-    if not path.is_file():
-        known = builtin_names()
+def load_template(template: str, system: str | None = None, role: str = "") -> PromptTemplate:
+    """The built-in template of that name, or the file at that path; ``system`` as in the ``prompt`` block.
+
+    ``role``: what it is for (``judge``); values in such a prompt are defused, since its reply is parsed.
+    """
+    built_in = "/" not in template and not template.endswith(".jinja")
+    path = _FOLDER / f"{f'{role}_' if role else ''}{template}.jinja" if built_in else Path(template)
+    known = builtin_names(role)
+    if not path.is_file() or (built_in and template not in known):
         raise ConfigError(
-            f"prompt.template: no built-in template and no file '{template}'{did_you_mean(template, known)}",
+            f"{f'{role}.prompt' if role else 'prompt.template'}: no built-in template and no file '{template}'"
+            f"{did_you_mean(template, known)}",
             "give a built-in name or a path that contains '/' or ends in .jinja",
         )
-    return PromptTemplate(path.read_text(encoding="utf-8"), template, _system_text(system))
+    source = path.read_text(encoding="utf-8")
+    return PromptTemplate(source, template, _system_text(system), defuse if role else fence)
 
 
 def _system_text(system: str | None) -> str | None:
