@@ -74,7 +74,8 @@ def info(
     embedder = found["embedder"]
     lines = {
         "index": found["path"],
-        "passages": f"{found['passages']:,} · {found['summary']}",
+        "passages": f"{found['passages']:,} · "
+        + ", ".join(f"{lang} {record['passages']:,}" for lang, record in found["languages"].items()),
         "kind": f"{found['kind']}{', one joint lexical shard' if found['joint'] else ''}",
         "embedder": f"{embedder['name']} ({embedder['dim']} dimensions)" if embedder else "none",
         "chunker": _chunker(found["chunker"]),

@@ -170,6 +170,24 @@ def test_doctor_strict_fails_on_a_broken_config(cli: Run, tmp_path: Path) -> Non
     assert cli("doctor", "--strict").returncode == 1
 
 
+def test_an_index_is_built_described_and_searched(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text(
+        '{"id": "a", "lang": "en", "text": "The ferry leaves at noon."}\n'
+        '{"id": "b", "lang": "ko", "text": "배는 정오에 떠난다."}\n',
+        encoding="utf-8",
+    )
+    assert cli("index", "build", "docs.jsonl", "ferry", "--kind", "bm25").returncode == 0
+    described = cli("index", "info", "ferry")
+    assert (described.returncode, described.stderr) == (0, "")
+    assert "2 · en 1, ko 1" in described.stdout
+    assert "bm25" in described.stdout
+    assert json.loads(cli("index", "info", "ferry", "--json").stdout)["passages"] == 2
+    assert "The ferry leaves" in cli("index", "search", "ferry", "ferry").stdout
+    missing = cli("index", "search", "ferry", "ferry", "--lang", "de")
+    assert missing.returncode == 2
+    assert "no German shard" in missing.stderr
+
+
 def test_run_takes_the_harness_s_flags_and_finds_our_tasks(cli: Run, tmp_path: Path) -> None:
     done = cli(
         "run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--limit", "3", "--log_samples",
