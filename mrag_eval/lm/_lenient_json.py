@@ -148,10 +148,10 @@ class _Reader:
 
     def _escape(self, position: int) -> tuple[str, int]:
         kind = self._at(position + 1)
-        if kind == "u":
-            digits = self.text[position + 2 : position + 6]
-            if re.fullmatch(r"[0-9a-fA-F]{4}", digits):
-                return chr(int(digits, 16)), position + 6
+        width = {"u": 4, "x": 2}.get(kind, 0)
+        digits = self.text[position + 2 : position + 2 + width]
+        if width and re.fullmatch(rf"[0-9a-fA-F]{{{width}}}", digits):
+            return chr(int(digits, 16)), position + 2 + width
         return _ESCAPES.get(kind, kind), position + 2
 
     def _ends_here(self, position: int) -> bool:

@@ -52,7 +52,7 @@ class Reply:
         return cls(**value, cached=True, attempts=0)
 
 
-_OPEN = re.compile(r"\s*<(think|thinking|reasoning)>", re.IGNORECASE)
+_OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
 # A template may open the thinking itself, so that only its end is seen. An answer that quotes the tag must not be
 # cut there: the tag then stands alone, at the end of a line.
 _BARE_END = re.compile(r"</(?:think|thinking|reasoning)>[ \t]*(?:\r?\n|$)", re.IGNORECASE)
@@ -60,12 +60,12 @@ _BARE_END = re.compile(r"</(?:think|thinking|reasoning)>[ \t]*(?:\r?\n|$)", re.I
 
 def split_thinking(text: str) -> tuple[str, str]:
     """``(answer, thinking)``. Thinking that was begun and never ended leaves an empty answer."""
-    opened = _OPEN.match(text)
+    opened = _OPEN.search(text)
     if opened is None:
-        if text.lstrip().startswith(("{", "[", "`", "<")):
-            return text, ""
-        end = _BARE_END.search(text)
+        end = None if text.lstrip().startswith(("{", "[", "`", "<")) else _BARE_END.search(text)
         return (text, "") if end is None else (text[end.end() :].lstrip(), text[: end.start()].strip())
+    if text[: opened.start()].strip():
+        return text, ""
     closing = re.compile(rf"</{opened[1]}>", re.IGNORECASE).search(text, opened.end())
     if closing is None:
         return "", text[opened.end() :].strip()

@@ -62,13 +62,17 @@ class Ledger:
 
     def line(self) -> str:
         """One line: ``897 calls, 0 from cache, 4 retries, 12,345 tokens in, 678 out · 3 unanswered (3 timeout)``."""
-        text = f"{self.calls:,} calls, {self.cached:,} from cache, {self.retries:,} retries"
+        text = f"{_n(self.calls, 'call')}, {self.cached:,} from cache, {_n(self.retries, 'retry', 'retries')}"
         if self.tokens_in or self.tokens_out:
             text += f", {self.tokens_in:,} tokens in, {self.tokens_out:,} out"
         if self.failures:
             kinds = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.failures.items()))
             text += f" · {sum(self.failures.values()):,} unanswered ({kinds})"
         return text
+
+
+def _n(count: int, one: str, several: str = "") -> str:
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
 def total(ledgers: Iterable[Ledger]) -> Ledger:

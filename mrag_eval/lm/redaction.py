@@ -56,10 +56,10 @@ def install_redaction() -> None:
 
 def _redact_record(record: logging.LogRecord) -> None:
     try:
-        message = record.getMessage()
-    except Exception:  # a malformed log call is logging's to report, but its arguments are not to be shown
-        message = f"(unreadable log message of {record.name})"
-    clean = redact(message)
+        message: str | None = record.getMessage()
+    except Exception:  # a malformed log call, of which logging would print every argument
+        message = None
+    clean = f"(unreadable message, logged at {record.pathname}:{record.lineno})" if message is None else redact(message)
     if clean != message:
         record.msg, record.args = clean, ()
     if isinstance(record.exc_info, tuple) and record.exc_info[0] is not None:

@@ -39,21 +39,21 @@ def parse_json(text: str, required: Sequence[str] = ()) -> Parsed[dict[str, Any]
     """The last complete object that has the ``required`` keys, in strict JSON or nearly so.
 
     Objects inside an object are part of it, and what stands inside an object that cannot be read is not looked at:
-    a text quoted there must not pass for the answer.
+    a text quoted there must not pass for the answer. For the same reason an object is refused if one of its required
+    keys comes once more in what follows it, which happens where a quotation closed it too early.
     """
     text = text[-_LONGEST:]
-    found: list[dict[str, Any]] = []
+    found: list[tuple[dict[str, Any], int]] = []
     fault = "there is no JSON object in the reply"
     position, faults = text.find("{"), 0
     while position >= 0:
         try:
             value, end = read_value(text, position)
-            if isinstance(value, dict):
-                found.append(value)
+            found.append((value, end))
         except UnreadableError as err:
             value, end = _doubled_braces(text, position)
             if value is not None:
-                found.append(value)
+                found.append((value, end))
             else:
                 fault = f"the JSON cannot be read: {err}"
                 end = _balanced_end(text, position)
@@ -63,10 +63,13 @@ def parse_json(text: str, required: Sequence[str] = ()) -> Parsed[dict[str, Any]
         position = text.find("{", end)
     if not found:
         return Parsed(None, fault)
-    for value in reversed(found):
+    for value, end in reversed(found):
         if all(key in value for key in required):
+            again = next((key for key in required if re.search(rf"""["']{re.escape(key)}["']\s*:""", text[end:])), None)
+            if again is not None:
+                return Parsed(None, f"the key '{again}' comes again after the end of the JSON object")
             return Parsed(storable(value))
-    missing = [key for key in required if key not in found[-1]]
+    missing = [key for key in required if key not in found[-1][0]]
     return Parsed(None, "the JSON object lacks " + ", ".join(f"'{key}'" for key in missing))
 
 

@@ -31,7 +31,8 @@ def named_spec(name: str) -> ModelSpec:
         return models[name]
     path = config_path()
     if not models:
-        raise ConfigError(f"no model '{name}': {path or 'there is no config file, and so'} names no models", EXAMPLE)
+        why = f"{path} names no models" if path else "there is no config file"
+        raise ConfigError(f"no model '{name}': {why}", EXAMPLE)
     raise ConfigError(f"{path}: models has no '{name}'{did_you_mean(name, models)}")
 
 
