@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
+# The reply by which a prompt without passages lets a model pass, in the language of the prompt.
+_NONE = "none"
 
 
-def read_answer(reply: str, form: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer as read. ``tagged`` says whether it stood in the tag, None where none was asked for.
+
+    ``declined``: the tag holds ``None``, the reply by which a model says that it does not know.
+    """
+
+    text: str
+    tagged: bool | None = None
+    declined: bool = False
+
+    def as_record(self, reply: str) -> dict[str, Any]:
+        """For samples: what the reply alone does not show."""
+        record: dict[str, Any] = {} if self.text == reply else {"text": self.text}
+        if self.tagged is not None:
+            record |= {"tagged": self.tagged, "declined": self.declined}
+        return record
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], reply: str) -> Answer:
+        """The answer behind :meth:`as_record`."""
+        return cls(record.get("text", reply), record.get("tagged"), record.get("declined", False))
+
+
+def parse_answer(reply: str, form: str) -> Answer:
     """The answer in ``reply``; the whole reply where the form was not kept.
 
     ``form`` is ``plain`` (all of it), ``tag`` (inside the last ``<answer>``), or ``line`` (all of it: the choice
@@ -19,7 +48,15 @@ def read_answer(reply: str, form: str) -> str:
     if "</think>" in text:
         text = text.rpartition("</think>")[2]
     text = text.strip()
-    if form == "tag":
-        found = _TAG.findall(text)
-        return found[-1].strip() if found else text
-    return text
+    if form != "tag":
+        return Answer(text)
+    found = _TAG.findall(text)
+    if not found:
+        return Answer(text, tagged=False)
+    inside = found[-1].strip()
+    return Answer(inside, tagged=True, declined=inside.strip("'\"`.").casefold() == _NONE)
+
+
+def read_answer(reply: str, form: str) -> str:
+    """The text of :func:`parse_answer`."""
+    return parse_answer(reply, form).text

@@ -11,20 +11,31 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mrag_eval.errors import ConfigError, did_you_mean
+from mrag_eval.judge import Judgement
 from mrag_eval.retrieve import Ranked
 from mrag_eval.schema import RagDoc
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import LanguageRate
 
+Value = float | str  # a score, or the reason why there is none
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What is scored of one row: the question, the answer read off the reply, the ranking (empty without a search)."""
+    """What is scored of one row: the question, the answer read off the reply, the ranking (empty without a search).
+
+    ``tagged`` and ``declined`` as in :class:`~mrag_eval.answers.Answer`. ``judgement`` is the panel's, None without a
+    panel; ``in_language`` what the judge block's language check found, None without one.
+    """
 
     doc: RagDoc
     answer: str
     ranking: tuple[Ranked, ...] = ()
+    tagged: bool | None = None
+    declined: bool = False
+    judgement: Judgement | None = None
+    in_language: Value | None = None
 
 
 @dataclass
@@ -35,7 +46,6 @@ class RowScores:
     unscored: dict[str, str] = field(default_factory=dict)
 
 
-Value = float | str  # a score, or the reason why there is none
 Batch = Callable[[Sequence[Scored]], list[Value]]
 
 
@@ -53,6 +63,10 @@ class Metric:
 NO_ANSWERS = "the row has no reference answer"
 NO_CHOICES = "the row has no choices"
 NO_RELEVANT = "no relevant document is known"
+DECLINED = "the model declined to answer"
+NO_PANEL = "no panel judged the row"
+NO_CHECK = "the judge block asks for no language check"
+NO_TAG = "the prompt asks for no answer tag"
 QUOTA = "quota modes hand over a set of passages, not one ranking"
 
 
@@ -128,8 +142,8 @@ def _correct_language(detector: str | None, min_chars: int | None) -> Batch:
     def score(rows: Sequence[Scored]) -> list[Value]:
         rate = _language_rate(rows, detector, min_chars)
         return [
-            str(reason) if correct is None else float(correct)
-            for correct, reason in zip(rate.correct, rate.reasons, strict=True)
+            DECLINED if row.declined else str(reason) if correct is None else float(correct)
+            for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
         ]
 
     return score
@@ -140,8 +154,8 @@ def _answered_in_english(rows: Sequence[Scored]) -> list[Value]:
 
     rate = _language_rate(rows, None, 20)
     return [
-        str(reason) if label is None else float(accepts("en", label))
-        for label, reason in zip(rate.detected, rate.reasons, strict=True)
+        DECLINED if row.declined else str(reason) if label is None else float(accepts("en", label))
+        for row, label, reason in zip(rows, rate.detected, rate.reasons, strict=True)
     ]
 
 
@@ -159,6 +173,45 @@ def _code_switch(rows: Sequence[Scored]) -> list[Value]:
 
     shares = [code_switch_share(r.answer, r.doc.query_lang).share for r in rows]
     return ["the reply has no letters" if share is None else share for share in shares]
+
+
+def _judge_correct(rows: Sequence[Scored]) -> list[Value]:
+    return [_verdict(row) for row in rows]
+
+
+def _verdict(row: Scored) -> Value:
+    judgement = row.judgement
+    if judgement is None:
+        return NO_PANEL
+    if judgement.verdict is not None:
+        return float(judgement.verdict)
+    return NO_ANSWERS if judgement.outcome == "no reference" else judgement.why_unjudged
+
+
+def _judged_accuracy(rows: Sequence[Scored]) -> list[Value]:
+    return [_accurate(row) for row in rows]
+
+
+def _accurate(row: Scored) -> Value:
+    """The verdict, and 0 for the wrong language, even of an unjudged row (XRAG, Appendix C.2)."""
+    verdict = _verdict(row)
+    if row.in_language is None or row.judgement is None or row.judgement.outcome == "no reference":
+        return verdict
+    if row.in_language == 0.0 and not row.declined:
+        return 0.0
+    return row.in_language if verdict == 1.0 and isinstance(row.in_language, str) else verdict
+
+
+def _language_check(rows: Sequence[Scored]) -> list[Value]:
+    return [NO_CHECK if row.in_language is None else row.in_language for row in rows]
+
+
+def _declined(rows: Sequence[Scored]) -> list[Value]:
+    return [NO_TAG if row.tagged is None else float(row.declined) for row in rows]
+
+
+def _answer_tag(rows: Sequence[Scored]) -> list[Value]:
+    return [NO_TAG if row.tagged is None else float(row.tagged) for row in rows]
 
 
 METRICS: dict[str, Metric] = {
@@ -179,9 +232,16 @@ METRICS: dict[str, Metric] = {
         Metric("correct_language", _correct_language(None, 20), False, "replies over 20 characters: right language"),
         Metric("correct_language_lingua", _correct_language("lingua", None), False, "the same by lingua, any length"),
         Metric("answered_in_english", _answered_in_english, False, "replies over 20 characters: in English", None),
+        Metric("judged_accuracy", _judged_accuracy, False, "judge_correct, and in the language asked for (XRAG)"),
+        Metric("judge_correct", _judge_correct, False, "more than half of the panel's judges find the answer correct"),
+        Metric("language_check", _language_check, False, "right language, by the judge block's language_check"),
+        Metric("declined", _declined, False, "the answer tag holds None (counts as incorrect)", None),
+        Metric("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
         Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )
 }
+# Metrics that need a panel.
+JUDGED = ("judged_accuracy", "judge_correct")
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
 # Measures that depend on the order of the list, not only on its members.
 _ORDERED = ("mrr", "ndcg", "map")

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mrag_eval.judge import Judgement
+from mrag_eval.panel_table import panel_table
 from mrag_eval.retrieve import Retrieved
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import RowScores
@@ -13,18 +15,20 @@ from mrag_eval.scoring import RowScores
 # Resamples of every interval: 2,000 hold the ends of a 95% interval steady to about a fiftieth of its width.
 _RESAMPLES = 2_000
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
-_CORRECT = ("acc", "match", "exact_match")
+_CORRECT = ("acc", "judged_accuracy", "match", "exact_match")
 _CELLS = ("country", "category", "q_type", "a_type", "crossdoc_type")
 
 Record = Mapping[str, Any]
 
 
-def row_record(doc: RagDoc, scores: RowScores, retrieved: Retrieved | None = None) -> dict[str, Any]:
+def row_record(
+    doc: RagDoc, scores: RowScores, retrieved: Retrieved | None = None, judgement: Judgement | None = None
+) -> dict[str, Any]:
     """What the scores need of one row, and what its line of the sample file shows: identity, cell, values, reasons.
 
     Where a corpus was searched: whether a relevant document is in the ranking and in the prompt (if relevance is
     known), and how many passages came back, and could have, in each language. Where the row's own passages were shown:
-    the places, from 1, of the supporting ones.
+    the places, from 1, of the supporting ones. Where a panel judged: its verdict and votes.
     """
     cell = {"query_lang": doc.query_lang}
     if doc.gold_doc_lang:
@@ -40,6 +44,8 @@ def row_record(doc: RagDoc, scores: RowScores, retrieved: Retrieved | None = Non
         record["group"] = doc.group_id
     if scores.unscored:
         record["unscored"] = scores.unscored
+    if judgement is not None:
+        record["judge"] = judgement.as_record()
     if retrieved is not None and retrieved.searchable:
         record["languages"] = {
             "retrieved": dict(Counter(place.lang for place in retrieved.ranking)),
@@ -53,8 +59,8 @@ def row_record(doc: RagDoc, scores: RowScores, retrieved: Retrieved | None = Non
     return record
 
 
-def summarize(records: Sequence[Record], seed: int = 0) -> dict[str, Any]:
-    """Scores with intervals from gathered rows.
+def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = None) -> dict[str, Any]:
+    """Scores with intervals from gathered rows; ``evaluated`` is the name of the model whose answers they are.
 
     Returns a JSON object::
 
@@ -63,6 +69,7 @@ def summarize(records: Sequence[Record], seed: int = 0) -> dict[str, Any]:
         unscored      name -> reason -> number of rows
         attribution   where the errors come from, overall and by language pair (if relevance and correctness are known)
         languages     what was retrieved by language, and the preference for the question's language
+        judge         the panel's table (if there is a panel), see :func:`mrag_eval.panel_table.panel_table`
 
     Groups of rows (versions of one question, questions on one document) are resampled together. A row that reached two
     ranks counts once.
@@ -78,7 +85,12 @@ def summarize(records: Sequence[Record], seed: int = 0) -> dict[str, Any]:
         "metrics": {name: _metric([r for r in rows if name in r["values"]], name, seed) for name in names},
         "unscored": {name: dict(reasons) for name, reasons in unscored.items()},
     }
-    for key, part in (("attribution", _attribution(rows, seed)), ("languages", _languages(rows, seed))):
+    parts = {
+        "attribution": _attribution(rows, seed),
+        "languages": _languages(rows, seed),
+        "judge": panel_table(records, evaluated=evaluated, seed=seed),
+    }
+    for key, part in parts.items():
         if part is not None:
             out[key] = part
     return out
@@ -140,7 +152,7 @@ def _attribution(rows: Sequence[Record], seed: int) -> dict[str, Any] | None:
             [r["retrieved"] for r in members],
             [r["kept"] for r in members],
             [r["values"].get(correct) for r in members],
-            right_language=[r["values"].get("correct_language") for r in members],
+            right_language=[r["values"].get("language_check", r["values"].get("correct_language")) for r in members],
             groups=_groups(members),
             n_resamples=_RESAMPLES,
             seed=seed,

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 
-from mrag_eval.answers import read_answer
+from mrag_eval.answers import parse_answer
 from mrag_eval.blocks import split_config
 from mrag_eval.context import Budget, budget_for, fit
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import DataError, MragError
 from mrag_eval.ir_modes import applicable, has_single_ranking, searches
+from mrag_eval.judging import judged, language_check, panel_for
+from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
 from mrag_eval.retrieve import Retrieved, check_corpus, ranking_dict, retrieve
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import (
+    JUDGED,
     METRICS,
     RowScores,
     Scored,
@@ -65,12 +69,22 @@ class RagTask(ConfigurableTask):
         self._prepared: dict[str, dict[str, Any]] = {}
         self._retrieved: dict[str, Retrieved] = {}
         self._scores: dict[str, RowScores] = {}
+        self._answered: dict[str, Scored] = {}
+        self._as_read: dict[str, dict[str, Any]] = {}
+        self._panel_share: dict[str, Any] = {}
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0
         self._folds_system: bool | None = None
         self._world: tuple[int, int] = (0, 1)
         self._summary: dict[str, Any] | None = None
+        with _naming(self._name):
+            self._panel = panel_for(self.blocks.judge, self.blocks.metrics)
+        if self._panel is None:
+            kept = tuple(name for name in self.blocks.metrics if name not in JUDGED)
+            self.blocks = replace(self.blocks, metrics=kept)
         super().__init__(config=rest)
+        with _naming(self._name):
+            self._language_check = language_check(self.blocks.judge, {doc.query_lang for doc in self._docs.values()})
 
     # ------------------------------------------------------------------ rows
 
@@ -167,6 +181,9 @@ class RagTask(ConfigurableTask):
             self.config.metadata or {},
             self.config.generation_kwargs,
         )
+        if self._panel is not None and not self._predict_only:
+            with _naming(self._name):
+                self._panel.check()
         super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
         self._say_what_runs()
 
@@ -256,7 +273,7 @@ class RagTask(ConfigurableTask):
         return "bypass" in self._metric_fn_list
 
     def apply_filters(self) -> Any:
-        """Filter the replies, then score all rows of this rank in one batch."""
+        """Filter the replies, then judge and score all rows of this rank in one batch."""
         out = super().apply_filters()
         if self._predict_only or not self._instances:
             return out
@@ -267,26 +284,39 @@ class RagTask(ConfigurableTask):
                 continue
             seen.add(row)
             (reply,) = instance.filtered_resps.values()
-            rows.append(self._scored(row, reply[0] if isinstance(reply, list) else reply))
+            rows.append(self._read(row, str(reply[0] if isinstance(reply, list) else reply)))
+        with _naming(self._name):
+            rows, self._panel_share = judged(rows, self._panel, self.blocks.judge, self._language_check)
         scores = score_rows(
             rows,
             self.blocks.metrics,
             searched=searches(self.blocks.retrieval),
             single_ranking=has_single_ranking(self.blocks.retrieval),
         )
+        self._answered = {row.doc.id: row for row in rows}
         self._scores = {row.doc.id: score for row, score in zip(rows, scores, strict=True)}
         return out
 
-    def _scored(self, row: str, reply: Any) -> Scored:
-        answer = read_answer(str(reply), self.blocks.prompt.answer or self._template.answer_format)
-        return Scored(self._docs[row], answer, self._retrieved[row].ranking)
+    def _read(self, row: str, reply: str) -> Scored:
+        answer = parse_answer(reply, self.blocks.prompt.answer or self._template.answer_format)
+        self._as_read[row] = answer.as_record(reply)
+        return Scored(self._docs[row], answer.text, self._retrieved[row].ranking, answer.tagged, answer.declined)
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
-        """The row's values: plain numbers for the harness's averages, and one record for ours."""
+        """The row's values: plain numbers for the harness's averages, one record for ours, and the judges' votes."""
         if self._predict_only:
             return {"bypass": 999}
-        scores = self._scores[doc["id"]]
-        out: dict[str, Any] = {"rows": row_record(self._docs[doc["id"]], scores, self._retrieved[doc["id"]])}
+        row = doc["id"]
+        scores, judgement = self._scores[row], self._answered[row].judgement
+        record = row_record(self._docs[row], scores, self._retrieved[row], judgement)
+        if self._as_read[row]:
+            record["answer"] = self._as_read[row]
+        if self._panel_share and row == next(iter(self._scores)):
+            # once a rank, so that the ranks' calls can be summed when their rows are gathered
+            record["panel"] = self._panel_share
+        out: dict[str, Any] = {"rows": record}
+        if judgement is not None:
+            out["votes"] = judgement.as_votes()
         rank, world_size = self._world
         for name in self._published():
             if name in scores.values:
@@ -313,18 +343,22 @@ class RagTask(ConfigurableTask):
             name: mean if self._world[1] == 1 or (name in METRICS and METRICS[name].total) else mean_of_scored
             for name in self._published()
         }
-        return {"rows": self._summarize, **plain}
+        return {"rows": self._summarize, "votes": votes_cast, **plain}
 
     def higher_is_better(self) -> dict[str, bool | None]:
         if self._predict_only:
             return dict(self._higher_is_better)
         plain = {name: METRICS[name].higher_is_better if name in METRICS else True for name in self._published()}
-        return {"rows": None, **plain}
+        return {"rows": None, "votes": None, **plain}
 
     def _summarize(self, records: Sequence[Mapping[str, Any]]) -> float:
         """Everything from the gathered rows at once; the harness's table shows the number of rows."""
-        self._summary = summarize(records, seed=self.blocks.retrieval.seed)
+        metadata = self.config.metadata or {}
+        evaluated = metadata.get("pretrained") or metadata.get("model")
+        self._summary = summarize(records, self.blocks.retrieval.seed, None if evaluated is None else str(evaluated))
         rows = self._summary["rows"]
+        if "judge" in self._summary:
+            log.info("[%s] %s", self._name, panel_line(self._summary["judge"]))
         for metric, reasons in self._summary["unscored"].items():
             counts = ", ".join(f"{count} ({reason})" for reason, count in reasons.items())
             log.warning("[%s] %s: %d of %d rows unscored: %s", self._name, metric, sum(reasons.values()), rows, counts)
@@ -336,6 +370,7 @@ class RagTask(ConfigurableTask):
         out |= {
             "retrieval": self.blocks.retrieval.model_dump(mode="json"),
             "prompt": self.blocks.prompt.model_dump(mode="json"),
+            "judge": self.blocks.judge.model_dump(mode="json"),
             "data": dict(self.blocks.data),
             "metrics": list(self.blocks.metrics),
             "source": self.benchmark.source,
@@ -349,6 +384,11 @@ def mean_of_scored(values: Sequence[float | None]) -> float:
     """Mean of the values that are there; of none at all it is not asked (such a metric has no key)."""
     kept = [v for v in values if v is not None]
     return sum(kept) / len(kept)
+
+
+def votes_cast(votes: Sequence[Mapping[str, Mapping[str, Any]]]) -> float:
+    """The number of votes over all rows, abstentions aside."""
+    return float(sum(vote["verdict"] is not None for row in votes for vote in row.values()))
 
 
 class _naming:
