@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import ModelSpec, cache_dir
@@ -58,7 +60,7 @@ class AuxModel:
     @classmethod
     def named(cls, name: str) -> AuxModel:
         """The model of that name in the config file, with the cache all runs share."""
-        return cls(named_spec(name), name=name, cache=Store(cache_dir() / "models.sqlite"))
+        return cls(named_spec(name), name=name, cache=_shared_cache(cache_dir() / "models.sqlite", os.getpid()))
 
     def check(self) -> None:
         """Raise the ConfigError that would otherwise leave every call unanswered; loads local weights, asks nothing."""
@@ -78,7 +80,8 @@ class AuxModel:
         Args:
             conversations: messages ``{"role", "content"}`` each; equal ones are asked once.
             seat: who is speaking (a judge's place in the panel, ...); equal prompts of two seats are asked apart.
-            on_reply: called with ``(position, reply)`` as answers come, in whatever order, from another thread.
+            on_reply: called with ``(position, reply)`` as answers come, in whatever order, from the thread that sends:
+                it must be quick and ask no model.
             settings: generation settings that differ from the model's own (``temperature=0.7, max_tokens=64``).
 
         Raises ConfigError for settings that do not exist.
@@ -196,6 +199,12 @@ class AuxModel:
         if tokens_out is None:
             tokens_out = estimated_tokens(reply.text) + estimated_tokens(reply.thinking)
         self._tokens += tokens_in + tokens_out
+
+
+@lru_cache(maxsize=2)
+def _shared_cache(path: Path, _process: int) -> Store:
+    """One connection for all models of a process: several would wait for one another at every answer."""
+    return Store(path)
 
 
 def _repeated(reply: Reply) -> Reply:

@@ -61,7 +61,8 @@ def served(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             [*map(str, command), "--host", "127.0.0.1", "--port", str(port)],
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "HF_HUB_OFFLINE": "1"},
+            # threads that wait actively for one another make torch many times slower beside other work
+            env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_WAIT_POLICY": "PASSIVE"},
         )
     try:
         for _ in range(240):
