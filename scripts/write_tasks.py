@@ -36,6 +36,7 @@ def base(
     template: str,
     metrics: Sequence[str],
     max_gen_toks: int,
+    judge: Mapping[str, object] | None = None,
 ) -> str:
     """The file that the leaves of a benchmark include: everything but what they differ in."""
     return f"""{HEADER}class: !function mrag_eval.task.RagTask
@@ -54,7 +55,7 @@ retrieval:
 {_indented(retrieval)}
 prompt:
   template: {template}
-metrics:
+{f"judge:{chr(10)}{_indented(judge)}{chr(10)}" if judge else ""}metrics:
 {_listed(metrics)}
 metadata:
   version: {VERSION}
@@ -187,7 +188,13 @@ _XRAG_VARIANTS: dict[str, dict[str, tuple[str, str]]] = {
 
 def xrag() -> Files:
     """XRAG: both settings and their controls by language; a group averages its cross-lingual leaves, as the paper."""
-    metrics = ("char3gram_recall", "f1", "correct_language", "answered_in_english")
+    metrics = (
+        *("judged_accuracy", "judge_correct", "language_check", "answered_in_english"),
+        *("declined", "answer_tag", "char3gram_recall", "f1"),
+    )
+    # the five languages between which the authors' lingua chose
+    told_apart = f"[{', '.join(f'{chr(34)}{code}{chr(34)}' for code in sorted((*XRAG_LANGUAGES, 'en')))}]"
+    judge = {"prompt": "correctness", "tie": "incorrect", "language_check": "lingua", "languages": told_apart}
     files = {
         "_xrag_yaml": base(
             benchmark="xrag",
@@ -195,6 +202,7 @@ def xrag() -> Files:
             template="articles",
             metrics=metrics,
             max_gen_toks=512,
+            judge=judge,
         )
     }
     for setting, variants in _XRAG_VARIANTS.items():
