@@ -181,7 +181,7 @@ def build_endpoint(cls: type[Any], spec: ModelSpec, name: str) -> Endpoint:
         lm = _keyed(cls, spec, name)(**args)
         headers = dict(lm.header)
     except ModuleNotFoundError as err:
-        raise missing_extra("api", err.name or "aiohttp") from err
+        raise missing_extra("api", err.name or "one of aiohttp, requests, tenacity") from err
     except (TypeError, ValueError, OSError) as err:
         raise ConfigError(f"model '{name}': {' '.join(str(err).split())}") from None
     if not lm.base_url:

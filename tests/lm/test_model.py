@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import cache_dir
-from mrag_eval.errors import ConfigError
+from mrag_eval.errors import ConfigError, MissingExtraError
 from mrag_eval.lm import AuxModel, Ledger, ModelBudget, ModelSpec, generate_all, total
 from mrag_eval.lm._reply import Reply, split_thinking
 from mrag_eval.store import Store
@@ -317,6 +317,14 @@ class TestImpossibleModels:
         replies = model.generate(ask("a", "b"))
         assert [r.reason for r in replies] == ["model", "model"]
         assert (model.ledger.calls, model.ledger.failures) == (0, {"model": 2})
+
+    def test_missing_packages_name_the_extra(
+        self, start: Start, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("lm_eval.models.api_models.find_spec", lambda name: None)
+        with pytest.raises(MissingExtraError, match=r"mrag-eval\[api\]"):
+            model_of(start()).check()
+        assert model_of(start()).generate(ask("q"))[0].reason == "model"
 
     def test_answers_in_the_cache_need_no_key(
         self, start: Start, model_of: ModelOf, store: Store, monkeypatch: pytest.MonkeyPatch
