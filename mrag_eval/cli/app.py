@@ -101,6 +101,23 @@ def tasks(
     print_tasks([entry for entry in catalog.list_tasks(folder) if match in entry.name])
 
 
+@app.command(short_help="A paper's tables, its figures beside those of your runs.")
+def report(
+    results: Annotated[list[Path], typer.Argument(help="Result files, or folders of them (--output_path of a run).")],
+    layout: Annotated[str, typer.Option(help="Whose tables: the name of a benchmark's paper, e.g. xrag.")],
+    form: Annotated[str, typer.Option("--format", help="md, csv or json.")] = "md",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead.")] = None,
+) -> None:
+    """Print the result tables of a paper in percent and with its digits; cells that no run fills stay blank."""
+    from mrag_eval.report import layout_tables, render
+
+    text = render(layout_tables(layout, results), form)
+    if output is None:
+        typer.echo(text)
+    else:
+        output.write_text(f"{text}\n", encoding="utf-8")
+
+
 @app.command(short_help="What is installed and found, and the command that mends what is missing.")
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,

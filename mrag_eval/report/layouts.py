@@ -1,0 +1,242 @@
+"""The papers' tables as data: published figures, and which task of ours stands for which cell.
+
+A layout is a file under ``published/``. Its tables have columns, rows of published figures, and, where the rows of the
+paper are conditions of one model, ``conditions``. A column names the task whose score it shows (``{part}`` in it is the
+condition's) or the columns it averages; ``expect`` names settings that a run must have to belong into a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from mrag_eval.config import Block, validated
+from mrag_eval.errors import ConfigError, DataError, did_you_mean
+from mrag_eval.report.results import LeafResult, ResultFile, read_results
+from mrag_eval.report.tables import Cell, Row, Table
+
+_FOLDER = Path(__file__).parent / "published"
+# Scores are 0 to 1 in files, percent in the papers.
+_PERCENT = 100.0
+
+
+class Column(Block):
+    """A column: a task, a mean of other columns, or (published figures alone) neither."""
+
+    name: str
+    task: str | None = None
+    mean_of: tuple[str, ...] = ()
+    expect: dict[str, Any] = Field(default_factory=dict)
+
+
+class Condition(Block):
+    """A row of the paper that is a way to run the task; ``part`` stands for it in the names of tasks."""
+
+    name: str
+    part: str
+
+
+class PublishedRow(Block):
+    """A row of published figures; null is a cell without one, ``blank`` says why. ``table``: where, if not as above."""
+
+    model: str
+    values: tuple[float | None, ...]
+    condition: str | None = None
+    table: str | None = None
+    blank: str | None = None
+
+
+class LayoutTable(Block):
+    """One table of a paper. ``metrics`` are the metrics it shows, the first one a run has; ``stub`` heads the rows."""
+
+    id: str
+    title: str
+    digits: int
+    columns: tuple[Column, ...]
+    metrics: tuple[str, ...] = ()
+    rows: tuple[PublishedRow, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    expect: dict[str, Any] = Field(default_factory=dict)
+    stub: str = "model"
+    errata: tuple[str, ...] = ()
+    remark: str | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> LayoutTable:
+        names = [column.name for column in self.columns]
+        conditions: list[str | None] = [condition.name for condition in self.conditions] or [None]
+        for row in self.rows:
+            if len(row.values) != len(names):
+                raise ValueError(f"table {self.id}, {row.model}: {len(row.values)} values for {len(names)} columns")
+            if row.condition not in conditions:
+                raise ValueError(f"table {self.id}, {row.model}: unknown condition '{row.condition}'")
+            if None in row.values and not row.blank:
+                raise ValueError(f"table {self.id}, {row.model}: a blank cell, and 'blank' does not say why")
+        for column in self.columns:
+            for name in column.mean_of:
+                if name not in names:
+                    raise ValueError(f"table {self.id}, {column.name}: no column '{name}' to average")
+        return self
+
+
+class Layout(Block):
+    """A paper's result tables; ``judged_by`` names its panel, to be held against that of a run."""
+
+    name: str
+    paper: str
+    url: str
+    judged_by: str | None = None
+    tables: tuple[LayoutTable, ...]
+
+
+def layout_names() -> list[str]:
+    """The layouts that come with the package."""
+    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+
+
+@lru_cache(maxsize=16)
+def load_layout(name: str) -> Layout:
+    """The layout of that name; ConfigError for one that does not exist."""
+    if name not in layout_names():
+        raise ConfigError(f"--layout: no layout '{name}'{did_you_mean(name, layout_names())}")
+    import yaml
+
+    path = _FOLDER / f"{name}.yaml"
+    return validated(Layout, yaml.safe_load(path.read_text(encoding="utf-8")), path.name)
+
+
+def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
+    """The tables of a paper, our figures beside the published ones, in percent and with the paper's digits.
+
+    ``results`` are result files or folders of them. A cell that no run fills is blank with the reason, never 0; a mean
+    is taken where all its cells are there. Where two runs of a model hold one task, the later one counts.
+    """
+    layout = load_layout(name)
+    tasks = {task for table in layout.tables for task in _tasks(table)}
+    models = _by_model(read_results([Path(path) for path in results]), tasks)
+    if not models:
+        raise DataError(
+            f"--layout {name}: no task of this paper is among the results in {', '.join(map(str, results))}",
+            f"it shows {', '.join(sorted(tasks)[:3])}, ...",
+        )
+    return [_table(table, models, layout.judged_by) for table in layout.tables]
+
+
+Leaves = Mapping[str, LeafResult]
+
+
+def _tasks(table: LayoutTable) -> list[str]:
+    parts = [condition.part for condition in table.conditions] or [""]
+    return [column.task.replace("{part}", part) for part in parts for column in table.columns if column.task]
+
+
+def _by_model(files: Sequence[ResultFile], tasks: Collection[str]) -> dict[str, dict[str, LeafResult]]:
+    """Model -> task of the layout -> its latest result; ``files`` are in order of their date."""
+    out: dict[str, dict[str, LeafResult]] = {}
+    for file in files:
+        for task, leaf in file.leaves.items():
+            if task in tasks:
+                out.setdefault(file.model, {})[task] = leaf
+    return out
+
+
+def _table(table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | None) -> Table:
+    rows = []
+    notes = [*([table.remark] if table.remark else []), *(f"in the paper: {line}" for line in table.errata)]
+    measured = bool(_tasks(table))
+    for condition in table.conditions or (None,):
+        name = condition.name if condition else None
+        for published in table.rows:
+            if published.condition == name:
+                cells = tuple(Cell(v, None if v is not None else published.blank) for v in published.values)
+                rows.append(Row(_labels(name, published.model), f"paper, {_place(published.table or table.id)}", cells))
+        for model, leaves in models.items() if measured else ():
+            own = _own_cells(table, condition.part if condition else "", leaves)
+            rows.append(Row(_labels(name, model), "this run", own))
+            notes += [f"{model}, {line}" for cell in own for line in _remarks(cell, leaves, judged_by)]
+    stub = ("condition", table.stub) if table.conditions else (table.stub,)
+    columns = tuple(column.name for column in table.columns)
+    title = f"{_place(table.id)}: {table.title}"
+    return Table(table.id, title, stub, columns, tuple(rows), table.digits, tuple(dict.fromkeys(notes)))
+
+
+def _place(table: str) -> str:
+    if not table[0].isdigit():
+        return table
+    return f"Tables {table}" if "," in table else f"Table {table}"
+
+
+def _labels(condition: str | None, model: str) -> tuple[str, ...]:
+    return (model,) if condition is None else (condition, model)
+
+
+def _own_cells(table: LayoutTable, part: str, leaves: Leaves) -> tuple[Cell, ...]:
+    cells = {
+        column.name: _cell(table, column, column.task.replace("{part}", part), leaves)
+        for column in table.columns
+        if column.task
+    }
+    for column in table.columns:
+        if not column.task:
+            cells[column.name] = _mean([cells[name] for name in column.mean_of])
+    return tuple(cells[column.name] for column in table.columns)
+
+
+def _cell(table: LayoutTable, column: Column, task: str, leaves: Leaves) -> Cell:
+    if task not in leaves:
+        return Cell(None, "not run", task=task)
+    leaf = leaves[task]
+    for key, wanted in {"data.split": "test", **table.expect, **column.expect}.items():
+        found = _setting(leaf.config, key)
+        if found is not None and found != wanted:
+            return Cell(None, f"run with {key}={found}, the table shows {wanted}", task=task)
+    metric = next((name for name in table.metrics if name in leaf.metrics), None)
+    if metric is None:
+        return Cell(None, _why_unscored(table, leaf), task=task)
+    score = leaf.metrics[metric]
+    value, low, high = (None if score.get(key) is None else _PERCENT * score[key] for key in ("value", "low", "high"))
+    reason = None if value is not None else str(score.get("reason") or "no value")
+    return Cell(value, reason, low, high, score.get("n"), task, metric)
+
+
+def _setting(config: Mapping[str, Any], key: str) -> Any:
+    value: Any = config
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _why_unscored(table: LayoutTable, leaf: LeafResult) -> str:
+    for metric in table.metrics:
+        if metric in leaf.unscored:
+            reasons = ", ".join(f"{reason}: {n}" for reason, n in leaf.unscored[metric].items())
+            return f"no row has a {metric} ({reasons})"
+    hint = ": no judge was configured" if table.metrics[0].startswith("judge") else ""
+    return f"scored without {' or '.join(table.metrics)}{hint}"
+
+
+def _remarks(cell: Cell, leaves: Leaves, judged_by: str | None) -> list[str]:
+    """What a reader of the figure must know: rows left out, and who judged."""
+    if cell.value is None or cell.task is None or cell.metric is None:
+        return []
+    leaf, out = leaves[cell.task], []
+    reasons = leaf.unscored.get(cell.metric) or {}
+    if reasons:
+        counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
+        out.append(f"{cell.task}: {sum(reasons.values())} rows without {cell.metric}: {counts}")
+    judges = _setting(leaf.config, "scores.judge.judges")
+    if judged_by and cell.metric.startswith("judge") and isinstance(judges, Mapping):
+        panel = ", ".join(str(judge.get("model", seat)) for seat, judge in judges.items())
+        out.append(f"judged by {panel} (the paper: {judged_by})")
+    return out
+
+
+def _mean(cells: Sequence[Cell]) -> Cell:
+    blank = sum(cell.value is None for cell in cells)
+    if blank or not cells:
+        return Cell(None, "a mean needs all of its cells")
+    return Cell(sum(float(cell.value or 0) for cell in cells) / len(cells))

@@ -1,0 +1,75 @@
+"""Reading the harness's result files: one run of one model, its tasks and their scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.errors import DataError
+
+
+@dataclass(frozen=True)
+class LeafResult:
+    """One task of a run: its metrics (0 to 1, with interval and n), what is unscored and why, and how it was run."""
+
+    task: str
+    metrics: Mapping[str, Mapping[str, Any]]
+    unscored: Mapping[str, Mapping[str, int]]
+    config: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """One ``results_*.json``: the model by its name, when it ran (UNIX seconds), and its tasks."""
+
+    path: Path
+    model: str
+    date: float
+    leaves: Mapping[str, LeafResult]
+
+
+def read_results(paths: Sequence[Path]) -> list[ResultFile]:
+    """The result files at ``paths`` (files, or folders searched for ``results_*.json``), in order of their date.
+
+    Raises DataError naming the path that is missing, holds no result file or is not one.
+    """
+    files: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            found = sorted(path.rglob("results_*.json"))
+            if not found:
+                raise DataError(f"{path}: no results_*.json in this folder", "name the --output_path of a run")
+            files |= dict.fromkeys(found)
+        elif path.is_file():
+            files[path] = None
+        else:
+            raise DataError(f"{path}: no such file or folder", "name the --output_path of a run")
+    return sorted((_read(path) for path in files), key=lambda result: (result.date, str(result.path)))
+
+
+def _read(path: Path) -> ResultFile:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as err:
+        raise DataError(f"{path}: not readable as JSON ({err})") from None
+    if not isinstance(content, dict) or not isinstance(content.get("configs"), dict):
+        raise DataError(f"{path}: not a result file of lm_eval (no 'configs')", "name the results_*.json of a run")
+    leaves = {}
+    for task, config in content["configs"].items():
+        if isinstance(config, dict) and isinstance(config.get("scores"), dict):
+            scores = config["scores"]
+            leaves[task] = LeafResult(task, scores.get("metrics") or {}, scores.get("unscored") or {}, config)
+    date = content.get("date")
+    return ResultFile(path, _model_name(content), float(date) if isinstance(date, int | float) else 0.0, leaves)
+
+
+def _model_name(content: Mapping[str, Any]) -> str:
+    """The evaluated model's name; of a local folder its last part."""
+    run = content.get("config") or {}
+    args = run.get("model_args")
+    named = args.get("pretrained") or args.get("model") if isinstance(args, dict) else None
+    name = str(content.get("model_name") or named or run.get("model") or "unnamed model")
+    return Path(name).name if name.startswith(("/", ".", "~")) else name
