@@ -21,6 +21,19 @@ BLOCKS = ("retrieval", "prompt", "judge", "data", "metrics")
 KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
 # What every task of ours says to the harness: our metrics instead of its own, and no shots.
 _HARNESS_DEFAULTS: dict[str, Any] = {"metric_list": [], "test_split": "test", "num_fewshot": 0}
+# Settings of the harness that this class has its own way for; silence about them would mislead.
+_UNUSED = {
+    "metric_list": "name metrics in the block 'metrics'",
+    "doc_to_text": "write a template and name it in prompt.template",
+    "doc_to_target": "the benchmark's loader gives the answers",
+    "doc_to_choice": "the benchmark's loader gives the choices",
+    "description": "set prompt.system",
+    "process_docs": "write the rows as you want them, or use the benchmark's own filters in 'data'",
+    "process_results": "name metrics in the block 'metrics'",
+    "custom_dataset": "name a benchmark in the block 'data'",
+    "dataset_path": "name a benchmark in the block 'data'",
+    "use_prompt": "set prompt.template",
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,10 @@ def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], TaskBlocks]
     """
     rest = {key: value for key, value in config.items() if key not in (*BLOCKS, "class")}
     task = str(config.get("task", "?"))
-    metadata = dict(config.get("metadata") or {})
+    metadata = config.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        kind = type(metadata).__name__
+        raise ConfigError(f"task {task}, metadata: expected keys and values, got {kind} ({metadata!r})")
     own = {key: config[key] for key in BLOCKS if key in config}
     merged = deep_merge(*_include_chain(metadata.get("config_source")), own, _overrides(metadata, task))
     rest["metadata"] = {key: metadata[key] for key in KEPT_METADATA if key in metadata}
@@ -52,26 +68,44 @@ def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], TaskBlocks]
 
 
 def _validate(merged: Mapping[str, Any], task: str) -> TaskBlocks:
-    if not isinstance(merged.get("data"), Mapping):
+    if merged.get("data") is None:
         raise ConfigError(f"task {task}: the block 'data' is missing", "data: {benchmark: ...} names what to load")
-    metrics = merged.get("metrics") or ()
-    names = tuple([metrics] if isinstance(metrics, str) else (str(m) for m in metrics))
-    if not names:
-        raise ConfigError(f"task {task}: the block 'metrics' is missing or empty", "e.g. metrics: [char3gram_recall]")
+    data = merged["data"]
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"task {task}, data: expected keys and values, got {type(data).__name__} ({data!r})")
+    names = _metric_names(merged.get("metrics"), task)
     check_metrics(names, f"task {task}, metrics")
-    block = dict(merged.get("retrieval") or {})
-    deepest = deepest_cutoff(names)
-    if "depth" not in block and deepest > block.get("k", Retrieval().k):
-        block["depth"] = deepest
+    block = _block(merged, "retrieval")
     retrieval = validated(Retrieval, block, f"task {task}, retrieval")
+    deepest = deepest_cutoff(names)
+    if retrieval.depth is None and deepest > retrieval.k:
+        retrieval = validated(Retrieval, {**block, "depth": deepest}, f"task {task}, retrieval")
     if deepest > retrieval.search_depth:
         raise ConfigError(
             f"task {task}, retrieval.depth: {retrieval.search_depth} hits are too few for a metric at {deepest}",
             f"set retrieval.depth={deepest}, or leave depth out",
         )
-    prompt = validated(Prompt, merged.get("prompt") or {}, f"task {task}, prompt")
-    judge = validated(Judge, merged.get("judge") or {}, f"task {task}, judge")
-    return TaskBlocks(retrieval, prompt, judge, dict(merged["data"]), names)
+    prompt = validated(Prompt, _block(merged, "prompt"), f"task {task}, prompt")
+    judge = validated(Judge, _block(merged, "judge"), f"task {task}, judge")
+    return TaskBlocks(retrieval, prompt, judge, dict(data), names)
+
+
+def _block(merged: Mapping[str, Any], key: str) -> Any:
+    """A block as it was written, empty where it was left out or left blank."""
+    value = merged.get(key)
+    return {} if value is None else value
+
+
+def _metric_names(metrics: Any, task: str) -> tuple[str, ...]:
+    names = [metrics] if isinstance(metrics, str) else () if metrics is None else metrics
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(
+            f"task {task}, metrics: expected a list of names, got {type(metrics).__name__} ({metrics!r})",
+            "e.g. metrics: [char3gram_recall]",
+        )
+    if not names:
+        raise ConfigError(f"task {task}: the block 'metrics' is missing or empty", "e.g. metrics: [char3gram_recall]")
+    return tuple(names)
 
 
 def _include_chain(source: Any) -> list[dict[str, Any]]:
@@ -107,6 +141,13 @@ def _check_harness_keys(rest: Mapping[str, Any], task: str) -> None:
     for key in rest:
         if key not in known:
             raise ConfigError(f"task {task}: unknown key '{key}'{did_you_mean(key, known | set(BLOCKS))}")
+    for key, instead in _UNUSED.items():
+        if rest.get(key):
+            raise ConfigError(f"task {task}: '{key}' does nothing in a task of this class", instead)
+    if rest.get("output_type", "generate_until") != "generate_until":
+        raise ConfigError(f"task {task}: output_type '{rest['output_type']}' is not supported", "use generate_until")
+    if rest.get("repeats", 1) != 1:
+        raise ConfigError(f"task {task}: repeats={rest['repeats']}: every row is asked once", "leave repeats out")
     filters = rest.get("filter_list") or []
     if len(filters) > 1:
         raise ConfigError(

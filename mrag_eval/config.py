@@ -78,13 +78,15 @@ class Retrieval(Block):
     candidates: Literal["all", "row"] = "all"
     given: Given = Given()
     device: str = "cpu"
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
 
     @field_validator("languages", mode="before")
     @classmethod
     def _known_languages(cls, value: Any) -> Any:
         if value is None:
             return None
+        if not isinstance(value, str | list | tuple):
+            raise ValueError(f"expected a language or a list of them, one of {', '.join(LANGUAGE_ROLES)} or a code")
         names = [value] if isinstance(value, str) else list(value)
         try:
             return tuple(n if n in LANGUAGE_ROLES else normalize(str(n)) for n in names)
