@@ -268,3 +268,34 @@ def test_run_help_is_the_harness_s(cli: Run) -> None:
     done = cli("run", "--help")
     assert done.returncode == 0
     assert "--apply_chat_template" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "first"),
+    [
+        (ZeroDivisionError("first line\nsecond line"), 2, "mrag-eval: ZeroDivisionError: first line"),
+        (AssertionError(), 2, "mrag-eval: AssertionError"),
+        (KeyboardInterrupt(), 130, None),
+    ],
+)
+def test_a_fault_of_ours_shows_no_traceback_unless_asked_for(
+    fault: BaseException,
+    code: int,
+    first: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from mrag_eval.cli import main, show
+
+    def fail() -> str:
+        raise fault
+
+    monkeypatch.setattr(show, "shown_config", fail)
+    with pytest.raises(SystemExit) as caught:
+        main(["config", "show"])
+    assert caught.value.code == code
+    lines = capsys.readouterr().err.splitlines()
+    if first is not None:
+        assert lines == [first, "    again with --debug shows where"]
+        with pytest.raises(type(fault)):
+            main(["--debug", "config", "show"])
