@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mrag_eval.cli.index import index_app
+from mrag_eval.cli.judge import judge_app
 
 
 @dataclass
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 config_app = typer.Typer(help="The config file in force.", no_args_is_help=True)
 app.add_typer(index_app, name="index")
+app.add_typer(judge_app, name="judge")
 app.add_typer(config_app, name="config")
 
 

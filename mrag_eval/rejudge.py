@@ -1,0 +1,194 @@
+"""Judging the sample file of a finished run, and holding a panel against human labels; nothing is generated."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.answers import Answer
+from mrag_eval.config import Judge, deep_merge, validated
+from mrag_eval.errors import DataError
+from mrag_eval.judge import build_panel
+from mrag_eval.judging import judged, language_check
+from mrag_eval.lm import as_verdict
+from mrag_eval.panel_table import against_human
+from mrag_eval.schema import RagDoc
+from mrag_eval.scoring import JUDGED, Scored, score_rows
+from mrag_eval.summary import summarize
+
+Sample = dict[str, Any]
+
+# What a judged sample holds besides what the run wrote.
+_NAMES = (*JUDGED, "language_check")
+_WORDS = {"1": True, "0": False}
+
+
+@dataclass(frozen=True)
+class Rejudged:
+    """A sample file judged anew: where it was written, by which settings, and the scores with the panel's table."""
+
+    path: Path
+    block: Judge
+    scores: dict[str, Any]
+
+
+def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
+    """Judge the answers in the harness's sample file ``path`` and write them to ``out``, votes and scores with them.
+
+    The settings are those of the run (its result file, if it lies beside the samples), with ``changes``: keys of the
+    judge block. By default ``out`` is the file's name with ``judged_`` before it. The panel's cache is that of every
+    run: what a judge has said before costs nothing.
+
+    Raises DataError for a file that is not a sample file of ours, ConfigError for settings and where no judge is
+    configured.
+    """
+    out = out or path.with_name(f"judged_{path.name}")
+    if out.resolve() == path.resolve():
+        raise DataError(f"{out} is the file to be judged", "give another one with --output")
+    samples = read_samples(path)
+    run = _run_of(path)
+    named = {key: value for key, value in changes.items() if value is not None}
+    settings = deep_merge(run.get("judge") or {}, named, {"required": True})
+    block = validated(Judge, settings, "judge")
+    panel = build_panel(block)
+    rows = [_scored(sample) for sample in samples]
+    check = language_check(block, {row.doc.query_lang for row in rows})
+    if panel is not None:
+        panel.check()
+    rows, share = judged(rows, panel, block, check)
+    names = _NAMES if check is not None else JUDGED
+    for i, (sample, row, scores) in enumerate(zip(samples, rows, score_rows(rows, names, searched=False), strict=True)):
+        _update(sample, row, scores.values, scores.unscored, share if i == 0 else None)
+    text = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(f"{out.name}.part")
+    # half a surrogate pair, which a model may write, becomes the JSON escape that it is in the run's file
+    part.write_text(text, encoding="utf-8", errors="backslashreplace")
+    part.replace(out)
+    metadata = run.get("metadata") or {}
+    evaluated = metadata.get("pretrained") or metadata.get("model")
+    seed = (run.get("retrieval") or {}).get("seed", 0)
+    return Rejudged(out, block, summarize([sample["rows"] for sample in samples], seed, evaluated))
+
+
+def agreement(path: Path, human: Path) -> dict[str, Any]:
+    """The panel whose votes are in the sample file ``path``, and each of its judges, against the labels in ``human``.
+
+    See :func:`mrag_eval.panel_table.against_human`. Raises DataError where the samples hold no votes, or no label
+    belongs to one of their rows.
+    """
+    records = [sample["rows"] for sample in read_samples(path)]
+    if not any("votes" in record.get("judge", {}) for record in records):
+        raise DataError(f"{path}: no panel judged these answers", f"mrag-eval judge run {path}   judges them")
+    labels = read_labels(human)
+    found = against_human(records, labels)
+    if not found["rows"]:
+        known = str(records[0]["row"])
+        raise DataError(f"{human}: none of its {len(labels)} ids is a judged row of {path} (one is '{known}')")
+    return found
+
+
+def read_samples(path: Path) -> list[Sample]:
+    """The lines of a sample file. Raises DataError, naming the line, for what is not a sample of one of our tasks."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as err:
+        raise DataError(f"{path}: cannot be read ({err})") from None
+    samples: list[Sample] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            sample = json.loads(line)
+        except ValueError:
+            raise DataError(f"{where}: not JSON") from None
+        if not isinstance(sample, dict) or not isinstance(sample.get("rows"), dict) or "row" not in sample["rows"]:
+            raise DataError(
+                f"{where}: not a scored sample of one of our tasks",
+                "run with --log_samples --output_path FOLDER, without --predict_only",
+            )
+        samples.append(sample)
+    if not samples:
+        raise DataError(f"{path} holds no samples")
+    return samples
+
+
+def read_labels(path: Path) -> dict[str, bool]:
+    """Human labels from a CSV file with the columns ``id`` and ``label`` (correct/incorrect, true/false, yes/no, 1/0).
+
+    Raises DataError naming the line for a missing column, another label, or an id that comes twice.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as err:
+        raise DataError(f"{path}: cannot be read ({err})") from None
+    labels: dict[str, bool] = {}
+    for number, row in enumerate(rows, 2):
+        key, word = row.get("id"), row.get("label")
+        if key is None or word is None:
+            raise DataError(f"{path}, line {number}: the columns 'id' and 'label' are needed", "id,label")
+        label = _WORDS.get(word.strip(), as_verdict(word))
+        if label is None:
+            raise DataError(f"{path}, line {number}: label '{word}' is neither correct nor incorrect")
+        if key in labels:
+            raise DataError(f"{path}, line {number}: the id '{key}' comes a second time")
+        labels[key] = label
+    if not labels:
+        raise DataError(f"{path} holds no labels", "a header line 'id,label', then one row a line")
+    return labels
+
+
+def _scored(sample: Sample) -> Scored:
+    doc = sample["doc"]
+    replies: Sequence[Any] = sample.get("filtered_resps") or [""]
+    reply = replies[0][0] if isinstance(replies[0], list) and replies[0] else replies[0]
+    answer = Answer.from_record(sample["rows"].get("answer", {}), str(reply))
+    row = RagDoc(str(doc["id"]), doc["query"], doc["query_lang"], tuple(doc.get("answers") or ()))
+    return Scored(row, answer.text, tagged=answer.tagged, declined=answer.declined)
+
+
+def _update(
+    sample: Sample,
+    row: Scored,
+    values: Mapping[str, float],
+    unscored: Mapping[str, str],
+    share: Mapping[str, Any] | None,
+) -> None:
+    """Put the new verdict in the place of whatever an earlier panel left."""
+    record = sample["rows"]
+    record.pop("panel", None)
+    for name in _NAMES:
+        sample.pop(name, None)
+    record["values"] = {k: v for k, v in record["values"].items() if k not in _NAMES} | dict(values)
+    record["unscored"] = {k: v for k, v in record.get("unscored", {}).items() if k not in _NAMES} | dict(unscored)
+    if row.judgement is not None:
+        record["judge"] = row.judgement.as_record()
+        sample["votes"] = row.judgement.as_votes()
+    if share is not None:
+        record["panel"] = dict(share)
+    sample |= values
+    kept = [name for name in sample.get("metrics", ()) if name not in (*_NAMES, "votes")]
+    sample["metrics"] = [*kept, "votes", *values]
+
+
+def _run_of(path: Path) -> dict[str, Any]:
+    """The task's configuration in the result file of the same run; empty where there is none."""
+    for results in path.parent.glob("results_*.json"):
+        date = results.stem.removeprefix("results_")
+        if not path.stem.endswith(f"_{date}"):
+            continue
+        try:
+            configs = json.loads(results.read_text(encoding="utf-8"))["configs"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        task = path.stem.removeprefix("judged_").removeprefix("samples_").removesuffix(f"_{date}")
+        found = configs.get(task)
+        if isinstance(found, dict):
+            return found
+    return {}
