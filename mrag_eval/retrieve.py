@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(f"lm_eval.{__name__}")
 _FORMAT = 1
 _BATCH = 64
+# Merges that divide the places by language; which languages get the remainder depends on the seed.
+_QUOTAS = ("quota", "quota_share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,8 @@ def _search_plans(index: Index, plans: Sequence[Plan], retrieval: Retrieval, use
     embedder = index.manifest.embedder
     fingerprint = [_FORMAT, index.manifest.content_hash, index.manifest.kind, index.manifest.joint,
                    index.manifest.tokenizer, embedder and [embedder.name, embedder.revision],
-                   retrieval.k, retrieval.search_depth, merge]  # fmt: skip
+                   retrieval.k, retrieval.search_depth, merge,
+                   retrieval.seed if merge in _QUOTAS else None]  # fmt: skip
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates) for p in plans]
     store = Store(cache_dir() / "retrieval.sqlite") if use_cache else None
     found = store.get_many(keys) if store else {}
@@ -284,15 +287,16 @@ def _search(
     if merge == "score":
         return [_entry(hits, hits[:k]) for hits in index.search(queries, depth, **scope)]
     out = []
-    for by_language in index.search_by_language(queries, depth, **scope):
+    for text, by_language in zip(queries, index.search_by_language(queries, depth, **scope), strict=True):
         if merge == "rrf":
             hits = reciprocal_rank_fusion(list(by_language.values()), depth)
             out.append(_entry(hits, hits[:k]))
             continue
+        turn = int(content_key(retrieval.seed, text)[:16], 16)
         quotas = [
-            equal_quotas(sorted(by_language), n)
+            equal_quotas(by_language, n, turn)
             if merge == "quota"
-            else share_quotas({lang: index.counts[lang] for lang in by_language}, n)
+            else share_quotas({lang: index.counts[lang] for lang in by_language}, n, turn)
             for n in (depth, k)
         ]
         out.append(_entry(merge_by_quota(by_language, quotas[0], depth), merge_by_quota(by_language, quotas[1], k)))

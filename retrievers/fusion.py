@@ -109,28 +109,32 @@ def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mappi
     return _ranked(chosen.values())
 
 
-def equal_quotas(languages: Iterable[str], k: int) -> dict[str, int]:
-    """``k`` places divided equally; the remainder goes to the first languages by code.
+def equal_quotas(languages: Iterable[str], k: int, seed: int = 0) -> dict[str, int]:
+    """``k`` places divided equally; the remainder goes round by language code, beginning at place ``seed``.
 
-    ``equal_quotas(["en", "ar"], 5) == {"ar": 3, "en": 2}``.
+    ``equal_quotas(["en", "ar"], 5) == {"ar": 3, "en": 2}``. Give every query a seed of its own: with the same one for
+    all, and fewer places than languages, some languages would never be shown.
     """
-    return share_quotas(dict.fromkeys(languages, 1), k)
+    return share_quotas(dict.fromkeys(languages, 1), k, seed)
 
 
-def share_quotas(counts: Mapping[str, int], k: int) -> dict[str, int]:
+def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, int]:
     """``k`` places divided in proportion to ``counts`` (passages per language), by largest remainder.
 
-    Every language gets the floor of its exact share; the places left over go to the largest remainders, ties by
-    language code. ``share_quotas({"ar": 75, "en": 25}, 20) == {"ar": 15, "en": 5}``. Exact in integers. Raises
-    :class:`~mrag_eval.errors.ConfigError` where there is no language or no count above zero.
+    Every language gets the floor of its exact share; the places left over go to the largest remainders, ties round by
+    language code, beginning at place ``seed``. ``share_quotas({"ar": 75, "en": 25}, 20) == {"ar": 15, "en": 5}``.
+    Exact in integers. Raises :class:`~mrag_eval.errors.ConfigError` where there is no language or no count above zero.
     """
     _check_k(k)
     total = sum(counts.values())
     if total <= 0 or min(counts.values()) < 0:
         raise ConfigError(f"quotas need languages with counts of zero or more, got {dict(counts)}")
-    quotas = {language: k * counts[language] // total for language in sorted(counts)}
+    order = sorted(counts)
+    first = seed % len(order)
+    quotas = {language: k * counts[language] // total for language in order}
     left_over = k - sum(quotas.values())
-    by_remainder = sorted(counts, key=lambda language: (-(k * counts[language] % total), language))
+    # a stable sort: equal remainders stay in the turned order
+    by_remainder = sorted(order[first:] + order[:first], key=lambda language: -(k * counts[language] % total))
     for language in by_remainder[:left_over]:
         quotas[language] += 1
     return quotas

@@ -131,3 +131,33 @@ def test_shares_add_up_and_stay_within_one_of_exact(counts: dict[str, int], k: i
     quotas = share_quotas(counts, k)
     assert sum(quotas.values()) == k
     assert all(abs(quotas[lang] - k * count / total) < 1 for lang, count in counts.items())
+
+
+def test_the_remainder_goes_round_with_the_seed() -> None:
+    assert [equal_quotas(["c", "a", "b"], 1, seed) for seed in range(4)] == [
+        {"a": 1, "b": 0, "c": 0},
+        {"a": 0, "b": 1, "c": 0},
+        {"a": 0, "b": 0, "c": 1},
+        {"a": 1, "b": 0, "c": 0},
+    ]
+    assert equal_quotas(["a", "b", "c"], 5, 2) == {"a": 2, "b": 1, "c": 2}
+    # shares of 1.5, 0.75 and 0.75: the larger remainders come first whatever the seed
+    assert all(share_quotas({"a": 2, "b": 1, "c": 1}, 3, seed) == {"a": 1, "b": 1, "c": 1} for seed in range(3))
+    # shares of 1, 0.5 and 0.5: equal remainders, the seed decides
+    assert share_quotas({"a": 2, "b": 1, "c": 1}, 2, 0) == {"a": 1, "b": 1, "c": 0}
+    assert share_quotas({"a": 2, "b": 1, "c": 1}, 2, 2) == {"a": 1, "b": 0, "c": 1}
+
+
+@given(
+    languages=st.sets(st.text(min_size=1, max_size=3), min_size=1, max_size=9),
+    k=st.integers(1, 40),
+    seed=st.integers(0, 2**64),
+)
+def test_a_deeper_quota_holds_the_shallower_one(languages: set[str], k: int, seed: int) -> None:
+    quotas, deeper = equal_quotas(languages, k, seed), equal_quotas(languages, k + 1, seed)
+    assert sum(quotas.values()) == k
+    assert max(quotas.values()) - min(quotas.values()) <= 1
+    assert sum(deeper[lang] > quotas[lang] for lang in languages) == 1
+    assert all(deeper[lang] >= quotas[lang] for lang in languages)
+    if k % len(languages) == 0:
+        assert quotas == equal_quotas(languages, k)
