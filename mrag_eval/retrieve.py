@@ -214,7 +214,8 @@ def _search_plans(index: Index, plans: Sequence[Plan], retrieval: Retrieval, use
     merge = _merge_for(index, retrieval)
     embedder = index.manifest.embedder
     fingerprint = [_FORMAT, index.manifest.content_hash, index.manifest.kind, index.manifest.joint,
-                   index.manifest.tokenizer, embedder and [embedder.name, embedder.revision],
+                   index.manifest.tokenizer, index.manifest.bm25,
+                   embedder and [embedder.name, embedder.revision, embedder.dim],
                    retrieval.k, retrieval.search_depth, merge,
                    retrieval.seed if merge in _QUOTAS else None]  # fmt: skip
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates) for p in plans]

@@ -44,7 +44,8 @@ class OpenAIEmbedder:
             spec.passage_prefix if spec.passage_prefix is not None else known.passage_prefix if known else ""
         )
         self.normalize = spec.normalize if spec.normalize is not None else (known.normalize if known else True)
-        settings = [self.query_prefix, self.passage_prefix, self.normalize, spec.dimensions]
+        # one name may be another model at another address
+        settings = [self._url, self.query_prefix, self.passage_prefix, self.normalize, spec.dimensions]
         digest = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
         self.revision = f"{spec.revision or 'api'}/{digest}"
         self._local = threading.local()

@@ -307,6 +307,16 @@ def client(endpoint: Endpoint, sleeps: list[float] | None = None, **fields: Any)
     return OpenAIEmbedder(spec, sleep=(sleeps if sleeps is not None else []).append)
 
 
+def test_one_name_at_two_addresses_is_two_models() -> None:
+    first, second, again = (
+        OpenAIEmbedder(parse_spec(f"openai:org/encoder@http://{address}"))
+        for address in ("one/v1", "two/v1", "one/v1/")
+    )
+    assert first.name == second.name
+    assert first.revision != second.revision
+    assert again.revision == first.revision
+
+
 def test_batches_and_order(endpoint: Endpoint) -> None:
     embedder = client(endpoint, batch_size=3, normalize=False)
     texts = ["x" * length for length in range(1, 9)]

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from mrag_eval.config import Retrieval
 from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.retrieve import retrieve
+from mrag_eval.retrievers import build_index
+from mrag_eval.retrievers._openai_embeddings import OpenAIEmbedder
+from mrag_eval.retrievers.bm25_shard import Bm25Parameters
+from mrag_eval.schema import Passage, RagDoc
 from tests.tasks.test_ir_modes import search
 from tests.tasks.world import LANGS, TOPICS
 
@@ -32,3 +40,34 @@ def test_with_fewer_places_than_languages_every_language_gets_its_turn(benchmark
     assert {lang for langs in first for lang in langs} == set(LANGS)
     assert shown(0) == first
     assert shown(1) != first  # the cache tells the seeds apart
+
+
+def test_an_index_with_other_lexical_parameters_finds_no_old_results(benchmark_: Benchmark, tmp_path: Path) -> None:
+    scores = []
+    for parameters in (Bm25Parameters(), Bm25Parameters(k1=0.3, b=0.0)):
+        path = tmp_path / "index"
+        index = build_index(benchmark_.corpus or [], path, kind="bm25", bm25=parameters, overwrite=True, progress=False)
+        found = retrieve(benchmark_.docs, Retrieval(mode="qlang", corpus=str(path)))
+        fresh = index.search(
+            [doc.query for doc in benchmark_.docs], 5, languages=[[d.query_lang] for d in benchmark_.docs]
+        )
+        assert [[p.score for p in got.ranking] for got in found] == [[h.score for h in hits] for hits in fresh]
+        scores.append(found[0].ranking[0].score)
+    assert scores[0] != scores[1]
+
+
+def test_vectors_of_one_address_are_not_used_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def vectors(self: OpenAIEmbedder, texts: list[str]) -> np.ndarray[Any, Any]:
+        asked.append(self._url)
+        return np.ones((len(texts), 4), dtype=np.float32)
+
+    monkeypatch.setattr(OpenAIEmbedder, "_request", vectors)
+    corpus = [Passage(id=str(n), lang="en", text=f"text {n}") for n in range(3)]
+    for host in ("one", "two"):
+        build_index(corpus, tmp_path / host, embedder=f"openai:org/encoder@http://{host}/v1", progress=False)
+        asked.clear()
+        for _ in range(2):
+            retrieve([RagDoc("q", "Which text?", "en")], Retrieval(mode="all", corpus=str(tmp_path / host)))
+        assert asked == [f"http://{host}/v1/embeddings"]
