@@ -53,7 +53,8 @@ def extract_choice(response: str, n_choices: int, options: Sequence[str] | None 
 
     Labels are A, B, C, ... ; where announced or set off, also 1, 2, 3, the circled forms, and the letters that
     exams use locally (가 나 다, أ ب ج, ሀ ለ ሐ, ক খ গ, Α Β Γ, 甲 乙 丙, ...). Two different labels or options without an
-    announcement, and a letter beyond ``n_choices``, give None. A reasoning block ending in ``</think>`` is ignored.
+    announcement, and a letter beyond ``n_choices``, give None. A reasoning block (``<think>``) is ignored, a
+    cut-off one with all that follows.
     Option texts are compared after NFKC and case folding, punctuation aside.
 
     Args:
@@ -65,7 +66,7 @@ def extract_choice(response: str, n_choices: int, options: Sequence[str] | None 
         MetricError: ``response`` is no string, ``n_choices`` is out of range or differs from ``len(options)``.
     """
     _check(response, n_choices, options)
-    text = response.rpartition("</think>")[2].translate(_PREPARE)
+    text = response.rpartition("</think>")[2].partition("<think>")[0].translate(_PREPARE)
     text = _LATEX.sub(r"\1", unicodedata.normalize("NFKC", text)).strip()
     texts = [_plain(option) for option in options] if options is not None else []
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
-_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
+# Closed, or cut off by the limit of tokens: what was never finished holds no answer.
+_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.IGNORECASE | re.DOTALL)
 # The reply by which a prompt without passages lets a model pass, in the language of the prompt.
 _NONE = "none"
 

@@ -29,15 +29,24 @@ class Budget:
     count: Callable[[str], int]
     source: str
 
-    def surely_fits(self, prompt: str) -> bool:
+    def surely_fits(self, prompt: Any) -> bool:
         """True where not even one token a byte could exceed the limit: spares counting most prompts."""
+        prompt = prompt_text(prompt)
         if self.limit is None or len(prompt) * 4 + _MARGIN <= self.limit:
             return True
         return len(prompt.encode("utf-8", "surrogatepass")) + _MARGIN <= self.limit
 
-    def fits(self, prompt: str) -> bool:
+    def fits(self, prompt: Any) -> bool:
         """Whether the prompt, counted, stays within the limit."""
-        return self.surely_fits(prompt) or self.count(prompt) + _MARGIN <= (self.limit or math.inf)
+        return self.surely_fits(prompt) or self.count(prompt_text(prompt)) + _MARGIN <= (self.limit or math.inf)
+
+
+def prompt_text(prompt: Any) -> str:
+    """The text of a rendered prompt: chat APIs of the harness get their turns as JSON inside a tuple, or as a list."""
+    if isinstance(prompt, str):
+        return prompt
+    inner = getattr(prompt, "prompt", None)
+    return inner if isinstance(inner, str) else str(prompt)
 
 
 def estimated_tokens(text: str) -> int:
@@ -142,10 +151,10 @@ def _first_line(err: Exception) -> str:
 
 def fit(
     passages: Sequence[Mapping[str, Any]],
-    build: Callable[[Sequence[Mapping[str, Any]]], str],
+    build: Callable[[Sequence[Mapping[str, Any]]], Any],
     budget: Budget,
     row: str,
-) -> tuple[str, int]:
+) -> tuple[Any, int]:
     """``(prompt, number of passages shortened)``: ``build`` renders a prompt from passages.
 
     All passages are cut to one common length in tokens, the largest at which the prompt fits; shorter ones stay whole.
@@ -155,7 +164,7 @@ def fit(
     if budget.fits(prompt):
         return prompt, 0
     lengths = [budget.count(p["text"]) for p in passages]
-    low, high, best = 0, max(lengths, default=0), ""
+    low, high, best = 0, max(lengths, default=0), None
     while low <= high:
         cap = (low + high) // 2
         candidate = build([_cut(p, n, cap) for p, n in zip(passages, lengths, strict=True)])
@@ -163,7 +172,7 @@ def fit(
             low, best, kept = cap + 1, candidate, cap
         else:
             high = cap - 1
-    if not best:
+    if best is None:
         raise ConfigError(
             f"row '{row}': the question and the instructions alone exceed {budget.limit} tokens ({budget.source})",
             "raise prompt.max_tokens"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mrag_eval.config import Retrieval
 from mrag_eval.errors import DataError
-from mrag_eval.languages import normalize, same_language
+from mrag_eval.languages import normalize
 from mrag_eval.modes import MODES
 from mrag_eval.schema import RagDoc
 
@@ -67,7 +67,8 @@ def swap_partners(docs: Sequence[RagDoc]) -> dict[str, RagDoc]:
     for members in groups.values():
         for doc in members:
             ring = _sibling_ring(doc, members)
-            own = next((i for i, d in enumerate(ring) if same_language(d.query_lang, doc.query_lang)), None)
+            # scripts count: simplified and traditional Chinese are two claimants' languages
+            own = next((i for i, d in enumerate(ring) if normalize(d.query_lang) == normalize(doc.query_lang)), None)
             if own is not None and len(ring) > 1:
                 partners[doc.id] = ring[(own + 1) % len(ring)]
     return partners

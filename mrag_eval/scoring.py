@@ -79,11 +79,11 @@ def _choice(rows: Sequence[Scored], value: Callable[[int | None, int], float]) -
         if not choices or gold is None:
             out.append(NO_CHOICES)
             continue
-        # Options that read the same are one option: a row may repeat its gold text under a second letter.
-        picked = extract_choice(row.answer, len(choices), choices)
-        if picked is not None and choices[picked].strip() == choices[gold].strip():
-            picked = gold
-        out.append(value(picked, gold))
+        # Options that read the same are one: the second's text is never looked for, its letter stands for the first.
+        first = [next(j for j, other in enumerate(choices) if other.strip() == text.strip()) for text in choices]
+        options = [text if first[i] == i else f"\0{i}" for i, text in enumerate(choices)]
+        picked = extract_choice(row.answer, len(choices), options)
+        out.append(value(None if picked is None else first[picked], first[gold]))
     return out
 
 
@@ -138,34 +138,28 @@ def _char_recall_unicode(rows: Sequence[Scored]) -> list[Value]:
     ]
 
 
-def _correct_language(detector: str | None, min_chars: int | None) -> Batch:
-    def score(rows: Sequence[Scored]) -> list[Value]:
-        rate = _language_rate(rows, detector, min_chars)
-        return [
-            DECLINED if row.declined else str(reason) if correct is None else float(correct)
-            for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
-        ]
-
-    return score
+def _correct_language(rows: Sequence[Scored]) -> list[Value]:
+    rate = _language_rate(rows)
+    return [
+        DECLINED if row.declined else str(reason) if correct is None else float(correct)
+        for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
+    ]
 
 
 def _answered_in_english(rows: Sequence[Scored]) -> list[Value]:
     from mrag_eval.metrics.language_rate import accepts
 
-    rate = _language_rate(rows, None, 20)
+    rate = _language_rate(rows)
     return [
         DECLINED if row.declined else str(reason) if label is None else float(accepts("en", label))
         for row, label, reason in zip(rows, rate.detected, rate.reasons, strict=True)
     ]
 
 
-def _language_rate(rows: Sequence[Scored], detector: str | None, min_chars: int | None) -> LanguageRate:
+def _language_rate(rows: Sequence[Scored]) -> LanguageRate:
     from mrag_eval.metrics import correct_language_rate
-    from mrag_eval.metrics.language_detection import load_detector
 
-    expected = [r.doc.query_lang for r in rows]
-    loaded = None if detector is None else load_detector(detector, sorted(set(expected) | {"en"}))
-    return correct_language_rate([r.answer for r in rows], expected, min_chars=min_chars, detector=loaded)
+    return correct_language_rate([r.answer for r in rows], [r.doc.query_lang for r in rows])
 
 
 def _code_switch(rows: Sequence[Scored]) -> list[Value]:
@@ -229,8 +223,7 @@ METRICS: dict[str, Metric] = {
         Metric("f1", _each("word_f1"), True, "word F1, best over answers"),
         Metric("word_recall", _each("word_recall"), True, "word recall, best over answers"),
         Metric("word_precision", _each("word_precision"), True, "word precision, best over answers"),
-        Metric("correct_language", _correct_language(None, 20), False, "replies over 20 characters: right language"),
-        Metric("correct_language_lingua", _correct_language("lingua", None), False, "the same by lingua, any length"),
+        Metric("correct_language", _correct_language, False, "replies over 20 characters: right language"),
         Metric("answered_in_english", _answered_in_english, False, "replies over 20 characters: in English", None),
         Metric("judged_accuracy", _judged_accuracy, False, "judge_correct, and in the language asked for (XRAG)"),
         Metric("judge_correct", _judge_correct, False, "more than half of the panel's judges find the answer correct"),
@@ -243,7 +236,7 @@ METRICS: dict[str, Metric] = {
 # Metrics that need a panel.
 JUDGED = ("judged_accuracy", "judge_correct")
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
-# Measures that depend on the order of the list, not only on its members.
+# Measures that depend on the order of the list at any depth; the others do below the depth of the list.
 _ORDERED = ("mrr", "ndcg", "map")
 
 
@@ -265,24 +258,31 @@ def deepest_cutoff(names: Sequence[str]) -> int:
     return max((int(n.rpartition("@")[2]) for n in ranking_measures(names)), default=0)
 
 
-def published_name(metric: str, single_ranking: bool) -> str:
-    """Order-dependent measures of a quota mode go under a name that says their lists were merged by score."""
-    ordered = metric.split("@")[0] in _ORDERED and RANKING_MEASURE.match(metric)
-    return f"{metric}_score_merged" if ordered and not single_ranking else metric
+def published_name(metric: str, quota_depth: int | None) -> str:
+    """The name of a ranking measure: in a quota mode, one that depends on an order says that it was made by score.
+
+    ``quota_depth`` is the length of a quota mode's list, None in a mode with one ranking. Whether the whole list holds
+    a relevant document depends on no order; whether its first few places do, depends on one.
+    """
+    found = RANKING_MEASURE.match(metric)
+    if found is None or quota_depth is None:
+        return metric
+    ordered = found[1] in _ORDERED or int(found[2]) < quota_depth
+    return f"{metric}_score_merged" if ordered else metric
 
 
 def score_rows(
-    rows: Sequence[Scored], names: Sequence[str], *, searched: bool, single_ranking: bool = True
+    rows: Sequence[Scored], names: Sequence[str], *, searched: bool, quota_depth: int | None = None
 ) -> list[RowScores]:
     """Score every row by every metric named.
 
     ``searched`` says whether the mode searched a corpus: without a search there is nothing for the ranking measures to
-    measure, and they are left out. ``single_ranking`` is False for quota modes.
+    measure, and they are left out. ``quota_depth`` as in :func:`published_name`.
     """
     out = [RowScores() for _ in rows]
     columns: dict[str, list[Value]] = {n: METRICS[n].score(rows) for n in names if n in METRICS}
     if searched:
-        columns |= _ranking_columns(rows, ranking_measures(names), single_ranking)
+        columns |= _ranking_columns(rows, ranking_measures(names), quota_depth)
     for metric, values in columns.items():
         for row, value in zip(out, values, strict=True):
             if isinstance(value, str):
@@ -292,7 +292,9 @@ def score_rows(
     return out
 
 
-def _ranking_columns(rows: Sequence[Scored], measures: Sequence[str], single: bool) -> dict[str, list[Value]]:
+def _ranking_columns(
+    rows: Sequence[Scored], measures: Sequence[str], quota_depth: int | None
+) -> dict[str, list[Value]]:
     if not measures:
         return {}
     from mrag_eval.metrics import ranking_metrics
@@ -303,7 +305,7 @@ def _ranking_columns(rows: Sequence[Scored], measures: Sequence[str], single: bo
     values = ranking_metrics(qrels, run, measures=tuple(measures)) if qrels else {}
     columns: dict[str, list[Value]] = {}
     for measure in measures:
-        name = published_name(measure, single)
+        name = published_name(measure, quota_depth)
         columns[name] = [values[str(i)][measure] if i in known else NO_RELEVANT for i in range(len(rows))]
         if name != measure:
             columns[measure] = [QUOTA] * len(rows)
@@ -311,5 +313,8 @@ def _ranking_columns(rows: Sequence[Scored], measures: Sequence[str], single: bo
 
 
 def _judged_order(ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
-    """Retrieved ids in the qrels' terms: relevance may be known by passage or by document; a document counts once."""
-    return list(dict.fromkeys(r.id if r.id in relevant or r.doc_id not in relevant else r.doc_id for r in ranking))
+    """Retrieved ids in the qrels' terms, best first: passages where relevance is known by passage, else their
+    documents, each once, at the place of its best passage.
+    """
+    by_passage = any(r.id in relevant for r in ranking)
+    return list(dict.fromkeys(r.id if by_passage or not r.doc_id else r.doc_id for r in ranking))

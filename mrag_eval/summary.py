@@ -82,7 +82,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
             unscored[name][reason] += 1
     out: dict[str, Any] = {
         "rows": len(rows),
-        "metrics": {name: _metric([r for r in rows if name in r["values"]], name, seed) for name in names},
+        "metrics": {name: _metric(rows, name, seed) for name in names},
         "unscored": {name: dict(reasons) for name, reasons in unscored.items()},
     }
     parts = {
@@ -111,7 +111,7 @@ def _metric(rows: Sequence[Record], name: str, seed: int) -> dict[str, Any]:
         from mrag_eval.metrics import language_pair_matrix
 
         matrix = language_pair_matrix(
-            [r["values"][name] for r in paired],
+            [r["values"].get(name) for r in paired],
             [r["cell"]["query_lang"] for r in paired],
             [r["cell"]["doc_lang"] for r in paired],
             groups=_groups(paired),
@@ -119,8 +119,9 @@ def _metric(rows: Sequence[Record], name: str, seed: int) -> dict[str, Any]:
             seed=seed,
         ).as_dict()
         by["pair"] = matrix["cells"]
-        macro = {key: matrix[key] for key in ("same_language", "cross_language") if matrix[key]["value"] is not None}
-        out["macro"] = macro
+        out["macro"] = {key: matrix[key] for key in ("same_language", "cross_language")}
+        if matrix["unscored"]:
+            out["unscored_by_pair"] = matrix["unscored"]
     if by:
         out["by"] = by
     return out
@@ -129,7 +130,7 @@ def _metric(rows: Sequence[Record], name: str, seed: int) -> dict[str, Any]:
 def _estimate(rows: Sequence[Record], name: str, seed: int) -> dict[str, Any]:
     from mrag_eval.metrics import interval_for
 
-    values = [r["values"][name] for r in rows]
+    values = [r["values"].get(name) for r in rows]
     return interval_for(values, groups=_groups(rows), n_resamples=_RESAMPLES, seed=seed).as_dict()
 
 

@@ -291,7 +291,7 @@ class RagTask(ConfigurableTask):
             rows,
             self.blocks.metrics,
             searched=searches(self.blocks.retrieval),
-            single_ranking=has_single_ranking(self.blocks.retrieval),
+            quota_depth=self._quota_depth,
         )
         self._answered = {row.doc.id: row for row in rows}
         self._scores = {row.doc.id: score for row, score in zip(rows, scores, strict=True)}
@@ -331,19 +331,21 @@ class RagTask(ConfigurableTask):
 
     def _published(self) -> list[str]:
         """Names under which values appear: quota modes rename what depends on an order they do not have."""
-        single = has_single_ranking(self.blocks.retrieval)
         measured = ranking_measures(self.blocks.metrics) if searches(self.blocks.retrieval) else []
-        return [m for m in self.blocks.metrics if m in METRICS] + [published_name(m, single) for m in measured]
+        named = [published_name(m, self._quota_depth) for m in measured]
+        return [m for m in self.blocks.metrics if m in METRICS] + named
+
+    @property
+    def _quota_depth(self) -> int | None:
+        retrieval = self.blocks.retrieval
+        return None if has_single_ranking(retrieval) else retrieval.search_depth
 
     def aggregation(self) -> dict[str, Callable[[Sequence[Any]], Any]]:
         """The harness's own mean where every value is a number (its ± comes with it), ours where ranks hold None."""
         if self._predict_only:
             return dict(self._aggregation_list)
-        plain = {
-            name: mean if self._world[1] == 1 or (name in METRICS and METRICS[name].total) else mean_of_scored
-            for name in self._published()
-        }
-        return {"rows": self._summarize, "votes": votes_cast, **plain}
+        average: Callable[[Any], Any] = mean if self._world[1] == 1 else mean_of_scored
+        return {"rows": self._summarize, "votes": votes_cast, **dict.fromkeys(self._published(), average)}
 
     def higher_is_better(self) -> dict[str, bool | None]:
         if self._predict_only:
@@ -380,10 +382,26 @@ class RagTask(ConfigurableTask):
         return out
 
 
-def mean_of_scored(values: Sequence[float | None]) -> float:
-    """Mean of the values that are there; of none at all it is not asked (such a metric has no key)."""
-    kept = [v for v in values if v is not None]
-    return sum(kept) / len(kept)
+class _MeanOfScored:
+    """The harness's mean, over lists in which the ranks left None where a row has no value.
+
+    It equals the harness's own function, because that is how the harness finds the standard error of a mean; and it
+    takes the None out of the list it is given, because the standard error is computed from the same list next. A list
+    of nothing but None does not reach it: the first rank leaves such a metric out.
+    """
+
+    def __call__(self, values: list[float | None]) -> float:
+        values[:] = [v for v in values if v is not None]
+        return float(mean(values))
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is mean
+
+    def __hash__(self) -> int:
+        return hash(mean)
+
+
+mean_of_scored = _MeanOfScored()
 
 
 def votes_cast(votes: Sequence[Mapping[str, Mapping[str, Any]]]) -> float:

@@ -161,8 +161,28 @@ def test_two_ranks_search_disjoint_rows_and_are_summed_once(tasks: Path, searche
     assert results["configs"]["small"]["scores"]["rows"] == 15
     assert results["configs"]["small"]["scores"]["metrics"]["char3gram_recall"]["n"] == 15
     alone = run(tasks)
-    for key in ("char3gram_recall,none", "hit@2,none", "mrr@2,none", "char3gram_recall_stderr,none"):
+    for key in ("char3gram_recall,none", "hit@2,none", "mrr@2,none", "hit@2_stderr,none", "mrr@2_stderr,none"):
         assert results["results"]["small"][key] == pytest.approx(alone["results"]["small"][key])
+
+
+def test_a_row_without_answers_costs_two_ranks_nothing_but_its_value(tasks: Path) -> None:
+    rows = [json.loads(line) for line in (tasks / "questions.jsonl").read_text("utf-8").splitlines()]
+    for row in rows[2:6]:
+        row["answers"] = []
+    (tasks / "questions.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    results, _ = run_ranks(tasks, knows_everything)
+    alone = run(tasks)
+    for key in ("char3gram_recall,none", "char3gram_recall_stderr,none", "hit@2,none", "hit@2_stderr,none"):
+        assert results["results"]["small"][key] == pytest.approx(alone["results"]["small"][key])
+    assert results["configs"]["small"]["scores"]["metrics"]["char3gram_recall"]["n"] == 11
+
+
+@pytest.mark.parametrize("kwargs", [{"limit": 5}, {"samples": {"small": [9, 1, 4]}}, {"predict_only": True}])
+def test_two_ranks_run_the_rows_that_one_would(tasks: Path, searched: list[list[str]], kwargs: dict[str, Any]) -> None:
+    results, _ = run_ranks(tasks, knows_everything, **kwargs)
+    together = {s["doc"]["id"] for s in results["samples"]["small"]}
+    assert not set(searched[0]) & set(searched[1])
+    assert together == {s["doc"]["id"] for s in run(tasks, **kwargs)["samples"]["small"]}
 
 
 @pytest.mark.parametrize("long_on", [0, 1])
@@ -199,7 +219,8 @@ def test_plain_means_keep_the_stderr_and_scores_carry_intervals(tasks: Path) -> 
     assert hit["low"] <= hit["value"] <= hit["high"]
     assert hit["n"] == 15
     assert set(hit["by"]["query_lang"]) == {"en", "de", "es", "ru", "zh"}
-    assert set(hit["macro"]) == {"cross_language"}
+    assert hit["macro"]["cross_language"]["n"] == 15
+    assert hit["macro"]["same_language"]["value"] is None
     config = results["configs"]["small"]
     assert config["retrieval"]["mode"] == "all"
     assert config["prompt"]["template"] == "short_answer"
@@ -250,11 +271,14 @@ def test_all_answers_of_a_task_are_scored_in_one_batch(tasks: Path, monkeypatch:
 
 
 def test_quota_modes_have_no_ranking_of_their_own(tasks: Path) -> None:
-    results = run(tasks, metadata={"retrieval": {"mode": "balanced", "k": 5}})
+    metrics = ["hit@5", "hit@2", "mrr@2"]
+    results = run(tasks, metadata={"retrieval": {"mode": "balanced", "k": 5}, "metrics": metrics})
     leaf = results["results"]["small"]
     assert "mrr@2,none" not in leaf
     assert "mrr@2_score_merged,none" in leaf
-    assert "hit@2,none" in leaf
+    assert "hit@2,none" not in leaf
+    assert "hit@2_score_merged,none" in leaf
+    assert "hit@5,none" in leaf
     reasons = results["configs"]["small"]["scores"]["unscored"]["mrr@2"]
     assert sum(reasons.values()) == 15
 
@@ -331,6 +355,21 @@ def test_an_unknown_top_level_key_is_named(tasks: Path) -> None:
     write_task(tasks, "typo", **BASE, data={"benchmark": "jsonl"}, retrievel={"mode": "all"})
     with pytest.raises(ConfigError, match="task typo: unknown key 'retrievel'; did you mean 'retrieval'"):
         build(tasks, "typo")
+
+
+@pytest.mark.parametrize(
+    ("key", "setting"),
+    [
+        ("doc_to_text", "{{query}}"),
+        ("metric_list", [{"metric": "acc"}]),
+        ("repeats", 2),
+        ("output_type", "loglikelihood"),
+    ],
+)
+def test_settings_that_would_do_nothing_are_refused(tasks: Path, key: str, setting: Any) -> None:
+    write_task(tasks, "idle", **{**BASE, key: setting}, data={"benchmark": "jsonl"})
+    with pytest.raises(ConfigError, match=f"task idle: .*{key}"):
+        build(tasks, "idle")
 
 
 def test_a_second_filter_is_refused(tasks: Path) -> None:

@@ -96,6 +96,13 @@ def test_swap_docs_skips_languages_without_a_query_and_groups_of_one(benchmark_:
     de, ru = (replace(d, extra={"claimant_langs": ("de", "fr", "de", "ru")}) for d in (de, ru))
     assert swap_partners([de, ru]) == {de.id: ru, ru.id: de}
     assert swap_partners([de]) == {}
+    ring = ("zh-Hans", "zh-Hant", "ja")
+    three = [replace(de, id=lang, query_lang=lang, extra={"claimant_langs": ring}) for lang in ring]
+    assert {row: partner.id for row, partner in swap_partners(three).items()} == {
+        "zh-Hans": "zh-Hant",
+        "zh-Hant": "ja",
+        "ja": "zh-Hans",
+    }
     with pytest.raises(DataError, match="no group_id"):
         swap_partners([replace(de, group_id=None)])
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lm_eval.models.api_models import JsonChatStr
 
-from mrag_eval.context import Budget, budget_for, estimated_tokens, fit
+from mrag_eval.context import Budget, budget_for, estimated_tokens, fit, prompt_text
 from mrag_eval.errors import ConfigError
 from mrag_eval.prompts import builtin_names, fence, load_template
 from mrag_eval.task import RagTask
@@ -163,6 +164,19 @@ def test_passages_are_cut_evenly_from_their_ends_and_nothing_else() -> None:
     assert lines[0].startswith("a000 a001 ")
     assert prompt.count("RULES") == 10
     assert prompt.count("QUESTION") == 5
+
+
+def test_prompts_for_chat_apis_are_measured_by_their_text() -> None:
+    """The harness hands them over as a tuple, whose length is 1."""
+
+    def build_(items: Any) -> Any:
+        return JsonChatStr(json.dumps([{"role": "user", "content": "".join(p["text"] for p in items)}]))
+
+    prompt, cut = fit([{"text": "word " * 5000}], build_, words(50), "r")
+    assert cut == 1
+    assert isinstance(prompt, JsonChatStr)
+    assert 35 < len(prompt.prompt.split()) <= 50
+    assert prompt_text([{"role": "user", "content": "x"}]) == str([{"role": "user", "content": "x"}])
 
 
 def test_a_question_that_is_too_long_by_itself_is_an_error() -> None:
