@@ -6,9 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.lm.ledger import Ledger, total
+
+if TYPE_CHECKING:
+    from mrag_eval.metrics.intervals import Kind
 
 Record = Mapping[str, Any]
 
@@ -106,7 +109,8 @@ def _judge(
     }
     if evaluated is not None and family(models[seat]) == family(evaluated):
         others = [other for other in models if family(models[other]) != family(evaluated)]
-        out["self_preference"] = _share(rows, _excess(votes, seat, others), seed)
+        # differences lie between -1 and 1: no proportions, even where they happen to be 0 and 1
+        out["self_preference"] = _share(rows, _excess(votes, seat, others), seed, proportion=False)
     return out
 
 
@@ -119,13 +123,16 @@ def _excess(votes: Mapping[str, Sequence[bool | None]], seat: str, others: Seque
     return out
 
 
-def _share(rows: Sequence[Record], values: Sequence[float | bool | None], seed: int) -> dict[str, Any]:
+def _share(
+    rows: Sequence[Record], values: Sequence[float | bool | None], seed: int, *, proportion: bool = True
+) -> dict[str, Any]:
     from mrag_eval.metrics import interval_for
 
     groups = [str(r.get("group", r["row"])) for r in rows]
     numbers = [None if value is None else float(value) for value in values]
     together = groups if len(set(groups)) < len(groups) else None
-    return interval_for(numbers, groups=together, n_resamples=_RESAMPLES, seed=seed).as_dict()
+    kind: Kind = "auto" if proportion else "bootstrap" if together is None else "cluster"
+    return interval_for(numbers, groups=together, kind=kind, n_resamples=_RESAMPLES, seed=seed).as_dict()
 
 
 def _agreement(votes: Mapping[str, Sequence[bool | None]], seed: int) -> dict[str, Any]:
