@@ -7,6 +7,7 @@ all of them into one. The script is kept only where a language is written in sev
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from mrag_eval.errors import ConfigError
@@ -190,6 +191,20 @@ def base(code: str) -> str:
 def same_language(a: str, b: str) -> bool:
     """Whether two codes name one language, scripts and regions aside (``zh_cn`` and ``zho_Hant``)."""
     return base(a) == base(b)
+
+
+def held_for(code: str, held: Collection[str]) -> set[str]:
+    """Which of the codes ``held`` by a corpus stand for the language ``code``; empty where none does.
+
+    The code itself; where that is not held, a language finds all its scripts (``zh``: ``zh-Hans`` and ``zh-Hant``), and
+    a script the language without one (``zh-Hant``: ``zh``), but never another script.
+    """
+    wanted = normalize(code)
+    if wanted in held:
+        return {wanted}
+    if wanted == base(wanted):
+        return {other for other in held if base(other) == wanted}
+    return {base(wanted)} & set(held)
 
 
 def name(code: str) -> str:

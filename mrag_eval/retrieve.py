@@ -20,8 +20,8 @@ from tqdm import tqdm
 from mrag_eval.config import Retrieval, cache_dir, load_config
 from mrag_eval.errors import ConfigError, CorpusError, DataError, did_you_mean
 from mrag_eval.ir_modes import Plan, merge_of, plan_rows, searches
+from mrag_eval.languages import held_for
 from mrag_eval.languages import name as language_name
-from mrag_eval.languages import same_language
 from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.store import Store, content_key
 
@@ -200,7 +200,7 @@ def _check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Pl
     for doc, plan in zip(docs, plans, strict=True):
         for code in plan.languages or ():
             if code not in known:
-                known[code] = any(same_language(code, lang) for lang in held)
+                known[code] = bool(held_for(code, held))
             if not known[code]:
                 raise CorpusError(
                     f"corpus '{retrieval.corpus}' has no {language_name(code)} shard (it holds: {', '.join(held)}), "

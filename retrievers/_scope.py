@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.errors import ConfigError, CorpusError, DataError
-from mrag_eval.languages import base, name, normalize
+from mrag_eval.languages import held_for, name, normalize
 from mrag_eval.retrievers._passages import PassageStore, Rows
 
 logger = logging.getLogger(__name__)
@@ -29,11 +29,7 @@ def resolve(path: Path, shards: tuple[str, ...], languages: Sequence[str] | None
     found: set[str] = set()
     for language in [languages] if isinstance(languages, str) else languages:
         code = normalize(language)
-        matches = {code} & set(shards)
-        if not matches and code == base(code):
-            matches = {shard for shard in shards if base(shard) == code}
-        if not matches:
-            matches = {base(code)} & set(shards)
+        matches = held_for(code, shards)
         if not matches:
             raise CorpusError(
                 f"index {path} has no {name(code)} shard '{code}' (it holds: {', '.join(shards)})",

@@ -11,7 +11,9 @@ import pytest
 
 from mrag_eval.config import Retrieval
 from mrag_eval.datasets import Benchmark, load_benchmark
-from mrag_eval.retrieve import retrieve
+from mrag_eval.errors import CorpusError
+from mrag_eval.languages import held_for
+from mrag_eval.retrieve import check_corpus, retrieve
 from mrag_eval.retrievers import build_index
 from mrag_eval.retrievers._openai_embeddings import OpenAIEmbedder
 from mrag_eval.retrievers.bm25_shard import Bm25Parameters
@@ -71,3 +73,33 @@ def test_vectors_of_one_address_are_not_used_for_another(tmp_path: Path, monkeyp
         for _ in range(2):
             retrieve([RagDoc("q", "Which text?", "en")], Retrieval(mode="all", corpus=str(tmp_path / host)))
         assert asked == [f"http://{host}/v1/embeddings"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "held", "found"),
+    [
+        ("zh", ("zh-Hans", "zh-Hant", "en"), {"zh-Hans", "zh-Hant"}),
+        ("zh-Hant", ("zh-Hans", "en"), set()),
+        ("zh-Hant", ("zh", "en"), {"zh"}),
+        ("zh_tw", ("zh-Hant", "zh"), {"zh-Hant"}),
+        ("ko", ("en",), set()),
+    ],
+)
+def test_a_task_finds_the_shards_that_its_search_will_find(
+    asked: str, held: tuple[str, ...], found: set[str], tmp_path: Path
+) -> None:
+    corpus = [Passage(id=lang, lang=lang, text="text") for lang in held]
+    docs = [RagDoc("q", "text", asked)]
+    index = build_index(corpus, tmp_path / "index", kind="bm25", progress=False)
+    retrieval = Retrieval(mode="qlang", corpus=str(tmp_path / "index"))
+    assert held_for(asked, held) == found
+    if found:
+        assert set(index.resolve([asked])) == found
+        check_corpus(retrieval, docs, None)
+        check_corpus(Retrieval(mode="qlang"), docs, corpus)
+        return
+    with pytest.raises(CorpusError, match="has no"):
+        index.resolve([asked])
+    for block, passages in ((retrieval, None), (Retrieval(mode="qlang"), corpus)):
+        with pytest.raises(CorpusError, match="has no"):
+            check_corpus(block, docs, passages)
