@@ -22,6 +22,7 @@ from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import DataError, MragError
 from mrag_eval.ir_modes import applicable, has_single_ranking, searches
 from mrag_eval.judging import judged, language_check, panel_for
+from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
 from mrag_eval.retrieve import Retrieved, check_corpus, ranking_dict, retrieve
@@ -60,6 +61,8 @@ class RagTask(ConfigurableTask):
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        # the harness logs the headers of an evaluated API model's failed calls, its key among them
+        install_redaction()
         rest, self.blocks = split_config(config or {})
         self._name = str(rest.get("task", "?"))
         self.benchmark: Benchmark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -386,6 +387,16 @@ def test_model_arguments_do_not_reach_the_results(tasks: Path) -> None:
     assert "sk-planted" not in dumped
     assert task.config.metadata["max_length"] == 4096
     assert task.VERSION == 1.0
+
+
+def test_the_harness_does_not_log_the_key_of_an_evaluated_model(
+    tasks: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
+    build(tasks)
+    headers = {"Authorization": "Bearer sk-planted-0123456789"}
+    logging.getLogger("lm_eval.models.api_models").warning("request failed, headers %s", headers)
+    assert "sk-planted" not in caplog.text
 
 
 def test_a_task_that_asks_for_shots_is_refused(tasks: Path) -> None:
