@@ -13,7 +13,8 @@ from lm_eval.tasks import TaskManager
 from mrag_eval.cli.catalog import tasks_folder
 from tests.tasks.world import ScriptedLM
 
-pytestmark = [pytest.mark.slow, pytest.mark.model]
+# The first test embeds 1,190 questions and 240 paragraphs: minutes on two cores, more where they are shared.
+pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(3000)]
 
 MODES = ("all", "gold_lang", "balanced")
 
