@@ -26,11 +26,12 @@ def content_key(*parts: Any) -> str:
 def _connected(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=60, check_same_thread=False, isolation_level=None)
     try:
+        # before anything is changed: the file may be somebody else's
+        if [column[1] for column in db.execute("PRAGMA table_info(entries)")] not in ([], ["key", "value"]):
+            raise sqlite3.DatabaseError("it holds other tables")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute("CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-        if [column[1] for column in db.execute("PRAGMA table_info(entries)")] != ["key", "value"]:
-            raise sqlite3.DatabaseError("it holds other tables")
     except sqlite3.DatabaseError:
         db.close()
         raise
@@ -115,13 +116,22 @@ class Store:
         """Insert or replace; committed when this returns."""
         rows = [(key, json.dumps(value, ensure_ascii=False, separators=(",", ":"))) for key, value in entries.items()]
         with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
             try:
-                self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
-                self._db.execute("COMMIT")
-            except BaseException:
+                self._write(rows)
+            except sqlite3.DatabaseError as error:
+                self._anew(error)
+                self._write(rows)
+
+    def _write(self, rows: list[tuple[str, str]]) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
+            self._db.execute("COMMIT")
+        except BaseException:
+            # a transaction left open would keep every other process from writing
+            if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-                raise
+            raise
 
     def close(self) -> None:
         """Close the connection; the store must not be used afterwards."""

@@ -15,12 +15,19 @@ from mrag_eval.errors import CorpusError
 def build_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the lock of ``path``; the kernel releases it when the process ends, however it ends.
 
-    With ``wait`` the call blocks until the other builder is done, else it raises CorpusError.
+    With ``wait`` the call blocks until the other builder is done, else it raises CorpusError; so does a folder that
+    cannot be made or written to.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.parent / f".{path.name}.lock"
     while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise CorpusError(
+                f"no index can be built at {path}: {error.strerror or error} ({path.parent})",
+                "choose a folder that can be written to; for cached indexes: export MRAG_CACHE=FOLDER",
+            ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -328,3 +328,12 @@ def test_an_embedder_that_misbehaves(tmp_path: Path, vectors: Callable[[int], np
 
     with pytest.raises(CorpusError, match=expected):
         build_index(many(2), tmp_path / "i", embedder=Wrong(), progress=False)
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, passages: list[Passage]) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for path in (tmp_path / "file" / "index", Path("/proc/index"), Path("/proc/nowhere/index")):
+        with pytest.raises(CorpusError) as caught:
+            build_index(passages, path, kind="bm25", progress=False)
+        assert str(path) in caught.value.message
+        assert "MRAG_CACHE" in str(caught.value.next_step)
