@@ -22,6 +22,11 @@ class Passage:
     doc_id: str = ""
 
 
+def titled(title: str, text: str) -> str:
+    """``text`` as it is searched and shown: behind its title, unless it begins with that or there is none."""
+    return f"{title}. {text}" if title and not text.startswith(title) else text
+
+
 @dataclass(frozen=True, slots=True)
 class GivenPassage(Passage):
     """A passage that comes with the question itself (XRAG): ``is_gold`` marks a supporting one.

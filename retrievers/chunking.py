@@ -15,7 +15,7 @@ from mrag_eval.retrievers._hashing import passage_id
 from mrag_eval.retrievers._scripts import HAN_KANA, marks, unspaced_letters
 from mrag_eval.retrievers._sentences import sentence_spans
 from mrag_eval.retrievers.corpus import Document
-from mrag_eval.schema import Passage
+from mrag_eval.schema import Passage, titled
 
 METHODS = ("words", "sentences", "paragraphs", "none")
 
@@ -52,13 +52,14 @@ class ChunkConfig:
     - ``paragraphs``: cut at blank lines; a paragraph shorter than ``min_chars`` characters is left out.
     - ``none``: one passage a document.
 
-    ``title_in_front`` writes ``<title>. `` before the text of every passage (default: for ``words`` and
-    ``sentences``). Documents and pieces without text give no passage.
+    ``title_in_front`` writes ``<title>. `` before the text of every passage, so that it can be found by its title; of
+    ``paragraphs`` and ``none`` not before a text that begins with the title. Documents and pieces without text give
+    no passage.
     """
 
     method: str = "none"
     size: int = 100
-    title_in_front: bool | None = None
+    title_in_front: bool = True
     min_chars: int = 1
 
     def __post_init__(self) -> None:
@@ -68,8 +69,6 @@ class ChunkConfig:
             raise ConfigError(f"chunker.size is {self.size}, it must be at least 1")
         if self.min_chars < 1:
             raise ConfigError(f"chunker.min_chars is {self.min_chars}, it must be at least 1")
-        if self.title_in_front is None:
-            object.__setattr__(self, "title_in_front", self.method in ("words", "sentences"))
 
     @classmethod
     def of(cls, spec: str | Mapping[str, Any] | ChunkConfig) -> ChunkConfig:
@@ -104,9 +103,8 @@ def chunk_documents(
     """
     settings = ChunkConfig.of(config)
     for document in documents:
-        front = f"{document.title}. " if settings.title_in_front and document.title else ""
         for position, piece in enumerate(_pieces(document, settings, token_counter)):
-            text = front + piece
+            text = _behind_title(document.title, piece, settings)
             yield Passage(
                 id=passage_id(document.id, document.lang, position, text),
                 lang=document.lang,
@@ -114,6 +112,15 @@ def chunk_documents(
                 title=document.title,
                 doc_id=document.id,
             )
+
+
+def _behind_title(title: str, piece: str, settings: ChunkConfig) -> str:
+    if not settings.title_in_front:
+        return piece
+    # the papers' splits put it before every piece, whatever that begins with
+    if settings.method in ("words", "sentences"):
+        return f"{title}. {piece}" if title else piece
+    return titled(title, piece)
 
 
 def _pieces(document: Document, settings: ChunkConfig, count: TokenCounter) -> Iterator[str]:

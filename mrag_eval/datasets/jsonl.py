@@ -11,11 +11,12 @@ A question is an object with ``id``, ``query`` and ``lang``; further keys as the
 - ``group_id``, shared by versions of one question, for intervals.
 
 Any other key is kept in ``extra``. A document is an object with ``id``, ``lang``, ``text`` and optionally ``title`` and
-``doc_id``.
+``doc_id``; its text is searched and shown behind the title.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from mrag_eval.datasets._base import Benchmark, DataBlock, absolute, option_fact
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
 from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.languages import normalize, same_language
-from mrag_eval.schema import GivenPassage, Passage, RagDoc
+from mrag_eval.schema import GivenPassage, Passage, RagDoc, titled
 
 _KEYS = {
     "id",
@@ -68,6 +69,7 @@ def load(block: JsonlBlock) -> Benchmark:
     docs = []
     for number, row in iter_jsonl(path):
         where = f"{path}, line {number}"
+        _check_characters(row, where)
         doc = _question(row, where)
         if doc.id in seen:
             raise DataError(f"{where}: id '{doc.id}' was used before, on line {seen[doc.id]}")
@@ -158,17 +160,19 @@ def _corpus(path: Path) -> list[Passage]:
     seen: dict[str, int] = {}
     for number, row in iter_jsonl(path):
         where = f"{path}, line {number}"
+        _check_characters(row, where)
         require_columns(row, ("id", "lang", "text"), where)
         name = _id(row["id"], where)
         if name in seen:
             raise DataError(f"{where}: id '{name}' was used before, on line {seen[name]}")
         seen[name] = number
+        title = str(row.get("title") or "")
         passages.append(
             Passage(
                 id=name,
                 lang=_lang(row["lang"], where, "lang"),
-                text=require_text(row["text"], where, "text"),
-                title=str(row.get("title") or ""),
+                text=titled(title, require_text(row["text"], where, "text")),
+                title=title,
                 doc_id=str(row.get("doc_id") or name),
             )
         )
@@ -183,6 +187,18 @@ def _check_relevant(docs: list[RagDoc], corpus: list[Passage], path: Path) -> No
         for name in doc.relevant_ids:
             if name not in known:
                 raise DataError(f"{path}: question '{doc.id}': relevant id '{name}' is not in the corpus")
+
+
+def _check_characters(row: Mapping[str, Any], where: str) -> None:
+    for key, value in row.items():
+        try:
+            json.dumps([key, value], ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            shown = key.encode("utf-8", "backslashreplace").decode("utf-8")
+            raise DataError(
+                f"{where}: '{shown}' holds half a surrogate pair, which is not text",
+                "write the character itself, or both halves of its escape",
+            ) from None
 
 
 def _id(value: Any, where: str) -> str:

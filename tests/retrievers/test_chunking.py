@@ -84,14 +84,22 @@ def test_a_sentence_over_the_limit_is_cut() -> None:
 
 def test_paragraphs() -> None:
     document = Document("d", "en", "First one.\nStill first.\n\n  \nNo.\r\n\r\nThird paragraph.", "T")
-    assert texts(document, method="paragraphs") == ["First one.\nStill first.", "No.", "Third paragraph."]
+    pieces = ["First one.\nStill first.", "No.", "Third paragraph."]
+    assert texts(document, method="paragraphs", title_in_front=False) == pieces
+    # the third one begins with the title
+    assert texts(document, method="paragraphs") == ["T. First one.\nStill first.", "T. No.", "Third paragraph."]
     assert texts(document, method="paragraphs", min_chars=4)[1] == "Third paragraph."
 
 
 def test_none_keeps_the_text_as_it_is() -> None:
     text = "  {{ kept }}\n\n as it is "
-    (passage,) = chunk_documents([Document("doc-9", "en", text, "Title")], "none")
+    document = Document("doc-9", "en", text, "Title")
+    (passage,) = chunk_documents([document], {"method": "none", "title_in_front": False})
     assert (passage.text, passage.title, passage.doc_id, passage.lang) == (text, "Title", "doc-9", "en")
+    (passage,) = chunk_documents([document], "none")
+    assert (passage.text, passage.title) == (f"Title. {text}", "Title")
+    (passage,) = chunk_documents([Document("doc-9", "en", "Title: text", "Title")], "none")
+    assert passage.text == "Title: text"
 
 
 @pytest.mark.parametrize("method", ["words", "sentences", "paragraphs", "none"])

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.config import Retrieval
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import ConfigError, DataError
+from mrag_eval.prompts import load_template
+from mrag_eval.retrieve import retrieve
 
 FULL = {
     "id": 7,
@@ -157,3 +160,43 @@ def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b'{"id": 1, "query": "a", "lang": "en"}\n')
     assert len(load(path, corpus=False).docs) == 1
+
+
+def test_a_passage_is_found_by_its_title(tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "lang": "en", "title": "Forth Bridge", "text": "It was opened in 1890."},
+        {"id": "b", "lang": "en", "title": "Forth Bridge", "text": "Forth Bridge: opened in 1890."},
+        {"id": "c", "lang": "en", "text": "It was opened in 1890."},
+    ]
+    path = write(tmp_path, {"id": 1, "query": "Forth Bridge", "lang": "en"})
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "corpus.jsonl").write_text(lines, encoding="utf-8")
+    loaded = load(path)
+    assert loaded.corpus is not None
+    assert [(p.text, p.title) for p in loaded.corpus] == [
+        ("Forth Bridge. It was opened in 1890.", "Forth Bridge"),
+        ("Forth Bridge: opened in 1890.", "Forth Bridge"),
+        ("It was opened in 1890.", ""),
+    ]
+    (found,) = retrieve(loaded.docs, Retrieval(mode="all", kind="bm25", k=3), corpus=loaded.corpus)
+    assert {hit.id for hit in found.passages} == {"a", "b"}
+    prompt = load_template("short_answer").render(
+        {"query": "q", "query_lang": "en"}, [hit.to_dict() for hit in found.passages]
+    )[1]
+    assert prompt.count("Forth Bridge") == 2
+
+
+@pytest.mark.parametrize("key", ["id", "query", "answers", "topic"])
+def test_half_a_surrogate_pair_in_a_question_is_named(key: str, tmp_path: Path) -> None:
+    row = {"id": "1", "query": "a", "lang": "en"}
+    path = tmp_path / "questions.jsonl"
+    path.write_text(json.dumps(row) + "\n" + json.dumps({**row, "id": "2", key: "x\ud83dy"}) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=rf"questions.jsonl, line 2: '{key}' holds half a surrogate pair"):
+        load(path, corpus=False)
+
+
+def test_half_a_surrogate_pair_in_a_document_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, {"id": 1, "query": "a", "lang": "en"})
+    (tmp_path / "corpus.jsonl").write_text('{"id": 1, "lang": "en", "text": "\\udc00"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"corpus.jsonl, line 1: 'text' holds half a surrogate pair"):
+        load(path)
