@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         share_quotas,
     )
     from mrag_eval.retrievers.index import Index
-    from mrag_eval.retrievers.load import index_info, load_index
+    from mrag_eval.retrievers.load import index_info, load_index, verify_index
 
 _HOMES = {
     "ChunkConfig": "chunking",
@@ -45,6 +45,7 @@ _HOMES = {
     "read_parquet": "corpus",
     "reciprocal_rank_fusion": "fusion",
     "share_quotas": "fusion",
+    "verify_index": "load",
 }
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "read_parquet",
     "reciprocal_rank_fusion",
     "share_quotas",
+    "verify_index",
 ]
 
 

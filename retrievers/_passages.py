@@ -27,6 +27,8 @@ Record = tuple[str, str, str, str]
 """Id, document id, title, text."""
 
 FIELDS = 4
+# offsets compared at a time: a large index is checked without holding them all
+_CHECKED = 1 << 20
 # hashes of all passage and document ids, ascending, and the row each belongs to
 LOOKUP_HASHES = "lookup.hash.npy"
 LOOKUP_ROWS = "lookup.row.npy"
@@ -47,6 +49,27 @@ def encode(passages: Sequence[Passage], start: int) -> tuple[bytes, bytes]:
         parts += (passage.id.encode(), passage.doc_id.encode(), passage.title.encode(), passage.text.encode())
     ends = np.cumsum([len(part) for part in parts], dtype=np.int64) + start
     return b"".join(parts), ends.astype("<i8").tobytes()
+
+
+def check_offsets(folder: Path, counts: dict[str, int]) -> None:
+    """Raise CorpusError where the offsets of a language cannot be those of its text file.
+
+    They must be four a passage, ascend from zero and end with the file; reads 32 bytes a passage.
+    """
+    for lang, count in counts.items():
+        ends = np.memmap(offsets_path(folder, lang), dtype="<i8", mode="r")
+        size = text_path(folder, lang).stat().st_size
+        sound = len(ends) == FIELDS * count and ends[0] >= 0 and ends[-1] == size
+        if not sound or not all(_ascending(ends[at : at + _CHECKED + 1]) for at in range(0, len(ends), _CHECKED)):
+            name = offsets_path(folder, lang).relative_to(folder).as_posix()
+            raise CorpusError(
+                f"index {folder}: file {name} is damaged (it does not fit the passages)",
+                "rebuild it: mrag-eval index build --overwrite ...",
+            )
+
+
+def _ascending(ends: NDArray[np.int64]) -> bool:
+    return bool((ends[1:] >= ends[:-1]).all())
 
 
 class _LanguageFile:

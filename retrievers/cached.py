@@ -45,7 +45,9 @@ def cached_index(
 
     It lies in ``<cache_dir>/indexes/<fingerprint>``; the fingerprint covers every passage, the kind, the embedder and
     its revision, chunker, tokenizer and file format, so that nothing stale is ever found. A process that meets another
-    one building the same index waits for it; an interrupted build is continued; a damaged index is built again.
+    one building the same index waits for it; an interrupted build is continued; an index whose damage shows
+    when it is opened (a missing file, another size; see ``load_index``) is built again.
+
     Arguments as in ``build_index``; ``cache_dir`` is ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``.
     """
     items: list[Passage | Document] = list(passages)

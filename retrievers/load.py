@@ -1,4 +1,4 @@
-"""Opening an index: its manifest, its files and its embedder are checked before anything is searched."""
+"""Opening an index: its manifest, the sizes of its files and its embedder are checked before anything is searched."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ from typing import Any
 
 from mrag_eval.errors import CorpusError
 from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
-from mrag_eval.retrievers._manifest import check_files, manifest_bytes, parse_manifest
+from mrag_eval.retrievers._manifest import Manifest, check_files, manifest_bytes, parse_manifest
+from mrag_eval.retrievers._passages import check_offsets
 from mrag_eval.retrievers.embedders import Embedder
 from mrag_eval.retrievers.index import Index
+
+
+def _check(folder: Path, manifest: Manifest, *, verify: bool = False) -> None:
+    check_files(folder, manifest, verify=verify)
+    check_offsets(folder, {lang: record.passages for lang, record in manifest.languages.items()})
 
 
 @lru_cache(maxsize=16)
 def _open(path: Path, digest: str, mmap: bool, device: str) -> Index:
     manifest = parse_manifest(path, manifest_bytes(path))
-    check_files(path, manifest)
+    _check(path, manifest)
     return Index(path, manifest, mmap=mmap, device=device)
 
 
@@ -38,7 +44,9 @@ def load_index(
         mmap: map the shards instead of reading them into memory.
         device: where the embedder runs.
         expect_embedder: the embedder the run asks for (as in ``load_embedder``); another one in the index is an error.
-        verify: compare the SHA-256 of every file (sizes are always compared).
+        verify: compare the SHA-256 of every file, each time; without it sizes are compared, the SHA-256 of files below
+            1 MiB, and whether the passages' offsets fit their texts, when the folder is first opened. A changed byte in
+            a large file goes unnoticed then.
         embedder: an embedder object for queries, where the index was built with one that has no name to load it by.
 
     Raises :class:`~mrag_eval.errors.CorpusError` for a missing, unfinished, damaged or newer index, or another
@@ -91,10 +99,21 @@ def index_info(path: str | Path) -> dict[str, Any]:
     """What an index holds and how it was made, without opening its shards; errors as :func:`load_index`."""
     folder = Path(path).resolve()
     manifest = parse_manifest(folder, manifest_bytes(folder))
-    check_files(folder, manifest)
+    _check(folder, manifest)
     content = manifest.model_dump(exclude={"files"})
     return {
         "path": str(folder),
         **content,
         "bytes": sum(record.bytes for record in manifest.files.values()),
     }
+
+
+def verify_index(path: str | Path) -> int:
+    """Read every file of an index and compare its SHA-256; returns how many there are.
+
+    Raises :class:`~mrag_eval.errors.CorpusError` for the first one that is missing or damaged.
+    """
+    folder = Path(path).resolve()
+    manifest = parse_manifest(folder, manifest_bytes(folder))
+    _check(folder, manifest, verify=True)
+    return len(manifest.files)

@@ -1,4 +1,4 @@
-"""The commands around indexes: build, info, search."""
+"""The commands around indexes: build, info, verify, search."""
 
 from __future__ import annotations
 
@@ -84,6 +84,20 @@ def info(
     }
     for name, value in lines.items():
         typer.echo(f"{name:<10} {value}")
+
+
+@index_app.command(short_help="Read every file of an index and compare its checksum; exit code 1 on damage.")
+def verify(path: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.")]) -> None:
+    """Compare the SHA-256 of every file with the manifest: opening an index checks those of its small files only."""
+    from mrag_eval.errors import CorpusError
+    from mrag_eval.retrievers import verify_index
+
+    try:
+        files = verify_index(path)
+    except CorpusError as error:
+        typer.echo(f"mrag-eval: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"{path}: {files} files, all as they were built")
 
 
 @index_app.command(short_help="Search an index.")

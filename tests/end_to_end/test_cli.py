@@ -182,10 +182,16 @@ def test_an_index_is_built_described_and_searched(cli: Run, tmp_path: Path) -> N
     assert "2 · en 1, ko 1" in described.stdout
     assert "bm25" in described.stdout
     assert json.loads(cli("index", "info", "ferry", "--json").stdout)["passages"] == 2
+    assert "all as they were built" in cli("index", "verify", "ferry").stdout
     assert "The ferry leaves" in cli("index", "search", "ferry", "ferry").stdout
     missing = cli("index", "search", "ferry", "ferry", "--lang", "de")
     assert missing.returncode == 2
     assert "no German shard" in missing.stderr
+    file = tmp_path / "ferry" / "passages" / "ko.text"
+    file.write_bytes(file.read_bytes()[::-1])
+    damaged = cli("index", "verify", "ferry")
+    assert (damaged.returncode, damaged.stdout) == (1, "")
+    assert "passages/ko.text is damaged" in damaged.stderr
 
 
 def test_run_takes_the_harness_s_flags_and_finds_our_tasks(cli: Run, tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mrag_eval.errors import CorpusError
-from mrag_eval.retrievers import Index, build_index, index_info, load_index
+from mrag_eval.retrievers import Index, _manifest, _passages, build_index, index_info, load_index, verify_index
 from mrag_eval.schema import Passage
 
 MakeIndex = Callable[..., Index]
@@ -65,7 +66,7 @@ def test_newer_format(index: Index) -> None:
 
 
 @pytest.mark.parametrize("name", ["dense/ko.faiss", "passages/en.text", "bm25/th/data.csc.index.npy"])
-def test_missing_truncated_and_changed_files(index: Index, name: str) -> None:
+def test_missing_truncated_and_changed_files(index: Index, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = index.path / name
     whole = file.read_bytes()
     change(index, joint=False, bm25={"k1": 1.5, "b": 0.75}, chunker={"method": name})  # a manifest not opened before
@@ -76,10 +77,36 @@ def test_missing_truncated_and_changed_files(index: Index, name: str) -> None:
     file.unlink()
     assert f"file {name} is missing" in refused(index.path).message
     file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    damaged = f"file {name} is damaged (its SHA-256 has changed)"
+    assert damaged in refused(index.path).message
+    monkeypatch.setattr(_manifest, "_SMALL", 0)  # a large file is read on request only
     load_index(index.path)
-    assert f"file {name} is damaged (its SHA-256 has changed)" in refused(index.path, verify=True).message
+    assert damaged in refused(index.path, verify=True).message
+    with pytest.raises(CorpusError, match=r"its SHA-256 has changed"):
+        verify_index(index.path)
     file.write_bytes(whole)
     load_index(index.path, verify=True)
+    assert verify_index(index.path) == len(index.manifest.files)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 1 << 20])
+def test_offsets_that_do_not_fit_the_texts(index: Index, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_manifest, "_SMALL", 0)
+    monkeypatch.setattr(_passages, "_CHECKED", at_once)
+    file = index.path / "passages" / "en.offsets"
+    whole = file.read_bytes()
+    sound = np.frombuffer(whole, dtype="<i8")
+    falling, negative, short = sound.copy(), sound.copy(), sound.copy()
+    falling[4], falling[5] = sound[5], sound[4]
+    negative[0] = -1
+    short[-1] -= 1
+    noise = np.random.default_rng(3).integers(-(2**62), 2**62, len(sound))
+    for number, offsets in enumerate((falling, negative, short, noise)):
+        change(index, chunker={"method": str(number)})  # a manifest not opened before
+        file.write_bytes(offsets.astype("<i8").tobytes())
+        assert "passages/en.offsets is damaged" in refused(index.path).message
+    file.write_bytes(whole)
+    assert len(load_index(index.path)) == len(index)
 
 
 def test_another_tokenizer(index: Index) -> None:
