@@ -50,11 +50,13 @@ def visible_to_harness(folder: Path) -> bool:
 
 def list_tasks(folder: Path | None = None) -> list[TaskEntry]:
     """Every task and group in ``folder`` (default: ours), by name. Files that do not parse are left out."""
+    from yaml import YAMLError
+
     entries = []
     for path in _yaml_files(folder or tasks_folder()):
         try:
             entries.append(_entry(path, _load(path)))
-        except (MragError, ValueError, KeyError, TypeError, AttributeError, OSError, ImportError):
+        except (MragError, YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError, ImportError):
             continue
     return sorted(entries, key=lambda entry: entry.name)
 
