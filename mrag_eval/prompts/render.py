@@ -32,6 +32,7 @@ _FENCED = re.compile(
 # Brackets around nothing but numbers: how a judge lists passages.
 _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
+_MEND = "mend the template; the variables it may use are listed in mrag_eval.prompts.PromptTemplate"
 # What a template is for, where that is not the task's own prompt; its file's name begins with it.
 _ROLES = ("judge",)
 
@@ -77,7 +78,7 @@ class PromptTemplate:
         try:
             self._template = env.from_string(source)
         except jinja2.TemplateSyntaxError as err:
-            raise ConfigError(f"prompt template {name_}, line {err.lineno}: {err.message}") from None
+            raise ConfigError(f"prompt template {name_}, line {err.lineno}: {err.message}", _MEND) from None
         if "user" not in self._template.blocks:
             raise ConfigError(
                 f"prompt template {name_} has no block 'user'", "write {% block user %} ... {% endblock %} into it"
@@ -124,8 +125,12 @@ class PromptTemplate:
             return ""
         try:
             return "".join(render(self._template.new_context(dict(values)))).strip()
-        except jinja2.TemplateError as err:
-            raise ConfigError(f"prompt template {self.name}, block '{block}': {err.message}") from None
+        except MemoryError:
+            raise
+        except Exception as err:  # a template may compute anything with the values
+            what = err.message if isinstance(err, jinja2.TemplateError) else f"{type(err).__name__}: {err}"
+            line = " ".join(str(what).split())
+            raise ConfigError(f"prompt template {self.name}, block '{block}': {line}", _MEND) from None
 
 
 @lru_cache(maxsize=512)
@@ -148,8 +153,17 @@ def load_template(template: str, system: str | None = None, role: str = "") -> P
             f"{did_you_mean(template, known)}",
             "give a built-in name or a path that contains '/' or ends in .jinja",
         )
-    source = path.read_text(encoding="utf-8")
+    source = _read(path, f"{role}.prompt" if role else "prompt.template")
     return PromptTemplate(source, template, _system_text(system), defuse if role else fence)
+
+
+def _read(path: Path, key: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as err:
+        raise ConfigError(f"{key}: file '{path}' is not UTF-8 (byte {err.start})", "save it as UTF-8") from None
+    except OSError as err:
+        raise ConfigError(f"{key}: file '{path}' cannot be read ({err.strerror})", "give a readable file") from None
 
 
 def _system_text(system: str | None) -> str | None:
@@ -157,7 +171,7 @@ def _system_text(system: str | None) -> str | None:
         return system
     path = Path(system).expanduser()
     if path.is_file():
-        return path.read_text(encoding="utf-8").strip()
+        return _read(path, "prompt.system").strip()
     if path.suffix in (".txt", ".md", ".jinja"):
         raise ConfigError(f"prompt.system: no file '{system}'", "give an existing file, or the text itself")
     return system
