@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+import mrag_eval.metrics._resampling as _resampling
 from mrag_eval.errors import MetricError, missing_extra
-from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._resampling import Array
 from mrag_eval.metrics.intervals import Estimate, bootstrap_statistic, estimates, undefined
 

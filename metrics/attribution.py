@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+import mrag_eval.metrics._resampling as _resampling
 from mrag_eval.errors import MetricError
-from mrag_eval.metrics import _resampling
 from mrag_eval.metrics.intervals import Estimate, interval_for, undefined
 
 Column = Sequence[bool | int | float | None]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.metrics import _resampling
+import mrag_eval.metrics._resampling as _resampling
 from mrag_eval.metrics._resampling import Array
 from mrag_eval.metrics._response_sets import AnswerSet, Refusals, ResponseSets, Row, read_response_sets
 from mrag_eval.metrics.intervals import Estimate, estimates, undefined

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import mrag_eval.metrics._resampling as _resampling
 from mrag_eval.errors import MetricError, did_you_mean
-from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._resampling import Array, Limits, Statistic
 
 Kind = Literal["auto", "wilson", "bootstrap", "cluster"]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+import mrag_eval.metrics._resampling as _resampling
 from mrag_eval.errors import ConfigError, MetricError
 from mrag_eval.languages import normalize, same_language
-from mrag_eval.metrics import _resampling
 from mrag_eval.metrics.intervals import (
     Estimate,
     interval_for,

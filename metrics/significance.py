@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import mrag_eval.metrics._resampling as _resampling
 from mrag_eval.errors import MetricError
-from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._resampling import Array
 from mrag_eval.metrics.intervals import Estimate, bootstrap_mean, cluster_bootstrap, group_codes, scored_rows
 

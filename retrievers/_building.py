@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import mrag_eval.retrievers._passages as _passages
 from mrag_eval.errors import CorpusError
-from mrag_eval.retrievers import _passages
 from mrag_eval.retrievers._hashing import ContentHash
 from mrag_eval.retrievers._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
 from mrag_eval.retrievers.bm25_shard import Postings, read_vocabulary
