@@ -38,6 +38,7 @@ class Condition(Block):
 
     name: str
     part: str
+    expect: dict[str, Any] = Field(default_factory=dict)
 
 
 class PublishedRow(Block):
@@ -155,7 +156,7 @@ def _table(table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | No
                 cells = tuple(Cell(v, None if v is not None else published.blank) for v in published.values)
                 rows.append(Row(_labels(name, published.model), f"paper, {_place(published.table or table.id)}", cells))
         for model, leaves in models.items() if measured else ():
-            own = _own_cells(table, condition.part if condition else "", leaves)
+            own = _own_cells(table, condition, leaves)
             rows.append(Row(_labels(name, model), "this run", own))
             notes += [f"{model}, {line}" for cell in own for line in _remarks(cell, leaves, judged_by)]
     stub = ("condition", table.stub) if table.conditions else (table.stub,)
@@ -174,29 +175,30 @@ def _labels(condition: str | None, model: str) -> tuple[str, ...]:
     return (model,) if condition is None else (condition, model)
 
 
-def _own_cells(table: LayoutTable, part: str, leaves: Leaves) -> tuple[Cell, ...]:
-    cells = {
-        column.name: _cell(table, column, column.task.replace("{part}", part), leaves)
-        for column in table.columns
-        if column.task
-    }
+def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) -> tuple[Cell, ...]:
+    part, expect = (condition.part, condition.expect) if condition else ("", {})
+    cells = {}
+    for column in table.columns:
+        if column.task:
+            wanted = {"data.split": "test", **table.expect, **expect, **column.expect}
+            cells[column.name] = _cell(table.metrics, wanted, column.task.replace("{part}", part), leaves)
     for column in table.columns:
         if not column.task:
             cells[column.name] = _mean([cells[name] for name in column.mean_of])
     return tuple(cells[column.name] for column in table.columns)
 
 
-def _cell(table: LayoutTable, column: Column, task: str, leaves: Leaves) -> Cell:
+def _cell(metrics: Sequence[str], expect: Mapping[str, Any], task: str, leaves: Leaves) -> Cell:
     if task not in leaves:
         return Cell(None, "not run", task=task)
     leaf = leaves[task]
-    for key, wanted in {"data.split": "test", **table.expect, **column.expect}.items():
+    for key, wanted in expect.items():
         found = _setting(leaf.config, key)
         if found is not None and found != wanted:
             return Cell(None, f"run with {key}={found}, the table shows {wanted}", task=task)
-    metric = next((name for name in table.metrics if name in leaf.metrics), None)
+    metric = next((name for name in metrics if name in leaf.metrics), None)
     if metric is None:
-        return Cell(None, _why_unscored(table, leaf), task=task)
+        return Cell(None, _why_unscored(metrics, leaf), task=task)
     score = leaf.metrics[metric]
     value, low, high = (None if score.get(key) is None else _PERCENT * score[key] for key in ("value", "low", "high"))
     reason = None if value is not None else str(score.get("reason") or "no value")
@@ -210,13 +212,13 @@ def _setting(config: Mapping[str, Any], key: str) -> Any:
     return value
 
 
-def _why_unscored(table: LayoutTable, leaf: LeafResult) -> str:
-    for metric in table.metrics:
+def _why_unscored(metrics: Sequence[str], leaf: LeafResult) -> str:
+    for metric in metrics:
         if metric in leaf.unscored:
             reasons = ", ".join(f"{reason}: {n}" for reason, n in leaf.unscored[metric].items())
             return f"no row has a {metric} ({reasons})"
-    hint = ": no judge was configured" if table.metrics[0].startswith("judge") else ""
-    return f"scored without {' or '.join(table.metrics)}{hint}"
+    hint = ": no judge was configured" if metrics[0].startswith("judge") else ""
+    return f"scored without {' or '.join(metrics)}{hint}"
 
 
 def _remarks(cell: Cell, leaves: Leaves, judged_by: str | None) -> list[str]:

@@ -170,6 +170,7 @@ def test_what_was_not_run_is_blank_with_a_reason(run: Path) -> None:
             "run with retrieval.given.subset=distractors, the table shows all",
         ),
         (leaf(0.5, retrieval=NONE), "run with retrieval.mode=no_ir, the table shows given"),
+        (leaf(0.5, english=["question"]), "run with data.english=['question'], the table shows []"),
         (leaf(0.5, split="dev"), "run with data.split=dev, the table shows test"),
         (leaf(None), "scored without judged_accuracy: no judge was configured"),
         (leaf(None, unscored={"judged_accuracy": {"timeout": 3}}), "no row has a judged_accuracy (timeout: 3)"),
