@@ -41,8 +41,8 @@ class Case:
 
 
 def proportion(n: int, p: float) -> Case:
-    # Near 0 the counts jump and the true coverage lies close to 97 %, within the simulation's error of it: the test sums
-    # it over all outcomes instead.
+    # Near 0 the counts jump and the true coverage lies close to 97 %, within the simulation's error of it: the test
+    # sums over all outcomes instead.
     large = n >= 200 and n * p * (1 - p) >= 20
     return Case(f"share of {p:g}, n = {n}", p, lambda rng: wilson(int(rng.binomial(n, p)), n), large)
 

@@ -92,6 +92,8 @@ class Store:
         """Go on with an empty file where the old one turns out to be damaged, or raise what is no damage."""
         if isinstance(error, sqlite3.OperationalError):
             raise _not_writable(self.path, error) from None
+        if type(error) is not sqlite3.DatabaseError:  # a closed connection, say: the file is sound
+            raise error
         self._db.close()
         self._move_aside(error)
         self._db = self._opened()

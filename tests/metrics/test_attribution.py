@@ -76,7 +76,8 @@ def test_cells() -> None:
     assert list(found) == ["en->en", "en->ar"]
     assert found["en->ar"].retrieved.value == pytest.approx(0.6)
     assert found["en->ar"].retrieved.n == 5
-    assert found["en->en"].retrieved.method.startswith("cluster bootstrap")
+    assert found["en->ar"].retrieved.method.startswith("cluster bootstrap")
+    assert found["en->en"].retrieved.method == "Wilson over clusters"  # every row of the cell was retrieved
 
 
 def test_conditional_hit_of_the_reranker() -> None:
