@@ -124,6 +124,8 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
     if not rows:
         raise DataError(f"xrag: {path} holds no question in '{block.language}' ({total} rows)")
     found = [item for item in rows if item.multi == (block.setting == "multi")]
+    if block.language == "en":  # after the choice of setting: a row of the other one must not stand for the original
+        found = list({item.row["en_question"]: item for item in reversed(found)}.values())[::-1]
     if not found:
         raise DataError(
             f"xrag: {path} holds no row of setting '{block.setting}' in '{block.language}' "
@@ -161,18 +163,21 @@ def _file(block: XragBlock) -> Path:
 # Mono and multi leaves of a language follow one another; the file is hundreds of megabytes.
 @lru_cache(maxsize=2)
 def _read(path: Path, _mtime_ns: int, language: str, detector: Detector | None) -> tuple[list[_Row], int, str]:
-    """The checked rows of a language (``en``: one row of every English question), the rows in all, the SHA-256."""
+    """The checked rows of a language (``en``: each English question once with the same articles), the rows in all, the
+    SHA-256.
+    """
     kept: list[tuple[str, dict[str, Any]]] = []
-    originals: set[str] = set()
+    originals: set[tuple[str, int]] = set()
     total = 0
     for number, row in iter_jsonl(path):
         total += 1
         where = f"{path}, line {number}"
         _check(row, where)
         if language == "en":
-            if row["en_question"] in originals:
+            original = (row["en_question"], hash(tuple(sorted(row["articles"]))))
+            if original in originals:
                 continue
-            originals.add(row["en_question"])
+            originals.add(original)
         elif not same_language(row["language"], language):
             continue
         kept.append((where, row))

@@ -66,6 +66,16 @@ def test_the_english_originals_come_once(tmp_path: Path) -> None:
     assert all({p.lang for p in doc.given_passages} == {"en"} for doc in loaded.docs)
 
 
+def test_a_row_of_the_other_setting_does_not_stand_for_an_english_original(tmp_path: Path) -> None:
+    twin = copy.deepcopy(row("de", "multi", 0))
+    mono = row("de", "mono", 0)
+    twin["en_question"], twin["en_answer"] = mono["en_question"], mono["en_answer"]
+    folder = write(tmp_path / "twins", [twin, mono, row("es", "mono", 0), row("de", "mono", 1)])
+    found = read(folder, "mono", "en").docs
+    assert [doc.extra["en_question"] for doc in found] == [mono["en_question"], row("de", "mono", 1)["en_question"]]
+    assert all(passage.lang == "en" for doc in found for passage in doc.given_passages)
+
+
 def test_translations_of_a_question_share_a_group(tmp_path: Path) -> None:
     write(tmp_path)
     groups = [[doc.group_id for doc in read(tmp_path, "mono", code).docs] for code in (*LANGS, "en")]
