@@ -14,6 +14,7 @@ from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.judge import Judgement
 from mrag_eval.retrieve import Ranked
 from mrag_eval.schema import RagDoc
+from mrag_eval.task_scores import TASK_SCORES
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import LanguageRate
@@ -169,6 +170,13 @@ def _code_switch(rows: Sequence[Scored]) -> list[Value]:
     return ["the reply has no letters" if share is None else share for share in shares]
 
 
+def _language_mix(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics import language_mix
+
+    shares = [language_mix(r.answer, r.doc.query_lang).share for r in rows]
+    return ["the reply is too short to tell its tokens' languages" if share is None else share for share in shares]
+
+
 def _judge_correct(rows: Sequence[Scored]) -> list[Value]:
     return [_verdict(row) for row in rows]
 
@@ -230,6 +238,7 @@ METRICS: dict[str, Metric] = {
         Metric("language_check", _language_check, False, "right language, by the judge block's language_check"),
         Metric("declined", _declined, False, "the answer tag holds None (counts as incorrect)", None),
         Metric("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
+        Metric("language_mix", _language_mix, False, "share of tokens in another language", False),
         Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )
 }
@@ -243,8 +252,8 @@ _ORDERED = ("mrr", "ndcg", "map")
 def check_metrics(names: Sequence[str], where: str) -> None:
     """Raise ConfigError for a metric name that does not exist."""
     for metric in names:
-        if metric not in METRICS and not RANKING_MEASURE.match(metric):
-            known = [*METRICS, "hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
+        if metric not in METRICS and metric not in TASK_SCORES and not RANKING_MEASURE.match(metric):
+            known = [*METRICS, *TASK_SCORES, "hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
             raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, known)}")
 
 

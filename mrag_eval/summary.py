@@ -11,6 +11,7 @@ from mrag_eval.panel_table import panel_table
 from mrag_eval.retrieve import Retrieved
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import RowScores
+from mrag_eval.task_scores import task_scores
 
 # Resamples of every interval: 2,000 hold the ends of a 95% interval steady to about a fiftieth of its width.
 _RESAMPLES = 2_000
@@ -69,6 +70,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         unscored      name -> reason -> number of rows
         attribution   where the errors come from, overall and by language pair (if relevance and correctness are known)
         languages     what was retrieved by language, and the preference for the question's language
+        concurrence, citations  scores of the task as a whole, where its metrics name them
         judge         the panel's table (if there is a panel), see :func:`mrag_eval.panel_table.panel_table`
 
     Groups of rows (versions of one question, questions on one document) are resampled together. A row that reached two
@@ -85,6 +87,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         "metrics": {name: _metric(rows, name, seed) for name in names},
         "unscored": {name: dict(reasons) for name, reasons in unscored.items()},
     }
+    out |= task_scores(rows, seed)
     parts = {
         "attribution": _attribution(rows, seed),
         "languages": _languages(rows, seed),

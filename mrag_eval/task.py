@@ -37,6 +37,7 @@ from mrag_eval.scoring import (
     score_rows,
 )
 from mrag_eval.summary import row_record, summarize
+from mrag_eval.task_scores import check_task_scores, task_record
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -103,6 +104,7 @@ class RagTask(ConfigurableTask):
                     "check the 'data' block (language, category, split), or choose another retrieval.mode",
                 )
             check_corpus(self.blocks.retrieval, docs, self.benchmark.corpus)
+            check_task_scores(self.blocks.metrics, docs)
         self._skipped = skipped
         self._docs = {doc.id: doc for doc in docs}
         self._rows = _Rows(_row(doc) for doc in docs)
@@ -312,6 +314,9 @@ class RagTask(ConfigurableTask):
         row = doc["id"]
         scores, judgement = self._scores[row], self._answered[row].judgement
         record = row_record(self._docs[row], scores, self._retrieved[row], judgement)
+        record |= task_record(
+            self.blocks.metrics, self._docs[row], self._answered[row].answer, self._retrieved[row].passages
+        )
         if self._as_read[row]:
             record["answer"] = self._as_read[row]
         if self._panel_share and row == next(iter(self._scores)):

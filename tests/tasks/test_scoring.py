@@ -58,7 +58,7 @@ def test_thinking_that_was_cut_off_holds_no_answer(reply: str) -> None:
 def test_what_cannot_be_scored_says_why() -> None:
     bare = Scored(RagDoc("r", "Was?", "de"), "irgendetwas, das lang genug ist")
     for metric in METRICS:
-        if not metric.startswith(("correct_language", "answered_in", "code_switch")):
+        if not metric.startswith(("correct_language", "answered_in", "code_switch", "language_mix")):
             assert isinstance(value(bare, metric), str)
     assert value(bare, "correct_language") == 1.0
     assert "no relevant document" in str(value(bare, "hit@5"))
@@ -234,6 +234,7 @@ def test_no_attribution_without_a_search_or_a_verdict() -> None:
         ("answered_in_english", "This reply is plainly written in English.", 1.0),
         ("answered_in_english", "Diese Antwort ist eindeutig auf Deutsch geschrieben.", 0.0),
         ("correct_language", "Diese Antwort ist eindeutig auf Deutsch geschrieben.", 1.0),
+        ("language_mix", "Diese Antwort ist eindeutig auf Deutsch geschrieben.", 0.0),
         ("code_switch", "Fluss", 0.0),
         ("code_switch", "река", 1.0),
     ],
