@@ -13,7 +13,7 @@ from mrag_eval.config import Retrieval
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import CorpusError
 from mrag_eval.languages import held_for
-from mrag_eval.retrieve import check_corpus, retrieve
+from mrag_eval.retrieve import Retrieved, check_corpus, ranked_passages, retrieve
 from mrag_eval.retrievers import build_index
 from mrag_eval.retrievers._openai_embeddings import OpenAIEmbedder
 from mrag_eval.retrievers.bm25_shard import Bm25Parameters
@@ -103,3 +103,15 @@ def test_a_task_finds_the_shards_that_its_search_will_find(
     for block, passages in ((retrieval, None), (Retrieval(mode="qlang"), corpus)):
         with pytest.raises(CorpusError, match="has no"):
             check_corpus(block, docs, passages)
+
+
+def test_the_texts_of_a_whole_ranking_can_be_read_not_only_of_what_is_shown(benchmark_: Benchmark) -> None:
+    block = Retrieval(mode="all", kind="bm25", k=1, depth=6)
+    found = retrieve(benchmark_.docs, block, corpus=benchmark_.corpus)
+    texts = ranked_passages(found, block, corpus=benchmark_.corpus)
+    by_id = {p.id: p for p in benchmark_.corpus or ()}
+    ranked = {place.id for row in found for place in row.ranking}
+    shown = {hit.id for row in found for hit in row.passages}
+    assert set(texts) == ranked > shown
+    assert all(texts[pid].text == by_id[pid].text and texts[pid].lang == by_id[pid].lang for pid in ranked)
+    assert ranked_passages([Retrieved()], block) == {}  # without opening anything

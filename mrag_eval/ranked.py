@@ -1,0 +1,64 @@
+"""What retrieval hands on: places in a ranking, the passages that a row is shown, and what was searched for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mrag_eval.schema import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One place in a ranking: enough for the ranking measures, without the text."""
+
+    id: str
+    doc_id: str
+    lang: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A passage chosen for the prompt, before its text is looked up."""
+
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What the search found for one row: ``ranking`` (at most depth), of it ``kept`` (at most k, in prompt order).
+
+    ``searchable`` as in :class:`Retrieved`.
+    """
+
+    ranking: tuple[Ranked, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    searchable: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a row gets: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most depth).
+
+    ``searchable`` counts, by language, the passages that the search ranged over; empty where there was no search, or
+    where it was restricted to the row's own candidates.
+    """
+
+    passages: tuple[Hit, ...] = ()
+    ranking: tuple[Ranked, ...] = ()
+    searchable: Mapping[str, int] = field(default_factory=dict)
+
+
+def ranking_dict(ranking: Sequence[Ranked]) -> dict[str, list[Any]]:
+    """A ranking as columns, for sample files."""
+    columns: dict[str, list[Any]] = {"ids": [], "doc_ids": [], "langs": [], "scores": []}
+    for place in ranking:
+        row = asdict(place)
+        columns["ids"].append(row["id"])
+        columns["doc_ids"].append(row["doc_id"])
+        columns["langs"].append(row["lang"])
+        columns["scores"].append(round(row["score"], 6))
+    return columns

@@ -1,0 +1,147 @@
+"""Searching an index for all rows at once: merged over languages, remembered on disk.
+
+Results are cached under everything that can change them: the retrieval choices, the index's content and embedder, the
+query text, the scope and the candidates.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tqdm import tqdm
+
+from mrag_eval.config import Retrieval, cache_dir
+from mrag_eval.errors import ConfigError
+from mrag_eval.ir_modes import Plan, merge_of
+from mrag_eval.ranked import Kept, Ranked, Searched
+from mrag_eval.schema import Hit
+from mrag_eval.store import Store, content_key
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Index
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+_FORMAT = 1
+_BATCH = 64
+# Merges that divide the places by language; which languages get the remainder depends on the seed.
+_QUOTAS = ("quota", "quota_share")
+
+
+def search_plans(
+    index: Index, plans: Sequence[Plan], retrieval: Retrieval, *, use_cache: bool = True
+) -> list[Searched]:
+    """Search for every plan in one batch; aligned with ``plans``. Each must have a text."""
+    merge = _merge_for(index, retrieval)
+    embedder = index.manifest.embedder
+    fingerprint = [_FORMAT, index.manifest.content_hash, index.manifest.kind, index.manifest.joint,
+                   index.manifest.tokenizer, index.manifest.bm25,
+                   embedder and [embedder.name, embedder.revision, embedder.dim],
+                   retrieval.k, retrieval.search_depth, merge,
+                   retrieval.seed if merge in _QUOTAS else None]  # fmt: skip
+    keys = [content_key(fingerprint, p.text, p.languages, p.candidates) for p in plans]
+    store = Store(cache_dir() / "retrieval.sqlite") if use_cache else None
+    found = store.get_many(keys) if store else {}
+    missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
+    if missing:
+        log.info("searching '%s': %d queries, %d from cache", retrieval.corpus, len(missing), len(keys) - len(missing))
+        entries = _search(index, list(missing.values()), retrieval, merge, store)
+        fresh = dict(zip(missing, entries, strict=True))
+        if store:
+            store.put_many(fresh)
+        found |= fresh
+    if store:
+        store.close()
+    counts: dict[tuple[str, ...] | None, dict[str, int]] = {}
+    for plan in plans:
+        if plan.languages not in counts:
+            counts[plan.languages] = {lang: index.counts[lang] for lang in index.resolve(plan.languages)}
+    return [
+        Searched(
+            tuple(Ranked(*place) for place in found[key]["ranking"]),
+            tuple(Kept(*chosen) for chosen in found[key]["passages"]),
+            {} if plan.candidates else counts[plan.languages],
+        )
+        for key, plan in zip(keys, plans, strict=True)
+    ]
+
+
+def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
+    """The queries' vectors, each text embedded once, over all modes and runs; None for a lexical index."""
+    record = index.manifest.embedder
+    if record is None:
+        return None
+    keys = {text: content_key("query vector", record.name, record.revision, record.dim, text) for text in queries}
+    known = store.get_many(keys.values()) if store else {}
+    vectors = {text: _decoded(known[key]) for text, key in keys.items() if key in known}
+    new = [text for text in keys if text not in vectors]
+    for start in tqdm(range(0, len(new), _BATCH), desc="embedding queries", disable=len(new) <= _BATCH):
+        batch = new[start : start + _BATCH]
+        fresh = dict(zip(batch, index.embedder.embed_queries(batch), strict=True))
+        vectors |= fresh
+        if store:
+            store.put_many({keys[text]: _encoded(vector) for text, vector in fresh.items()})
+    return np.stack([vectors[text] for text in queries]).astype(np.float32)
+
+
+def _encoded(vector: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode("ascii")
+
+
+def _decoded(text: str) -> np.ndarray[Any, Any]:
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+
+
+def _merge_for(index: Index, retrieval: Retrieval) -> str:
+    """How lists of several languages become one. The presets' ``score`` leaves it to the index: by score where that is
+    exact, by rank on lexical and hybrid indexes, whose scores do not compare across languages.
+    """
+    if retrieval.merge == "score" and not index.merges_by_score:
+        raise ConfigError(
+            f"retrieval.merge=score: {index.kind} scores do not compare across languages",
+            "use merge=rrf (the default there), or build one joint index (mrag-eval index build --joint)",
+        )
+    return merge_of(retrieval)
+
+
+def _search(
+    index: Index, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
+) -> list[dict[str, Any]]:
+    """Per plan ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}``."""
+    from mrag_eval.retrievers import equal_quotas, merge_by_quota, reciprocal_rank_fusion, share_quotas
+
+    depth, k = retrieval.search_depth, retrieval.k
+    queries = [p.text or "" for p in plans]
+    scope: dict[str, Any] = {
+        "languages": [p.languages for p in plans],
+        "candidates": [p.candidates for p in plans] if any(p.candidates for p in plans) else None,
+        "embeddings": _embedded(index, queries, store),
+    }
+    if merge == "score":
+        return [_entry(hits, hits[:k]) for hits in index.search(queries, depth, **scope)]
+    out = []
+    for text, by_language in zip(queries, index.search_by_language(queries, depth, **scope), strict=True):
+        if merge == "rrf":
+            hits = reciprocal_rank_fusion(list(by_language.values()), depth)
+            out.append(_entry(hits, hits[:k]))
+            continue
+        turn = int(content_key(retrieval.seed, text)[:16], 16)
+        quotas = [
+            equal_quotas(by_language, n, turn)
+            if merge == "quota"
+            else share_quotas({lang: index.counts[lang] for lang in by_language}, n, turn)
+            for n in (depth, k)
+        ]
+        out.append(_entry(merge_by_quota(by_language, quotas[0], depth), merge_by_quota(by_language, quotas[1], k)))
+    return out
+
+
+def _entry(ranking: Sequence[Hit], passages: Sequence[Hit]) -> dict[str, Any]:
+    return {
+        "ranking": [[h.id, h.doc_id, h.lang, h.score] for h in ranking],
+        "passages": [[h.id, h.score] for h in passages],
+    }
