@@ -12,9 +12,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Judge, Prompt, Retrieval, deep_merge, undotted, validated
+from mrag_eval.config import Judge, Prompt, Retrieval
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.scoring import check_metrics, deepest_cutoff
+from mrag_eval.validation import deep_merge, undotted, validated
 
 BLOCKS = ("retrieval", "prompt", "judge", "data", "metrics")
 # What of the harness's metadata is kept: it merges all model arguments, secrets among them, into every task's.

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.config import Retrieval, cache_dir, load_config
+from mrag_eval.config import Retrieval
+from mrag_eval.config_file import load_config
 from mrag_eval.errors import ConfigError, CorpusError, did_you_mean
+from mrag_eval.folders import cache_dir
 from mrag_eval.ir_modes import Plan, plan_rows, searches
 from mrag_eval.languages import held_for
 from mrag_eval.languages import name as language_name

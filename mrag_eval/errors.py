@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class MragError(Exception):
@@ -53,3 +54,14 @@ def did_you_mean(wrong: str, allowed: Iterable[str]) -> str:
     names = sorted(allowed)
     close = difflib.get_close_matches(wrong, names, n=1)
     return f"; did you mean '{close[0]}'?" if close else f"; allowed: {', '.join(names)}"
+
+
+@contextmanager
+def naming(task: str) -> Iterator[None]:
+    """Puts the task's name in front of the message of an error that leaves the block."""
+    try:
+        yield
+    except MragError as err:
+        if err.message.startswith("task "):
+            raise
+        raise type(err)(f"task {task}: {err.message}", err.next_step) from None

@@ -10,10 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from mrag_eval.config import Judge, ModelSpec, cache_dir, load_config
+from mrag_eval.config import Judge
+from mrag_eval.config_file import load_config
 from mrag_eval.errors import ConfigError
+from mrag_eval.folders import cache_dir
 from mrag_eval.lm import Answered, AuxModel, Ledger, Verdict, at_once, generate_parsed, named_spec, total
 from mrag_eval.metrics import majority_vote
+from mrag_eval.model_spec import ModelSpec
 from mrag_eval.rubrics import Case, Rubric
 from mrag_eval.store import Store
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.answers import Answer
-from mrag_eval.config import Judge, deep_merge, validated
+from mrag_eval.config import Judge
 from mrag_eval.errors import DataError
 from mrag_eval.judge import build_panel
 from mrag_eval.judging import judged, language_check
@@ -19,6 +19,7 @@ from mrag_eval.panel_table import against_human
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import JUDGED, Scored, score_rows
 from mrag_eval.summary import summarize
+from mrag_eval.validation import deep_merge, validated
 
 Sample = dict[str, Any]
 

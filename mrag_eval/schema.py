@@ -102,3 +102,23 @@ class RagDoc:
     relevant_ids: tuple[str, ...] = ()
     group_id: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as the harness logs it: JSON values only, empty fields left out, given passages not repeated."""
+        row: dict[str, Any] = {
+            "id": self.id,
+            "query": self.query,
+            "query_lang": self.query_lang,
+            "answers": list(self.answers),
+        }
+        if self.choices is not None:
+            row |= {"choices": list(self.choices), "gold_choice": self.gold_choice}
+        for name in ("gold_doc_lang", "culture_lang", "group_id"):
+            if getattr(self, name) is not None:
+                row[name] = getattr(self, name)
+        for name in ("relevant_langs", "relevant_ids"):
+            if getattr(self, name):
+                row[name] = list(getattr(self, name))
+        if self.extra:
+            row["extra"] = dict(self.extra)
+        return row

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm import tqdm
 
-from mrag_eval.config import Retrieval, cache_dir
+from mrag_eval.config import Retrieval
 from mrag_eval.errors import ConfigError
+from mrag_eval.folders import cache_dir
 from mrag_eval.ir_modes import Plan, merge_of
 from mrag_eval.ranked import Kept, Ranked, Searched
 from mrag_eval.schema import Hit

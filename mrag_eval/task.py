@@ -16,10 +16,12 @@ from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 
 from mrag_eval.answers import parse_answer
+from mrag_eval.averages import mean_of_scored, votes_cast
 from mrag_eval.blocks import split_config
+from mrag_eval.chat import folded, knows_system_role, plain_prompt
 from mrag_eval.context import Budget, budget_for, fit
 from mrag_eval.datasets import Benchmark, load_benchmark
-from mrag_eval.errors import DataError, MragError
+from mrag_eval.errors import DataError, naming
 from mrag_eval.ir_modes import applicable, has_single_ranking, searches
 from mrag_eval.judging import judged, language_check, panel_for
 from mrag_eval.lm.redaction import install_redaction
@@ -41,8 +43,6 @@ from mrag_eval.task_scores import check_task_scores, task_record
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
-
-_SENTINEL = "mrag-eval probes for a system role"
 
 
 class _Rows(list[dict[str, Any]]):
@@ -81,20 +81,20 @@ class RagTask(ConfigurableTask):
         self._folds_system: bool | None = None
         self._world: tuple[int, int] = (0, 1)
         self._summary: dict[str, Any] | None = None
-        with _naming(self._name):
+        with naming(self._name):
             self._panel = panel_for(self.blocks.judge, self.blocks.metrics)
         if self._panel is None:
             kept = tuple(name for name in self.blocks.metrics if name not in JUDGED)
             self.blocks = replace(self.blocks, metrics=kept)
         super().__init__(config=rest)
-        with _naming(self._name):
+        with naming(self._name):
             self._language_check = language_check(self.blocks.judge, {doc.query_lang for doc in self._docs.values()})
 
     # ------------------------------------------------------------------ rows
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
         """Load the benchmark (called by the base class while it is built)."""
-        with _naming(self._name):
+        with naming(self._name):
             self.benchmark = load_benchmark(self.blocks.data)
             docs, skipped = applicable(self.benchmark.docs, self.blocks.retrieval)
             if not docs:
@@ -107,7 +107,7 @@ class RagTask(ConfigurableTask):
             check_task_scores(self.blocks.metrics, docs)
         self._skipped = skipped
         self._docs = {doc.id: doc for doc in docs}
-        self._rows = _Rows(_row(doc) for doc in docs)
+        self._rows = _Rows(doc.to_dict() for doc in docs)
         self.dataset = {"test": self._rows}
 
     def has_training_docs(self) -> bool:
@@ -155,11 +155,11 @@ class RagTask(ConfigurableTask):
         if not missing:
             return
         docs = [self._docs[row] for row in missing]
-        with _naming(self._name):
+        with naming(self._name):
             found = retrieve(docs, self.blocks.retrieval, corpus=self.benchmark.corpus, siblings=self.benchmark.docs)
         for doc, retrieved in zip(docs, found, strict=True):
             self._retrieved[doc.id] = retrieved
-            prepared = {**_row(doc), "passages": [hit.to_dict() for hit in retrieved.passages]}
+            prepared = {**doc.to_dict(), "passages": [hit.to_dict() for hit in retrieved.passages]}
             if retrieved.ranking:
                 prepared["ranking"] = ranking_dict(retrieved.ranking)
             self._prepared[doc.id] = prepared
@@ -187,7 +187,7 @@ class RagTask(ConfigurableTask):
             self.config.generation_kwargs,
         )
         if self._panel is not None and not self._predict_only:
-            with _naming(self._name):
+            with naming(self._name):
                 self._panel.check()
         super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
         self._say_what_runs()
@@ -234,32 +234,21 @@ class RagTask(ConfigurableTask):
 
         if self._budget.limit is None:
             return build(doc.get("passages", ()))
-        with _naming(self._name):
+        with naming(self._name):
             prompt, cut = fit(doc.get("passages", ()), build, self._budget, doc["id"])
         self._shortened += cut > 0
         return prompt
 
     def _turns(self, system: str, user: str, template: Callable[..., Any] | None, gen_prefix: str | None) -> Any:
+        conversation = [{"role": role, "content": text} for role, text in (("system", system), ("user", user)) if text]
         if template is None:
-            return "\n\n".join(part for part in (system, user) if part) + (f"\n{gen_prefix}" if gen_prefix else "\n")
-        if system and self._folds(template):
-            system, user = "", f"{system}\n\n{user}"
-        turns = [{"role": "system", "content": system}] if system else []
-        turns.append({"role": "user", "content": user})
-        if gen_prefix:
-            turns.append({"role": "assistant", "content": gen_prefix})
-        return template(turns, add_generation_prompt=not gen_prefix)
-
-    def _folds(self, template: Callable[..., Any]) -> bool:
-        """Whether the chat template has no system role: then models drop the system turn in silence."""
+            return plain_prompt(conversation) + (f"\n{gen_prefix}" if gen_prefix else "\n")
         if self._folds_system is None:
-            turns = [{"role": "system", "content": _SENTINEL}, {"role": "user", "content": "x"}]
-            try:
-                self._folds_system = _SENTINEL not in str(template(turns, add_generation_prompt=True))
-            except Exception as err:  # a template may refuse the role with an exception of any library
-                log.debug("[%s] the chat template refuses a system turn: %s", self._name, err)
-                self._folds_system = True
-        return self._folds_system
+            self._folds_system = not knows_system_role(template)
+        turns = folded(conversation) if self._folds_system else conversation
+        if gen_prefix:
+            turns = [*turns, {"role": "assistant", "content": gen_prefix}]
+        return template(turns, add_generation_prompt=not gen_prefix)
 
     def doc_to_text(self, doc: Mapping[str, Any], doc_to_text: Any = None) -> str:
         """The user turn; a row that has not been retrieved for yet is shown without passages."""
@@ -290,7 +279,7 @@ class RagTask(ConfigurableTask):
             seen.add(row)
             (reply,) = instance.filtered_resps.values()
             rows.append(self._read(row, str(reply[0] if isinstance(reply, list) else reply)))
-        with _naming(self._name):
+        with naming(self._name):
             rows, self._panel_share = judged(rows, self._panel, self.blocks.judge, self._language_check)
         scores = score_rows(
             rows,
@@ -388,60 +377,3 @@ class RagTask(ConfigurableTask):
         if self._summary is not None:
             out["scores"] = self._summary
         return out
-
-
-class _MeanOfScored:
-    """The harness's mean, over lists in which the ranks left None where a row has no value.
-
-    It equals the harness's own function, because that is how the harness finds the standard error of a mean; and it
-    takes the None out of the list it is given, because the standard error is computed from the same list next. A list
-    of nothing but None does not reach it: the first rank leaves such a metric out.
-    """
-
-    def __call__(self, values: list[float | None]) -> float:
-        values[:] = [v for v in values if v is not None]
-        return float(mean(values))
-
-    def __eq__(self, other: object) -> bool:
-        return other is self or other is mean
-
-    def __hash__(self) -> int:
-        return hash(mean)
-
-
-mean_of_scored = _MeanOfScored()
-
-
-def votes_cast(votes: Sequence[Mapping[str, Mapping[str, Any]]]) -> float:
-    """The number of votes over all rows, abstentions aside."""
-    return float(sum(vote["verdict"] is not None for row in votes for vote in row.values()))
-
-
-class _naming:
-    """Puts the task's name in front of an error's message."""
-
-    def __init__(self, task: str) -> None:
-        self._task = task
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _type: object, err: BaseException | None, _trace: object) -> None:
-        if isinstance(err, MragError) and not err.message.startswith("task "):
-            raise type(err)(f"task {self._task}: {err.message}", err.next_step) from None
-
-
-def _row(doc: RagDoc) -> dict[str, Any]:
-    """A row as the harness logs it: JSON values only, empty fields left out, given passages not repeated."""
-    row: dict[str, Any] = {"id": doc.id, "query": doc.query, "query_lang": doc.query_lang, "answers": list(doc.answers)}
-    if doc.choices is not None:
-        row |= {"choices": list(doc.choices), "gold_choice": doc.gold_choice}
-    for name in ("gold_doc_lang", "culture_lang", "group_id"):
-        if getattr(doc, name) is not None:
-            row[name] = getattr(doc, name)
-    for name in ("relevant_langs", "relevant_ids"):
-        if getattr(doc, name):
-            row[name] = list(getattr(doc, name))
-    if doc.extra:
-        row["extra"] = dict(doc.extra)
-    return row

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.errors import CorpusError
+from mrag_eval.folders import cache_dir as cache_dir_in_force
 from mrag_eval.retrievers._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers._hashing import ContentHash
 from mrag_eval.retrievers._locking import build_lock
@@ -22,11 +22,6 @@ from mrag_eval.retrievers.index import Index
 from mrag_eval.retrievers.load import load_index
 from mrag_eval.retrievers.tokenize import TOKENIZER_NAME, TOKENIZER_VERSION
 from mrag_eval.schema import Passage
-
-
-def default_cache_dir() -> Path:
-    """``$MRAG_CACHE``, else ``~/.cache/mrag_eval``."""
-    return Path(os.environ.get("MRAG_CACHE") or Path.home() / ".cache" / "mrag_eval").expanduser()
 
 
 def cached_index(
@@ -57,7 +52,7 @@ def cached_index(
         is_spec = isinstance(embedder, str | Mapping | EmbedderSpec)
         model = load_embedder(embedder, device=device) if is_spec else embedder  # type: ignore[arg-type,assignment]
     fingerprint = _fingerprint(items, kind, model, chunking, joint)
-    root = Path(cache_dir) if cache_dir is not None else default_cache_dir()
+    root = Path(cache_dir) if cache_dir is not None else cache_dir_in_force()
     path = root / "indexes" / fingerprint
     custom = None if model is None or isinstance(embedder, str | Mapping | EmbedderSpec) else model
     found = _load(path, device, custom)

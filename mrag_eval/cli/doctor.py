@@ -121,7 +121,8 @@ def _retrieval() -> list[Finding]:
 
 
 def _corpora() -> list[Finding]:
-    from mrag_eval.config import cache_dir, config_path, load_config
+    from mrag_eval.config_file import config_path, load_config
+    from mrag_eval.folders import cache_dir
     from mrag_eval.retrievers import index_info
 
     build = "mrag-eval index build DOCUMENTS FOLDER"

@@ -27,7 +27,7 @@ def shown_config() -> str:
     """
     import yaml
 
-    from mrag_eval.config import config_path, load_config
+    from mrag_eval.config_file import config_path, load_config
 
     path = config_path()
     if path is None:

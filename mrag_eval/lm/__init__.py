@@ -1,7 +1,7 @@
 """Auxiliary models: what judges, plans and translates beside the evaluated model."""
 
-from mrag_eval.config import Generation, ModelBudget, ModelSpec
-from mrag_eval.lm._reply import Conversation, Message, Reply
+from mrag_eval.chat import Conversation, Message
+from mrag_eval.lm._reply import Reply
 from mrag_eval.lm.asking import Answered, at_once, generate_all, generate_all_parsed, generate_parsed
 from mrag_eval.lm.ledger import Ledger, total
 from mrag_eval.lm.model import AuxModel
@@ -19,6 +19,7 @@ from mrag_eval.lm.replies import (
     parse_verdict_tag,
 )
 from mrag_eval.lm.spec import named_spec
+from mrag_eval.model_spec import Generation, ModelBudget, ModelSpec
 
 __all__ = [
     "Answered",

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mrag_eval.config import Generation, ModelSpec
+from mrag_eval.chat import Conversation, plain_prompt
 from mrag_eval.errors import ConfigError, did_you_mean, missing_extra
 from mrag_eval.lm._faults import Fault
 from mrag_eval.lm._lenient_json import storable
-from mrag_eval.lm._reply import Conversation, split_thinking
-from mrag_eval.lm._turns import plain_prompt
+from mrag_eval.lm._reply import split_thinking
+from mrag_eval.model_spec import Generation, ModelSpec
 
 # A model at times gives an empty or broken body to a request it answers well the second time.
 _BROKEN_AGAIN = 2

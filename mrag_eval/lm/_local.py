@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import Generation, ModelSpec
+from mrag_eval.chat import Conversation, renderer
 from mrag_eval.errors import ConfigError
-from mrag_eval.lm._reply import Conversation, Reply, split_thinking
-from mrag_eval.lm._turns import renderer
+from mrag_eval.lm._reply import Reply, split_thinking
 from mrag_eval.lm.redaction import redact
+from mrag_eval.model_spec import Generation, ModelSpec
 
 log = logging.getLogger(__name__)
 

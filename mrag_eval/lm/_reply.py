@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-# One message: {"role": "system" | "user" | "assistant", "content": text}.
-Message = Mapping[str, str]
-Conversation = Sequence[Message]
 
 
 @dataclass(frozen=True)

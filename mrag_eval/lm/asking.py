@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from mrag_eval.lm._reply import Conversation, Reply
+from mrag_eval.chat import Conversation
+from mrag_eval.lm._reply import Reply
 from mrag_eval.lm.model import AuxModel, OnReply
 from mrag_eval.lm.replies import Parser
 

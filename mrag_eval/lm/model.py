@@ -13,16 +13,18 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import ModelSpec, cache_dir
+from mrag_eval.chat import Conversation
 from mrag_eval.context import estimated_tokens
 from mrag_eval.errors import MragError
+from mrag_eval.folders import cache_dir
 from mrag_eval.lm._apart import run_in_thread, run_on_loop
 from mrag_eval.lm._keeper import Keeper
-from mrag_eval.lm._reply import Conversation, Reply
+from mrag_eval.lm._reply import Reply
 from mrag_eval.lm.ledger import Ledger
 from mrag_eval.lm.redaction import install_redaction, redact
 from mrag_eval.lm.spec import identity, named_spec, settings_for
 from mrag_eval.lm.transport import Call, Transport
+from mrag_eval.model_spec import ModelSpec
 from mrag_eval.store import Store, content_key
 
 log = logging.getLogger(__name__)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Generation, ModelSpec, config_path, load_config, validated
+from mrag_eval.config_file import config_path, load_config
 from mrag_eval.errors import ConfigError, did_you_mean
+from mrag_eval.model_spec import Generation, ModelSpec
+from mrag_eval.validation import validated
 
 EXAMPLE = """models:
       gpt:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from mrag_eval.config import Generation
+from mrag_eval.chat import Conversation
 from mrag_eval.errors import missing_extra
 from mrag_eval.lm._api import Endpoint
 from mrag_eval.lm._faults import SHARED, Fault, status_fault
-from mrag_eval.lm._reply import Conversation, Reply
+from mrag_eval.lm._reply import Reply
 from mrag_eval.lm.redaction import redact
+from mrag_eval.model_spec import Generation
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

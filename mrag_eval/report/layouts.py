@@ -14,10 +14,10 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from mrag_eval.config import Block, validated
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
 from mrag_eval.report.results import LeafResult, ResultFile, read_results
 from mrag_eval.report.tables import Cell, Row, Table
+from mrag_eval.validation import Block, validated
 
 _FOLDER = Path(__file__).parent / "published"
 # Scores are 0 to 1 in files, percent in the papers.

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import cache_dir
 from mrag_eval.errors import ConfigError, MissingExtraError
+from mrag_eval.folders import cache_dir
 from mrag_eval.lm import AuxModel, Ledger, ModelBudget, ModelSpec, generate_all, total
 from mrag_eval.lm._reply import Reply, split_thinking
 from mrag_eval.store import Store

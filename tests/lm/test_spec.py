@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mrag_eval.config import load_config
+from mrag_eval.config_file import load_config
 from mrag_eval.errors import ConfigError
 from mrag_eval.lm import AuxModel, ModelSpec, named_spec
 

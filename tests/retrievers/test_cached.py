@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.folders import cache_dir
 from mrag_eval.retrievers import Document, cached_index
-from mrag_eval.retrievers.cached import default_cache_dir
 from mrag_eval.schema import Passage
 
 
@@ -84,7 +84,7 @@ def test_processes_that_meet_build_once(tmp_path: Path) -> None:
 
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "here"))
-    assert default_cache_dir() == tmp_path / "here"
+    assert cache_dir() == tmp_path / "here"
     monkeypatch.delenv("MRAG_CACHE")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_cache_dir() == tmp_path / ".cache" / "mrag_eval"
+    assert cache_dir() == tmp_path / ".cache" / "mrag_eval"

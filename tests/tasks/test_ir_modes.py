@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.config import Retrieval, validated
+from mrag_eval.config import Retrieval
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import ConfigError, CorpusError, DataError
 from mrag_eval.ir_modes import applicable, has_single_ranking, plan_rows, query_text, swap_partners
 from mrag_eval.modes import MODES
 from mrag_eval.retrieve import Retrieved, retrieve
 from mrag_eval.schema import GivenPassage, RagDoc
+from mrag_eval.validation import validated
 from tests.tasks.world import LANGS, TOPICS
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.config import Judge, load_config
+from mrag_eval.config import Judge
+from mrag_eval.config_file import load_config
 from mrag_eval.errors import ConfigError
 from mrag_eval.judge import Panel, build_panel
 from mrag_eval.lm import Reply

@@ -14,7 +14,7 @@ import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from mrag_eval.blocks import split_config
-from mrag_eval.config import load_config
+from mrag_eval.config_file import load_config
 from mrag_eval.datasets import validate_data
 from mrag_eval.datasets.blend import COUNTRIES, BlendBlock
 from mrag_eval.datasets.click import CATEGORY_SIZES, ClickBlock
