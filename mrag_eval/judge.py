@@ -14,7 +14,17 @@ from mrag_eval.config import Judge
 from mrag_eval.config_file import load_config
 from mrag_eval.errors import ConfigError
 from mrag_eval.folders import cache_dir
-from mrag_eval.lm import Answered, AuxModel, Ledger, Verdict, at_once, generate_parsed, named_spec, total
+from mrag_eval.lm import (
+    Answered,
+    AuxModel,
+    Ledger,
+    Verdict,
+    at_once,
+    behind_api,
+    generate_parsed,
+    named_spec,
+    total,
+)
 from mrag_eval.metrics import majority_vote
 from mrag_eval.model_spec import ModelSpec
 from mrag_eval.rubrics import Case, Rubric
@@ -123,11 +133,9 @@ class Panel:
 
     def check(self) -> None:
         """Raise the ConfigError that would leave a judge behind an API without answers (a missing key, say)."""
-        from mrag_eval.lm._api import is_api, model_class
-
         for name, model in self._models.items():
             # weights of a local judge are loaded when it is asked: not beside a model that is still generating
-            if is_api(model_class(model.spec, name)):
+            if behind_api(model.spec, name):
                 model.check()
 
     def ask(self, rubric: Rubric[T], cases: Sequence[Case]) -> Asked[T]:
@@ -205,12 +213,18 @@ def build_panel(block: Judge) -> Panel | None:
         if block.required:
             raise ConfigError("judge.required is set, but no judge is configured: 'judges' in mrag.yaml", EXAMPLE)
         return None
-    models: dict[str, AuxModel] = {}
+    cache = cache_dir() / "models.sqlite"
+    models = {name: _shared(name, spec.model_dump_json(), cache) for name, spec in named_judges(entries).items()}
+    return Panel(models, block.repeats)
+
+
+def named_judges(entries: Sequence[str | ModelSpec]) -> dict[str, ModelSpec]:
+    """The models of a panel under the names of their seats: as the config file calls them, else by the model."""
+    found: dict[str, ModelSpec] = {}
     for entry in entries:
         spec = named_spec(entry) if isinstance(entry, str) else entry
-        name = _free(entry if isinstance(entry, str) else _short_name(spec), models)
-        models[name] = _shared(name, spec.model_dump_json(), cache_dir() / "models.sqlite")
-    return Panel(models, block.repeats)
+        found[_free(entry if isinstance(entry, str) else _short_name(spec), found)] = spec
+    return found
 
 
 def _short_name(spec: ModelSpec) -> str:

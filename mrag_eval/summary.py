@@ -71,6 +71,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         attribution   where the errors come from, overall and by language pair (if relevance and correctness are known)
         languages     what was retrieved by language, and the preference for the question's language
         concurrence, citations  scores of the task as a whole, where its metrics name them
+        prompts       limit in tokens and where it comes from, number of prompts, and of those with shortened passages
         judge         the panel's table (if there is a panel), see :func:`mrag_eval.panel_table.panel_table`
 
     Groups of rows (versions of one question, questions on one document) are resampled together. A row that reached two
@@ -89,6 +90,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
     }
     out |= task_scores(rows, seed)
     parts = {
+        "prompts": _prompts(records),
         "attribution": _attribution(rows, seed),
         "languages": _languages(rows, seed),
         "judge": panel_table(records, evaluated=evaluated, seed=seed),
@@ -97,6 +99,19 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         if part is not None:
             out[key] = part
     return out
+
+
+def _prompts(records: Sequence[Record]) -> dict[str, Any] | None:
+    """The ranks' prompts together; see :meth:`mrag_eval.context.Budget.fitted`."""
+    shares = [r["prompts"] for r in records if "prompts" in r]
+    if not shares:
+        return None
+    shortened = [share["shortened"] for share in shares]
+    return {
+        **shares[0],
+        "prompts": sum(share["prompts"] for share in shares),
+        "shortened": None if None in shortened else sum(shortened),
+    }
 
 
 def _metric(rows: Sequence[Record], name: str, seed: int) -> dict[str, Any]:

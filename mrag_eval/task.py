@@ -308,9 +308,11 @@ class RagTask(ConfigurableTask):
         )
         if self._as_read[row]:
             record["answer"] = self._as_read[row]
-        if self._panel_share and row == next(iter(self._scores)):
-            # once a rank, so that the ranks' calls can be summed when their rows are gathered
-            record["panel"] = self._panel_share
+        if row == next(iter(self._scores)):
+            # once a rank, so that the ranks' prompts and calls can be summed when their rows are gathered
+            record["prompts"] = self._budget.fitted(len(self._scores), self._shortened)
+            if self._panel_share:
+                record["panel"] = self._panel_share
         out: dict[str, Any] = {"rows": record}
         if judgement is not None:
             out["votes"] = judgement.as_votes()

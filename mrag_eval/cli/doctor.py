@@ -32,7 +32,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Look at everything; imports none of the heavy libraries and asks nothing of the network."""
-    return [*_package(), *_models(), *_retrieval(), *_corpora(), *_data(), *_keys()]
+    return [*_package(), *_models(), *_judges(), *_retrieval(), *_corpora(), *_data(), *_keys()]
 
 
 def _installed(distribution: str) -> str | None:
@@ -111,6 +111,31 @@ def _package_finding(topic: str, name: str, distribution: str, extra: str) -> Fi
         found is not None,
         "" if found else f'pip install "mrag-eval[{extra}]"',
     )
+
+
+def _judges() -> list[Finding]:
+    """The config file's panel: names, models, and whether the variables with their keys are set."""
+    from mrag_eval.config_file import load_config
+    from mrag_eval.judge import EXAMPLE, named_judges
+    from mrag_eval.lm import key_variable
+
+    try:
+        judges = named_judges(load_config().judges)
+    except MragError:
+        return []  # the line about the config file says what is wrong with it
+    if not judges:
+        example = EXAMPLE.replace("\n    ", "\n")  # written to stand indented, in an error's next step
+        return [Finding("judges", "none configured", False, f"in mrag.yaml (see docs/judges.md):\n{example}")]
+    out = []
+    for name, spec in judges.items():
+        model = spec.model_args.get("model") or spec.model_args.get("pretrained")
+        variable = key_variable(spec)
+        there = variable is None or bool(os.environ.get(variable))
+        parts = [f"{name}: {spec.model}" + (f" {model}" if model else "")]
+        if variable is not None:
+            parts.append(f"{variable} {'set' if there else 'not set'}")
+        out.append(Finding("judges", " · ".join(parts), there, "" if there else f"export {variable}=..."))
+    return out
 
 
 def _retrieval() -> list[Finding]:

@@ -18,7 +18,7 @@ from mrag_eval.lm.replies import (
     parse_verdict_json,
     parse_verdict_tag,
 )
-from mrag_eval.lm.spec import named_spec
+from mrag_eval.lm.spec import behind_api, key_variable, named_spec
 from mrag_eval.model_spec import Generation, ModelBudget, ModelSpec
 
 __all__ = [
@@ -36,10 +36,12 @@ __all__ = [
     "Verdict",
     "as_verdict",
     "at_once",
+    "behind_api",
     "generate_all",
     "generate_all_parsed",
     "generate_parsed",
     "install_redaction",
+    "key_variable",
     "named_spec",
     "parse_fields",
     "parse_json",

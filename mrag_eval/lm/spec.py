@@ -11,6 +11,9 @@ from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.model_spec import Generation, ModelSpec
 from mrag_eval.validation import validated
 
+# Model types by how their names begin, and the variable that the harness looks for their key in.
+_KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "azure": "AZURE_OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+
 EXAMPLE = """models:
       gpt:
         model: openai-chat-completions
@@ -36,6 +39,20 @@ def named_spec(name: str) -> ModelSpec:
         why = f"{path} names no models" if path else "there is no config file"
         raise ConfigError(f"no model '{name}': {why}", EXAMPLE)
     raise ConfigError(f"{path}: models has no '{name}'{did_you_mean(name, models)}")
+
+
+def behind_api(spec: ModelSpec, name: str) -> bool:
+    """Whether the model is asked over HTTP, so that nothing of it is loaded here; ConfigError for an unknown type."""
+    from mrag_eval.lm._api import is_api, model_class
+
+    return is_api(model_class(spec, name))
+
+
+def key_variable(spec: ModelSpec) -> str | None:
+    """The environment variable that must hold the model's key; None where it needs none, as far as its type tells."""
+    if spec.api_key_env is not None:
+        return spec.api_key_env
+    return next((variable for start, variable in _KEY_VARIABLES.items() if spec.model.startswith(start)), None)
 
 
 def settings_for(spec: ModelSpec, changes: Mapping[str, Any], where: str) -> Generation:

@@ -164,6 +164,33 @@ def test_doctor_says_what_is_missing_and_how_to_mend_it(cli: Run, tmp_path: Path
     assert all(f["ok"] or f["mend"] for f in findings)
 
 
+def test_doctor_shows_how_to_configure_judges_or_which_there_are(cli: Run, tmp_path: Path) -> None:
+    none = cli("doctor").stdout
+    (example,) = (f["mend"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "judges")
+    assert "docs/judges.md" in none
+    head, *lines = example.splitlines()
+    assert head.startswith("in mrag.yaml")
+    assert lines[0] == "judges:"
+    assert all(line in none for line in lines)
+    # what it shows is a config that works
+    (tmp_path / "mrag.yaml").write_text("\n".join(lines), encoding="utf-8")
+    assert "gpt-4o-2024-08-06: openai-chat-completions" in cli("doctor").stdout
+    config = """models:
+  own: {model: local-chat-completions, model_args: {model: qwen, base_url: "http://127.0.0.1:1/v1/chat/completions"}}
+  large: {model: local-chat-completions, model_args: {model: mistral, base_url: "http://x/v1"}, api_key_env: LA_CLE}
+judges: [own, large, {model: anthropic-chat-completions, model_args: {model: claude-x}}]
+"""
+    (tmp_path / "mrag.yaml").write_text(config, encoding="utf-8")
+    shown = cli("doctor", LA_CLE="not-to-be-shown", ANTHROPIC_API_KEY="")
+    assert "not-to-be-shown" not in shown.stdout
+    lines = [line.split(" ", 1)[1].strip() for line in shown.stdout.splitlines()]
+    assert "ok own: local-chat-completions qwen" in lines
+    assert "ok large: local-chat-completions mistral · LA_CLE set" in lines
+    (missing,) = (line for line in lines if "claude-x: " in line)
+    assert "ANTHROPIC_API_KEY not set" in missing
+    assert missing.endswith("export ANTHROPIC_API_KEY=...")
+
+
 def test_doctor_strict_fails_on_a_broken_config(cli: Run, tmp_path: Path) -> None:
     assert cli("doctor", "--strict").returncode == 0
     (tmp_path / "mrag.yaml").write_text("corpora: 3\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from mrag_eval.context import Budget, budget_for, estimated_tokens, fit, prompt_
 from mrag_eval.errors import ConfigError
 from mrag_eval.prompts import builtin_names, fence, load_template
 from mrag_eval.task import RagTask
-from tests.tasks.test_hook import build, knows_everything, run
+from tests.tasks.test_hook import build, knows_everything, run, run_ranks
 from tests.tasks.world import ScriptedLM
 
 DOC = {
@@ -239,11 +239,29 @@ def test_shortened_prompts_are_counted_and_the_question_survives(tasks: Path, ca
     assert results["results"]["small"]["char3gram_recall,none"] == 1.0
     assert all(len(prompt.encode()) <= 2000 - 16 for prompt in lm.prompts)
     assert any("4 prompts shortened to fit 1,984 tokens" in r.getMessage() for r in caplog.records)
+    assert results["configs"]["small"]["scores"]["prompts"] == {
+        "limit": 1984, "source": "the model's context", "prompts": 4, "shortened": 4,
+    }  # fmt: skip
+
+
+def test_shortened_prompts_of_two_ranks_are_added_up(tasks: Path) -> None:
+    rows = [json.loads(line) for line in (tasks / "corpus.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        row["text"] += " usw." * 2_000
+    (tasks / "corpus.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    results, _ = run_ranks(tasks, knows_everything, metadata={"prompt.max_tokens": 500})
+    # 8 rows of one rank and 7 of the other
+    assert results["configs"]["small"]["scores"]["prompts"] == {
+        "limit": 500, "source": "prompt.max_tokens", "prompts": 15, "shortened": 15,
+    }  # fmt: skip
 
 
 def test_an_unknown_context_is_said_once(tasks: Path, caplog: pytest.LogCaptureFixture) -> None:
-    run(tasks, limit=2)
+    results = run(tasks, limit=2)
     assert sum("context length is unknown" in r.getMessage() for r in caplog.records) == 1
+    assert results["configs"]["small"]["scores"]["prompts"] == {
+        "limit": None, "source": "unknown", "prompts": 2, "shortened": None,
+    }  # fmt: skip
 
 
 def test_rendering_tolerates_a_row_without_passages(tasks: Path) -> None:
