@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.datasets import blend, click, demo, jsonl, xquad, xrag
+from mrag_eval.datasets import blend, click, demo, jsonl, mkqa, tydiqa, xor_tydi, xquad, xrag
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.errors import ConfigError, did_you_mean
 
@@ -24,6 +24,9 @@ LOADERS: dict[str, LoaderSpec] = {
     "click": LoaderSpec(click.ClickBlock, click.load, "CLIcK, Korean culture, multiple choice"),
     "blend": LoaderSpec(blend.BlendBlock, blend.load, "BLEnD, everyday culture of 16 countries, multiple choice"),
     "xrag": LoaderSpec(xrag.XragBlock, xrag.load, "XRAG, questions over eight given news articles"),
+    "mkqa": LoaderSpec(mkqa.MkqaBlock, mkqa.load, "MKQA, Natural Questions in 13 languages, with KILT's pages"),
+    "xor_tydi": LoaderSpec(xor_tydi.XorTydiBlock, xor_tydi.load, "XOR-TyDi QA, questions asked in five languages"),
+    "tydiqa": LoaderSpec(tydiqa.TydiqaBlock, tydiqa.load, "TyDi QA, the English gold passage questions"),
     "demo": LoaderSpec(demo.DemoBlock, demo.load, "the demo's own questions and passages, eight languages"),
     "jsonl": LoaderSpec(jsonl.JsonlBlock, jsonl.load, "a benchmark of one's own, from JSON Lines files"),
 }

@@ -143,9 +143,18 @@ def require_text(value: Any, where: str, key: str) -> str:
 
 
 def hub_dataset(
-    benchmark: str, repo: str, config: str | None, split: str, revision: str | None, columns: Sequence[str]
+    benchmark: str,
+    repo: str,
+    config: str | None,
+    split: str,
+    revision: str | None,
+    columns: Sequence[str],
+    key: str = "data.path",
 ) -> Any:
-    """A split of a hub dataset, columns checked; a failure becomes a DataError with the offline way out."""
+    """A split of a hub dataset, columns checked; a failure becomes a DataError with the offline way out.
+
+    ``key`` is the setting that names a local copy.
+    """
     where = f"{repo}" + (f", config {config}" if config else "") + f", split {split}"
     try:
         # its progress bars and warnings are the caller's to configure
@@ -153,7 +162,7 @@ def hub_dataset(
 
         dataset = load_dataset(repo, config, split=split, revision=revision)
     except Exception as error:
-        raise hub_error(benchmark, where, error) from error
+        raise hub_error(benchmark, where, error, key) from error
     for name in columns:
         if name not in dataset.column_names:
             raise DataError(
@@ -172,13 +181,33 @@ def hub_file(benchmark: str, repo: str, filename: str, revision: str | None) -> 
         raise hub_error(benchmark, f"{repo}, file {filename}", error) from error
 
 
-def hub_error(benchmark: str, what: str, error: Exception) -> DataError:
+def web_file(benchmark: str, url: str, key: str = "data.path") -> Path:
+    """A file of a benchmark's own site, downloaded once into the cache of ``datasets`` and decompressed."""
+    try:
+        from datasets import DownloadManager
+
+        return Path(DownloadManager().download_and_extract(url))
+    except Exception as error:
+        reason = str(error).strip().splitlines()
+        raise DataError(
+            f"{benchmark}: {url} could not be downloaded ({type(error).__name__}"
+            + (f": {reason[0][:200]})" if reason else ")"),
+            f"go online (unset HF_HUB_OFFLINE), or download it yourself: --metadata {key}=PATH",
+        ) from error
+
+
+def is_script_refusal(error: DataError) -> bool:
+    """Whether a hub dataset was not given because it is a loading script, which ``datasets`` runs no more."""
+    return "scripts are no longer supported" in str(error.__cause__)
+
+
+def hub_error(benchmark: str, what: str, error: Exception, key: str = "data.path") -> DataError:
     """The DataError for a dataset that the hub did not give."""
     reason = str(error).strip().splitlines()
     return DataError(
         f"{benchmark}: the Hugging Face hub did not give {what} ({type(error).__name__}"
         + (f": {reason[0][:200]})" if reason else ")"),
-        "go online (unset HF_HUB_OFFLINE), or use a local copy of the files: --metadata data.path=PATH",
+        f"go online (unset HF_HUB_OFFLINE), or use a local copy of the files: --metadata {key}=PATH",
     )
 
 

@@ -73,6 +73,8 @@ def test_a_relative_path_is_another_file_in_another_folder(tmp_path: Path, monke
         {"benchmark": "click"},
         {"benchmark": "blend"},
         {"benchmark": "xrag", "setting": "mono", "language": "de"},
+        {"benchmark": "mkqa", "language": "de"},
+        {"benchmark": "tydiqa"},
     ],
 )
 def test_a_hub_that_does_not_answer_says_how_to_go_on(block: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +96,11 @@ def test_a_hub_that_does_not_answer_says_how_to_go_on(block: dict[str, str], mon
 
 @pytest.mark.parametrize("name", sorted(LOADERS))
 def test_a_missing_path_is_named(name: str, tmp_path: Path) -> None:
-    extra = {"xrag": {"setting": "mono", "language": "de"}}.get(name, {})
+    extra = {
+        "xrag": {"setting": "mono", "language": "de"},
+        "mkqa": {"language": "de"},
+        "xor_tydi": {"language": "ko"},
+    }.get(name, {})
     with pytest.raises(DataError, match="nowhere"):
         load_benchmark({"benchmark": name, "path": str(tmp_path / "nowhere"), **extra})
 

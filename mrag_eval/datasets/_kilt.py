@@ -1,0 +1,87 @@
+"""Natural Questions in KILT's form: which example ids it holds, and the Wikipedia pages that answer each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.datasets._files import hub_dataset, iter_jsonl, require_columns, require_path, sha256_file
+from mrag_eval.errors import DataError
+
+HUB_ID = "facebook/kilt_tasks"
+FILE = "nq-train-kilt.jsonl"
+_COLUMNS = ("id", "output")
+
+
+@dataclass(frozen=True)
+class KiltNq:
+    """``pages`` maps an example id to its Wikipedia page ids, in the order in which the file names them."""
+
+    pages: Mapping[str, tuple[str, ...]]
+    where: str
+    source: Mapping[str, Any]
+
+
+def read_kilt_nq(path: Path | None) -> KiltNq:
+    """KILT's training questions of Natural Questions: from the hub, or from a local file of the same records.
+
+    Raises DataError naming file and line for a record without id or output, or whose provenance is not a list.
+    """
+    if path is None:
+        return _from_hub()
+    file = require_path(path, "mkqa")
+    if file.is_dir():
+        found = next((file / name for name in (FILE, f"{FILE}.gz") if (file / name).is_file()), None)
+        if found is None:
+            raise DataError(f"mkqa: data.kilt={file} has no file {FILE}", f"copy it there, from the dataset {HUB_ID}")
+        file = found
+    return _from_file(file, file.stat().st_mtime_ns)
+
+
+# The leaves of a group read the same file one after another.
+@lru_cache(maxsize=2)
+def _from_file(file: Path, _mtime_ns: int) -> KiltNq:
+    records = ((f"{file}, line {number}", row) for number, row in iter_jsonl(file))
+    pages = _pages(records)
+    if not pages:
+        raise DataError(f"{file}: holds no record")
+    return KiltNq(pages, str(file), {"path": str(file), "sha256": sha256_file(file)})
+
+
+@lru_cache(maxsize=1)
+def _from_hub() -> KiltNq:
+    rows = hub_dataset("mkqa", HUB_ID, "nq", "train", None, _COLUMNS, "data.kilt")
+    records = ((f"{HUB_ID}, config nq, row {index}", row) for index, row in enumerate(rows))
+    return KiltNq(_pages(records), f"{HUB_ID}, config nq", {"hub": HUB_ID, "config": "nq", "split": "train"})
+
+
+def _pages(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, tuple[str, ...]]:
+    pages: dict[str, tuple[str, ...]] = {}
+    for where, row in records:
+        require_columns(row, _COLUMNS, where)
+        name = str(row["id"])
+        found = dict.fromkeys((*pages.get(name, ()), *_cited(row["output"], where)))
+        pages[name] = tuple(found)
+    return pages
+
+
+def _cited(outputs: Any, where: str) -> Iterator[str]:
+    for output in _records(outputs, where, "output"):
+        for source in _records(output.get("provenance"), where, "provenance"):
+            page = source.get("wikipedia_id")
+            if page not in (None, ""):
+                yield str(page)
+
+
+def _records(value: Any, where: str, key: str) -> list[Mapping[str, Any]]:
+    """A list of objects; the hub's columns may come as one object of lists instead."""
+    if value is None:
+        return []
+    if isinstance(value, Mapping):
+        return [dict(zip(value, items, strict=True)) for items in zip(*value.values(), strict=True)]
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise DataError(f"{where}: '{key}' must be a list of objects")
+    return value

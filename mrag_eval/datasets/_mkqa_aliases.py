@@ -1,0 +1,30 @@
+"""MKQA's aliases without the fault that some of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mrag_eval.languages import NO_SPACES, base
+
+
+def usable_aliases(aliases: Iterable[str], answers: Sequence[str], language: str) -> tuple[str, ...]:
+    """The further spellings of an answer: stripped, each once, none that is an answer already.
+
+    In some rows an alias stands exploded into its characters (``["j", "u", "l", "y", " ", "2", ...]``). Every character
+    occurs once there, in no order, so the alias cannot be put together again: the characters are left out, for as
+    aliases they would match in almost any reply. A single character alone may well be an alias (``6``), and so may a
+    few in a script whose words are that short; a space or a mark among them shows that they are pieces.
+    """
+    stripped = [alias for alias in aliases if alias]
+    pieces = [alias for alias in stripped if len(alias) == 1]
+    if _is_exploded(pieces, language):
+        stripped = [alias for alias in stripped if len(alias) > 1]
+    kept = dict.fromkeys(text for alias in stripped if (text := alias.strip()))
+    return tuple(text for text in kept if text not in answers)
+
+
+def _is_exploded(pieces: Sequence[str], language: str) -> bool:
+    if any(not piece.isalnum() for piece in pieces):
+        return True
+    short_words = base(language) in NO_SPACES or base(language) == "ko"
+    return len(pieces) > (3 if short_words else 1)
