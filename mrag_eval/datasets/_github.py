@@ -1,0 +1,40 @@
+"""Files of public GitHub repositories, pinned by commit and fetched once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+from mrag_eval.errors import DataError
+from mrag_eval.folders import cache_dir
+
+BASE_URL = "https://raw.githubusercontent.com"
+_TIMEOUT = 60
+
+
+def github_file(benchmark: str, repository: str, commit: str, path: str) -> Path:
+    """The file ``path`` of a repository (``owner/name``) at a commit, from the cache or downloaded into it.
+
+    Raises DataError with the offline way out. Under ``HF_HUB_OFFLINE`` nothing is downloaded.
+    """
+    target = cache_dir() / "github" / repository / commit / path
+    if target.is_file():
+        return target
+    way_out = f"go online, or use a copy of github.com/{repository}: --metadata data.path=FOLDER"
+    if os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
+        raise DataError(f"{benchmark}: {repository}, file {path}: not in the cache, and HF_HUB_OFFLINE is set", way_out)
+    url = f"{BASE_URL}/{repository}/{commit}/{urllib.parse.quote(path)}"
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
+            content = response.read()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{benchmark}: GitHub did not give {repository}, file {path} ({error})", way_out) from None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = tempfile.mkstemp(dir=target.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    os.replace(part, target)
+    return target

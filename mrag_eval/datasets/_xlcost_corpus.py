@@ -1,0 +1,77 @@
+"""The documents of The Cross-Lingual Cost, cut into its passages."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.datasets._files import iter_jsonl, sha256_file
+from mrag_eval.errors import DataError
+from mrag_eval.schema import Passage
+
+# The country of a travel document and the law of a legal one stand for its title.
+_ID_KEYS = ("doc_id", "law_id", "id")
+_TITLE_KEYS = ("country", "title", "law", "law_name", "name")
+_TEXT_KEYS = ("content", "text", "contents")
+
+
+@dataclass(frozen=True)
+class Passages:
+    """The passages, and their provenance as JSON."""
+
+    passages: list[Passage]
+    source: dict[str, Any]
+
+
+def read_passages(path: Path, size: int, tokenizer: str) -> Passages:
+    """Passages of up to ``size`` tokens, whole sentences where they fit, each behind its document's title.
+
+    The title is not counted (the paper does not say). ``path`` is a ``.parquet`` or ``.jsonl`` file with a document a
+    row: an id, ``language``, a title (``country`` or ``title``, say) and ``content``. Raises DataError naming the file
+    and what it lacks, and for a corpus without text.
+    """
+    from mrag_eval.retrievers import chunk_documents, read_corpus
+    from mrag_eval.retrievers._token_counters import named_token_counter
+
+    count = named_token_counter(tokenizer)
+    names = _columns(path)
+    keys = {"id": _key(names, _ID_KEYS), "title": _key(names, _TITLE_KEYS), "text": _key(names, _TEXT_KEYS)}
+    found = {field: key for field, key in keys.items() if key is not None}
+    documents = list(read_corpus(path, keys=found))
+    passages = list(chunk_documents(documents, {"method": "llamaindex", "size": size}, token_counter=count))
+    if not passages:
+        raise DataError(f"{path}: none of its {len(documents)} documents holds any text")
+    source = {
+        "path": str(path),
+        "sha256": sha256_file(path),
+        "documents": len(documents),
+        "languages": dict(sorted(Counter(document.lang for document in documents).items())),
+        "passages": len(passages),
+        "passage_languages": dict(sorted(Counter(passage.lang for passage in passages).items())),
+        "chunker": {"method": "llamaindex", "size": size, "tokenizer": tokenizer},
+        "titles": found.get("title"),
+    }
+    return Passages(passages, json.loads(json.dumps(source)))
+
+
+def _columns(path: Path) -> Sequence[str]:
+    """The columns of a Parquet file, the keys of a JSON Lines file's first record; empty for other files."""
+    if path.name.endswith(".parquet"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return list(pq.read_schema(path).names)
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
+    if ".jsonl" in path.name or path.name.endswith(".ndjson"):
+        return next((list(record) for _, record in iter_jsonl(path)), [])
+    return []
+
+
+def _key(names: Sequence[str], candidates: Sequence[str]) -> str | None:
+    return next((name for name in candidates if name in names), None)
