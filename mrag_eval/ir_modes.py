@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mrag_eval.config import Retrieval
 from mrag_eval.errors import DataError
-from mrag_eval.languages import normalize
+from mrag_eval.languages import is_known, normalize
 from mrag_eval.modes import MODES
 from mrag_eval.schema import RagDoc
 
@@ -78,7 +78,7 @@ def _sibling_ring(doc: RagDoc, members: Sequence[RagDoc]) -> list[RagDoc]:
     order = doc.extra.get("claimant_langs") or doc.relevant_langs
     by_lang = {normalize(m.query_lang): m for m in members}
     by_lang[normalize(doc.query_lang)] = doc
-    codes = dict.fromkeys(normalize(code) for code in order if code)
+    codes = dict.fromkeys(normalize(code) for code in order if code and is_known(code))
     return [by_lang[code] for code in codes if code in by_lang]
 
 

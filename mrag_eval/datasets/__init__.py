@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.datasets import blend, click, demo, jsonl, mkqa, tydiqa, xlcost, xor_tydi, xquad, xrag
+from mrag_eval.datasets import blend, bordirlines, click, demo, jsonl, mkqa, tydiqa, xlcost, xor_tydi, xquad, xrag
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.errors import ConfigError, did_you_mean
 
@@ -28,6 +28,11 @@ LOADERS: dict[str, LoaderSpec] = {
     "xor_tydi": LoaderSpec(xor_tydi.XorTydiBlock, xor_tydi.load, "XOR-TyDi QA, questions asked in five languages"),
     "tydiqa": LoaderSpec(tydiqa.TydiqaBlock, tydiqa.load, "TyDi QA, the English gold passage questions"),
     "xlcost": LoaderSpec(xlcost.XlcostBlock, xlcost.load, "The Cross-Lingual Cost, Arabic-English travel and law"),
+    "bordirlines": LoaderSpec(
+        bordirlines.BordirlinesBlock,
+        bordirlines.load,
+        "BordIRlines, disputed territories in their claimants' languages",
+    ),
     "demo": LoaderSpec(demo.DemoBlock, demo.load, "the demo's own questions and passages, eight languages"),
     "jsonl": LoaderSpec(jsonl.JsonlBlock, jsonl.load, "a benchmark of one's own, from JSON Lines files"),
 }

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from mrag_eval.datasets._published import Published
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.schema import Passage, RagDoc
 
@@ -17,9 +18,10 @@ from mrag_eval.schema import Passage, RagDoc
 class Benchmark:
     """A benchmark as loaded.
 
-    ``corpus`` holds the passages that come with the questions (None where the questions bring none), ``notes`` one-line
-    facts for the log (counts, rows left out), ``source`` JSON-serialisable provenance: hub id and revision or path,
-    SHA-256 of every file read, seed.
+    ``corpus`` holds the passages that come with the questions (None where the questions bring none), ``published`` the
+    search results that come with them (``retrieval.corpus: published``). ``notes`` are one-line facts for the log
+    (counts, rows left out), ``source`` JSON-serialisable provenance: hub id and revision or path, SHA-256 of every file
+    read, seed.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Benchmark:
     corpus: list[Passage] | None = None
     notes: tuple[str, ...] = ()
     source: dict[str, Any] = field(default_factory=dict)
+    published: Published | None = None
 
 
 def absolute(path: Path | None) -> Path | None:

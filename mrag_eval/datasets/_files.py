@@ -104,13 +104,13 @@ def sha256_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def iter_csv(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def iter_csv(path: Path, columns: Iterable[str], delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
     """(row number from 1, record) of a CSV file with a header, streamed; columns beyond ``columns`` are allowed."""
     # one prompt may exceed csv's default limit of 128 KiB a cell
     csv.field_size_limit(sys.maxsize)
     try:
         with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="") as handle:
-            reader = csv.DictReader(handle)
+            reader = csv.DictReader(handle, delimiter=delimiter)
             for name in columns:
                 if name not in (reader.fieldnames or ()):
                     found = ", ".join(reader.fieldnames or ()) or "none"
@@ -199,6 +199,16 @@ def web_file(benchmark: str, url: str, key: str = "data.path") -> Path:
 def is_script_refusal(error: DataError) -> bool:
     """Whether a hub dataset was not given because it is a loading script, which ``datasets`` runs no more."""
     return "scripts are no longer supported" in str(error.__cause__)
+
+
+def hub_folder(benchmark: str, repo: str, patterns: Sequence[str], revision: str | None) -> Path:
+    """The files of a hub dataset repository that match the patterns, in the hub's own cache."""
+    try:
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)))
+    except Exception as error:
+        raise hub_error(benchmark, f"{repo}, files {', '.join(patterns)}", error) from error
 
 
 def hub_error(benchmark: str, what: str, error: Exception, key: str = "data.path") -> DataError:

@@ -1,0 +1,230 @@
+"""The files of BordIRlines: queries, published hits, documents, annotations (the hub repository's folder ``data``)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.datasets._files import iter_csv, read_json, sha256_file
+from mrag_eval.datasets.borderlines import Question
+from mrag_eval.errors import DataError
+from mrag_eval.languages import is_known, normalize
+from mrag_eval.schema import Passage
+from mrag_eval.viewpoints import Label, majority, read_relevance, read_viewpoint
+
+# Folder of a mode -> its name here.
+FOLDERS = {"qlang": "qlang", "qlang_en": "qlang+en", "en": "en_only", "rel_langs": "rel_langs"}
+_HITS = ("query_id", "rank", "score", "doc_id", "doc_lang")
+# Where the English control queries lie; the folder "en" repeats those of English-speaking claimants.
+_CONTROL = "control"
+
+
+@dataclass(frozen=True, slots=True)
+class FileHit:
+    """A line of a hits file; ``passage`` is the passage's id here."""
+
+    rank: int
+    score: float
+    passage: str
+
+
+# mode -> row id -> hits
+Hits = dict[str, dict[str, list[FileHit]]]
+
+
+def read_queries(root: Path, questions: Sequence[Question], hashes: dict[str, str]) -> tuple[dict[str, str], int]:
+    """Hub id (``Q<n>``) -> our row id, and how many texts differ.
+
+    Rule: a line belongs to the question on the same territory (underscores are spaces) in the same language, where
+    ``control`` is English; a line with another spelling of the territory, to the question with the same text in that
+    language. Of an English question the hub may have two lines, one ``control`` and one ``en``.
+    """
+    file = root / "queries.tsv"
+    hashes[file.name] = sha256_file(file) if file.is_file() else ""
+    by_place = {(_spaced(q.territory.name), q.lang): q for q in questions}
+    by_text = {(q.text, q.lang): q for q in questions}
+    joined: dict[str, str] = {}
+    other_text = 0
+    for number, row in iter_csv(file, ("query_id", "territory"), delimiter="\t"):
+        where = f"{file}, row {number}"
+        code = _first(row, ("language", "query_lang", "lang"), where)
+        text = _first(row, ("query_text", "query"), where).strip()
+        lang = "en" if code == _CONTROL else _lang(code, where)
+        found = by_place.get((_spaced(row["territory"]), lang)) or by_text.get((text, lang))
+        if found is None:
+            raise DataError(f"{where}: no BorderLines question on '{row['territory']}' in '{code}'")
+        if row["query_id"] in joined:
+            raise DataError(f"{where}: query id '{row['query_id']}' occurs twice")
+        joined[row["query_id"]] = found.id
+        other_text += text != found.text
+    return joined, other_text
+
+
+def _spaced(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).casefold()
+
+
+def _first(row: Mapping[str, str], names: Sequence[str], where: str) -> str:
+    for name in names:
+        if name in row:
+            return row[name]
+    raise DataError(f"{where}: no column '{names[0]}'; found: {', '.join(row)}")
+
+
+def _lang(code: str, where: str) -> str:
+    if not is_known(code):
+        raise DataError(f"{where}: unknown language '{code}'")
+    return normalize(code)
+
+
+class Documents:
+    """The texts of ``all_docs.json``, by our passage id ``<language>:<the file's id>``."""
+
+    def __init__(self, root: Path, hashes: dict[str, str]) -> None:
+        self._file = root / "all_docs.json"
+        content, hashes[self._file.name] = read_json(self._file)
+        if not isinstance(content, dict) or not all(isinstance(docs, dict) for docs in content.values()):
+            raise DataError(f"{self._file}: expected an object of languages, each an object of documents")
+        self._texts: dict[str, dict[str, str]] = {
+            _lang(code, str(self._file)): docs for code, docs in content.items() if code != _CONTROL
+        }
+        self.passages: dict[str, Passage] = {}
+
+    def named(self, name: str, lang: str, where: str) -> str:
+        """The id of a passage that a hits file names; DataError for a document that is not there."""
+        texts = self._texts.get(lang, {})
+        text = texts.get(name)
+        if text is None:
+            # Chinese ids carry their script as a prefix, in one of the two files or in both
+            prefix, _, bare = name.rpartition(".")
+            spelt = [bare] if prefix else [f"{code}.{name}" for code in ("zhs", "zht")]
+            text = next((texts[other] for other in spelt if other in texts), None)
+        if not isinstance(text, str):
+            raise DataError(f"{where}: document '{name}' in '{lang}' is not in {self._file}")
+        passage = f"{lang}:{name}"
+        if passage not in self.passages:
+            article = name.rpartition("_p")[0] or name
+            self.passages[passage] = Passage(passage, lang, text, "", f"{lang}:{article}")
+        return passage
+
+
+def read_hits(
+    root: Path, embedder: str, joined: Mapping[str, str], documents: Documents, hashes: dict[str, str]
+) -> Hits:
+    """The hits of one embedder in every mode, best first; of an English query those of the folder ``control``."""
+    out: Hits = {mode: {} for mode in FOLDERS.values()}
+    folders = sorted((p for p in root.iterdir() if p.is_dir()), key=lambda p: (p.name != _CONTROL, p.name))
+    for folder in folders:
+        for name, mode in FOLDERS.items():
+            file = folder / embedder / name / f"{folder.name}_query_hits.tsv"
+            if not file.is_file():
+                continue
+            hashes[file.relative_to(root).as_posix()] = sha256_file(file)
+            known = set(out[mode])
+            for row_id, hit in _file_hits(file, joined, documents):
+                if row_id not in known:
+                    out[mode].setdefault(row_id, []).append(hit)
+    for runs in out.values():
+        for row_id, hits in runs.items():
+            hits.sort(key=lambda hit: hit.rank)
+            if len({hit.passage for hit in hits}) < len(hits):
+                raise DataError(f"bordirlines: a document is listed twice among the {embedder} hits of '{row_id}'")
+    return out
+
+
+def _file_hits(file: Path, joined: Mapping[str, str], documents: Documents) -> list[tuple[str, FileHit]]:
+    out = []
+    for number, row in iter_csv(file, _HITS, delimiter="\t"):
+        where = f"{file}, row {number}"
+        if row["query_id"] not in joined:
+            raise DataError(f"{where}: query '{row['query_id']}' is not in queries.tsv")
+        passage = documents.named(row["doc_id"], _lang(row["doc_lang"], where), where)
+        rank, score = _number(row["rank"], int, where, "rank"), _number(row["score"], float, where, "score")
+        out.append((joined[row["query_id"]], FileHit(int(rank), score, passage)))
+    return out
+
+
+def _number(value: str, kind: Callable[[str], float], where: str, key: str) -> float:
+    try:
+        return kind(value)
+    except ValueError:
+        raise DataError(f"{where}: '{key}' is no number: {value!r}") from None
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """``labels``: (row id, the file's document id) -> label.
+
+    ``contradictory`` counts people's labels that were left out (BordIRlines, H.1.3), ``undecided`` the pairs on which
+    the rest have no majority, ``blank`` lines without a label.
+    """
+
+    labels: Mapping[tuple[str, str], Label]
+    contradictory: int
+    undecided: int
+    blank: int
+
+
+_COLUMNS = {
+    "human": ("human_annotations.tsv", "relevant", "territory"),
+    "llm_zeroshot": ("llm_annotations.tsv", "relevant_zeroshot", "territory_zeroshot"),
+    "llm_fewshot": ("llm_annotations.tsv", "relevant_fewshot", "territory_fewshot"),
+}
+
+
+def read_annotations(
+    root: Path, who: str, joined: Mapping[str, str], questions: Mapping[str, Question], hashes: dict[str, str]
+) -> Annotations | None:
+    """The labels of people (by majority where a pair was labelled several times) or of a model; None without a file."""
+    name, relevance, viewpoint = _COLUMNS[who]
+    file = root / name
+    if not file.is_file():
+        return None
+    hashes[name] = sha256_file(file)
+    given: dict[tuple[str, str], list[Label]] = defaultdict(list)
+    blank = 0
+    for number, row in iter_csv(file, ("query_id", "doc_id", relevance, viewpoint), delimiter="\t"):
+        where = f"{file}, row {number}"
+        if row["query_id"] not in joined:
+            raise DataError(f"{where}: query '{row['query_id']}' is not in queries.tsv")
+        if not row[relevance].strip():
+            blank += 1
+            continue
+        question = questions[joined[row["query_id"]]]
+        supports = read_viewpoint(row[viewpoint], question.territory.claimants, where, question.options)
+        given[question.id, row["doc_id"]].append(Label(read_relevance(row[relevance], where), supports))
+    if who == "human":
+        contradictory = sum(label.contradictory for listed in given.values() for label in listed)
+        labels = {pair: found for pair, listed in given.items() if (found := majority(listed)) is not None}
+    else:
+        contradictory = 0
+        labels = {pair: listed[-1] for pair, listed in given.items()}
+    return Annotations(labels, contradictory, len(given) - len(labels), blank)
+
+
+def data_folder(path: Path) -> Path:
+    """The folder with ``queries.tsv``: ``path`` itself, or its subfolder ``data``."""
+    root = next((p for p in (path, path / "data") if (p / "queries.tsv").is_file()), None)
+    if root is None:
+        raise DataError(
+            f"bordirlines: no queries.tsv in {path} or {path / 'data'}",
+            "data.path is a copy of the hub repository borderlines/bordirlines",
+        )
+    return root
+
+
+def provenance(hashes: Mapping[str, str]) -> dict[str, Any]:
+    """The hashes as they are recorded: files one by one, the hits of hundreds of files as their number."""
+    plain = {name: value for name, value in hashes.items() if not name.endswith("_query_hits.tsv")}
+    hits = {name: value for name, value in hashes.items() if name not in plain}
+    return plain | ({"query_hits": f"{len(hits)} files, {combined(hits)}"} if hits else {})
+
+
+def combined(hashes: Mapping[str, str]) -> str:
+    """One SHA-256 over names and hashes."""
+    import hashlib
+
+    return hashlib.sha256("\n".join(f"{k} {v}" for k, v in sorted(hashes.items())).encode()).hexdigest()
