@@ -88,12 +88,12 @@ def query_id(territory: str, code: str) -> str:
     return f"{territory.replace(' ', '_')}_{code}"
 
 
-def read_borderlines(path: Path | None, revision: str | None = None) -> BorderLines:
+def read_borderlines(path: Path | None) -> BorderLines:
     """All questions, checked: every claimant has a language, every option list its claimants' length.
 
     Raises DataError naming file and line. A copy whose counts differ from the published ones says so in its notes.
     """
-    tables = _from_hub(revision) if path is None else _from_folder(require_path(path, "bordirlines"))
+    tables = _from_hub() if path is None else _from_folder(require_path(path, "bordirlines"))
     countries = {**_MISSING_COUNTRIES, **tables.countries}
     territories = [_territory(row, where, countries) for where, row in tables.territories]
     questions, repeated = [], [t.name for i, t in enumerate(territories) if t in territories[:i]]
@@ -151,15 +151,21 @@ class _Tables:
     source: Mapping[str, Any]
 
 
+def territories_file(path: Path) -> Path | None:
+    """BorderLines' table of territories in a copy of the repository, None where the folder is no such copy."""
+    files = (folder / "disputed_territories.csv" for folder in (path, path / "original"))
+    return next((file for file in files if file.is_file()), None)
+
+
 def _from_folder(path: Path) -> _Tables:
-    root = next((p for p in (path, path / "original") if (p / "disputed_territories.csv").is_file()), None)
-    if root is None:
+    file = territories_file(path)
+    if file is None:
         raise DataError(
             f"borderlines: no disputed_territories.csv in {path}",
             "data.borderlines is a copy of the repository manestay/borderlines",
         )
+    root = file.parent
     hashes: dict[str, str] = {}
-    file = root / "disputed_territories.csv"
     rows = [(f"{file}, row {n}", row) for n, row in iter_csv(file, (*_TERRITORY_COLUMNS, "Query"))]
     hashes[file.name] = sha256_file(file)
     countries, hashes["countries_info.json"] = read_json(root / "countries_info.json")
@@ -196,9 +202,13 @@ def _lines(file: Path, hashes: dict[str, str]) -> list[str]:
     return text.split("\n") if text else []
 
 
-def _from_hub(revision: str | None) -> _Tables:
+def _from_hub() -> _Tables:
     def table(config: str, split: str, columns: Sequence[str]) -> Any:
-        return hub_dataset("bordirlines", HUB_ID, config, split, revision, columns)
+        try:
+            return hub_dataset("bordirlines", HUB_ID, config, split, None, columns)
+        except DataError as error:
+            step = (error.next_step or "").replace("data.path=", "data.borderlines=")
+            raise DataError(error.message, step or None) from error
 
     territories = table("territories", "train", (*_TERRITORY_COLUMNS, "Query"))
     rows = [(f"{HUB_ID}, territories, row {n}", row) for n, row in enumerate(territories)]
@@ -209,7 +219,7 @@ def _from_hub(revision: str | None) -> _Tables:
             where = f"{HUB_ID}, queries {code}, row {n}"
             options = _options(row["Claimants_Native"], where)
             translated.append((where, code, int(row["Index_Territory"]), row["Query_Native"].strip(), options))
-    return _Tables(rows, countries, translated, {"hub": HUB_ID, "revision": revision})
+    return _Tables(rows, countries, translated, {"hub": HUB_ID})
 
 
 def _options(value: Any, where: str) -> Sequence[str]:

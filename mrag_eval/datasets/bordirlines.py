@@ -25,9 +25,9 @@ from mrag_eval.datasets._bordirlines_files import (
     read_hits,
     read_queries,
 )
-from mrag_eval.datasets._files import hub_folder
+from mrag_eval.datasets._files import hub_folder, require_path
 from mrag_eval.datasets._published import Published
-from mrag_eval.datasets.borderlines import UNKNOWN, BorderLines, Question, read_borderlines
+from mrag_eval.datasets.borderlines import UNKNOWN, BorderLines, Question, read_borderlines, territories_file
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
 from mrag_eval.languages import name, normalize
 from mrag_eval.schema import RagDoc
@@ -41,6 +41,8 @@ _HUB_FILES = ("data/queries.tsv", "data/all_docs.json", "data/*_annotations.tsv"
 
 class BordirlinesBlock(DataBlock):
     """``path`` and ``borderlines`` are local copies of the two repositories; the hub's where they are left out.
+
+    BorderLines' files may also lie in ``path`` itself or in its folder ``borderlines``.
 
     ``embedder`` chooses whose published hits are read (none: the questions alone). ``documents`` keeps those judged
     relevant, or those judged not to be, by ``annotations``. ``persona`` is who asks or answers; the asker of
@@ -84,7 +86,7 @@ class BordirlinesBlock(DataBlock):
 
 def load(block: BordirlinesBlock) -> Benchmark:
     """Load the questions, and the published hits of one embedder where the block names one."""
-    lines = read_borderlines(block.borderlines, block.revision if block.path is None else None)
+    lines = read_borderlines(_lines_folder(block))
     questions = _kept(lines.questions, block)
     asked_in = {question.lang for question in lines.questions}
     docs = [_doc(question, lines, block.persona, asked_in) for question in questions]
@@ -106,6 +108,15 @@ def load(block: BordirlinesBlock) -> Benchmark:
     source |= {"sha256": provenance(hashes), "queries_with_documents": counts}
     notes += more
     return Benchmark("bordirlines", docs, None, tuple(notes), source, published)
+
+
+def _lines_folder(block: BordirlinesBlock) -> Path | None:
+    """Where BorderLines' files lie: as said, else in ``data.path`` or its folder ``borderlines``; None: on the hub."""
+    if block.path is not None:
+        require_path(block.path, "bordirlines")
+    if block.borderlines is not None or block.path is None:
+        return block.borderlines
+    return next((p for p in (block.path, block.path / "borderlines") if territories_file(p) is not None), None)
 
 
 def _kept(questions: Sequence[Question], block: BordirlinesBlock) -> list[Question]:

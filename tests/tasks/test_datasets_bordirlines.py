@@ -102,6 +102,27 @@ def test_askers_are_of_the_claimant_that_speaks_the_language(test_data: Path) ->
     assert "country" not in docs["Crimea_en"].extra
 
 
+def test_one_folder_may_hold_both_copies(test_data: Path, copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "borderlines").symlink_to(test_data / "borderlines")
+    (tmp_path / "data").symlink_to(copy / "data")
+    benchmark = load_benchmark({"benchmark": "bordirlines", "path": str(tmp_path), "embedder": "m3"})
+    assert len(benchmark.docs) == 720
+    assert benchmark.published is not None
+
+
+def test_the_hub_that_does_not_answer_names_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setattr(datasets, "load_dataset", refuse)
+    with pytest.raises(DataError) as caught:
+        load_benchmark({"benchmark": "bordirlines", "seed": 987})
+    assert "ConnectionError: no route to host" in caught.value.message
+    assert "--metadata data.borderlines=PATH" in (caught.value.next_step or "")
+
+
 def test_subjects_split_names() -> None:
     assert subjects("Imia/Kardak", ["Greece", "Turkey"]) == ["Imia", "Kardak", "Greece", "Turkey"]
 
@@ -201,7 +222,7 @@ def test_the_hub_copy_is_read_alike(test_data: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("mrag_eval.datasets.borderlines.hub_dataset", table)
     from_hub = load_benchmark({"benchmark": "bordirlines", "seed": 7})
     assert from_hub.docs == read(test_data).docs
-    assert from_hub.source == {"borderlines": {"hub": "manestay/borderlines", "revision": None}}
+    assert from_hub.source == {"borderlines": {"hub": "manestay/borderlines"}}
 
 
 def test_a_shorter_copy_says_so(test_data: Path, tmp_path: Path) -> None:
