@@ -204,11 +204,7 @@ def _lines(file: Path, hashes: dict[str, str]) -> list[str]:
 
 def _from_hub() -> _Tables:
     def table(config: str, split: str, columns: Sequence[str]) -> Any:
-        try:
-            return hub_dataset("bordirlines", HUB_ID, config, split, None, columns)
-        except DataError as error:
-            step = (error.next_step or "").replace("data.path=", "data.borderlines=")
-            raise DataError(error.message, step or None) from error
+        return hub_dataset("bordirlines", HUB_ID, config, split, None, columns, "data.borderlines")
 
     territories = table("territories", "train", (*_TERRITORY_COLUMNS, "Query"))
     rows = [(f"{HUB_ID}, territories, row {n}", row) for n, row in enumerate(territories)]

@@ -204,7 +204,7 @@ def test_the_hub_copy_is_read_alike(test_data: Path, monkeypatch: pytest.MonkeyP
         row["Claimants"] = row["Claimants"].split(";")
     countries = json.loads((root / "countries_info.json").read_text(encoding="utf-8"))
 
-    def table(benchmark: str, repo: str, config: str, split: str, revision: str | None, columns: Any) -> Any:
+    def table(benchmark: str, repo: str, config: str, split: str, revision: str | None, columns: Any, key: str) -> Any:
         assert (benchmark, repo) == ("bordirlines", "manestay/borderlines")
         if config == "territories":
             return territories
