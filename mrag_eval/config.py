@@ -95,7 +95,8 @@ class Retrieval(Block):
 class Prompt(Block):
     """The ``prompt`` block: a template (built-in name, or a path to a file of one's own) and its length limit.
 
-    ``system`` replaces the template's system text (literal text, or a path to a file). ``max_tokens`` bounds the whole
+    ``system`` replaces the template's system text: a name of :func:`mrag_eval.prompts.system_prompts`, literal text, or
+    a path to a file. ``max_tokens`` bounds the whole
     prompt; without it the limit is the evaluated model's context less the tokens to generate. ``answer`` says where
     the answer stands in the reply: all of it (``plain``), inside ``<answer>`` (``tag``), or on the last line that
     reads ``Answer: ...`` (``line``); by default as the built-in template asks.

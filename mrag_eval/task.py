@@ -105,6 +105,7 @@ class RagTask(ConfigurableTask):
                 )
             check_corpus(self.blocks.retrieval, docs, self.benchmark.corpus)
             check_task_scores(self.blocks.metrics, docs)
+            self._template.check_languages(dict.fromkeys(doc.query_lang for doc in docs))
         self._skipped = skipped
         self._docs = {doc.id: doc for doc in docs}
         self._rows = _Rows(doc.to_dict() for doc in docs)

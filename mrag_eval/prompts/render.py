@@ -6,7 +6,7 @@ Questions, options and passages are values, never template source, and cannot cl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.languages import is_known, name
+from mrag_eval.prompts.system_prompts import SystemPrompt, system_prompts
 
 _FOLDER = Path(__file__).parent
 # Where a built-in template asks for the answer, unless the task says otherwise.
@@ -29,6 +30,8 @@ _FENCED = re.compile(
 )
 
 
+# What can only be meant as the name of a system prompt.
+_NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 # Brackets around nothing but numbers: how a judge lists passages.
 _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
@@ -67,7 +70,13 @@ class PromptTemplate:
     :meth:`render` is given besides. ``clean`` makes values safe to stand in the prompt.
     """
 
-    def __init__(self, source: str, name_: str, system: str | None = None, clean: Callable[[str], str] = fence) -> None:
+    def __init__(
+        self,
+        source: str,
+        name_: str,
+        system: str | SystemPrompt | None = None,
+        clean: Callable[[str], str] = fence,
+    ) -> None:
         env = ImmutableSandboxedEnvironment(
             undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
         )
@@ -117,7 +126,17 @@ class PromptTemplate:
                 for i, p in enumerate(passages, 1)
             ],
         }
-        return (self._block("system", values) if self._system is None else self._system), self._block("user", values)
+        return self._system_part(doc["query_lang"], bool(passages), values), self._block("user", values)
+
+    def check_languages(self, languages: Iterable[str]) -> None:
+        """Raise ConfigError for a language of questions that the system prompt has no text for."""
+        if isinstance(self._system, SystemPrompt):
+            self._system.check(languages)
+
+    def _system_part(self, language: str, with_documents: bool, values: Mapping[str, Any]) -> str:
+        if isinstance(self._system, SystemPrompt):
+            return self._system.text(language, with_documents)
+        return self._block("system", values) if self._system is None else self._system
 
     def _block(self, block: str, values: Mapping[str, Any]) -> str:
         render = self._template.blocks.get(block)
@@ -166,9 +185,17 @@ def _read(path: Path, key: str) -> str:
         raise ConfigError(f"{key}: file '{path}' cannot be read ({err.strerror})", "give a readable file") from None
 
 
-def _system_text(system: str | None) -> str | None:
+def _system_text(system: str | None) -> str | SystemPrompt | None:
     if system is None or "\n" in system or len(system) > 255:
         return system
+    named = system_prompts()
+    if system in named:
+        return named[system]
+    if _NAME.fullmatch(system):  # no prompt is one word with underscores in it
+        raise ConfigError(
+            f"prompt.system: no system prompt '{system}'{did_you_mean(system, named)}",
+            "give one of these names, a file, or the text itself",
+        )
     path = Path(system).expanduser()
     if path.is_file():
         return _read(path, "prompt.system").strip()
