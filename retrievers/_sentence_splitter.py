@@ -25,7 +25,7 @@ def _punkt() -> Any:
 def _sentences(text: str) -> list[str]:
     """Punkt's sentences, each with the white space up to the next; white space in front of the first one is lost."""
     starts = [start for start, _ in _punkt().span_tokenize(text)]
-    return [text[low:high] for low, high in zip(starts, [*starts[1:], len(text)], strict=True)]
+    return [text[low:high] for low, high in zip(starts, [*starts[1:], len(text)][: len(starts)], strict=True)]
 
 
 def _before(separator: str) -> Cut:

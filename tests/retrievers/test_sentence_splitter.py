@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mrag_eval.errors import ConfigError
@@ -48,6 +48,8 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
+@example("\n\n\n", 1)
 @given(st.lists(PIECES, max_size=25).map("".join), st.integers(1, 9))
 def test_any_text_is_cut_alike(text: str, size: int) -> None:
     # every sign counts once, so that no single one is over the limit, which is an error there
