@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.model_spec import ModelSpec
+from mrag_eval.translator_spec import TranslatorSpec
 from mrag_eval.validation import Block, validated
 
 # What tells the two kinds of entry in a list of models apart; in the path of a fault it would say nothing.
@@ -27,12 +28,13 @@ class FileConfig(Block):
 
     ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder; ``models`` names the models
     that judge, plan or translate; ``judges`` lists the panel of every task that names none of its own: names of
-    models, or models written out.
+    models, or models written out; ``translator`` translates for every task that names none of its own.
     """
 
     corpora: dict[str, Path] = Field(default_factory=dict)
     models: dict[str, ModelSpec] = Field(default_factory=dict)
     judges: tuple[NameOrModel, ...] = ()
+    translator: TranslatorSpec | None = None
 
     @field_validator("judges")
     @classmethod

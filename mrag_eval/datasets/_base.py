@@ -21,7 +21,8 @@ class Benchmark:
     ``corpus`` holds the passages that come with the questions (None where the questions bring none), ``published`` the
     search results that come with them (``retrieval.corpus: published``). ``notes`` are one-line facts for the log
     (counts, rows left out), ``source`` JSON-serialisable provenance: hub id and revision or path, SHA-256 of every file
-    read, seed.
+    read, seed. ``parallel`` holds what is known to say the same in several languages (language -> text, one
+    mapping a question or document).
     """
 
     name: str
@@ -30,6 +31,7 @@ class Benchmark:
     notes: tuple[str, ...] = ()
     source: dict[str, Any] = field(default_factory=dict)
     published: Published | None = None
+    parallel: Sequence[Mapping[str, str]] = field(default=(), repr=False)
 
 
 def absolute(path: Path | None) -> Path | None:

@@ -121,7 +121,15 @@ def load(block: XquadBlock) -> Benchmark:
             f"this copy has {len(first.paragraphs)} paragraphs and {len(first.questions)} questions; "
             "the published set has 240 and 1,190"
         )
-    return Benchmark("xquad", docs, corpus, tuple(notes), _source(block, editions))
+    return Benchmark("xquad", docs, corpus, tuple(notes), _source(block, editions), parallel=_parallel(editions))
+
+
+def _parallel(editions: dict[str, _Edition]) -> list[dict[str, str]]:
+    """Every question and every paragraph in all languages: a perfect translation."""
+    questions = zip(*(edition.questions for edition in editions.values()), strict=True)
+    paragraphs = zip(*(edition.paragraphs for edition in editions.values()), strict=True)
+    out = [{code: q.text for code, q in zip(editions, versions, strict=True)} for versions in questions]
+    return out + [dict(zip(editions, versions, strict=True)) for versions in paragraphs]
 
 
 def _doc(index: int, editions: dict[str, _Edition], drawn: _Assignment, names: Sequence[str], paragraph: int) -> RagDoc:

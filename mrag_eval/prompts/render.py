@@ -24,7 +24,7 @@ _ANSWER_FORMATS = {"articles": "tag", "multiple_choice": "line"}
 # Our own tags, and the turn markers of common chat templates, which tokenizers read as special tokens in any text.
 _FENCED = re.compile(
     r"<(?=\s*/?\s*(?:documents?|questions?|options|answers?|articles?|text_\d+|date_\d+"
-    r"|passages?|passage_\d+|golden_answers?|generated_answer|same_meaning)\b"
+    r"|passages?|passage_\d+|golden_answers?|generated_answer|same_meaning|source_text|translations?)\b"
     r"|\||/?s>|(?:start|end)_of_turn>|(?:bos|eos)>)",
     re.IGNORECASE,
 )
@@ -37,7 +37,9 @@ _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
 _MEND = "mend the template; the variables it may use are listed in mrag_eval.prompts.PromptTemplate"
 # What a template is for, where that is not the task's own prompt; its file's name begins with it.
-_ROLES = ("judge",)
+_ROLES = ("judge", "translator")
+# Whose values are defused: what their reply is parsed for must not come out of a sample.
+_DEFUSED = ("judge",)
 
 
 def fence(text: str) -> str:
@@ -161,7 +163,8 @@ def _language_name(code: str) -> str:
 def load_template(template: str, system: str | None = None, role: str = "") -> PromptTemplate:
     """The built-in template of that name, or the file at that path; ``system`` as in the ``prompt`` block.
 
-    ``role``: what it is for (``judge``); values in such a prompt are defused, since its reply is parsed.
+    ``role``: what it is for (``judge``, ``translator``); values in a judge's prompt are defused, since its reply is
+    parsed for a verdict. A translator's are fenced only: its reply repeats them.
     """
     built_in = "/" not in template and not template.endswith(".jinja")
     path = _FOLDER / f"{f'{role}_' if role else ''}{template}.jinja" if built_in else Path(template)
@@ -173,7 +176,7 @@ def load_template(template: str, system: str | None = None, role: str = "") -> P
             "give a built-in name or a path that contains '/' or ends in .jinja",
         )
     source = _read(path, f"{role}.prompt" if role else "prompt.template")
-    return PromptTemplate(source, template, _system_text(system), defuse if role else fence)
+    return PromptTemplate(source, template, _system_text(system), defuse if role in _DEFUSED else fence)
 
 
 def _read(path: Path, key: str) -> str:

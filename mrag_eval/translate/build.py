@@ -1,0 +1,80 @@
+"""From a validated ``translator`` block to a :class:`Translator`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from mrag_eval.config_file import load_config
+from mrag_eval.errors import ConfigError
+from mrag_eval.folders import cache_dir
+from mrag_eval.store import Store
+from mrag_eval.translate._backend import Backend
+from mrag_eval.translate.translator import Translator
+from mrag_eval.translator_spec import DEFAULT_NLLB, TranslatorSpec
+
+_EXAMPLE = """name one in the task or under --metadata:  retrieval.translator.backend=nllb
+    or for all tasks in mrag.yaml:  translator: {backend: lm, model: NAME}   (backends: lm, nllb, google, table)"""
+
+
+def build_translator(
+    spec: TranslatorSpec | None, *, needed_by: str = "", parallel: Iterable[Mapping[str, str]] = ()
+) -> Translator:
+    """The translator of a block, else the one that the config file names for all tasks.
+
+    ``parallel`` are the benchmark's own parallel texts, which a ``table`` without a path holds; ``needed_by`` says in
+    the error what asks for a translator. Loads no model and opens no connection; raises ConfigError where there is no
+    translator, no model of that name, and DataError for a table that is missing or not one.
+    """
+    found = spec or load_config().translator
+    if found is None:
+        raise ConfigError(f"{needed_by or 'this'} needs a translator, and none is configured", _EXAMPLE)
+    backend = _backend(found, parallel)
+    store = None if found.backend == "table" else _shared_store(cache_dir() / "translations.sqlite", os.getpid())
+    return Translator(backend, found.described(), store=store, check_language=found.check_language)
+
+
+def _backend(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backend:
+    if spec.backend == "lm":
+        from mrag_eval.lm import AuxModel
+        from mrag_eval.translate._lm import LmBackend
+
+        return LmBackend(AuxModel.named(str(spec.model)), spec.prompt, spec.max_tokens)
+    if spec.backend == "nllb":
+        from mrag_eval.translate._nllb import NllbBackend
+
+        return NllbBackend(
+            spec.model or DEFAULT_NLLB,
+            revision=spec.revision,
+            max_tokens=spec.max_tokens or 256,
+            num_beams=spec.num_beams,
+            batch_size=spec.batch_size,
+            device=spec.device,
+        )
+    if spec.backend == "google":
+        from mrag_eval.translate._google import GoogleBackend
+
+        return GoogleBackend(spec.model)
+    return _table(spec, parallel)
+
+
+def _table(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backend:
+    from mrag_eval.translate._table import TableBackend, load_table
+
+    if spec.path is not None:
+        return TableBackend(load_table(spec.path), str(spec.path), spec.strict)
+    texts = list(parallel)
+    if not texts:
+        raise ConfigError(
+            "retrieval.translator: backend 'table' has no 'path', and this benchmark brings no parallel texts",
+            "name a file: retrieval.translator.path=FILE.jsonl",
+        )
+    return TableBackend.of(texts, "the benchmark's parallel texts", spec.strict)
+
+
+@lru_cache(maxsize=2)
+def _shared_store(path: Path, _process: int) -> Store:
+    """One connection for all translators of a process."""
+    return Store(path)
