@@ -10,7 +10,7 @@ from mrag_eval.config import Retrieval
 from mrag_eval.config_file import load_config
 from mrag_eval.errors import ConfigError, CorpusError, did_you_mean
 from mrag_eval.folders import cache_dir
-from mrag_eval.ir_modes import Plan, plan_rows, searches
+from mrag_eval.ir_modes import Plan, brings_gold, plan_rows, searches
 from mrag_eval.languages import held_for
 from mrag_eval.languages import name as language_name
 from mrag_eval.schema import Passage, RagDoc
@@ -44,7 +44,9 @@ def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[
 
     Reads the index's manifest and no more; for a benchmark's own passages only that there are any.
     """
-    if not searches(retrieval):
+    if retrieval.mode == "oracle":
+        docs = [doc for doc in docs if not brings_gold(doc)]
+    if not searches(retrieval) or not docs:
         return
     plans = plan_rows(docs, retrieval, docs)
     if retrieval.corpus == "benchmark":

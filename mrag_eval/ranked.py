@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mrag_eval.schema import Hit
+from mrag_eval.languages import same_language
+from mrag_eval.schema import Hit, RagDoc
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,22 @@ class Retrieved:
     passages: tuple[Hit, ...] = ()
     ranking: tuple[Ranked, ...] = ()
     searchable: Mapping[str, int] = field(default_factory=dict)
+
+
+def document_of(place: Ranked | Hit, doc: RagDoc) -> str:
+    """The document of a place, in the terms of the row's ``relevant_ids``; empty where the place has none.
+
+    Document ids are unique in a language only: page 12 of one Wikipedia is not page 12 of another. Where the row knows
+    the language of its relevant documents, a document in another one is named with its language and so never relevant.
+    """
+    if not place.doc_id or doc.gold_doc_lang is None or same_language(place.lang, doc.gold_doc_lang):
+        return place.doc_id
+    return f"{place.lang}:{place.doc_id}"
+
+
+def is_relevant(place: Ranked | Hit, doc: RagDoc) -> bool:
+    """Whether the passage, or the document it was cut from, is known to answer the row's question."""
+    return place.id in doc.relevant_ids or document_of(place, doc) in doc.relevant_ids
 
 
 def ranking_dict(ranking: Sequence[Ranked]) -> dict[str, list[Any]]:

@@ -13,7 +13,8 @@ from mrag_eval.config import Retrieval
 from mrag_eval.corpora import check_corpus, check_scope, corpus_path, open_index
 from mrag_eval.errors import DataError
 from mrag_eval.given import given_passages
-from mrag_eval.ir_modes import Plan, plan_rows, searches
+from mrag_eval.ir_modes import Plan, brings_gold, plan_rows, searches
+from mrag_eval.oracle import brought, completed
 from mrag_eval.ranked import Ranked, Retrieved, Searched, ranking_dict
 from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.search import search_plans
@@ -53,10 +54,16 @@ def retrieve(
         return [Retrieved(given_passages(doc, retrieval)) for doc in docs]
     if not searches(retrieval):
         return [Retrieved()] * len(docs)
+    if retrieval.mode == "oracle" and any(map(brings_gold, docs)):
+        others = [doc for doc in docs if not brings_gold(doc)]
+        looked_up = iter(retrieve(others, retrieval, corpus=corpus, use_cache=use_cache) if others else ())
+        return [brought(doc, retrieval) if brings_gold(doc) else next(looked_up) for doc in docs]
     plans = _plans(docs, retrieval, siblings)
     index = open_index(retrieval, corpus)
     check_scope(index.languages, docs, plans, retrieval)
     found = search_plans(index, plans, retrieval, use_cache=use_cache)
+    if retrieval.mode == "oracle":
+        found = completed(found, plans, index, retrieval)
     return _with_texts(found, index)
 
 

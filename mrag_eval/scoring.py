@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.judge import Judgement
-from mrag_eval.retrieve import Ranked
+from mrag_eval.ranked import Ranked, document_of
 from mrag_eval.schema import RagDoc
 from mrag_eval.task_scores import TASK_SCORES
 
@@ -310,7 +310,7 @@ def _ranking_columns(
 
     known = {i: set(row.doc.relevant_ids) for i, row in enumerate(rows) if row.doc.relevant_ids}
     qrels = {str(i): dict.fromkeys(relevant, 1) for i, relevant in known.items()}
-    run = {str(i): _judged_order(rows[i].ranking, relevant) for i, relevant in known.items()}
+    run = {str(i): _judged_order(rows[i], relevant) for i, relevant in known.items()}
     values = ranking_metrics(qrels, run, measures=tuple(measures)) if qrels else {}
     columns: dict[str, list[Value]] = {}
     for measure in measures:
@@ -321,9 +321,10 @@ def _ranking_columns(
     return columns
 
 
-def _judged_order(ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
+def _judged_order(row: Scored, relevant: set[str]) -> list[str]:
     """Retrieved ids in the qrels' terms, best first: passages where relevance is known by passage, else their
     documents, each once, at the place of its best passage.
     """
-    by_passage = any(r.id in relevant for r in ranking)
-    return list(dict.fromkeys(r.id if by_passage or not r.doc_id else r.doc_id for r in ranking))
+    by_passage = any(place.id in relevant for place in row.ranking)
+    names = (place.id if by_passage else document_of(place, row.doc) or place.id for place in row.ranking)
+    return list(dict.fromkeys(names))

@@ -8,7 +8,7 @@ from typing import Any
 
 from mrag_eval.judge import Judgement
 from mrag_eval.panel_table import panel_table
-from mrag_eval.retrieve import Retrieved
+from mrag_eval.ranked import Retrieved, is_relevant
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import RowScores
 from mrag_eval.task_scores import task_scores
@@ -53,9 +53,8 @@ def row_record(
             "searchable": dict(retrieved.searchable),
         }
         if doc.relevant_ids:
-            relevant = set(doc.relevant_ids)
-            found = any(p.id in relevant or p.doc_id in relevant for p in retrieved.ranking)
-            kept = any(p.id in relevant or p.doc_id in relevant for p in retrieved.passages)
+            found = any(is_relevant(place, doc) for place in retrieved.ranking)
+            kept = any(is_relevant(hit, doc) for hit in retrieved.passages)
             record["retrieved"], record["kept"] = int(found), int(found and kept)
     return record
 

@@ -22,7 +22,7 @@ from mrag_eval.chat import folded, knows_system_role, plain_prompt
 from mrag_eval.context import Budget, budget_for, fit
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import DataError, naming
-from mrag_eval.ir_modes import applicable, has_single_ranking, searches
+from mrag_eval.ir_modes import SKIPPED, applicable, has_single_ranking, searches
 from mrag_eval.judging import judged, language_check, panel_for
 from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.panel_table import panel_line
@@ -199,7 +199,7 @@ class RagTask(ConfigurableTask):
         if searches(retrieval):
             parts.append(f"{retrieval.k} passages from '{retrieval.corpus}'")
         if self._skipped:
-            parts.append(f"{self._skipped} rows skipped (no sibling in another language)")
+            parts.append(f"{self._skipped} rows skipped ({SKIPPED[retrieval.mode]})")
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
