@@ -62,6 +62,7 @@ class Metric:
 
 
 NO_ANSWERS = "the row has no reference answer"
+NO_ALIASES = "the benchmark knows no further spellings of its answers"
 NO_CHOICES = "the row has no choices"
 NO_RELEVANT = "no relevant document is known"
 DECLINED = "the model declined to answer"
@@ -137,6 +138,22 @@ def _char_recall_unicode(rows: Sequence[Scored]) -> list[Value]:
         else NO_ANSWERS
         for r in rows
     ]
+
+
+def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
+    """Recall over the answers and their further spellings, where the benchmark knows any (MKQA)."""
+    from mrag_eval.metrics import char_ngram_recall
+
+    out: list[Value] = []
+    for row in rows:
+        aliases = row.doc.extra.get("aliases")
+        if not row.doc.answers:
+            out.append(NO_ANSWERS)
+        elif aliases is None:
+            out.append(NO_ALIASES)
+        else:
+            out.append(char_ngram_recall(row.answer, [*row.doc.answers, *aliases]))
+    return out
 
 
 def _correct_language(rows: Sequence[Scored]) -> list[Value]:
@@ -223,6 +240,7 @@ METRICS: dict[str, Metric] = {
         Metric("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows"),
         Metric("choice_parsed", _parsed, True, "share of replies with exactly one readable choice"),
         Metric("char3gram_recall", _lexical(_char_recall), True, "character 3-gram recall, best over answers"),
+        Metric("char3gram_recall_aliases", _char_recall_aliases, False, "the same over answers and aliases (MKQA)"),
         Metric("char3gram_precision", _each("char_ngram_precision"), True, "character 3-gram precision"),
         Metric("char3gram_f1", _each("char_ngram_f1"), True, "character 3-gram F1"),
         Metric("char3gram_recall_unicode", _char_recall_unicode, True, "the same, normalised for every script"),
