@@ -33,7 +33,7 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
     for metric in dict.fromkeys(d.metric for d in comparison.differences):
         rows = [d for d in comparison.differences if d.metric == metric]
         lines = pipe_lines([_HEAD, _RULE, *(_cells(d) for d in rows)])
-        notes = [f"- {d.task} {d.language or ''}: {d.reason}" for d in rows if d.reason]
+        notes = [f"- {d.task}, {d.language or 'all'}: {d.reason}" for d in rows if d.reason]
         parts.append("\n".join([f"### {metric}", "", *lines, *(["", *notes] if notes else [])]))
     for task, keys in comparison.differs.items():
         parts.append("\n".join([f"{task}: settings that differ", *(f"- {k}: {values}" for k, values in keys.items())]))
