@@ -13,7 +13,6 @@ from pydantic import Field, field_validator, model_validator
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.languages import normalize
 from mrag_eval.modes import LANGUAGE_ROLES, MODES
-from mrag_eval.rerank_block import Rerank
 from mrag_eval.validation import Block
 
 Merge = Literal["score", "rrf", "quota", "quota_share"]
@@ -40,15 +39,12 @@ class Retrieval(Block):
     """The ``retrieval`` block of a task: what is searched, how lists are merged, how many passages are shown.
 
     ``mode`` names a preset (:data:`mrag_eval.modes.MODES`); ``languages`` and ``merge`` override its choices.
-    ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures. ``rerank``
-    orders them once more before ``k`` are taken (:class:`~mrag_eval.rerank_block.Rerank`; a name alone is that of a
-    cross-encoder).
+    ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures.
     """
 
     mode: str = "no_ir"
     k: int = Field(default=5, ge=1)
     depth: int | None = Field(default=None, ge=1)
-    rerank: Rerank | None = None
     corpus: str = "benchmark"
     kind: Literal["dense", "bm25", "hybrid"] | None = None
     embedder: str | dict[str, Any] | None = None
@@ -73,11 +69,6 @@ class Retrieval(Block):
         except ConfigError as err:
             raise ValueError(f"{err.message}; a BCP 47 code or one of {', '.join(LANGUAGE_ROLES)}") from None
 
-    @field_validator("rerank", mode="before")
-    @classmethod
-    def _name_alone(cls, value: Any) -> Any:
-        return {"model": value} if isinstance(value, str) else value
-
     @field_validator("mode")
     @classmethod
     def _known_mode(cls, value: str) -> str:
@@ -93,25 +84,12 @@ class Retrieval(Block):
             raise ValueError(f"mode '{self.mode}' searches nothing, so 'languages' has no meaning there")
         if self.given != Given() and self.mode != "given":
             raise ValueError(f"'given' goes with mode 'given', this task has mode '{self.mode}'")
-        if self.rerank is not None:
-            if self.mode == "given":
-                raise ValueError("mode 'given' shows the row's passages in their own order, 'rerank' has no meaning")
-            depth = self.rerank.depth
-            if depth is not None and not self.k <= depth <= self.search_depth:
-                raise ValueError(
-                    f"'rerank.depth' is {depth}, outside k = {self.k} to depth = {self.search_depth} that are retrieved"
-                )
         return self
 
     @property
     def search_depth(self) -> int:
         """How many hits are kept for ranking measures."""
         return self.depth or self.k
-
-    @property
-    def rerank_depth(self) -> int:
-        """How many hits are reranked; 0 without a reranker."""
-        return 0 if self.rerank is None else self.rerank.depth or self.search_depth
 
 
 class Prompt(Block):

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mrag_eval.config import Retrieval
 from mrag_eval.config_file import load_config
 from mrag_eval.errors import ConfigError, CorpusError, did_you_mean
 from mrag_eval.folders import cache_dir
-from mrag_eval.ir_modes import Plan, plan_rows, searches
+from mrag_eval.ir_modes import Plan, brings_gold, plan_rows, searches
 from mrag_eval.languages import held_for
 from mrag_eval.languages import name as language_name
 from mrag_eval.schema import Passage, RagDoc
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
-
-
-class PassageSource(Protocol):
-    """Where texts are looked up: an index, or anything else that knows passages by id."""
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]: ...
-
-
-def passages_by_id(ids: Iterable[str], source: PassageSource) -> dict[str, Passage]:
-    """The passages with these ids, each looked up once."""
-    wanted = list(dict.fromkeys(ids))
-    return dict(zip(wanted, source.passages(wanted), strict=True))
 
 
 def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index:
@@ -56,7 +44,9 @@ def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[
 
     Reads the index's manifest and no more; for a benchmark's own passages only that there are any.
     """
-    if not searches(retrieval):
+    if retrieval.mode == "oracle":
+        docs = [doc for doc in docs if not brings_gold(doc)]
+    if not searches(retrieval) or not docs:
         return
     plans = plan_rows(docs, retrieval, docs)
     if retrieval.corpus == "benchmark":

@@ -82,13 +82,25 @@ def _sibling_ring(doc: RagDoc, members: Sequence[RagDoc]) -> list[RagDoc]:
     return [by_lang[code] for code in codes if code in by_lang]
 
 
+# Why a mode leaves rows out.
+SKIPPED = {"swap_docs": "no sibling in another language", "oracle": "no relevant document is known"}
+
+
 def applicable(docs: Sequence[RagDoc], retrieval: Retrieval) -> tuple[list[RagDoc], int]:
-    """The rows a mode can run on, and how many it leaves out (only ``swap_docs`` leaves any out)."""
-    if retrieval.mode != "swap_docs":
-        return list(docs), 0
-    partners = swap_partners(docs)
-    kept = [doc for doc in docs if doc.id in partners]
+    """The rows a mode can run on, and how many it leaves out (the modes of ``SKIPPED`` alone leave any out)."""
+    if retrieval.mode == "swap_docs":
+        partners = swap_partners(docs)
+        kept = [doc for doc in docs if doc.id in partners]
+    elif retrieval.mode == "oracle":
+        kept = [doc for doc in docs if doc.relevant_ids or brings_gold(doc)]
+    else:
+        kept = list(docs)
     return kept, len(docs) - len(kept)
+
+
+def brings_gold(doc: RagDoc) -> bool:
+    """Whether the row comes with its supporting passages, so that none need to be looked up."""
+    return any(passage.is_gold for passage in doc.given_passages)
 
 
 def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[Plan]:
@@ -103,10 +115,30 @@ def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[R
     roles = retrieval.languages or MODES[retrieval.mode].languages
     plans = []
     for doc in docs:
+        if retrieval.mode == "oracle":
+            plans.append(_oracle_plan(doc, retrieval))
+            continue
         asker = partners.get(doc.id, doc)
         candidates = _candidates(doc) if retrieval.candidates == "row" else None
         plans.append(Plan(query_text(asker, retrieval), _scope(doc, roles, asker, retrieval.mode), candidates))
     return plans
+
+
+def _oracle_plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
+    """A search among the row's relevant documents alone, for the order of their passages."""
+    if brings_gold(doc):
+        return Plan(None)
+    if not doc.relevant_ids:
+        raise DataError(
+            f"row '{doc.id}' has no relevant_ids, which retrieval mode 'oracle' needs",
+            "add relevant_ids to the rows, or choose another retrieval.mode",
+        )
+    scope = None
+    if retrieval.languages is not None:
+        scope = _scope(doc, retrieval.languages, doc, retrieval.mode)
+    elif doc.gold_doc_lang is not None:
+        scope = (normalize(doc.gold_doc_lang),)
+    return Plan(query_text(doc, retrieval), scope, doc.relevant_ids)
 
 
 def _candidates(doc: RagDoc) -> tuple[str, ...]:

@@ -32,6 +32,9 @@ MODES: Mapping[str, Mode] = {
     "all": Mode(
         ("all",), "score", "every language of the corpus (multiRAG, direct)", "CORAL, Cross-Lingual Cost, mRAG"
     ),
+    "oracle": Mode(
+        ("gold",), "score", "passages of the documents known to answer (upper bound)", "XRAG, mRAG, Cross-Lingual Cost"
+    ),
     "own": Mode(("culture",), "score", "the language of the row's culture", "CORAL ablation"),
     "own+en": Mode(("culture", "en"), "score", "the language of the row's culture and English", "CORAL ablation"),
     "gold_lang": Mode(("gold",), "score", "the gold document's language (language oracle)", "Cross-Lingual Cost"),

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mrag_eval.schema import Hit
+from mrag_eval.languages import same_language
+from mrag_eval.schema import Hit, RagDoc
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,39 +22,22 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A passage chosen for the prompt, before its text is looked up. ``score`` is the search's."""
+    """A passage chosen for the prompt, before its text is looked up."""
 
     id: str
     score: float
-    rerank_score: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reranking:
-    """What the second stage made of one row's ranking.
-
-    ``ranking`` holds the hits that were reranked, best first, with the reranker's scores; it is empty where there was
-    nothing to rerank, or where the reranker failed: ``fault`` says why, and the search's order stands. For listwise
-    rerankers, ``windows`` counts the lists that were ordered, ``repaired`` those whose reply was no permutation.
-    """
-
-    ranking: tuple[Ranked, ...] = ()
-    fault: str | None = None
-    windows: int = 0
-    repaired: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
     """What the search found for one row: ``ranking`` (at most depth), of it ``kept`` (at most k, in prompt order).
 
-    ``searchable`` and ``reranked`` as in :class:`Retrieved`.
+    ``searchable`` as in :class:`Retrieved`.
     """
 
     ranking: tuple[Ranked, ...] = ()
     kept: tuple[Kept, ...] = ()
     searchable: Mapping[str, int] = field(default_factory=dict)
-    reranked: Reranking | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +45,28 @@ class Retrieved:
     """What a row gets: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most depth).
 
     ``searchable`` counts, by language, the passages that the search ranged over; empty where there was no search, or
-    where it was restricted to the row's own candidates. ``ranking`` is the search's own; ``reranked`` that of the
-    second stage, None without one.
+    where it was restricted to the row's own candidates.
     """
 
     passages: tuple[Hit, ...] = ()
     ranking: tuple[Ranked, ...] = ()
     searchable: Mapping[str, int] = field(default_factory=dict)
-    reranked: Reranking | None = None
+
+
+def document_of(place: Ranked | Hit, doc: RagDoc) -> str:
+    """The document of a place, in the terms of the row's ``relevant_ids``; empty where the place has none.
+
+    Document ids are unique in a language only: page 12 of one Wikipedia is not page 12 of another. Where the row knows
+    the language of its relevant documents, a document in another one is named with its language and so never relevant.
+    """
+    if not place.doc_id or doc.gold_doc_lang is None or same_language(place.lang, doc.gold_doc_lang):
+        return place.doc_id
+    return f"{place.lang}:{place.doc_id}"
+
+
+def is_relevant(place: Ranked | Hit, doc: RagDoc) -> bool:
+    """Whether the passage, or the document it was cut from, is known to answer the row's question."""
+    return place.id in doc.relevant_ids or document_of(place, doc) in doc.relevant_ids
 
 
 def ranking_dict(ranking: Sequence[Ranked]) -> dict[str, list[Any]]:

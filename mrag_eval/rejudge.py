@@ -16,12 +16,11 @@ from mrag_eval.judge import build_panel
 from mrag_eval.judging import judged, language_check
 from mrag_eval.lm import as_verdict
 from mrag_eval.panel_table import against_human
+from mrag_eval.report.samples import Sample, config_beside, read_samples
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import JUDGED, Scored, score_rows
 from mrag_eval.summary import summarize
 from mrag_eval.validation import deep_merge, validated
-
-Sample = dict[str, Any]
 
 # What a judged sample holds besides what the run wrote.
 _NAMES = (*JUDGED, "language_check")
@@ -51,7 +50,7 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     if out.resolve() == path.resolve():
         raise DataError(f"{out} is the file to be judged", "give another one with --output")
     samples = read_samples(path)
-    run = _run_of(path)
+    run = config_beside(path)
     named = {key: value for key, value in changes.items() if value is not None}
     settings = deep_merge(run.get("judge") or {}, named, {"required": True})
     block = validated(Judge, settings, "judge")
@@ -91,32 +90,6 @@ def agreement(path: Path, human: Path) -> dict[str, Any]:
         known = str(records[0]["row"])
         raise DataError(f"{human}: none of its {len(labels)} ids is a judged row of {path} (one is '{known}')")
     return found
-
-
-def read_samples(path: Path) -> list[Sample]:
-    """The lines of a sample file. Raises DataError, naming the line, for what is not a sample of one of our tasks."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as err:
-        raise DataError(f"{path}: cannot be read ({err})") from None
-    samples: list[Sample] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            sample = json.loads(line)
-        except ValueError:
-            raise DataError(f"{where}: not JSON") from None
-        if not isinstance(sample, dict) or not isinstance(sample.get("rows"), dict) or "row" not in sample["rows"]:
-            raise DataError(
-                f"{where}: not a scored sample of one of our tasks",
-                "run with --log_samples --output_path FOLDER, without --predict_only",
-            )
-        samples.append(sample)
-    if not samples:
-        raise DataError(f"{path} holds no samples")
-    return samples
 
 
 def read_labels(path: Path) -> dict[str, bool]:
@@ -176,20 +149,3 @@ def _update(
     sample |= values
     kept = [name for name in sample.get("metrics", ()) if name not in (*_NAMES, "votes")]
     sample["metrics"] = [*kept, "votes", *values]
-
-
-def _run_of(path: Path) -> dict[str, Any]:
-    """The task's configuration in the result file of the same run; empty where there is none."""
-    for results in path.parent.glob("results_*.json"):
-        date = results.stem.removeprefix("results_")
-        if not path.stem.endswith(f"_{date}"):
-            continue
-        try:
-            configs = json.loads(results.read_text(encoding="utf-8"))["configs"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        task = path.stem.removeprefix("judged_").removeprefix("samples_").removesuffix(f"_{date}")
-        found = configs.get(task)
-        if isinstance(found, dict):
-            return found
-    return {}

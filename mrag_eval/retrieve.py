@@ -1,20 +1,21 @@
-"""From rows to passages, stage by stage: plan, search, rerank, and the texts of what is kept.
+"""From rows to passages, stage by stage: plan, search, and the texts of what is kept.
 
 Every stage takes all rows at once and hands on one record a row, in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from mrag_eval.config import Retrieval
-from mrag_eval.corpora import PassageSource, check_corpus, check_scope, corpus_path, open_index, passages_by_id
+from mrag_eval.corpora import check_corpus, check_scope, corpus_path, open_index
 from mrag_eval.errors import DataError
 from mrag_eval.given import given_passages
-from mrag_eval.ir_modes import Plan, plan_rows, searches
+from mrag_eval.ir_modes import Plan, brings_gold, plan_rows, searches
+from mrag_eval.oracle import brought, completed
 from mrag_eval.ranked import Ranked, Retrieved, Searched, ranking_dict
-from mrag_eval.rerank import open_reranker, rerank
 from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.search import search_plans
 
@@ -28,6 +29,12 @@ __all__ = [
     "ranking_dict",
     "retrieve",
 ]
+
+
+class PassageSource(Protocol):
+    """Where texts are looked up: an index, or anything else that knows passages by id."""
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]: ...
 
 
 def retrieve(
@@ -47,13 +54,16 @@ def retrieve(
         return [Retrieved(given_passages(doc, retrieval)) for doc in docs]
     if not searches(retrieval):
         return [Retrieved()] * len(docs)
+    if retrieval.mode == "oracle" and any(map(brings_gold, docs)):
+        others = [doc for doc in docs if not brings_gold(doc)]
+        looked_up = iter(retrieve(others, retrieval, corpus=corpus, use_cache=use_cache) if others else ())
+        return [brought(doc, retrieval) if brings_gold(doc) else next(looked_up) for doc in docs]
     plans = _plans(docs, retrieval, siblings)
-    reranker = open_reranker(retrieval)
     index = open_index(retrieval, corpus)
     check_scope(index.languages, docs, plans, retrieval)
     found = search_plans(index, plans, retrieval, use_cache=use_cache)
-    if reranker is not None:
-        found = rerank(found, docs, plans, retrieval, reranker, index, use_cache=use_cache)
+    if retrieval.mode == "oracle":
+        found = completed(found, plans, index, retrieval)
     return _with_texts(found, index)
 
 
@@ -67,17 +77,13 @@ def _plans(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagD
 
 def _with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retrieved]:
     """What is kept becomes hits with texts; the rankings stay without."""
-    texts = passages_by_id((kept.id for row in found for kept in row.kept), source)
+    texts = _texts((kept.id for row in found for kept in row.kept), source)
     shared = {pid: Hit(p.id, p.lang, p.text, 0.0, 0, p.title, p.doc_id) for pid, p in texts.items()}
     return [
         Retrieved(
-            tuple(
-                replace(shared[kept.id], score=kept.score, rank=rank, rerank_score=kept.rerank_score)
-                for rank, kept in enumerate(row.kept, 1)
-            ),
+            tuple(replace(shared[kept.id], score=kept.score, rank=rank) for rank, kept in enumerate(row.kept, 1)),
             row.ranking,
             row.searchable,
-            row.reranked,
         )
         for row in found
     ]
@@ -92,4 +98,9 @@ def ranked_passages(
     """
     if not any(row.ranking for row in found):
         return {}
-    return passages_by_id((place.id for row in found for place in row.ranking), open_index(retrieval, corpus))
+    return _texts((place.id for row in found for place in row.ranking), open_index(retrieval, corpus))
+
+
+def _texts(ids: Iterable[str], source: PassageSource) -> dict[str, Passage]:
+    wanted = list(dict.fromkeys(ids))
+    return dict(zip(wanted, source.passages(wanted), strict=True))

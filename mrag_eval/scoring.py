@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.judge import Judgement
-from mrag_eval.ranked import Ranked, Reranking
+from mrag_eval.ranked import Ranked, document_of
 from mrag_eval.schema import RagDoc
 from mrag_eval.task_scores import TASK_SCORES
 
@@ -27,8 +27,7 @@ class Scored:
     """What is scored of one row: the question, the answer read off the reply, the ranking (empty without a search).
 
     ``tagged`` and ``declined`` as in :class:`~mrag_eval.answers.Answer`. ``judgement`` is the panel's, None without a
-    panel; ``in_language`` what the judge block's language check found, None without one. ``reranked`` is what the
-    second stage made of the ranking, None without one.
+    panel; ``in_language`` what the judge block's language check found, None without one.
     """
 
     doc: RagDoc
@@ -38,7 +37,6 @@ class Scored:
     declined: bool = False
     judgement: Judgement | None = None
     in_language: Value | None = None
-    reranked: Reranking | None = None
 
 
 @dataclass
@@ -64,13 +62,13 @@ class Metric:
 
 
 NO_ANSWERS = "the row has no reference answer"
+NO_ALIASES = "the benchmark knows no further spellings of its answers"
 NO_CHOICES = "the row has no choices"
 NO_RELEVANT = "no relevant document is known"
 DECLINED = "the model declined to answer"
 NO_PANEL = "no panel judged the row"
 NO_CHECK = "the judge block asks for no language check"
 NO_TAG = "the prompt asks for no answer tag"
-NO_RERANKING = "the row was not reranked"
 QUOTA = "quota modes hand over a set of passages, not one ranking"
 
 
@@ -140,6 +138,22 @@ def _char_recall_unicode(rows: Sequence[Scored]) -> list[Value]:
         else NO_ANSWERS
         for r in rows
     ]
+
+
+def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
+    """Recall over the answers and their further spellings, where the benchmark knows any (MKQA)."""
+    from mrag_eval.metrics import char_ngram_recall
+
+    out: list[Value] = []
+    for row in rows:
+        aliases = row.doc.extra.get("aliases")
+        if not row.doc.answers:
+            out.append(NO_ANSWERS)
+        elif aliases is None:
+            out.append(NO_ALIASES)
+        else:
+            out.append(char_ngram_recall(row.answer, [*row.doc.answers, *aliases]))
+    return out
 
 
 def _correct_language(rows: Sequence[Scored]) -> list[Value]:
@@ -226,6 +240,7 @@ METRICS: dict[str, Metric] = {
         Metric("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows"),
         Metric("choice_parsed", _parsed, True, "share of replies with exactly one readable choice"),
         Metric("char3gram_recall", _lexical(_char_recall), True, "character 3-gram recall, best over answers"),
+        Metric("char3gram_recall_aliases", _char_recall_aliases, False, "the same over answers and aliases (MKQA)"),
         Metric("char3gram_precision", _each("char_ngram_precision"), True, "character 3-gram precision"),
         Metric("char3gram_f1", _each("char_ngram_f1"), True, "character 3-gram F1"),
         Metric("char3gram_recall_unicode", _char_recall_unicode, True, "the same, normalised for every script"),
@@ -248,8 +263,6 @@ METRICS: dict[str, Metric] = {
 # Metrics that need a panel.
 JUDGED = ("judged_accuracy", "judge_correct")
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
-# The same measures on the list that the second stage made of it.
-RERANKED = "rerank_"
 # Measures that depend on the order of the list at any depth; the others do below the depth of the list.
 _ORDERED = ("mrr", "ndcg", "map")
 
@@ -257,10 +270,8 @@ _ORDERED = ("mrr", "ndcg", "map")
 def check_metrics(names: Sequence[str], where: str) -> None:
     """Raise ConfigError for a metric name that does not exist."""
     for metric in names:
-        measure = RANKING_MEASURE.match(metric.removeprefix(RERANKED))
-        if metric not in METRICS and metric not in TASK_SCORES and not measure:
+        if metric not in METRICS and metric not in TASK_SCORES and not RANKING_MEASURE.match(metric):
             known = [*METRICS, *TASK_SCORES, "hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
-            known += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
             raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, known)}")
 
 
@@ -269,13 +280,8 @@ def ranking_measures(names: Sequence[str]) -> list[str]:
     return [n for n in names if RANKING_MEASURE.match(n)]
 
 
-def rerank_measures(names: Sequence[str]) -> list[str]:
-    """Those of the names that are measured on the reranked list."""
-    return [n for n in names if n.startswith(RERANKED) and RANKING_MEASURE.match(n.removeprefix(RERANKED))]
-
-
 def deepest_cutoff(names: Sequence[str]) -> int:
-    """The largest k of the ranking measures, those on the reranked list aside; 0 without any."""
+    """The largest k of the ranking measures; 0 without any."""
     return max((int(n.rpartition("@")[2]) for n in ranking_measures(names)), default=0)
 
 
@@ -293,25 +299,17 @@ def published_name(metric: str, quota_depth: int | None) -> str:
 
 
 def score_rows(
-    rows: Sequence[Scored],
-    names: Sequence[str],
-    *,
-    searched: bool,
-    quota_depth: int | None = None,
-    reranked: bool = False,
+    rows: Sequence[Scored], names: Sequence[str], *, searched: bool, quota_depth: int | None = None
 ) -> list[RowScores]:
     """Score every row by every metric named.
 
     ``searched`` says whether the mode searched a corpus: without a search there is nothing for the ranking measures to
-    measure, and they are left out; ``reranked`` says the same of a second stage and the measures on its list.
-    ``quota_depth`` as in :func:`published_name`.
+    measure, and they are left out. ``quota_depth`` as in :func:`published_name`.
     """
     out = [RowScores() for _ in rows]
     columns: dict[str, list[Value]] = {n: METRICS[n].score(rows) for n in names if n in METRICS}
     if searched:
         columns |= _ranking_columns(rows, ranking_measures(names), quota_depth)
-    if searched and reranked:
-        columns |= _rerank_columns(rows, rerank_measures(names))
     for metric, values in columns.items():
         for row, value in zip(out, values, strict=True):
             if isinstance(value, str):
@@ -324,44 +322,27 @@ def score_rows(
 def _ranking_columns(
     rows: Sequence[Scored], measures: Sequence[str], quota_depth: int | None
 ) -> dict[str, list[Value]]:
-    measured = _measured(rows, [row.ranking for row in rows], measures)
-    columns: dict[str, list[Value]] = {}
-    for measure, values in measured.items():
-        name = published_name(measure, quota_depth)
-        columns[name] = values
-        if name != measure:
-            columns[measure] = [QUOTA] * len(rows)
-    return columns
-
-
-def _rerank_columns(rows: Sequence[Scored], measures: Sequence[str]) -> dict[str, list[Value]]:
-    lists = [row.reranked.ranking if row.reranked is not None else () for row in rows]
-    faults = [row.reranked.fault if row.reranked is not None else NO_RERANKING for row in rows]
-    measured = _measured(rows, lists, [measure.removeprefix(RERANKED) for measure in measures])
-    return {
-        f"{RERANKED}{measure}": [value if fault is None else fault for value, fault in zip(values, faults, strict=True)]
-        for measure, values in measured.items()
-    }
-
-
-def _measured(
-    rows: Sequence[Scored], rankings: Sequence[Sequence[Ranked]], measures: Sequence[str]
-) -> dict[str, list[Value]]:
-    """Every measure's values on these rankings, one a row."""
     if not measures:
         return {}
     from mrag_eval.metrics import ranking_metrics
 
     known = {i: set(row.doc.relevant_ids) for i, row in enumerate(rows) if row.doc.relevant_ids}
     qrels = {str(i): dict.fromkeys(relevant, 1) for i, relevant in known.items()}
-    run = {str(i): _judged_order(rankings[i], relevant) for i, relevant in known.items()}
+    run = {str(i): _judged_order(rows[i], relevant) for i, relevant in known.items()}
     values = ranking_metrics(qrels, run, measures=tuple(measures)) if qrels else {}
-    return {m: [values[str(i)][m] if i in known else NO_RELEVANT for i in range(len(rows))] for m in measures}
+    columns: dict[str, list[Value]] = {}
+    for measure in measures:
+        name = published_name(measure, quota_depth)
+        columns[name] = [values[str(i)][measure] if i in known else NO_RELEVANT for i in range(len(rows))]
+        if name != measure:
+            columns[measure] = [QUOTA] * len(rows)
+    return columns
 
 
-def _judged_order(ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
+def _judged_order(row: Scored, relevant: set[str]) -> list[str]:
     """Retrieved ids in the qrels' terms, best first: passages where relevance is known by passage, else their
     documents, each once, at the place of its best passage.
     """
-    by_passage = any(r.id in relevant for r in ranking)
-    return list(dict.fromkeys(r.id if by_passage or not r.doc_id else r.doc_id for r in ranking))
+    by_passage = any(place.id in relevant for place in row.ranking)
+    names = (place.id if by_passage else document_of(place, row.doc) or place.id for place in row.ranking)
+    return list(dict.fromkeys(names))

@@ -8,7 +8,7 @@ from typing import Any
 
 from mrag_eval.judge import Judgement
 from mrag_eval.panel_table import panel_table
-from mrag_eval.ranked import Retrieved
+from mrag_eval.ranked import Retrieved, is_relevant
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import RowScores
 from mrag_eval.task_scores import task_scores
@@ -29,8 +29,7 @@ def row_record(
 
     Where a corpus was searched: whether a relevant document is in the ranking and in the prompt (if relevance is
     known), and how many passages came back, and could have, in each language. Where the row's own passages were shown:
-    the places, from 1, of the supporting ones. Where a panel judged: its verdict and votes. Where a language model
-    reranked: how many lists it ordered, how many of its replies were repaired, and why it failed.
+    the places, from 1, of the supporting ones. Where a panel judged: its verdict and votes.
     """
     cell = {"query_lang": doc.query_lang}
     if doc.gold_doc_lang:
@@ -48,18 +47,14 @@ def row_record(
         record["unscored"] = scores.unscored
     if judgement is not None:
         record["judge"] = judgement.as_record()
-    second = retrieved.reranked if retrieved is not None else None
-    if second is not None and (second.windows or second.fault):
-        record["rerank"] = {"lists": second.windows, "repaired": second.repaired, "fault": second.fault}
     if retrieved is not None and retrieved.searchable:
         record["languages"] = {
             "retrieved": dict(Counter(place.lang for place in retrieved.ranking)),
             "searchable": dict(retrieved.searchable),
         }
         if doc.relevant_ids:
-            relevant = set(doc.relevant_ids)
-            found = any(p.id in relevant or p.doc_id in relevant for p in retrieved.ranking)
-            kept = any(p.id in relevant or p.doc_id in relevant for p in retrieved.passages)
+            found = any(is_relevant(place, doc) for place in retrieved.ranking)
+            kept = any(is_relevant(hit, doc) for hit in retrieved.passages)
             record["retrieved"], record["kept"] = int(found), int(found and kept)
     return record
 
@@ -74,7 +69,6 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         unscored      name -> reason -> number of rows
         attribution   where the errors come from, overall and by language pair (if relevance and correctness are known)
         languages     what was retrieved by language, and the preference for the question's language
-        rerank        lists ordered by a language model, replies that were repaired, rows it failed on by reason
         concurrence, citations  scores of the task as a whole, where its metrics name them
         prompts       limit in tokens and where it comes from, number of prompts, and of those with shortened passages
         judge         the panel's table (if there is a panel), see :func:`mrag_eval.panel_table.panel_table`
@@ -98,7 +92,6 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         "prompts": _prompts(records),
         "attribution": _attribution(rows, seed),
         "languages": _languages(rows, seed),
-        "rerank": _rerank(rows),
         "judge": panel_table(records, evaluated=evaluated, seed=seed),
     }
     for key, part in parts.items():
@@ -191,19 +184,6 @@ def _attribution(rows: Sequence[Record], seed: int) -> dict[str, Any] | None:
     if len(pairs) > 1:
         out["by_pair"] = {pair: part(members) for pair, members in sorted(pairs.items())}
     return out
-
-
-def _rerank(rows: Sequence[Record]) -> dict[str, Any] | None:
-    """What became of the replies of a reranker that orders lists."""
-    parts = [r["rerank"] for r in rows if "rerank" in r]
-    if not parts:
-        return None
-    return {
-        "rows": len(parts),
-        "lists": sum(part["lists"] for part in parts),
-        "repaired": sum(part["repaired"] for part in parts),
-        "faults": dict(Counter(part["fault"] for part in parts if part["fault"])),
-    }
 
 
 def _languages(rows: Sequence[Record], seed: int) -> dict[str, Any] | None:

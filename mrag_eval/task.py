@@ -22,7 +22,7 @@ from mrag_eval.chat import folded, knows_system_role, plain_prompt
 from mrag_eval.context import Budget, budget_for, fit
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import DataError, naming
-from mrag_eval.ir_modes import applicable, has_single_ranking, searches
+from mrag_eval.ir_modes import SKIPPED, applicable, has_single_ranking, searches
 from mrag_eval.judging import judged, language_check, panel_for
 from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.panel_table import panel_line
@@ -36,7 +36,6 @@ from mrag_eval.scoring import (
     Scored,
     published_name,
     ranking_measures,
-    rerank_measures,
     score_rows,
 )
 from mrag_eval.summary import row_record, summarize
@@ -164,8 +163,6 @@ class RagTask(ConfigurableTask):
             prepared = {**doc.to_dict(), "passages": [hit.to_dict() for hit in retrieved.passages]}
             if retrieved.ranking:
                 prepared["ranking"] = ranking_dict(retrieved.ranking)
-            if retrieved.reranked is not None and retrieved.reranked.ranking:
-                prepared["reranked"] = ranking_dict(retrieved.reranked.ranking)
             self._prepared[doc.id] = prepared
 
     # --------------------------------------------------------------- prompts
@@ -201,10 +198,8 @@ class RagTask(ConfigurableTask):
         parts = [f"{len(self._instances or ())} rows", f"mode {retrieval.mode}"]
         if searches(retrieval):
             parts.append(f"{retrieval.k} passages from '{retrieval.corpus}'")
-            if retrieval.rerank is not None:
-                parts.append(f"the best of {retrieval.rerank_depth} by {retrieval.rerank.name}")
         if self._skipped:
-            parts.append(f"{self._skipped} rows skipped (no sibling in another language)")
+            parts.append(f"{self._skipped} rows skipped ({SKIPPED[retrieval.mode]})")
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
@@ -292,7 +287,6 @@ class RagTask(ConfigurableTask):
             self.blocks.metrics,
             searched=searches(self.blocks.retrieval),
             quota_depth=self._quota_depth,
-            reranked=self.blocks.retrieval.rerank is not None,
         )
         self._answered = {row.doc.id: row for row in rows}
         self._scores = {row.doc.id: score for row, score in zip(rows, scores, strict=True)}
@@ -301,10 +295,7 @@ class RagTask(ConfigurableTask):
     def _read(self, row: str, reply: str) -> Scored:
         answer = parse_answer(reply, self.blocks.prompt.answer or self._template.answer_format)
         self._as_read[row] = answer.as_record(reply)
-        found = self._retrieved[row]
-        return Scored(
-            self._docs[row], answer.text, found.ranking, answer.tagged, answer.declined, reranked=found.reranked
-        )
+        return Scored(self._docs[row], answer.text, self._retrieved[row].ranking, answer.tagged, answer.declined)
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """The row's values: plain numbers for the harness's averages, one record for ours, and the judges' votes."""
@@ -342,8 +333,6 @@ class RagTask(ConfigurableTask):
         """Names under which values appear: quota modes rename what depends on an order they do not have."""
         measured = ranking_measures(self.blocks.metrics) if searches(self.blocks.retrieval) else []
         named = [published_name(m, self._quota_depth) for m in measured]
-        if searches(self.blocks.retrieval) and self.blocks.retrieval.rerank is not None:
-            named += rerank_measures(self.blocks.metrics)
         return [m for m in self.blocks.metrics if m in METRICS] + named
 
     @property

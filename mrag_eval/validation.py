@@ -35,7 +35,9 @@ def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:
 
 def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
     """The first fault as one line: key path, what is wrong, what is allowed."""
-    fault = err.errors(include_url=False)[0]
+    faults = err.errors(include_url=False)
+    # a misspelt key is also a missing one, and the misspelling is the better news
+    fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
     # tags of a union, which say nothing to a user, are written in parentheses
     loc = tuple(part for part in fault["loc"] if not str(part).startswith("("))
     path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in loc)
@@ -60,7 +62,7 @@ def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
             current = fields[part].annotation
         else:
             break
-    return list(getattr(_block_in(current), "model_fields", model.model_fields))
+    return list(getattr(current, "model_fields", model.model_fields))
 
 
 def _block_in(annotation: Any) -> Any:

@@ -9,7 +9,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers._cross_encoder import load_cross_encoder
     from mrag_eval.retrievers.build import build_index
     from mrag_eval.retrievers.cached import cached_index
     from mrag_eval.retrievers.chunking import ChunkConfig, chunk_documents
@@ -24,20 +23,17 @@ if TYPE_CHECKING:
     )
     from mrag_eval.retrievers.index import Index
     from mrag_eval.retrievers.load import index_info, load_index, verify_index
-    from mrag_eval.retrievers.rerank import Reranker
 
 _HOMES = {
     "ChunkConfig": "chunking",
     "Document": "corpus",
     "Embedder": "embedders",
     "Index": "index",
-    "Reranker": "rerank",
     "build_index": "build",
     "cached_index": "cached",
     "chunk_documents": "chunking",
     "equal_quotas": "fusion",
     "index_info": "load",
-    "load_cross_encoder": "_cross_encoder",
     "load_embedder": "embedders",
     "load_index": "load",
     "merge_by_quota": "fusion",
@@ -57,13 +53,11 @@ __all__ = [
     "Document",
     "Embedder",
     "Index",
-    "Reranker",
     "build_index",
     "cached_index",
     "chunk_documents",
     "equal_quotas",
     "index_info",
-    "load_cross_encoder",
     "load_embedder",
     "load_index",
     "merge_by_quota",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,11 @@ class Index:
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """The passages with these ids, in this order; CorpusError names one that the index does not hold."""
         return self._store.passages(self._store.rows_of_passages(ids))
+
+    def passages_named(self, names: Collection[str]) -> dict[str, list[Passage]]:
+        """The passages with these passage or document ids, by name, in the corpus's order; none for an unknown one."""
+        found = self._store.rows_named(names)
+        return {name: self._store.passages(np.sort(rows)) if len(rows) else [] for name, rows in found.items()}
 
     def resolve(self, languages: Sequence[str] | None) -> tuple[str, ...]:
         """The shards a scope names, sorted; None names all.

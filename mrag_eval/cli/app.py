@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli.gate import baseline, compare, gate
 from mrag_eval.cli.index import index_app
 from mrag_eval.cli.judge import judge_app
 
@@ -33,6 +34,9 @@ config_app = typer.Typer(help="The config file in force.", no_args_is_help=True)
 app.add_typer(index_app, name="index")
 app.add_typer(judge_app, name="judge")
 app.add_typer(config_app, name="config")
+app.command(short_help="Two runs, paired row by row: what changed, and how surely.")(compare)
+app.command(short_help="Keep a run's scores, row by row, as a file for the gate.")(baseline)
+app.command(short_help="Exit code 1 where a run is worse than its baseline by more than the rules allow.")(gate)
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ def run(arguments: Sequence[str]) -> None:
     from lm_eval.utils import setup_logging
 
     setup_logging()
+    # makes the model known to the harness
+    import_module("mrag_eval.oracle_answer")
     args = _parse(arguments)
     asked = _settings(args)
     wanted = [name for name in _names(asked.get("tasks")) if name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from mrag_eval.errors import ConfigError, did_you_mean
@@ -56,10 +56,15 @@ def markdown(tables: Sequence[Table]) -> str:
         head = (*table.stub, "from", *table.columns)
         rule = ["---"] * (len(table.stub) + 1) + ["---:"] * len(table.columns)
         body = [[*row.labels, row.source, *(_shown(cell, table.digits) for cell in row.cells)] for row in table.rows]
-        lines = ["| " + " | ".join(_escaped(text) for text in line) + " |" for line in (head, rule, *body)]
+        lines = pipe_lines([head, rule, *body])
         notes = [f"- {note}" for note in (*_blanks(table), *table.notes)]
         parts.append("\n".join([f"### {table.title}", "", *lines, *(["", *notes] if notes else [])]))
     return "\n\n".join(parts)
+
+
+def pipe_lines(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows of a Markdown table; the caller puts the rule below the head."""
+    return ["| " + " | ".join(_escaped(text) for text in row) + " |" for row in rows]
 
 
 def _shown(cell: Cell, digits: int) -> str:

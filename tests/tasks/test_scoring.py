@@ -241,3 +241,18 @@ def test_no_attribution_without_a_search_or_a_verdict() -> None:
 )
 def test_every_metric_by_its_name(metric: str, reply: str, expected: object) -> None:
     assert value(mc(reply), metric) == expected
+
+
+def test_aliases_count_under_a_name_of_their_own() -> None:
+    doc = RagDoc("r", "?", "en", answers=("Mara Solis",), extra={"aliases": ["Dr Solis"]})
+    bare = RagDoc("s", "?", "en", answers=("Mara Solis",))
+    rows = [
+        Scored(doc, "dr solis"),
+        Scored(bare, "dr solis"),
+        Scored(RagDoc("t", "?", "en", extra={"aliases": []}), "x"),
+    ]
+    found = score_rows(rows, ["char3gram_recall", "char3gram_recall_aliases"], searched=False)
+    # 3-grams of the answer: mar ara, sol oli lis; of the alias: dr, sol oli lis (a short word is one gram)
+    assert found[0].values == {"char3gram_recall": pytest.approx(3 / 5), "char3gram_recall_aliases": 1.0}
+    assert found[1].unscored == {"char3gram_recall_aliases": "the benchmark knows no further spellings of its answers"}
+    assert found[2].unscored["char3gram_recall_aliases"] == "the row has no reference answer"

@@ -1,0 +1,200 @@
+"""Two runs over the same rows, held against each other by their sample files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, ttest_rel
+from typer.testing import CliRunner
+
+from mrag_eval.errors import DataError
+from mrag_eval.report.compare import compare, smallest_detectable, standard_error
+from mrag_eval.report.compare_text import comparison_text, p_text
+from tests.report.runs import row, write_run
+
+
+def pair(tmp_path: Path, first: Sequence[float], second: Sequence[float], **changes: Any) -> tuple[Path, Path]:
+    a = write_run(tmp_path / "a", {"qa": [row(i, acc=x) for i, x in enumerate(first)]})
+    b = write_run(tmp_path / "b", {"qa": [row(i, acc=x) for i, x in enumerate(second)]}, **changes)
+    return a, b
+
+
+def test_a_difference_of_right_and_wrong_answers(tmp_path: Path) -> None:
+    # 40 rows: 3 gained, 9 lost, 20 right in both, 8 wrong in both
+    first = [0] * 3 + [1] * 9 + [1] * 20 + [0] * 8
+    second = [1] * 3 + [0] * 9 + [1] * 20 + [0] * 8
+    found = compare(*([path] for path in pair(tmp_path, first, second))).differences
+    (one,) = found
+    assert (one.n, one.language) == (40, None)
+    assert one.first == pytest.approx(29 / 40)
+    assert one.second == pytest.approx(23 / 40)
+    assert one.difference == pytest.approx(-6 / 40)
+    assert one.p_value == pytest.approx(binomtest(3, 12).pvalue)
+    assert one.p_adjusted == one.p_value
+    assert one.better == ("r0", "r1", "r2")
+    assert len(one.worse) == 9
+    assert one.low is not None
+    assert one.high is not None
+    assert one.low < -6 / 40 < one.high < 0.03
+
+
+def test_the_error_of_a_mean_difference_is_that_of_the_t_test() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=50), rng.normal(size=50)
+    found = standard_error(b.tolist(), a.tolist(), None)
+    assert found is not None
+    assert found[0] / found[1] == pytest.approx(ttest_rel(b, a).statistic)
+
+
+def test_rows_of_one_group_count_once() -> None:
+    # every pair of rows says the same twice: the error is that of half as many rows
+    a, b = [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0]
+    single = standard_error(b, a, None)
+    doubled = standard_error(b + b, a + a, ["g0", "g1", "g2", "g3"] * 2)
+    assert doubled == pytest.approx(single)
+
+
+def test_what_can_be_detected_is_detected_four_times_in_five() -> None:
+    rng = np.random.default_rng(7)
+    first = (rng.random(400) < 0.6).astype(float)
+    flips = rng.random(400) < 0.2
+    second = np.where(flips, rng.random(400) < 0.6, first).astype(float)
+    effect = smallest_detectable(second.tolist(), first.tolist())
+    assert effect is not None
+    spread = (second - first).std(ddof=1)
+    hits = [ttest_rel(rng.normal(effect, spread, 400), np.zeros(400)).pvalue < 0.05 for _ in range(2000)]
+    assert np.mean(hits) == pytest.approx(0.8, abs=0.03)
+
+
+def test_languages_are_compared_apart_and_corrected_together(tmp_path: Path) -> None:
+    rows = [row(i, lang=lang, acc=1.0) for lang in ("de", "th") for i in range(30)]
+    worse = [dict(r) for r in rows]
+    lost = [row(i, lang="th", acc=0.0) for i in range(8)]
+    worse[30:38] = lost
+    a = write_run(tmp_path / "a", {"qa": rows})
+    b = write_run(tmp_path / "b", {"qa": worse})
+    by_language = {d.language: d for d in compare([a], [b]).differences}
+    assert list(by_language) == [None, "de", "th"]
+    assert by_language["de"].p_value == 1.0
+    raw = binomtest(0, 8).pvalue
+    assert by_language["th"].p_value == pytest.approx(raw)
+    # three tests, the two smallest equal: Holm multiplies the smallest by three, and the next is no smaller
+    assert by_language["th"].p_adjusted == pytest.approx(3 * raw)
+    assert by_language[None].p_adjusted == pytest.approx(3 * raw)
+
+
+def test_a_row_without_a_score_in_one_run_is_left_out(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", {"qa": [row(0, acc=1.0), row(1, acc=1.0), row(2, acc=0.0)]})
+    b = write_run(tmp_path / "b", {"qa": [row(0, acc=0.0), row(1), row(2, acc=0.0)]})
+    (one,) = compare([a], [b]).differences
+    assert one.n == 2
+    assert one.difference == pytest.approx(-0.5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"retrieval": {"mode": "all", "k": 5}}, "retrieval.mode: qlang | all"),
+        ({"source": {"sha256": "other"}}, "source.sha256"),
+        ({"metadata": {"version": 2.0}}, "version: 1.0 | 2.0"),
+        ({"prompt": {"template": "cot"}}, "prompt.template"),
+        ({"judge": {"prompt": "equivalence"}}, "judge.prompt"),
+    ],
+)
+def test_other_settings_are_refused_until_named(tmp_path: Path, changes: Mapping[str, Any], key: str) -> None:
+    a, b = pair(tmp_path, [1, 0], [1, 1], config=changes)
+    with pytest.raises(DataError, match="differ") as err:
+        compare([a], [b])
+    assert key in str(err.value)
+    block = key.partition(":")[0].partition(".")[0]
+    assert f"--differs {block}" in str(err.value)
+    found = compare([a], [b], differs=[block])
+    assert found.differs["qa"]
+
+
+def test_where_files_lie_makes_no_difference(tmp_path: Path) -> None:
+    a, b = pair(tmp_path, [1, 0], [1, 1], config={"data": {"benchmark": "x", "path": "/elsewhere"}})
+    assert compare([a], [b]).differs == {}
+
+
+def test_tasks_of_other_names_are_paired_by_request(tmp_path: Path) -> None:
+    out = write_run(tmp_path, {"norag": [row(0, acc=0.0)], "rag": [row(0, acc=1.0)]})
+    (one,) = compare([out], [out], pairs={"norag": "rag"}).differences
+    assert (one.task, one.difference) == ("norag / rag", 1.0)
+    with pytest.raises(DataError, match="no task 'mono' in the second run"):
+        compare([out], [out], pairs={"norag": "mono"})
+
+
+def test_runs_over_other_rows_do_not_pair(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", {"qa": [row(0, acc=1.0)]})
+    b = write_run(tmp_path / "b", {"qa": [row(1, acc=1.0)]})
+    with pytest.raises(DataError, match="share no row"):
+        compare([a], [b])
+    c = write_run(tmp_path / "c", {"other": [row(0, acc=1.0)]})
+    with pytest.raises(DataError, match="share no task"):
+        compare([a], [c])
+
+
+def test_rows_of_one_run_alone_are_noted(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", {"qa": [row(0, acc=1.0), row(1, acc=1.0)], "old": [row(0, acc=1.0)]})
+    b = write_run(tmp_path / "b", {"qa": [row(0, acc=1.0)], "new": [row(0, acc=1.0)]})
+    assert set(compare([a], [b]).notes) == {
+        "qa: 1 rows only in the first run",
+        "old: only in the first run",
+        "new: only in the second run",
+    }
+
+
+def test_without_its_result_file_a_run_is_not_compared_unasked(tmp_path: Path) -> None:
+    a, b = pair(tmp_path, [1, 0], [1, 1])
+    next(b.rglob("results_*.json")).unlink()
+    with pytest.raises(DataError, match="does not lie beside"):
+        compare([a], [b])
+    assert compare([a], [b], differs=["all"]).differences[0].difference == 0.5
+
+
+def test_the_newest_run_of_a_folder_counts_and_a_judged_file_before_its_original(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", {"qa": [row(0, acc=0.0)]}, date="2026-01-01T00-00-00.000000")
+    write_run(tmp_path / "a", {"qa": [row(0, acc=1.0)]}, date="2026-01-02T00-00-00.000000")
+    b = write_run(tmp_path / "b", {"qa": [row(0, acc=0.0)]})
+    assert compare([b], [a]).differences[0].difference == 1.0
+    original = next(b.rglob("samples_*.jsonl"))
+    sample = {"rows": row(0, acc=0.0, judged_accuracy=1.0)}
+    original.with_name(f"judged_{original.name}").write_text(json.dumps(sample) + "\n", "utf-8")
+    found = compare([b], [b]).differences
+    assert [d.metric for d in found] == ["acc", "judged_accuracy"]
+
+
+def test_as_text_as_csv_and_as_json(tmp_path: Path) -> None:
+    a, b = pair(tmp_path, [1] * 30, [0] * 12 + [1] * 18)
+    found = compare([a], [b])
+    text = comparison_text(found, flips=True)
+    assert "| qa | all | 30 | 100.0 | 60.0 | -40.0 |" in text
+    assert "worse (12): r0, r1" in text
+    rows = list(csv.DictReader(io.StringIO(comparison_text(found, "csv"))))
+    assert float(rows[0]["difference"]) == pytest.approx(-0.4)
+    assert "worse" not in rows[0]
+    assert json.loads(comparison_text(found, "json"))["differences"][0]["worse"][0] == "r0"
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.5, ".500"), (0.00234, ".0023"), (0.00001, "< .0001"), (1.0, "1.000")])
+def test_p_values_are_never_shown_as_nothing(p: float, text: str) -> None:
+    assert p_text(p) == text
+
+
+def test_the_command(tmp_path: Path) -> None:
+    from mrag_eval.cli.app import Session, app
+
+    a, b = pair(tmp_path, [1, 0], [1, 1])
+    done = CliRunner().invoke(app, ["compare", str(a), str(b), "--format", "json"], obj=Session())
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["differences"][0]["difference"] == 0.5
+    bad = CliRunner().invoke(app, ["compare", str(a), str(b), "--pair", "qa"], obj=Session())
+    assert bad.exit_code == 2

@@ -1,0 +1,319 @@
+"""The release gate: what fails, what passes, and what it must not pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import yaml
+from scipy.stats import norm
+from typer.testing import CliRunner
+
+from mrag_eval.errors import ConfigError, DataError
+from mrag_eval.report.baseline import write_baseline
+from mrag_eval.report.gate import GateResult, gate, p_drop
+from mrag_eval.report.gate_rules import Rules, read_rules
+from mrag_eval.report.gate_text import gate_lines, github_annotations, junit, summary
+from tests.report.runs import row, write_run
+
+
+def rules(*given: Mapping[str, Any], **top: Any) -> Rules:
+    return Rules.model_validate({"min_n": 20, **top, "rules": list(given)})
+
+
+def runs(
+    tmp_path: Path, before: Sequence[float], after: Sequence[float], metric: str = "acc", **changes: Any
+) -> tuple[Path, Path]:
+    a = write_run(tmp_path / "a", {"qa": [row(i, **{metric: x}) for i, x in enumerate(before)]})
+    b = write_run(tmp_path / "b", {"qa": [row(i, **{metric: x}) for i, x in enumerate(after)]}, **changes)
+    return a, b
+
+
+def held(tmp_path: Path, before: Sequence[float], after: Sequence[float], rule: Mapping[str, Any]) -> GateResult:
+    a, b = runs(tmp_path, before, after)
+    return gate([a], [b], rules({"metric": "acc", **rule}))
+
+
+def test_a_clear_drop_fails(tmp_path: Path) -> None:
+    result = held(tmp_path, [1] * 100, [0] * 10 + [1] * 90, {})
+    (check,) = result.checks
+    assert (check.verdict, result.exit_code) == ("FAIL", 1)
+    # ten losses and no gain: one-sided 2^-10
+    assert check.p_value == pytest.approx(2**-10)
+    assert check.difference == pytest.approx(-0.1)
+
+
+def test_no_change_passes(tmp_path: Path) -> None:
+    result = held(tmp_path, [1, 0] * 50, [1, 0] * 50, {})
+    assert (result.checks[0].verdict, result.exit_code) == ("pass", 0)
+
+
+def test_a_gain_passes(tmp_path: Path) -> None:
+    assert held(tmp_path, [0] * 10 + [1] * 90, [1] * 100, {}).checks[0].p_value == pytest.approx(1 - 2**-10)
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"),
+    [({"max_drop": 0.02}, "FAIL"), ({"max_drop": 0.12}, "pass"), ({"max_drop_relative": 0.12}, "pass")],
+)
+def test_a_drop_within_what_is_allowed_passes(tmp_path: Path, limit: Mapping[str, float], verdict: str) -> None:
+    assert held(tmp_path, [1] * 100, [0] * 10 + [1] * 90, limit).checks[0].verdict == verdict
+
+
+def test_less_is_better_where_the_rule_says_so(tmp_path: Path) -> None:
+    rise = held(tmp_path, [0] * 100, [1] * 10 + [0] * 90, {"lower_is_better": True})
+    assert rise.checks[0].verdict == "FAIL"
+    assert rise.checks[0].difference == pytest.approx(0.1)
+
+
+def test_scores_that_are_no_shares(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    before = rng.random(200)
+    a, b = runs(tmp_path, before.tolist(), (before - 0.05 + rng.normal(0, 0.05, 200)).tolist(), "f1")
+    (check,) = gate([a], [b], rules({"metric": "f1"})).checks
+    assert check.verdict == "FAIL"
+    (check,) = gate([a], [b], rules({"metric": "f1", "max_drop": 0.05})).checks
+    assert check.verdict == "pass"
+
+
+def not_comparable(result: GateResult) -> str:
+    (check,) = result.checks
+    assert check.verdict == "not comparable"
+    assert result.exit_code == 2
+    return str(check.reason)
+
+
+def test_too_few_rows_are_no_pass(tmp_path: Path) -> None:
+    assert not_comparable(held(tmp_path, [1] * 10, [1] * 10, {})) == "10 rows, 20 needed"
+
+
+def test_a_metric_that_is_missing_is_no_pass(tmp_path: Path) -> None:
+    assert not_comparable(held(tmp_path, [1] * 100, [1] * 100, {"metric": "f1"})) == "the baseline has no f1"
+
+
+def test_a_task_that_is_missing_is_no_pass(tmp_path: Path) -> None:
+    a, b = runs(tmp_path, [1] * 30, [1] * 30)
+    assert "no task" in not_comparable(gate([a], [b], rules({"metric": "acc", "task": "other"})))
+    write_run(a, {"more": [row(0, acc=1.0)]})
+    assert not_comparable(gate([a], [b], rules({"metric": "acc"}))) == "more is not in the candidate"
+
+
+def test_rows_that_are_missing_are_no_pass(tmp_path: Path) -> None:
+    reason = not_comparable(held(tmp_path, [1] * 100, [1] * 60, {}))
+    assert reason == "qa: 40 rows only in the baseline, 0 only in the candidate"
+
+
+def test_answers_that_lost_their_score_are_no_pass(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", {"qa": [row(i, acc=1.0) for i in range(100)]})
+    b = write_run(tmp_path / "b", {"qa": [row(i, acc=1.0) if i > 3 else row(i) for i in range(100)]})
+    reason = not_comparable(gate([a], [b], rules({"metric": "acc"})))
+    assert reason == "4 of 100 rows are scored in one run only (max_unpaired allows it)"
+    assert gate([a], [b], rules({"metric": "acc", "max_unpaired": 0.04})).exit_code == 0
+
+
+def test_other_settings_are_no_pass(tmp_path: Path) -> None:
+    a, b = runs(tmp_path, [1] * 100, [1] * 100, config={"source": {"sha256": "other"}})
+    assert "source.sha256" in not_comparable(gate([a], [b], rules({"metric": "acc"})))
+    assert gate([a], [b], rules({"metric": "acc"}, differs=["source"])).exit_code == 0
+
+
+def test_too_few_rows_to_show_what_must_be_detected(tmp_path: Path) -> None:
+    before = [1, 0] * 50
+    after = [0, 1, *before[2:]]
+    # two of 100 pairs differ: the error is sqrt(2 / 99 / 100) = .0142, and some 2.5 of it can be detected
+    assert "too few rows" in not_comparable(held(tmp_path, before, after, {"must_detect": 0.02}))
+    assert held(tmp_path, before, after, {"must_detect": 0.04}).exit_code == 0
+
+
+def by_language(tmp_path: Path, losses: Mapping[str, int], n: int = 100) -> GateResult:
+    def made(losses: Mapping[str, int]) -> list[dict[str, Any]]:
+        return [row(i, lang=lang, acc=float(i >= losses.get(lang, 0))) for lang in ("de", "ko", "th") for i in range(n)]
+
+    a = write_run(tmp_path / "a", {"qa": made({})})
+    b = write_run(tmp_path / "b", {"qa": made(losses)})
+    guard = {"max_drop": 0.0, "fdr": 0.05, "min_n": 30}
+    return gate([a], [b], rules({"metric": "acc", "max_drop": 0.1, "per_language": guard}))
+
+
+def test_one_language_that_falls_is_seen_where_the_whole_passes(tmp_path: Path) -> None:
+    result = by_language(tmp_path, {"th": 10})
+    assert [(c.language, c.verdict) for c in result.checks] == [
+        (None, "pass"),
+        ("de", "pass"),
+        ("ko", "pass"),
+        ("th", "FAIL"),
+    ]
+    # the smallest of three: Benjamini and Hochberg multiply it by three
+    assert result.checks[3].p_value == pytest.approx(3 * 2**-10)
+
+
+def test_a_language_of_few_rows_is_not_comparable(tmp_path: Path) -> None:
+    result = by_language(tmp_path, {}, n=20)
+    assert {c.verdict for c in result.checks[1:]} == {"not comparable"}
+    assert result.exit_code == 2
+
+
+def test_a_group_stands_for_its_tasks(tmp_path: Path) -> None:
+    def tasks(lost: int) -> dict[str, list[dict[str, Any]]]:
+        return {f"qa_{x}": [row(i, lang=x, acc=float(i >= lost)) for i in range(20)] for x in ("de", "ko")}
+
+    groups = {"qa": ["qa_de", "qa_ko"], "all_of_it": ["qa"]}
+    a = write_run(tmp_path / "a", tasks(0), groups=groups)
+    b = write_run(tmp_path / "b", tasks(6), groups=groups)
+    for name in ("qa", "all_of_it", "qa_*"):
+        (check,) = gate([a], [b], rules({"metric": "acc", "task": name})).checks
+        assert (check.n, check.verdict) == (40, "FAIL")
+
+
+def test_a_baseline_file_gives_the_same_outcome(tmp_path: Path) -> None:
+    a, b = runs(tmp_path, [1] * 100, [0] * 6 + [1] * 94)
+    file = tmp_path / "baseline.json"
+    assert write_baseline([a], file) == 1
+    chosen = rules({"metric": "acc"})
+    assert gate([file], [b], chosen) == gate([a], [b], chosen)
+    assert "doc" not in json.loads(file.read_text("utf-8"))["tasks"]["qa"]
+    assert gate([file], [file], chosen).exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["{", '{"format": 9}', '{"format": 1, "tasks": {"qa": {"rows": [[1]]}}}', "[]"])
+def test_a_file_that_is_no_baseline_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "baseline.json"
+    file.write_text(text, "utf-8")
+    with pytest.raises(DataError, match=r"baseline\.json: "):
+        gate([file], [file], rules({"metric": "acc"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rules: [{metrik: acc}]", r"rules\[0\]: unknown key 'metrik'; did you mean 'metric'"),
+        ("rules: []", "rules"),
+        ("rules: [{metric: acc, max_drop: -1}]", r"rules\[0\]\.max_drop"),
+        ("rules: [{metric: acc, max_drop: .1, max_drop_relative: .1}]", "exclude each other"),
+        ("a: [", "cannot be read as YAML"),
+    ],
+)
+def test_a_fault_in_the_rules_names_the_file_and_the_key(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "gate.yaml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(ConfigError, match=said) as err:
+        read_rules(file)
+    assert str(file) in str(err.value)
+
+
+# How often a gate is wrong: 2,000 pairs of runs of 1,000 answers, 60% right; 8% of the answers change, of which as
+# many are lost as gained where nothing is worse.
+
+
+def flips(n: int, lost: float, gained: float, rng: np.random.Generator) -> tuple[list[float], list[float]]:
+    kind = rng.choice(4, size=n, p=[lost, gained, 0.6 - lost, 0.4 - gained])
+    return np.isin(kind, (0, 2)).astype(float).tolist(), np.isin(kind, (1, 2)).astype(float).tolist()
+
+
+@pytest.mark.parametrize(
+    ("limit", "drop", "n"), [(0.0, 0.0, 1_000), (0.01, 0.01, 1_000), (0.0, 0.0, 100), (0.05, 0.05, 100)]
+)
+def test_false_alarms_are_no_more_than_alpha(limit: float, drop: float, n: int) -> None:
+    rng = np.random.default_rng(3)
+    alarms = 0
+    for _ in range(2_000):
+        before, after = flips(n, 0.04 + drop, 0.04, rng)
+        p = p_drop(after, before, limit)
+        assert p is not None
+        alarms += p <= 0.05
+    # alpha, and three standard errors of 2,000 simulations
+    assert alarms / 2_000 <= 0.05 + 3 * (0.05 * 0.95 / 2_000) ** 0.5
+
+
+def test_false_alarms_with_questions_in_several_languages() -> None:
+    rng = np.random.default_rng(4)
+    groups = [f"q{i}" for i in range(200) for _ in range(5)]
+    alarms = 0
+    for _ in range(1_000):
+        shared = rng.normal(0, 0.2, 200).repeat(5)
+        before = rng.random(1_000)
+        p = p_drop((before + shared + rng.normal(0, 0.1, 1_000)).tolist(), before.tolist(), 0.0, groups)
+        assert p is not None
+        alarms += p <= 0.05
+    assert alarms / 1_000 <= 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
+
+
+def test_the_power_for_two_points_at_a_thousand_rows() -> None:
+    rng = np.random.default_rng(5)
+    seen = 0
+    for _ in range(1_000):
+        before, after = flips(1_000, 0.05, 0.03, rng)
+        p = p_drop(after, before)
+        assert p is not None
+        seen += p <= 0.05
+    # normal approximation: 8% differ, drop .02, error sqrt((.08 - .0004) / 1000); the exact test is a little below it
+    expected = norm.cdf(0.02 / (0.0796 / 1_000) ** 0.5 - norm.ppf(0.95))
+    assert 0.65 < seen / 1_000 < expected + 0.04
+
+
+def test_where_no_row_differs_from_another() -> None:
+    assert p_drop([1.0], [0.0]) is None
+    assert p_drop([0.0] * 9, [1.0] * 9, 0.5) == 0.0
+    assert p_drop([0.6] * 9, [1.0] * 9, 0.5) == 1.0
+
+
+def three(tmp_path: Path) -> GateResult:
+    a = write_run(tmp_path / "a", {t: [row(i, acc=1.0) for i in range(30)] for t in ("bad", "good", "few: 1,2")})
+    b = write_run(
+        tmp_path / "b",
+        {
+            "bad": [row(i, acc=float(i > 9)) for i in range(30)],
+            "good": [row(i, acc=1.0) for i in range(30)],
+            "few: 1,2": [row(i, acc=1.0) for i in range(9)],
+        },
+    )
+    return gate([a], [b], rules(*({"metric": "acc", "task": t} for t in ("bad", "good", "few: 1,2"))))
+
+
+def test_lines_for_the_screen(tmp_path: Path) -> None:
+    lines = gate_lines(three(tmp_path))
+    assert lines[0].startswith("FAIL  bad       acc  100.0 → 66.7   -33.3 [")
+    assert lines[1].startswith("pass  good")
+    assert lines[2].startswith("????  few: 1,2  acc  not comparable: ")
+    assert lines[3] == "1 pass, 1 FAIL, 1 not comparable · exit code 1"
+
+
+def test_junit(tmp_path: Path) -> None:
+    suite = ElementTree.fromstring(junit(three(tmp_path)))
+    assert [suite.get(key) for key in ("tests", "failures", "errors")] == ["3", "1", "1"]
+    assert [[part.tag for part in case] for case in suite] == [["failure"], [], ["error"]]
+
+
+def test_for_github(tmp_path: Path) -> None:
+    result = three(tmp_path)
+    lines = github_annotations(result)
+    assert lines[0].startswith("::error title=bad acc::100.0 → 66.7")
+    assert lines[1].startswith("::warning title=few%3A 1%2C2 acc::")
+    assert len(lines) == 2
+    assert "| FAIL | bad | acc | all | 100.0 | 66.7 | -33.3 |" in summary(result)
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mrag_eval.cli.app import Session, app
+
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    a, b = runs(tmp_path, [1] * 100, [0] * 10 + [1] * 90)
+    file, rule_file, xml = tmp_path / "baseline.json", tmp_path / "gate.yaml", tmp_path / "gate.xml"
+    rule_file.write_text(yaml.safe_dump({"rules": [{"metric": "acc", "task": "qa"}]}), "utf-8")
+    done = CliRunner().invoke(app, ["baseline", str(a), "-o", str(file)], obj=Session())
+    assert done.exit_code == 0, done.output
+    where = ["--baseline", str(file), "--rules", str(rule_file)]
+    done = CliRunner().invoke(app, ["gate", *where, "--candidate", str(b), "--junit", str(xml)], obj=Session())
+    assert done.exit_code == 1
+    assert "FAIL  qa  acc" in done.output
+    assert "::error title=qa acc" in done.output
+    assert ElementTree.parse(xml).getroot().get("failures") == "1"
+    assert "| FAIL | qa |" in (tmp_path / "summary.md").read_text("utf-8")
+    done = CliRunner().invoke(app, ["gate", *where, "--candidate", str(a), "--json"], obj=Session())
+    assert (done.exit_code, json.loads(done.stdout)["exit_code"]) == (0, 0)
