@@ -75,6 +75,7 @@ def conditional_rate(
         confidence=confidence,
         n_resamples=n_resamples,
         seed=seed,
+        bounds=(0.0, 1.0),
     )
 
 

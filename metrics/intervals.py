@@ -32,6 +32,15 @@ class Estimate:
     method: str
     reason: str | None = None
 
+    def within(self, bounds: tuple[float, float] | None) -> Estimate:
+        """The estimate with its limits cut to the range ``bounds`` that the statistic can take; None: as it is.
+
+        A t interval from few units may reach beyond what a share can be; cutting it leaves its coverage as it is.
+        """
+        if bounds is None or self.low is None or self.high is None:
+            return self
+        return replace(self, low=max(self.low, bounds[0]), high=min(self.high, bounds[1]))
+
     def as_dict(self) -> dict[str, Any]:
         """JSON form; ``reason`` only where there is one."""
         entry = asdict(self)
@@ -218,12 +227,14 @@ def interval_for(
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
+    bounds: tuple[float, float] | None = None,
 ) -> Estimate:
     """The mean of ``values`` (N,) with the interval that fits them.
 
     ``auto``: with ``groups`` of more than one row a cluster bootstrap (Wilson over the groups where the rows are all 0
-    or all 1); else Wilson where every value is 0 or 1; else a BCa bootstrap. None entries are unscored and left out.
-    Raises MetricError on NaN and on unequal lengths.
+    or all 1); else Wilson where every value is 0 or 1; else a BCa bootstrap. ``bounds`` is the range of the metric, to
+    which the limits are cut (:meth:`Estimate.within`). None entries are unscored and left out. Raises MetricError on
+    NaN and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     if kind == "auto":
@@ -241,10 +252,11 @@ def interval_for(
     if kind == "cluster":
         if groups is None:
             raise MetricError("a cluster bootstrap needs groups")
-        return cluster_bootstrap(values, groups, confidence=confidence, n_resamples=n_resamples, seed=seed)
+        found = cluster_bootstrap(values, groups, confidence=confidence, n_resamples=n_resamples, seed=seed)
+        return found.within(bounds)
     if kind != "bootstrap":
         raise MetricError(f"unknown interval '{kind}'{did_you_mean(kind, ('auto', 'wilson', 'bootstrap', 'cluster'))}")
-    return bootstrap_mean(scored, confidence=confidence, n_resamples=n_resamples, seed=seed)
+    return bootstrap_mean(scored, confidence=confidence, n_resamples=n_resamples, seed=seed).within(bounds)
 
 
 def _all_alike(value: float, n: int, n_groups: int, confidence: float) -> Estimate:

@@ -58,13 +58,14 @@ def language_pair_matrix(
     confidence: float = 0.95,
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
+    bounds: tuple[float, float] | None = None,
 ) -> LanguagePairMatrix:
     """Mean of ``values`` (N,) in each cell of question language x language of the relevant document.
 
     Cells get the interval of :func:`~mrag_eval.metrics.interval_for`; the macro means a bootstrap stratified by cell;
-    with ``groups`` (N,), whole groups are resampled. Languages may be in any spelling that
-    :func:`mrag_eval.languages.normalize` knows; scripts of one language count as the same language. None entries are
-    unscored: left out and counted by cell; a cell without a scored row leaves its macro mean undefined.
+    with ``groups`` (N,), whole groups are resampled. ``bounds`` is the range of the metric. Languages may be in any
+    spelling that :func:`mrag_eval.languages.normalize` knows; scripts of one language count as the same language. None
+    entries are unscored: left out and counted by cell; a cell without a scored row leaves its macro mean undefined.
 
     Raises:
         MetricError: unequal lengths, no rows, NaN, unknown language.
@@ -87,8 +88,10 @@ def language_pair_matrix(
             cells = [pairs[i] for i in rows]
             return stratified_bootstrap(
                 part, cells, groups=part_groups, confidence=confidence, n_resamples=n_resamples, seed=rng
-            )
-        return interval_for(part, groups=part_groups, confidence=confidence, n_resamples=n_resamples, seed=rng)
+            ).within(bounds)
+        return interval_for(
+            part, groups=part_groups, confidence=confidence, n_resamples=n_resamples, seed=rng, bounds=bounds
+        )
 
     order = sorted(set(pairs))
     by_cell = {pair: [i for i, p in enumerate(pairs) if p == pair] for pair in order}

@@ -132,7 +132,14 @@ def _share(
     numbers = [None if value is None else float(value) for value in values]
     together = groups if len(set(groups)) < len(groups) else None
     kind: Kind = "auto" if proportion else "bootstrap" if together is None else "cluster"
-    return interval_for(numbers, groups=together, kind=kind, n_resamples=_RESAMPLES, seed=seed).as_dict()
+    return interval_for(
+        numbers,
+        groups=together,
+        kind=kind,
+        n_resamples=_RESAMPLES,
+        seed=seed,
+        bounds=(0.0, 1.0) if proportion else (-1.0, 1.0),
+    ).as_dict()
 
 
 def _agreement(votes: Mapping[str, Sequence[bool | None]], seed: int) -> dict[str, Any]:

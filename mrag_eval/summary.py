@@ -15,6 +15,8 @@ from mrag_eval.task_scores import task_scores
 
 # Resamples of every interval: 2,000 hold the ends of a 95% interval steady to about a fiftieth of its width.
 _RESAMPLES = 2_000
+# Every metric of a row lies in it.
+_RANGE = (0.0, 1.0)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 _CORRECT = ("acc", "judged_accuracy", "match", "exact_match")
 _CELLS = ("country", "category", "q_type", "a_type", "crossdoc_type")
@@ -134,6 +136,7 @@ def _metric(rows: Sequence[Record], name: str, seed: int) -> dict[str, Any]:
             groups=_groups(paired),
             n_resamples=_RESAMPLES,
             seed=seed,
+            bounds=_RANGE,
         ).as_dict()
         by["pair"] = matrix["cells"]
         out["macro"] = {key: matrix[key] for key in ("same_language", "cross_language")}
@@ -148,7 +151,7 @@ def _estimate(rows: Sequence[Record], name: str, seed: int) -> dict[str, Any]:
     from mrag_eval.metrics import interval_for
 
     values = [r["values"].get(name) for r in rows]
-    return interval_for(values, groups=_groups(rows), n_resamples=_RESAMPLES, seed=seed).as_dict()
+    return interval_for(values, groups=_groups(rows), n_resamples=_RESAMPLES, seed=seed, bounds=_RANGE).as_dict()
 
 
 def _groups(rows: Sequence[Record]) -> list[str] | None:

@@ -272,3 +272,20 @@ def test_rows_that_are_all_right_or_all_wrong_do_not_prove_it(value: float) -> N
     assert (found.value, found.n, found.method) == (value, 20, "Wilson over clusters")
     width = 1 - 5 / (5 + 1.959964**2)
     assert (found.low, found.high) == pytest.approx((0, width) if value == 0 else (1 - width, 1), abs=1e-6)
+
+
+def test_the_interval_of_a_share_from_few_clusters_stays_a_share() -> None:
+    # three clusters of shares 1, 1 and 1/2: the t interval of their mean reaches above 1
+    values, groups = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0], ["a", "a", "b", "b", "c", "c"]
+    wide = interval_for(values, groups=groups)
+    assert wide.high is not None
+    assert wide.high > 1.0
+    cut = interval_for(values, groups=groups, bounds=(0.0, 1.0))
+    assert cut.value == wide.value
+    assert cut.high == 1.0
+    assert cut.low == max(0.0, wide.low or 0.0)
+    assert cut.method == wide.method
+
+
+def test_an_estimate_without_limits_has_none_within_bounds() -> None:
+    assert interval_for([0.5], bounds=(0.0, 1.0)).low is None
