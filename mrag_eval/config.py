@@ -13,9 +13,10 @@ from pydantic import Field, field_validator, model_validator
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.languages import normalize
 from mrag_eval.modes import LANGUAGE_ROLES, MODES
+from mrag_eval.translator_spec import TranslatorSpec
 from mrag_eval.validation import Block
 
-Merge = Literal["score", "rrf", "quota", "quota_share"]
+Merge = Literal["score", "rrf", "quota", "quota_share", "zscore", "rank_norm"]
 
 
 class Given(Block):
@@ -38,7 +39,11 @@ class Given(Block):
 class Retrieval(Block):
     """The ``retrieval`` block of a task: what is searched, how lists are merged, how many passages are shown.
 
-    ``mode`` names a preset (:data:`mrag_eval.modes.MODES`); ``languages`` and ``merge`` override its choices.
+    ``mode`` names a preset (:data:`mrag_eval.modes.MODES`); ``languages``, ``merge``, ``query_translation`` and
+    ``document_translation`` override its choices. ``query_translation``: the corpus is searched with the query as it
+    is (``none``), in English (``en``), or in every language of the scope (``each``). ``document_translation``: what is
+    shown is as it is, in English (``en``) or in the query's language (``query``). The evaluated model always gets the
+    original question. ``translator`` names who translates, by default that of the config file.
     ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures.
     """
 
@@ -50,6 +55,9 @@ class Retrieval(Block):
     embedder: str | dict[str, Any] | None = None
     languages: tuple[str, ...] | None = None
     merge: Merge | None = None
+    query_translation: Literal["none", "en", "each"] | None = None
+    document_translation: Literal["none", "en", "query"] | None = None
+    translator: TranslatorSpec | None = None
     query_text: Literal["question", "question+options"] = "question+options"
     candidates: Literal["all", "row"] = "all"
     given: Given = Given()
@@ -82,6 +90,12 @@ class Retrieval(Block):
             raise ValueError(f"'depth' is {self.depth}, less than k = {self.k} passages that go into the prompt")
         if self.languages is not None and self.mode in ("no_ir", "given"):
             raise ValueError(f"mode '{self.mode}' searches nothing, so 'languages' has no meaning there")
+        if self.query_translation not in (None, "none") and self.mode in ("no_ir", "given"):
+            raise ValueError(f"mode '{self.mode}' searches nothing, so 'query_translation' has no meaning there")
+        if self.document_translation not in (None, "none") and self.mode == "no_ir":
+            raise ValueError("mode 'no_ir' shows no passages, so 'document_translation' has no meaning there")
+        if self.merge == "rank_norm" and self.candidates == "row":
+            raise ValueError("merge 'rank_norm' goes by the size of each language, which candidates 'row' do not have")
         if self.given != Given() and self.mode != "given":
             raise ValueError(f"'given' goes with mode 'given', this task has mode '{self.mode}'")
         return self

@@ -1,7 +1,7 @@
 """From an IR mode to what is searched for each row.
 
 In every mode the generator sees the original question; only the retriever may see another one (``swap_docs`` searches
-with the sibling's).
+with the sibling's, others with a translation).
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ from mrag_eval.schema import RagDoc
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to search for one row: ``text`` None is no search, ``languages`` None is every language of the corpus."""
+    """What to search for one row: ``text`` None is no search, ``languages`` None is every language of the corpus.
+
+    ``versions`` are further texts that the same scope is searched with: the query in other languages.
+    """
 
     text: str | None
     languages: tuple[str, ...] | None = None
     candidates: tuple[str, ...] | None = None
+    versions: tuple[str, ...] = ()
 
 
 def searches(retrieval: Retrieval) -> bool:
@@ -39,6 +43,21 @@ def merge_of(retrieval: Retrieval) -> str:
 def has_single_ranking(retrieval: Retrieval) -> bool:
     """Quota modes hand over a set, not a ranking: mrr and ndcg are undefined there (hit and recall are not)."""
     return merge_of(retrieval) not in ("quota", "quota_share")
+
+
+def query_translation_of(retrieval: Retrieval) -> str:
+    """Into what the query is translated before the search: the block's own choice, else the mode's."""
+    return retrieval.query_translation or MODES[retrieval.mode].query_translation
+
+
+def document_translation_of(retrieval: Retrieval) -> str:
+    """Into what the passages are translated before they are shown: the block's own choice, else the mode's."""
+    return retrieval.document_translation or MODES[retrieval.mode].document_translation
+
+
+def translates(retrieval: Retrieval) -> bool:
+    """Whether anything is translated, which takes a translator."""
+    return (query_translation_of(retrieval), document_translation_of(retrieval)) != ("none", "none")
 
 
 def query_text(doc: RagDoc, retrieval: Retrieval) -> str:
@@ -111,17 +130,21 @@ def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[R
     """
     if not searches(retrieval):
         return [Plan(None)] * len(docs)
-    partners = swap_partners(siblings or docs) if retrieval.mode == "swap_docs" else {}
     roles = retrieval.languages or MODES[retrieval.mode].languages
     plans = []
-    for doc in docs:
+    for doc, asker in zip(docs, askers(docs, retrieval, siblings), strict=True):
         if retrieval.mode == "oracle":
             plans.append(_oracle_plan(doc, retrieval))
             continue
-        asker = partners.get(doc.id, doc)
         candidates = _candidates(doc) if retrieval.candidates == "row" else None
         plans.append(Plan(query_text(asker, retrieval), _scope(doc, roles, asker, retrieval.mode), candidates))
     return plans
+
+
+def askers(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[RagDoc]:
+    """Whose question each row is searched with: its own, or the partner's (``swap_docs``)."""
+    partners = swap_partners(siblings or docs) if retrieval.mode == "swap_docs" else {}
+    return [partners.get(doc.id, doc) for doc in docs]
 
 
 def _oracle_plan(doc: RagDoc, retrieval: Retrieval) -> Plan:

@@ -45,12 +45,14 @@ class Retrieved:
     """What a row gets: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most depth).
 
     ``searchable`` counts, by language, the passages that the search ranged over; empty where there was no search, or
-    where it was restricted to the row's own candidates.
+    where it was restricted to the row's own candidates. ``queries`` are the texts that were searched for, where they
+    are translations or several.
     """
 
     passages: tuple[Hit, ...] = ()
     ranking: tuple[Ranked, ...] = ()
     searchable: Mapping[str, int] = field(default_factory=dict)
+    queries: tuple[str, ...] = ()
 
 
 def document_of(place: Ranked | Hit, doc: RagDoc) -> str:

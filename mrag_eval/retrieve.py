@@ -1,11 +1,11 @@
-"""From rows to passages, stage by stage: plan, search, and the texts of what is kept.
+"""From rows to passages, stage by stage: plan, translate, search, the texts of what is kept, translate.
 
 Every stage takes all rows at once and hands on one record a row, in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -13,11 +13,23 @@ from mrag_eval.config import Retrieval
 from mrag_eval.corpora import check_corpus, check_scope, corpus_path, open_index
 from mrag_eval.errors import DataError
 from mrag_eval.given import given_passages
-from mrag_eval.ir_modes import Plan, brings_gold, plan_rows, searches
+from mrag_eval.ir_modes import (
+    Plan,
+    askers,
+    brings_gold,
+    document_translation_of,
+    plan_rows,
+    query_translation_of,
+    searches,
+    translates,
+)
 from mrag_eval.oracle import brought, completed
+from mrag_eval.query_versions import translated_plans
 from mrag_eval.ranked import Ranked, Retrieved, Searched, ranking_dict
 from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.search import search_plans
+from mrag_eval.shown_translation import with_translated_passages
+from mrag_eval.translate import Translator, build_translator
 
 __all__ = [
     "Ranked",
@@ -28,6 +40,7 @@ __all__ = [
     "ranked_passages",
     "ranking_dict",
     "retrieve",
+    "translator_for",
 ]
 
 
@@ -43,28 +56,66 @@ def retrieve(
     *,
     corpus: Sequence[Passage] | None = None,
     siblings: Sequence[RagDoc] | None = None,
+    translator: Translator | None = None,
     use_cache: bool = True,
 ) -> list[Retrieved]:
     """Retrieve for all rows in one batch; the result is aligned with ``docs``.
 
     ``corpus`` holds the benchmark's own passages (``retrieval.corpus: benchmark``); ``siblings`` all rows of the
-    benchmark, among which ``swap_docs`` finds partners.
+    benchmark, among which ``swap_docs`` finds partners; ``translator`` translates where the mode does (default: the one
+    that is configured).
     """
-    if retrieval.mode == "given":
-        return [Retrieved(given_passages(doc, retrieval)) for doc in docs]
-    if not searches(retrieval):
+    if not searches(retrieval) and retrieval.mode != "given":
         return [Retrieved()] * len(docs)
+    if translator is None:
+        translator = translator_for(retrieval)
+    if retrieval.mode == "given":
+        found = [Retrieved(given_passages(doc, retrieval)) for doc in docs]
+    else:
+        found = _searched(docs, retrieval, corpus, siblings, translator, use_cache)
+    if translator is not None and document_translation_of(retrieval) != "none":
+        found = with_translated_passages(found, docs, retrieval, translator)
+    return found
+
+
+def translator_for(retrieval: Retrieval, parallel: Sequence[Mapping[str, str]] = ()) -> Translator | None:
+    """The translator of a block; None where nothing is translated, ConfigError where none is configured.
+
+    ``parallel`` are the benchmark's own parallel texts.
+    """
+    if not translates(retrieval):
+        return None
+    chosen = retrieval.query_translation or retrieval.document_translation
+    what = "a choice of retrieval.query_translation or document_translation" if chosen else f"mode '{retrieval.mode}'"
+    return build_translator(retrieval.translator, needed_by=what, parallel=parallel)
+
+
+def _searched(
+    docs: Sequence[RagDoc],
+    retrieval: Retrieval,
+    corpus: Sequence[Passage] | None,
+    siblings: Sequence[RagDoc] | None,
+    translator: Translator | None,
+    use_cache: bool,
+) -> list[Retrieved]:
     if retrieval.mode == "oracle" and any(map(brings_gold, docs)):
         others = [doc for doc in docs if not brings_gold(doc)]
-        looked_up = iter(retrieve(others, retrieval, corpus=corpus, use_cache=use_cache) if others else ())
+        looked_up = iter(_searched(others, retrieval, corpus, siblings, translator, use_cache) if others else ())
         return [brought(doc, retrieval) if brings_gold(doc) else next(looked_up) for doc in docs]
     plans = _plans(docs, retrieval, siblings)
     index = open_index(retrieval, corpus)
     check_scope(index.languages, docs, plans, retrieval)
+    translated = translator is not None and query_translation_of(retrieval) != "none"
+    if translator is not None and translated:
+        asked = askers(docs, retrieval, siblings)
+        plans = translated_plans(plans, asked, retrieval, index.languages, translator)
     found = search_plans(index, plans, retrieval, use_cache=use_cache)
     if retrieval.mode == "oracle":
         found = completed(found, plans, index, retrieval)
-    return _with_texts(found, index)
+    out = _with_texts(found, index)
+    if not translated:
+        return out
+    return [replace(row, queries=(plan.text or "", *plan.versions)) for row, plan in zip(out, plans, strict=True)]
 
 
 def _plans(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None) -> list[Plan]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,12 +31,19 @@ _FORMAT = 1
 _BATCH = 64
 # Merges that divide the places by language; which languages get the remainder depends on the seed.
 _QUOTAS = ("quota", "quota_share")
+# Merges that make the scores of each language comparable; they look at so many hits of each, that the first places do
+# not depend on how many are asked for.
+_NORMALISED = ("zscore", "rank_norm")
+NORMALISED_DEPTH = 100
 
 
 def search_plans(
     index: Index, plans: Sequence[Plan], retrieval: Retrieval, *, use_cache: bool = True
 ) -> list[Searched]:
-    """Search for every plan in one batch; aligned with ``plans``. Each must have a text."""
+    """Search for every plan in one batch; aligned with ``plans``. Each must have a text.
+
+    Every shard is searched once, for all plans and all versions of their queries together.
+    """
     merge = _merge_for(index, retrieval)
     embedder = index.manifest.embedder
     fingerprint = [_FORMAT, index.manifest.content_hash, index.manifest.kind, index.manifest.joint,
@@ -44,7 +51,7 @@ def search_plans(
                    embedder and [embedder.name, embedder.revision, embedder.dim],
                    retrieval.k, retrieval.search_depth, merge,
                    retrieval.seed if merge in _QUOTAS else None]  # fmt: skip
-    keys = [content_key(fingerprint, p.text, p.languages, p.candidates) for p in plans]
+    keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
     store = Store(cache_dir() / "retrieval.sqlite") if use_cache else None
     found = store.get_many(keys) if store else {}
     missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
@@ -113,32 +120,61 @@ def _search(
     index: Index, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
 ) -> list[dict[str, Any]]:
     """Per plan ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}``."""
-    from mrag_eval.retrievers import equal_quotas, merge_by_quota, reciprocal_rank_fusion, share_quotas
-
     depth, k = retrieval.search_depth, retrieval.k
-    queries = [p.text or "" for p in plans]
+    texts = [(p.text or "", *p.versions) for p in plans]
+    queries = [text for versions in texts for text in versions]
     scope: dict[str, Any] = {
-        "languages": [p.languages for p in plans],
-        "candidates": [p.candidates for p in plans] if any(p.candidates for p in plans) else None,
+        "languages": [p.languages for p in plans for _ in (p.text, *p.versions)],
+        "candidates": [p.candidates for p in plans for _ in (p.text, *p.versions)]
+        if any(p.candidates for p in plans)
+        else None,
         "embeddings": _embedded(index, queries, store),
     }
     if merge == "score":
-        return [_entry(hits, hits[:k]) for hits in index.search(queries, depth, **scope)]
+        whole = iter(index.search(queries, depth, **scope))
+        rankings = [_of_versions([next(whole) for _ in versions], depth, index) for versions in texts]
+        return [_entry(hits, hits[:k]) for hits in rankings]
+    deep = max(depth, NORMALISED_DEPTH) if merge in _NORMALISED else depth
+    found = iter(index.search_by_language(queries, deep, **scope))
     out = []
-    for text, by_language in zip(queries, index.search_by_language(queries, depth, **scope), strict=True):
-        if merge == "rrf":
-            hits = reciprocal_rank_fusion(list(by_language.values()), depth)
-            out.append(_entry(hits, hits[:k]))
-            continue
-        turn = int(content_key(retrieval.seed, text)[:16], 16)
-        quotas = [
-            equal_quotas(by_language, n, turn)
-            if merge == "quota"
-            else share_quotas({lang: index.counts[lang] for lang in by_language}, n, turn)
-            for n in (depth, k)
-        ]
-        out.append(_entry(merge_by_quota(by_language, quotas[0], depth), merge_by_quota(by_language, quotas[1], k)))
+    for versions in texts:
+        lists = [next(found) for _ in versions]
+        by_language = {lang: _of_versions([one[lang] for one in lists], deep, index) for lang in lists[0]}
+        out.append(
+            _entry(*(_merged(merge, by_language, n, index.counts, retrieval.seed, versions[0]) for n in (depth, k)))
+        )
     return out
+
+
+def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Index) -> list[Hit]:
+    """The lists that the versions of one query found, as one: by score (a passage counts with its higher one) where
+    scores compare, else by reciprocal rank.
+    """
+    from mrag_eval.retrievers import merge_by_score, reciprocal_rank_fusion
+
+    if len(lists) == 1:
+        return lists[0]
+    return merge_by_score(lists, depth) if index.merges_by_score else reciprocal_rank_fusion(lists, depth)
+
+
+def _merged(
+    merge: str, by_language: Mapping[str, Sequence[Hit]], n: int, counts: Mapping[str, int], seed: int, text: str
+) -> list[Hit]:
+    """The lists of all languages as one of ``n`` places."""
+    from mrag_eval import retrievers
+
+    if merge == "rrf":
+        return retrievers.reciprocal_rank_fusion(list(by_language.values()), n)
+    if merge == "zscore":
+        return retrievers.merge_by_zscore(by_language, n)
+    if merge == "rank_norm":
+        return retrievers.merge_by_rank_share(by_language, counts, n)
+    turn = int(content_key(seed, text)[:16], 16)
+    shares = {lang: counts[lang] for lang in by_language}
+    quotas = (
+        retrievers.equal_quotas(by_language, n, turn) if merge == "quota" else retrievers.share_quotas(shares, n, turn)
+    )
+    return retrievers.merge_by_quota(by_language, quotas, n)
 
 
 def _entry(ranking: Sequence[Hit], passages: Sequence[Hit]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from mrag_eval.ranked import Retrieved, is_relevant
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import RowScores
 from mrag_eval.task_scores import task_scores
+from mrag_eval.translate import total_counts
 
 # Resamples of every interval: 2,000 hold the ends of a 95% interval steady to about a fiftieth of its width.
 _RESAMPLES = 2_000
@@ -73,6 +74,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         languages     what was retrieved by language, and the preference for the question's language
         concurrence, citations  scores of the task as a whole, where its metrics name them
         prompts       limit in tokens and where it comes from, number of prompts, and of those with shortened passages
+        translation   who translated, and how many texts came to which outcome (if anything is translated)
         judge         the panel's table (if there is a panel), see :func:`mrag_eval.panel_table.panel_table`
 
     Groups of rows (versions of one question, questions on one document) are resampled together. A row that reached two
@@ -94,6 +96,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         "prompts": _prompts(records),
         "attribution": _attribution(rows, seed),
         "languages": _languages(rows, seed),
+        "translation": total_counts(r["translation"] for r in records if "translation" in r),
         "judge": panel_table(records, evaluated=evaluated, seed=seed),
     }
     for key, part in parts.items():

@@ -27,7 +27,7 @@ from mrag_eval.judging import judged, language_check, panel_for
 from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
-from mrag_eval.retrieve import Retrieved, check_corpus, ranking_dict, retrieve
+from mrag_eval.retrieve import Retrieved, check_corpus, ranking_dict, retrieve, translator_for
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import (
     JUDGED,
@@ -40,6 +40,7 @@ from mrag_eval.scoring import (
 )
 from mrag_eval.summary import row_record, summarize
 from mrag_eval.task_scores import check_task_scores, task_record
+from mrag_eval.translate import Translator
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -76,6 +77,7 @@ class RagTask(ConfigurableTask):
         self._answered: dict[str, Scored] = {}
         self._as_read: dict[str, dict[str, Any]] = {}
         self._panel_share: dict[str, Any] = {}
+        self._translator: Translator | None = None
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0
         self._folds_system: bool | None = None
@@ -104,6 +106,7 @@ class RagTask(ConfigurableTask):
                     "check the 'data' block (language, category, split), or choose another retrieval.mode",
                 )
             check_corpus(self.blocks.retrieval, docs, self.benchmark.corpus)
+            self._translator = translator_for(self.blocks.retrieval, self.benchmark.parallel)
             check_task_scores(self.blocks.metrics, docs)
             self._template.check_languages(dict.fromkeys(doc.query_lang for doc in docs))
         self._skipped = skipped
@@ -157,12 +160,20 @@ class RagTask(ConfigurableTask):
             return
         docs = [self._docs[row] for row in missing]
         with naming(self._name):
-            found = retrieve(docs, self.blocks.retrieval, corpus=self.benchmark.corpus, siblings=self.benchmark.docs)
+            found = retrieve(
+                docs,
+                self.blocks.retrieval,
+                corpus=self.benchmark.corpus,
+                siblings=self.benchmark.docs,
+                translator=self._translator,
+            )
         for doc, retrieved in zip(docs, found, strict=True):
             self._retrieved[doc.id] = retrieved
             prepared = {**doc.to_dict(), "passages": [hit.to_dict() for hit in retrieved.passages]}
             if retrieved.ranking:
                 prepared["ranking"] = ranking_dict(retrieved.ranking)
+            if retrieved.queries:
+                prepared["searched_with"] = list(retrieved.queries)
             self._prepared[doc.id] = prepared
 
     # --------------------------------------------------------------- prompts
@@ -314,6 +325,8 @@ class RagTask(ConfigurableTask):
             record["prompts"] = self._budget.fitted(len(self._scores), self._shortened)
             if self._panel_share:
                 record["panel"] = self._panel_share
+            if self._translator is not None:
+                record["translation"] = self._translator.as_dict()
         out: dict[str, Any] = {"rows": record}
         if judgement is not None:
             out["votes"] = judgement.as_votes()

@@ -1,9 +1,9 @@
-"""Merging ranked lists: by score, by reciprocal rank, by quota per language."""
+"""Merging ranked lists: by score, by reciprocal rank, by quota per language, by score normalised per language."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mrag_eval.errors import ConfigError
@@ -138,3 +138,54 @@ def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, 
     for language in by_remainder[:left_over]:
         quotas[language] += 1
     return quotas
+
+
+def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int) -> list[Hit]:
+    """The ``k`` best hits by how far each stands out in its own language: ``z = (score - mean) / deviation``.
+
+    Mean and deviation (of the population) are those of the language's list as given, so the lists should be deeper than
+    ``k``. A list whose scores are all equal, or of one hit, has z = 0. z becomes the score. Ties: score descending,
+    then passage id ascending. Source: the normalisation to zero mean and unit variance of Montague and Aslam, Relevance
+    score normalization for metasearch (CIKM 2001), here per language.
+    """
+    _check_k(k)
+    return _normalised(lists_by_language, k, _zscores)
+
+
+def _zscores(_: str, hits: Sequence[Hit]) -> list[float]:
+    mean = math.fsum(hit.score for hit in hits) / len(hits)
+    variance = math.fsum((hit.score - mean) ** 2 for hit in hits) / len(hits)
+    # what is left of equal scores after rounding is no deviation
+    deviation = math.sqrt(variance) if variance > (1e-12 * max(abs(mean), 1e-12)) ** 2 else 0.0
+    return [(hit.score - mean) / deviation if deviation else 0.0 for hit in hits]
+
+
+def merge_by_rank_share(lists_by_language: Mapping[str, Sequence[Hit]], counts: Mapping[str, int], k: int) -> list[Hit]:
+    """The ``k`` best hits by the share of their language that they stand above: ``1 - (rank - 1/2) / passages``.
+
+    ``counts`` are the passages of each language. A language with three times the passages gets three times the places,
+    as in :func:`share_quotas`, but in one ranking. The share becomes the score. Ties: score descending, then passage id
+    ascending. Raises :class:`~mrag_eval.errors.ConfigError` for a language without a count, or with fewer passages than
+    hits.
+    """
+    _check_k(k)
+    for language, hits in lists_by_language.items():
+        if counts.get(language, 0) < len(hits):
+            raise ConfigError(f"'{language}' has {len(hits)} hits of {counts.get(language, 0)} passages")
+
+    def shares(language: str, hits: Sequence[Hit]) -> list[float]:
+        return [1.0 - (rank - 0.5) / counts[language] for rank in range(1, len(hits) + 1)]
+
+    return _normalised(lists_by_language, k, shares)
+
+
+def _normalised(
+    lists_by_language: Mapping[str, Sequence[Hit]], k: int, scores: Callable[[str, Sequence[Hit]], list[float]]
+) -> list[Hit]:
+    lists = []
+    for language, hits in lists_by_language.items():
+        if hits:
+            ordered = sorted(hits, key=_key)
+            new = scores(language, ordered)
+            lists.append([replace(hit, score=score) for hit, score in zip(ordered, new, strict=True)])
+    return merge_by_score(lists, k)

@@ -10,7 +10,9 @@ from mrag_eval.errors import ConfigError
 from mrag_eval.retrievers import (
     equal_quotas,
     merge_by_quota,
+    merge_by_rank_share,
     merge_by_score,
+    merge_by_zscore,
     reciprocal_rank_fusion,
     share_quotas,
 )
@@ -19,6 +21,10 @@ from mrag_eval.schema import Hit
 
 def hits(*scored: tuple[str, float], lang: str = "en") -> list[Hit]:
     return [Hit(id=i, lang=lang, text=i, score=s, rank=r) for r, (i, s) in enumerate(scored, start=1)]
+
+
+def hit(identifier: str, score: float) -> Hit:
+    return Hit(id=identifier, lang="en", text="", score=score, rank=1)
 
 
 def shown(merged: list[Hit]) -> list[tuple[str, float, int]]:
@@ -161,3 +167,36 @@ def test_a_deeper_quota_holds_the_shallower_one(languages: set[str], k: int, see
     assert all(deeper[lang] >= quotas[lang] for lang in languages)
     if k % len(languages) == 0:
         assert quotas == equal_quotas(languages, k)
+
+
+def test_zscores_lift_what_stands_out_in_its_own_language() -> None:
+    lists = {
+        "en": [hit("e1", 0.90), hit("e2", 0.88), hit("e3", 0.86)],
+        "ar": [hit("a1", 0.70), hit("a2", 0.50), hit("a3", 0.48)],
+        "de": [hit("d1", 0.60)],
+        "ru": [hit("r1", 0.10), hit("r2", 0.10)],
+        "zh": [],
+    }
+    merged = merge_by_zscore(lists, 5)
+    # By hand. en: mean .88, deviation sqrt((.02^2 + 0 + .02^2) / 3) = .0163299: z = 1.224745, 0, -1.224745.
+    # ar: mean .56, deviations .14, -.06, -.08: sqrt(.0296 / 3) = .0993311: z = 1.409427, -.604040, -.805387.
+    # One hit, or equal scores: 0.
+    assert [h.id for h in merged] == ["a1", "e1", "d1", "e2", "r1"]
+    assert [h.score for h in merged] == pytest.approx([1.409427, 1.224745, 0.0, 0.0, 0.0], abs=1e-6)
+    assert [h.rank for h in merged] == [1, 2, 3, 4, 5]
+    assert merge_by_zscore({"en": [hit("e1", 0.1 + 0.2), hit("e2", 0.3)]}, 2)[0].score == 0.0
+
+
+def test_rank_shares_give_places_by_the_size_of_a_language_in_one_ranking() -> None:
+    lists = {
+        "ar": [hit(f"a{i}", 0.9 - i / 100) for i in range(1, 7)],
+        "en": [hit(f"e{i}", 0.1 - i / 100) for i in range(1, 7)],
+    }
+    merged = merge_by_rank_share(lists, {"ar": 30, "en": 10}, 8)
+    # 1 - (rank - 1/2) / n: ar .9833 .95 .9167 .8833 .85 .8167, en .95 .85 .75
+    assert [h.id for h in merged] == ["a1", "a2", "e1", "a3", "a4", "a5", "e2", "a6"]
+    assert [h.score for h in merged[:3]] == pytest.approx([59 / 60, 0.95, 0.95])
+    with pytest.raises(ConfigError, match="'en' has 6 hits of 5 passages"):
+        merge_by_rank_share(lists, {"ar": 30, "en": 5}, 8)
+    with pytest.raises(ConfigError, match="'en' has 6 hits of 0 passages"):
+        merge_by_rank_share(lists, {"ar": 30}, 8)

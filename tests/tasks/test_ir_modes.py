@@ -63,7 +63,8 @@ def test_only_the_languages_of_the_mode_come_back(benchmark_: Benchmark, mode: s
 
 
 def test_every_mode_of_the_table_is_tested_here() -> None:
-    assert set(MODES) == {*EXPECTED, "no_ir", "given", "swap_docs", "oracle"}
+    elsewhere = {"oracle", "trag", "crossrag", "translation"}
+    assert set(MODES) == {*EXPECTED, "no_ir", "given", "swap_docs", *elsewhere}
 
 
 def test_no_ir_returns_nothing_and_needs_no_corpus(benchmark_: Benchmark) -> None:
