@@ -21,8 +21,10 @@ TASKS = Path(__file__).resolve().parent.parent / "tasks"
 HEADER = "# written by scripts/write_tasks.py\n"
 VERSION = "1.0"
 
-# CORAL's baselines (section 4.2): the last part of the task name -> the IR mode.
-MODES = {"norag": "no_ir", "monorag": "qlang", "multirag": "all"}
+# CORAL's baselines (section 4.2): the last part of the task name -> the IR mode. BLEnD has no tRAG, as its questions are
+# in English already.
+CLICK_MODES = {"norag": "no_ir", "monorag": "qlang", "trag": "trag", "multirag": "all", "crossrag": "crossrag"}
+BLEND_MODES = {short: mode for short, mode in CLICK_MODES.items() if short != "trag"}
 # Two-letter country names would read as language codes (uk: Ukrainian).
 _SPELLED_OUT = {"US": "united_states", "UK": "united_kingdom"}
 
@@ -117,7 +119,7 @@ def xquad_rag() -> Files:
     return files
 
 
-def _coral_bases(benchmark: str, metrics: Sequence[str]) -> Files:
+def _coral_bases(benchmark: str, metrics: Sequence[str], modes: Mapping[str, str]) -> Files:
     """The base of a benchmark as CORAL runs it, and one base a mode on top of it."""
     files = {
         f"_{benchmark}_yaml": base(
@@ -128,7 +130,7 @@ def _coral_bases(benchmark: str, metrics: Sequence[str]) -> Files:
             max_gen_toks=4096,
         )
     }
-    for short, mode in MODES.items():
+    for short, mode in modes.items():
         files[f"_{benchmark}_{short}_yaml"] = (
             f"{HEADER}include: _{benchmark}_yaml\nretrieval:\n{_indented({'mode': mode})}\n"
         )
@@ -137,8 +139,8 @@ def _coral_bases(benchmark: str, metrics: Sequence[str]) -> Files:
 
 def click() -> Files:
     """CLIcK Culture: a leaf for each mode and subject; a mode's score is the mean over questions."""
-    files = _coral_bases("click", ("acc", "choice_parsed"))
-    for short in MODES:
+    files = _coral_bases("click", ("acc", "choice_parsed"), CLICK_MODES)
+    for short in CLICK_MODES:
         names = []
         for category in CATEGORY_SIZES:
             names.append(f"click_{short}_{category}")
@@ -149,9 +151,9 @@ def click() -> Files:
 
 def blend() -> Files:
     """BLEnD: leaves by source language in three tiers (the score: plain mean over languages), and by country."""
-    files = _coral_bases("blend", ("acc", "acc_micro", "choice_parsed"))
+    files = _coral_bases("blend", ("acc", "acc_micro", "choice_parsed"), BLEND_MODES)
     averaged = {"acc": False, "acc_micro": True, "choice_parsed": True}
-    for short in MODES:
+    for short in BLEND_MODES:
         prefix, include = f"blend_{short}", f"../_blend_{short}_yaml"
         for tier, codes in CORAL_TIERS.items():
             names = [f"{prefix}_{code}" for code in codes]

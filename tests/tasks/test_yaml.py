@@ -160,7 +160,9 @@ def test_the_blocks_of_a_leaf_are_those_of_its_bases_and_its_own() -> None:
     assert split_leaf("xquad_rag_pooled").data == {"benchmark": "xquad"}
 
 
-@pytest.mark.parametrize(("short", "mode"), [("norag", "no_ir"), ("monorag", "qlang"), ("multirag", "all")])
+@pytest.mark.parametrize(
+    ("short", "mode"), [("norag", "no_ir"), ("monorag", "qlang"), ("multirag", "all"), ("crossrag", "crossrag")]
+)
 def test_click_and_blend_cover_every_part_once_in_each_mode(short: str, mode: str) -> None:
     click = [split_leaf(name) for name in _leaf_names(f"click_{short}")]
     assert [ClickBlock(**blocks.data).category for blocks in click] == list(CATEGORY_SIZES)
@@ -170,6 +172,12 @@ def test_click_and_blend_cover_every_part_once_in_each_mode(short: str, mode: st
     asked = [BlendBlock(**blocks.data).language for blocks in languages]
     assert asked == [code for tier in ("low", "mid", "high") for code in CORAL_TIERS[tier]]
     assert {blocks.retrieval.mode for blocks in (*click, *countries, *languages)} == {mode}
+
+
+def test_click_alone_has_translated_questions(configs: dict[str, dict[str, Any]]) -> None:
+    names = _leaf_names("click_trag")
+    assert [split_leaf(name).retrieval.mode for name in names] == ["trag"] * len(CATEGORY_SIZES)
+    assert not [name for name in configs if name.startswith("blend_trag")]
 
 
 def test_xrag_has_the_papers_conditions_and_no_name_twice() -> None:
