@@ -122,6 +122,19 @@ class Prompt(Block):
     answer: Literal["plain", "tag", "line"] | None = None
 
 
+class Relevance(Block):
+    """Which passages answer a question, where ranking measures need to know it.
+
+    ``labels``: ``ids`` (the row names its documents), ``judge`` (the panel lists, of everything retrieved, what
+    contains the answer; asked by ``prompt``, a built-in one or a path), ``proxy`` (what holds at least ``threshold`` of
+    the answer's character 3-grams, in the answer's language), ``auto`` (the panel, without one the proxy).
+    """
+
+    labels: Literal["ids", "judge", "proxy", "auto"] = "ids"
+    prompt: str = "relevance"
+    threshold: float = Field(default=0.6, gt=0, le=1)
+
+
 class Judge(Block):
     """The ``judge`` block: who judges the answers, by which prompt, and how the votes count.
 
@@ -130,7 +143,8 @@ class Judge(Block):
     names models of the config file, by default its ``judges``; each is asked ``repeats`` times, with a seed of its own,
     and every time is a seat. An even split counts by ``tie``. ``language_check`` is the detector by which an answer in
     another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by default those
-    of the task's questions, and English). ``required`` makes a missing panel an error.
+    of the task's questions, and English). ``required`` makes a missing panel an error. ``relevance`` says how relevant
+    passages are known.
     """
 
     prompt: str = "correctness"
@@ -141,6 +155,7 @@ class Judge(Block):
     language_check: Literal["none", "fasttext", "lingua"] = "none"
     languages: tuple[str, ...] | None = None
     required: bool = False
+    relevance: Relevance = Relevance()
 
     @field_validator("panel", mode="before")
     @classmethod

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.judge import Judgement
+from mrag_eval.labels import Labels, labelled_name
 from mrag_eval.ranked import Ranked, document_of
 from mrag_eval.schema import RagDoc
 from mrag_eval.task_scores import TASK_SCORES
@@ -27,7 +28,8 @@ class Scored:
     """What is scored of one row: the question, the answer read off the reply, the ranking (empty without a search).
 
     ``tagged`` and ``declined`` as in :class:`~mrag_eval.answers.Answer`. ``judgement`` is the panel's, None without a
-    panel; ``in_language`` what the judge block's language check found, None without one.
+    panel; ``in_language`` what the judge block's language check found, None without one. ``labels`` say which passages
+    of the ranking are relevant; None where the document's own ``relevant_ids`` do.
     """
 
     doc: RagDoc
@@ -37,6 +39,7 @@ class Scored:
     declined: bool = False
     judgement: Judgement | None = None
     in_language: Value | None = None
+    labels: Labels | None = None
 
 
 @dataclass
@@ -309,7 +312,9 @@ def score_rows(
     out = [RowScores() for _ in rows]
     columns: dict[str, list[Value]] = {n: METRICS[n].score(rows) for n in names if n in METRICS}
     if searched:
-        columns |= _ranking_columns(rows, ranking_measures(names), quota_depth)
+        ranked = _ranking_columns(rows, ranking_measures(names), quota_depth)
+        by = next((row.labels.by for row in rows if row.labels is not None), None)
+        columns |= {labelled_name(name, by): values for name, values in ranked.items()}
     for metric, values in columns.items():
         for row, value in zip(out, values, strict=True):
             if isinstance(value, str):
@@ -326,21 +331,31 @@ def _ranking_columns(
         return {}
     from mrag_eval.metrics import ranking_metrics
 
-    known = {i: set(row.doc.relevant_ids) for i, row in enumerate(rows) if row.doc.relevant_ids}
-    qrels = {str(i): dict.fromkeys(relevant, 1) for i, relevant in known.items()}
-    run = {str(i): _judged_order(rows[i], relevant) for i, relevant in known.items()}
+    judged = [_judgements(row) for row in rows]
+    qrels = {str(i): grades for i, grades in enumerate(judged) if not isinstance(grades, str)}
+    run = {i: _judged_order(rows[int(i)], set(grades)) for i, grades in qrels.items()}
     values = ranking_metrics(qrels, run, measures=tuple(measures)) if qrels else {}
     columns: dict[str, list[Value]] = {}
     for measure in measures:
         name = published_name(measure, quota_depth)
-        columns[name] = [values[str(i)][measure] if i in known else NO_RELEVANT for i in range(len(rows))]
+        columns[name] = [
+            grades if isinstance(grades, str) else values[str(i)][measure] for i, grades in enumerate(judged)
+        ]
         if name != measure:
             columns[measure] = [QUOTA] * len(rows)
     return columns
 
 
+def _judgements(row: Scored) -> dict[str, int] | str:
+    """The row's judgements by id, or why there are none."""
+    if row.labels is None:
+        return dict.fromkeys(row.doc.relevant_ids, 1) or NO_RELEVANT
+    # nothing retrieved is nothing found, not nothing known
+    return row.labels.fault or row.labels.grades or {"": 0}
+
+
 def _judged_order(row: Scored, relevant: set[str]) -> list[str]:
-    """Retrieved ids in the qrels' terms, best first: passages where relevance is known by passage, else their
+    """Retrieved ids in the qrels' terms, best first: passages where these are judged by passage, else their
     documents, each once, at the place of its best passage.
     """
     by_passage = any(place.id in relevant for place in row.ranking)

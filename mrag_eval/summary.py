@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from mrag_eval.judge import Judgement
+from mrag_eval.label_table import label_table
+from mrag_eval.labels import Labels
 from mrag_eval.panel_table import panel_table
-from mrag_eval.ranked import Retrieved, is_relevant
-from mrag_eval.schema import RagDoc
+from mrag_eval.ranked import Ranked, Retrieved, is_relevant
+from mrag_eval.schema import Hit, RagDoc
 from mrag_eval.scoring import RowScores
 from mrag_eval.task_scores import task_scores
 from mrag_eval.translate import total_counts
@@ -19,20 +22,25 @@ _RESAMPLES = 2_000
 # Every metric of a row lies in it.
 _RANGE = (0.0, 1.0)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
-_CORRECT = ("acc", "judged_accuracy", "match", "exact_match")
+_CORRECT = ("acc", "judged_accuracy", "judge_correct", "match", "exact_match")
 _CELLS = ("country", "category", "q_type", "a_type", "crossdoc_type")
 
 Record = Mapping[str, Any]
 
 
 def row_record(
-    doc: RagDoc, scores: RowScores, retrieved: Retrieved | None = None, judgement: Judgement | None = None
+    doc: RagDoc,
+    scores: RowScores,
+    retrieved: Retrieved | None = None,
+    judgement: Judgement | None = None,
+    labels: Labels | None = None,
 ) -> dict[str, Any]:
     """What the scores need of one row, and what its line of the sample file shows: identity, cell, values, reasons.
 
     Where a corpus was searched: whether a relevant document is in the ranking and in the prompt (if relevance is
     known), and how many passages came back, and could have, in each language. Where the row's own passages were shown:
-    the places, from 1, of the supporting ones. Where a panel judged: its verdict and votes.
+    the places, from 1, of the supporting ones. Where a panel judged: its verdict and votes. Where the ranking was
+    labelled: which of its passages are relevant.
     """
     cell = {"query_lang": doc.query_lang}
     if doc.gold_doc_lang:
@@ -50,14 +58,20 @@ def row_record(
         record["unscored"] = scores.unscored
     if judgement is not None:
         record["judge"] = judgement.as_record()
+    if labels is not None:
+        record["relevance"] = labels.as_record()
     if retrieved is not None and retrieved.searchable:
         record["languages"] = {
             "retrieved": dict(Counter(place.lang for place in retrieved.ranking)),
             "searchable": dict(retrieved.searchable),
         }
-        if doc.relevant_ids:
-            found = any(is_relevant(place, doc) for place in retrieved.ranking)
-            kept = any(is_relevant(hit, doc) for hit in retrieved.passages)
+        if doc.relevant_ids if labels is None else labels.fault is None:
+
+            def answers(place: Ranked | Hit) -> bool:
+                return is_relevant(place, doc) if labels is None else place.id in labels.relevant
+
+            found = any(answers(place) for place in retrieved.ranking)
+            kept = any(answers(hit) for hit in retrieved.passages)
             record["retrieved"], record["kept"] = int(found), int(found and kept)
     return record
 
@@ -71,6 +85,8 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         metrics       name -> value, low, high, n, method; "by" -> dimension -> cell -> the same; "macro" over pairs
         unscored      name -> reason -> number of rows
         attribution   where the errors come from, overall and by language pair (if relevance and correctness are known)
+        selection     what was retrieved, and of that kept for the prompt, likewise (if relevance is known)
+        relevance     how rankings were labelled (if they were), see :func:`mrag_eval.label_table.label_table`
         languages     what was retrieved by language, and the preference for the question's language
         concurrence, citations  scores of the task as a whole, where its metrics name them
         prompts       limit in tokens and where it comes from, number of prompts, and of those with shortened passages
@@ -95,8 +111,10 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
     parts = {
         "prompts": _prompts(records),
         "attribution": _attribution(rows, seed),
+        "selection": _selection(rows, seed),
         "languages": _languages(rows, seed),
         "translation": total_counts(r["translation"] for r in records if "translation" in r),
+        "relevance": label_table(records),
         "judge": panel_table(records, evaluated=evaluated, seed=seed),
     }
     for key, part in parts.items():
@@ -169,27 +187,49 @@ def _attribution(rows: Sequence[Record], seed: int) -> dict[str, Any] | None:
     correct = next((m for m in _CORRECT if any(m in r["values"] for r in known)), None)
     if correct is None:
         return None
-    from mrag_eval.metrics import error_attribution
+    return {"correct_by": correct, **_by_pair(known, partial(_part, correct=correct, seed=seed))}
 
-    def part(members: Sequence[Record]) -> dict[str, Any]:
-        return error_attribution(
-            [r["retrieved"] for r in members],
-            [r["kept"] for r in members],
-            [r["values"].get(correct) for r in members],
-            right_language=[r["values"].get("language_check", r["values"].get("correct_language")) for r in members],
-            groups=_groups(members),
-            n_resamples=_RESAMPLES,
-            seed=seed,
-        ).as_dict()
 
+def _selection(rows: Sequence[Record], seed: int) -> dict[str, Any] | None:
+    """The first two links of that chain, which need no verdict on the answers."""
+    known = [r for r in rows if "retrieved" in r]
+    return _by_pair(known, partial(_retrieval_part, seed=seed)) if known else None
+
+
+def _by_pair(rows: Sequence[Record], part: Callable[[Sequence[Record]], dict[str, Any]]) -> dict[str, Any]:
     pairs: dict[str, list[Record]] = defaultdict(list)
-    for r in known:
+    for r in rows:
         if "doc_lang" in r["cell"]:
             pairs[f"{r['cell']['query_lang']}->{r['cell']['doc_lang']}"].append(r)
-    out: dict[str, Any] = {"correct_by": correct, "overall": part(known)}
+    out: dict[str, Any] = {"overall": part(rows)}
     if len(pairs) > 1:
         out["by_pair"] = {pair: part(members) for pair, members in sorted(pairs.items())}
     return out
+
+
+def _part(rows: Sequence[Record], *, correct: str, seed: int) -> dict[str, Any]:
+    from mrag_eval.metrics import error_attribution
+
+    return error_attribution(
+        [r["retrieved"] for r in rows],
+        [r["kept"] for r in rows],
+        [r["values"].get(correct) for r in rows],
+        right_language=[r["values"].get("language_check", r["values"].get("correct_language")) for r in rows],
+        groups=_groups(rows),
+        n_resamples=_RESAMPLES,
+        seed=seed,
+    ).as_dict()
+
+
+def _retrieval_part(rows: Sequence[Record], *, seed: int) -> dict[str, Any]:
+    from mrag_eval.metrics import conditional_rate
+
+    found, kept = [r["retrieved"] for r in rows], [r["kept"] for r in rows]
+    settings: dict[str, Any] = {"groups": _groups(rows), "n_resamples": _RESAMPLES, "seed": seed}
+    return {
+        "retrieved": conditional_rate(found, [1] * len(found), **settings).as_dict(),
+        "kept_if_retrieved": conditional_rate(kept, found, **settings).as_dict(),
+    }
 
 
 def _languages(rows: Sequence[Record], seed: int) -> dict[str, Any] | None:

@@ -24,10 +24,13 @@ from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import DataError, naming
 from mrag_eval.ir_modes import SKIPPED, applicable, has_single_ranking, searches
 from mrag_eval.judging import judged, language_check, panel_for
+from mrag_eval.label_table import label_line
+from mrag_eval.labelling import labelled, labeller_for
+from mrag_eval.labels import labelled_name
 from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
-from mrag_eval.retrieve import Retrieved, check_corpus, ranking_dict, retrieve, translator_for
+from mrag_eval.retrieve import Retrieved, check_corpus, ranked_passages, ranking_dict, retrieve, translator_for
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import (
     JUDGED,
@@ -78,6 +81,7 @@ class RagTask(ConfigurableTask):
         self._as_read: dict[str, dict[str, Any]] = {}
         self._panel_share: dict[str, Any] = {}
         self._translator: Translator | None = None
+        self._label_share: dict[str, Any] = {}
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0
         self._folds_system: bool | None = None
@@ -85,6 +89,7 @@ class RagTask(ConfigurableTask):
         self._summary: dict[str, Any] | None = None
         with naming(self._name):
             self._panel = panel_for(self.blocks.judge, self.blocks.metrics)
+            self._labeller = labeller_for(self.blocks.judge) if searches(self.blocks.retrieval) else None
         if self._panel is None:
             kept = tuple(name for name in self.blocks.metrics if name not in JUDGED)
             self.blocks = replace(self.blocks, metrics=kept)
@@ -198,9 +203,10 @@ class RagTask(ConfigurableTask):
             self.config.metadata or {},
             self.config.generation_kwargs,
         )
-        if self._panel is not None and not self._predict_only:
-            with naming(self._name):
-                self._panel.check()
+        with naming(self._name):
+            for asked in (self._panel, self._labeller):
+                if asked is not None and not self._predict_only:
+                    asked.check()
         super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
         self._say_what_runs()
 
@@ -293,6 +299,10 @@ class RagTask(ConfigurableTask):
             rows.append(self._read(row, str(reply[0] if isinstance(reply, list) else reply)))
         with naming(self._name):
             rows, self._panel_share = judged(rows, self._panel, self.blocks.judge, self._language_check)
+            if self._labeller is not None:
+                found = [self._retrieved[row.doc.id] for row in rows]
+                texts = ranked_passages(found, self.blocks.retrieval, corpus=self.benchmark.corpus)
+                rows, self._label_share = labelled(rows, texts, self._labeller)
         scores = score_rows(
             rows,
             self.blocks.metrics,
@@ -314,7 +324,8 @@ class RagTask(ConfigurableTask):
             return {"bypass": 999}
         row = doc["id"]
         scores, judgement = self._scores[row], self._answered[row].judgement
-        record = row_record(self._docs[row], scores, self._retrieved[row], judgement)
+        labels = self._answered[row].labels
+        record = row_record(self._docs[row], scores, self._retrieved[row], judgement, labels)
         record |= task_record(
             self.blocks.metrics, self._docs[row], self._answered[row].answer, self._retrieved[row].passages
         )
@@ -327,6 +338,8 @@ class RagTask(ConfigurableTask):
                 record["panel"] = self._panel_share
             if self._translator is not None:
                 record["translation"] = self._translator.as_dict()
+            if self._label_share:
+                record["labelling"] = self._label_share
         out: dict[str, Any] = {"rows": record}
         if judgement is not None:
             out["votes"] = judgement.as_votes()
@@ -346,7 +359,8 @@ class RagTask(ConfigurableTask):
         """Names under which values appear: quota modes rename what depends on an order they do not have."""
         measured = ranking_measures(self.blocks.metrics) if searches(self.blocks.retrieval) else []
         named = [published_name(m, self._quota_depth) for m in measured]
-        return [m for m in self.blocks.metrics if m in METRICS] + named
+        by = None if self._labeller is None else self._labeller.by
+        return [m for m in self.blocks.metrics if m in METRICS] + [labelled_name(m, by) for m in named]
 
     @property
     def _quota_depth(self) -> int | None:
@@ -374,6 +388,8 @@ class RagTask(ConfigurableTask):
         rows = self._summary["rows"]
         if "judge" in self._summary:
             log.info("[%s] %s", self._name, panel_line(self._summary["judge"]))
+        if "relevance" in self._summary:
+            log.info("[%s] %s", self._name, label_line(self._summary["relevance"]))
         for metric, reasons in self._summary["unscored"].items():
             counts = ", ".join(f"{count} ({reason})" for reason, count in reasons.items())
             log.warning("[%s] %s: %d of %d rows unscored: %s", self._name, metric, sum(reasons.values()), rows, counts)

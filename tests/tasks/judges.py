@@ -53,3 +53,10 @@ class ScriptedJudge:
             self.seats.append((seat, settings.get("seed")))
         replies = [self.script(c[-1]["content"]) for c in conversations]
         return [r if isinstance(r, Reply) else Reply(r, tokens_in=10, tokens_out=5) for r in replies]
+
+
+def lists_answers(prompt: str) -> str:
+    """The numbers of the passages that hold a golden answer, letter by letter."""
+    golden = re.findall(r"<golden_answer>\n(.*?)\n</golden_answer>", prompt, re.DOTALL)
+    passages = re.findall(r"<passage_(\d+)>\n(.*?)\n</passage_\1>", prompt, re.DOTALL)
+    return str([int(number) for number, text in passages if any(answer in text for answer in golden)])
