@@ -69,7 +69,7 @@ def corpus_path(corpus: str) -> Path:
     named = load_config().corpora
     if corpus in named:
         return named[corpus].expanduser()
-    for path in (Path(corpus).expanduser(), cache_dir() / "corpora" / corpus):
+    for path in (Path(corpus).expanduser(), corpora_folder() / corpus):
         if (path / "manifest.json").is_file():
             return path
     if "/" in corpus:
@@ -77,10 +77,30 @@ def corpus_path(corpus: str) -> Path:
     hint = did_you_mean(corpus, named) if named else ""
     raise CorpusError(
         f"no corpus named '{corpus}' on this machine{hint}",
-        f"build it:  mrag-eval index build DOCUMENTS {cache_dir() / 'corpora' / corpus}\n"
+        f"{_how_to_build(corpus)}\n"
         f"    or name an index you have:  --metadata retrieval.corpus=FOLDER\n"
         f"    or run without:  --metadata retrieval.mode=no_ir",
     )
+
+
+def _how_to_build(corpus: str) -> str:
+    if corpus == "wikipedia":
+        return "build it:  mrag-eval corpus wikipedia --langs en,ko   (see docs/corpora.md)"
+    return f"build it:  mrag-eval index build DOCUMENTS {corpora_folder() / corpus}"
+
+
+def corpora_folder() -> Path:
+    """Where ``mrag-eval corpus`` builds, and where a corpus is found by the name of its folder."""
+    return cache_dir() / "corpora"
+
+
+def known_corpora() -> dict[str, Path]:
+    """Names of corpora and their index folders: the config file's, then those in :func:`corpora_folder`."""
+    named = {name: folder.expanduser() for name, folder in load_config().corpora.items()}
+    built = [path.parent for path in sorted(corpora_folder().glob("*/manifest.json"))]
+    # a build that is being moved into place has a manifest already
+    whole = [folder for folder in built if not folder.name.endswith((".building", ".replaced"))]
+    return named | {folder.name: folder for folder in whole if folder.name not in named}
 
 
 def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
@@ -94,6 +114,12 @@ def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Pla
                 raise CorpusError(
                     f"corpus '{retrieval.corpus}' has no {language_name(code)} shard (it holds: {', '.join(held)}), "
                     f"and mode '{retrieval.mode}' searches it for row '{doc.id}' ({language_name(doc.query_lang)})",
-                    f"add documents in '{code}' and rebuild (mrag-eval index build), "
+                    f"{_how_to_add(retrieval.corpus, code)}, "
                     f"or choose another mode, e.g. --metadata retrieval.mode=all",
                 )
+
+
+def _how_to_add(corpus: str, code: str) -> str:
+    if corpus == "wikipedia":
+        return f"add it (mrag-eval corpus wikipedia --langs {code} --add)"
+    return f"add documents in '{code}' and rebuild (mrag-eval index build)"

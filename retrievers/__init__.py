@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.cached import cached_index
     from mrag_eval.retrievers.chunking import ChunkConfig, chunk_documents
     from mrag_eval.retrievers.corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
+    from mrag_eval.retrievers.editions import Edition
     from mrag_eval.retrievers.embedders import Embedder, load_embedder
     from mrag_eval.retrievers.fusion import (
         equal_quotas,
@@ -24,11 +25,15 @@ if TYPE_CHECKING:
         share_quotas,
     )
     from mrag_eval.retrievers.index import Index
+    from mrag_eval.retrievers.joining import join_indexes
+    from mrag_eval.retrievers.kilt import kilt_edition, read_kilt
     from mrag_eval.retrievers.load import index_info, load_index, verify_index
+    from mrag_eval.retrievers.wikipedia import wikipedia_edition
 
 _HOMES = {
     "ChunkConfig": "chunking",
     "Document": "corpus",
+    "Edition": "editions",
     "Embedder": "embedders",
     "Index": "index",
     "build_index": "build",
@@ -36,6 +41,8 @@ _HOMES = {
     "chunk_documents": "chunking",
     "equal_quotas": "fusion",
     "index_info": "load",
+    "join_indexes": "joining",
+    "kilt_edition": "kilt",
     "load_embedder": "embedders",
     "load_index": "load",
     "merge_by_quota": "fusion",
@@ -46,15 +53,18 @@ _HOMES = {
     "read_folder": "corpus",
     "read_hub": "corpus",
     "read_jsonl": "corpus",
+    "read_kilt": "kilt",
     "read_parquet": "corpus",
     "reciprocal_rank_fusion": "fusion",
     "share_quotas": "fusion",
     "verify_index": "load",
+    "wikipedia_edition": "wikipedia",
 }
 
 __all__ = [
     "ChunkConfig",
     "Document",
+    "Edition",
     "Embedder",
     "Index",
     "build_index",
@@ -62,6 +72,8 @@ __all__ = [
     "chunk_documents",
     "equal_quotas",
     "index_info",
+    "join_indexes",
+    "kilt_edition",
     "load_embedder",
     "load_index",
     "merge_by_quota",
@@ -72,10 +84,12 @@ __all__ = [
     "read_folder",
     "read_hub",
     "read_jsonl",
+    "read_kilt",
     "read_parquet",
     "reciprocal_rank_fusion",
     "share_quotas",
     "verify_index",
+    "wikipedia_edition",
 ]
 
 

@@ -98,12 +98,7 @@ class Building:
         # from here on a resumed build finds the manifest and no state: all that is left to do is this
         (self.folder / WORK / _STATE).unlink(missing_ok=True)
         shutil.rmtree(self.folder / WORK, ignore_errors=True)
-        replaced = target.with_name(target.name + ".replaced")
-        if target.exists():
-            shutil.rmtree(replaced, ignore_errors=True)
-            target.rename(replaced)
-        self.folder.rename(target)
-        shutil.rmtree(replaced, ignore_errors=True)
+        move_into_place(self.folder, target)
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         for key, value in self.settings.items():
@@ -187,3 +182,13 @@ class Building:
         temporary = path.with_suffix(".new")
         temporary.write_text(json.dumps(state), encoding="utf-8")
         temporary.replace(path)
+
+
+def move_into_place(folder: Path, target: Path) -> None:
+    """Rename a finished folder to ``target``; an index that is there is removed once the new one is in its place."""
+    replaced = target.with_name(target.name + ".replaced")
+    if target.exists():
+        shutil.rmtree(replaced, ignore_errors=True)
+        target.rename(replaced)
+    folder.rename(target)
+    shutil.rmtree(replaced, ignore_errors=True)

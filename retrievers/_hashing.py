@@ -50,6 +50,10 @@ class ContentHash:
         record = _packed((passage.id, passage.doc_id, passage.lang, passage.title, passage.text))
         self._sum = (self._sum + int.from_bytes(hashlib.sha256(record).digest(), "little")) % _MODULUS
 
+    def add_all(self, hexdigest: str) -> None:
+        """Add another multiset, given by its hash."""
+        self._sum = (self._sum + int(hexdigest, 16)) % _MODULUS
+
     @property
     def hexdigest(self) -> str:
         return f"{self._sum:064x}"

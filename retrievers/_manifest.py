@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import mrag_eval
 from mrag_eval.errors import CorpusError
@@ -53,7 +53,10 @@ class FileRecord(BaseModel):
 
 
 class Manifest(BaseModel):
-    """The content of ``manifest.json``. ``content_hash`` covers ids, languages, titles and texts of all passages."""
+    """The content of ``manifest.json``. ``content_hash`` covers ids, languages, titles and texts of all passages.
+
+    ``sources`` says of a language where its documents come from (a dump and its date), where that is known.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,6 +71,7 @@ class Manifest(BaseModel):
     tokenizer: dict[str, Any] | None
     bm25: dict[str, float] | None
     versions: dict[str, str]
+    sources: dict[str, str] = Field(default_factory=dict)
     files: dict[str, FileRecord]
 
     def settings(self) -> dict[str, Any]:

@@ -59,6 +59,7 @@ def build_index(
     device: str = "cpu",
     bm25: Bm25Parameters | None = None,
     token_counter: TokenCounter = count_tokens,
+    source: str | None = None,
 ) -> Index:
     """Build an index from a stream of passages or documents and open it.
 
@@ -81,6 +82,7 @@ def build_index(
         device: where the embedder runs.
         bm25: parameters of the lexical score.
         token_counter: what the chunker ``sentences`` counts with.
+        source: where the documents come from, for the manifest.
 
     Raises :class:`~mrag_eval.errors.DataError` for an empty corpus, repeated passage ids and passages without text,
     :class:`~mrag_eval.errors.CorpusError` where an index is there already or another process is building it.
@@ -102,6 +104,7 @@ def build_index(
             device=device,
             bm25=bm25,
             token_counter=token_counter,
+            source=source,
         )
 
 
@@ -119,6 +122,7 @@ def build_unlocked(
     device: str,
     bm25: Bm25Parameters | None = None,
     token_counter: TokenCounter = count_tokens,
+    source: str | None = None,
 ) -> Index:
     """:func:`build_index` for a caller that holds the lock of ``target``; an index that is there is replaced."""
     if kind not in KINDS:
@@ -129,7 +133,7 @@ def build_unlocked(
         raise ConfigError(f"batch_size is {batch_size}, it must be at least 1")
     chunking = ChunkConfig.of(chunker)
     model, record = _embedder(embedder, device) if kind != "bm25" else (None, None)
-    build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters())
+    build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters(), source)
     passages = checked_passages(corpus, chunking, token_counter)
     build.run(passages, batch_size, resume, _total(corpus, progress, chunking))
     custom = model if record is not None and record.spec is None else None
@@ -167,9 +171,10 @@ class _Build:
         record: EmbedderRecord | None,
         chunking: ChunkConfig,
         bm25: Bm25Parameters,
+        source: str | None,
     ) -> None:
         self.target, self.kind, self.joint, self.embedder, self.record = target, kind, joint, embedder, record
-        self.chunking, self.bm25 = chunking, bm25
+        self.chunking, self.bm25, self.source = chunking, bm25, source
         self.lexical = kind != "dense"
         self.folder = target.with_name(target.name + ".building")
         settings = {
@@ -268,6 +273,7 @@ class _Build:
             tokenizer={"name": TOKENIZER_NAME, "version": TOKENIZER_VERSION} if self.lexical else None,
             bm25=asdict(self.bm25) if self.lexical else None,
             versions=library_versions(),
+            sources={} if self.source is None else dict.fromkeys(languages, self.source),
             files=files,
         )
 

