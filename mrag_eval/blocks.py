@@ -14,7 +14,7 @@ from typing import Any
 
 from mrag_eval.config import Judge, Prompt, Retrieval
 from mrag_eval.errors import ConfigError, did_you_mean
-from mrag_eval.scoring import check_metrics, deepest_cutoff
+from mrag_eval.scoring import RERANKED, check_metrics, deepest_cutoff, rerank_measures
 from mrag_eval.validation import deep_merge, undotted, validated
 
 BLOCKS = ("retrieval", "prompt", "judge", "data", "metrics")
@@ -85,6 +85,12 @@ def _validate(merged: Mapping[str, Any], task: str) -> TaskBlocks:
         raise ConfigError(
             f"task {task}, retrieval.depth: {retrieval.search_depth} hits are too few for a metric at {deepest}",
             f"set retrieval.depth={deepest}, or leave depth out",
+        )
+    reranked = deepest_cutoff([name.removeprefix(RERANKED) for name in rerank_measures(names)])
+    if retrieval.rerank is not None and reranked > retrieval.rerank_depth:
+        raise ConfigError(
+            f"task {task}, retrieval.rerank: {retrieval.rerank_depth} reranked are too few for a metric at {reranked}",
+            f"set retrieval.depth={reranked} (and rerank.depth, where that is set)",
         )
     prompt = validated(Prompt, _block(merged, "prompt"), f"task {task}, prompt")
     judge = validated(Judge, _block(merged, "judge"), f"task {task}, judge")

@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.languages import normalize
 from mrag_eval.modes import LANGUAGE_ROLES, MODES
+from mrag_eval.rerank_block import Rerank
 from mrag_eval.translator_spec import TranslatorSpec
 from mrag_eval.validation import Block
 
@@ -44,12 +45,15 @@ class Retrieval(Block):
     is (``none``), in English (``en``), or in every language of the scope (``each``). ``document_translation``: what is
     shown is as it is, in English (``en``) or in the query's language (``query``). The evaluated model always gets the
     original question. ``translator`` names who translates, by default that of the config file.
-    ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures.
+    ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures. ``rerank``
+    orders them once more before ``k`` are taken (:class:`~mrag_eval.rerank_block.Rerank`; a name alone is that of a
+    cross-encoder).
     """
 
     mode: str = "no_ir"
     k: int = Field(default=5, ge=1)
     depth: int | None = Field(default=None, ge=1)
+    rerank: Rerank | None = None
     corpus: str = "benchmark"
     kind: Literal["dense", "bm25", "hybrid"] | None = None
     embedder: str | dict[str, Any] | None = None
@@ -77,6 +81,11 @@ class Retrieval(Block):
         except ConfigError as err:
             raise ValueError(f"{err.message}; a BCP 47 code or one of {', '.join(LANGUAGE_ROLES)}") from None
 
+    @field_validator("rerank", mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        return {"model": value} if isinstance(value, str) else value
+
     @field_validator("mode")
     @classmethod
     def _known_mode(cls, value: str) -> str:
@@ -98,12 +107,25 @@ class Retrieval(Block):
             raise ValueError("merge 'rank_norm' goes by the size of each language, which candidates 'row' do not have")
         if self.given != Given() and self.mode != "given":
             raise ValueError(f"'given' goes with mode 'given', this task has mode '{self.mode}'")
+        if self.rerank is not None:
+            if self.mode in ("given", "oracle"):
+                raise ValueError(f"mode '{self.mode}' shows passages known beforehand, 'rerank' has no meaning")
+            depth = self.rerank.depth
+            if depth is not None and not self.k <= depth <= self.search_depth:
+                raise ValueError(
+                    f"'rerank.depth' is {depth}, outside k = {self.k} to depth = {self.search_depth} that are retrieved"
+                )
         return self
 
     @property
     def search_depth(self) -> int:
         """How many hits are kept for ranking measures."""
         return self.depth or self.k
+
+    @property
+    def rerank_depth(self) -> int:
+        """How many hits are reranked; 0 without a reranker."""
+        return 0 if self.rerank is None else self.rerank.depth or self.search_depth
 
 
 class Prompt(Block):

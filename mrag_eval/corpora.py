@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mrag_eval.config import Retrieval
 from mrag_eval.config_file import load_config
@@ -17,6 +17,18 @@ from mrag_eval.schema import Passage, RagDoc
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
+
+
+class PassageSource(Protocol):
+    """Where texts are looked up: an index, or anything else that knows passages by id."""
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]: ...
+
+
+def passages_by_id(ids: Iterable[str], source: PassageSource) -> dict[str, Passage]:
+    """The passages with these ids, each looked up once."""
+    wanted = list(dict.fromkeys(ids))
+    return dict(zip(wanted, source.passages(wanted), strict=True))
 
 
 def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index:

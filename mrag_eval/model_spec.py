@@ -66,7 +66,7 @@ class ModelSpec(Block):
     @field_validator("model_args")
     @classmethod
     def _holds_no_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
-        key = _secret_in(value)
+        key = secret_in(value)
         if key is not None:
             raise PydanticCustomError(
                 "secret",
@@ -84,14 +84,14 @@ class ModelSpec(Block):
         return value
 
 
-def _secret_in(args: Mapping[str, Any]) -> str | None:
+def secret_in(args: Mapping[str, Any]) -> str | None:
     """The first key whose name or value is that of a secret, in nested mappings too."""
     for key, value in args.items():
         if _SECRET_KEY.search(str(key)) and isinstance(value, str) and value:
             return str(key)
         if isinstance(value, str) and _SECRET_IN_URL.search(value):
             return str(key)
-        inner = _secret_in(value) if isinstance(value, Mapping) else None
+        inner = secret_in(value) if isinstance(value, Mapping) else None
         if inner is not None:
             return f"{key}.{inner}"
     return None

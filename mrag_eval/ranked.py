@@ -22,22 +22,39 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A passage chosen for the prompt, before its text is looked up."""
+    """A passage chosen for the prompt, before its text is looked up. ``score`` is the search's."""
 
     id: str
     score: float
+    rerank_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """What the second stage made of one row's ranking.
+
+    ``ranking`` holds the hits that were reranked, best first, with the reranker's scores; it is empty where there was
+    nothing to rerank, or where the reranker failed: ``fault`` says why, and the search's order stands. For listwise
+    rerankers, ``windows`` counts the lists that were ordered, ``repaired`` those whose reply was no permutation.
+    """
+
+    ranking: tuple[Ranked, ...] = ()
+    fault: str | None = None
+    windows: int = 0
+    repaired: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
     """What the search found for one row: ``ranking`` (at most depth), of it ``kept`` (at most k, in prompt order).
 
-    ``searchable`` as in :class:`Retrieved`.
+    ``searchable`` and ``reranked`` as in :class:`Retrieved`.
     """
 
     ranking: tuple[Ranked, ...] = ()
     kept: tuple[Kept, ...] = ()
     searchable: Mapping[str, int] = field(default_factory=dict)
+    reranked: Reranking | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +63,15 @@ class Retrieved:
 
     ``searchable`` counts, by language, the passages that the search ranged over; empty where there was no search, or
     where it was restricted to the row's own candidates. ``queries`` are the texts that were searched for, where they
-    are translations or several.
+    are translations or several. ``ranking`` is the search's own; ``reranked`` that of the second stage, None without
+    one.
     """
 
     passages: tuple[Hit, ...] = ()
     ranking: tuple[Ranked, ...] = ()
     searchable: Mapping[str, int] = field(default_factory=dict)
     queries: tuple[str, ...] = ()
+    reranked: Reranking | None = None
 
 
 def document_of(place: Ranked | Hit, doc: RagDoc) -> str:

@@ -1,16 +1,15 @@
-"""From rows to passages, stage by stage: plan, translate, search, the texts of what is kept, translate.
+"""From rows to passages, stage by stage: plan, translate, search, rerank, the texts of what is kept, translate.
 
 Every stage takes all rows at once and hands on one record a row, in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from mrag_eval.config import Retrieval
-from mrag_eval.corpora import check_corpus, check_scope, corpus_path, open_index
+from mrag_eval.corpora import PassageSource, check_corpus, check_scope, corpus_path, open_index, passages_by_id
 from mrag_eval.errors import DataError
 from mrag_eval.given import given_passages
 from mrag_eval.ir_modes import (
@@ -26,6 +25,7 @@ from mrag_eval.ir_modes import (
 from mrag_eval.oracle import brought, completed
 from mrag_eval.query_versions import translated_plans
 from mrag_eval.ranked import Ranked, Retrieved, Searched, ranking_dict
+from mrag_eval.rerank import open_reranker, rerank
 from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.search import search_plans
 from mrag_eval.shown_translation import with_translated_passages
@@ -42,12 +42,6 @@ __all__ = [
     "retrieve",
     "translator_for",
 ]
-
-
-class PassageSource(Protocol):
-    """Where texts are looked up: an index, or anything else that knows passages by id."""
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]: ...
 
 
 def retrieve(
@@ -103,6 +97,7 @@ def _searched(
         looked_up = iter(_searched(others, retrieval, corpus, siblings, translator, use_cache) if others else ())
         return [brought(doc, retrieval) if brings_gold(doc) else next(looked_up) for doc in docs]
     plans = _plans(docs, retrieval, siblings)
+    reranker = open_reranker(retrieval)
     index = open_index(retrieval, corpus)
     check_scope(index.languages, docs, plans, retrieval)
     translated = translator is not None and query_translation_of(retrieval) != "none"
@@ -112,6 +107,8 @@ def _searched(
     found = search_plans(index, plans, retrieval, use_cache=use_cache)
     if retrieval.mode == "oracle":
         found = completed(found, plans, index, retrieval)
+    if reranker is not None:
+        found = rerank(found, docs, plans, retrieval, reranker, index, use_cache=use_cache)
     out = _with_texts(found, index)
     if not translated:
         return out
@@ -128,13 +125,17 @@ def _plans(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagD
 
 def _with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retrieved]:
     """What is kept becomes hits with texts; the rankings stay without."""
-    texts = _texts((kept.id for row in found for kept in row.kept), source)
+    texts = passages_by_id((kept.id for row in found for kept in row.kept), source)
     shared = {pid: Hit(p.id, p.lang, p.text, 0.0, 0, p.title, p.doc_id) for pid, p in texts.items()}
     return [
         Retrieved(
-            tuple(replace(shared[kept.id], score=kept.score, rank=rank) for rank, kept in enumerate(row.kept, 1)),
+            tuple(
+                replace(shared[kept.id], score=kept.score, rank=rank, rerank_score=kept.rerank_score)
+                for rank, kept in enumerate(row.kept, 1)
+            ),
             row.ranking,
             row.searchable,
+            reranked=row.reranked,
         )
         for row in found
     ]
@@ -149,9 +150,4 @@ def ranked_passages(
     """
     if not any(row.ranking for row in found):
         return {}
-    return _texts((place.id for row in found for place in row.ranking), open_index(retrieval, corpus))
-
-
-def _texts(ids: Iterable[str], source: PassageSource) -> dict[str, Passage]:
-    wanted = list(dict.fromkeys(ids))
-    return dict(zip(wanted, source.passages(wanted), strict=True))
+    return passages_by_id((place.id for row in found for place in row.ranking), open_index(retrieval, corpus))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.judge import Judgement
 from mrag_eval.labels import Labels, labelled_name
-from mrag_eval.ranked import Ranked, document_of
+from mrag_eval.ranked import Ranked, Reranking, document_of
 from mrag_eval.schema import RagDoc
 from mrag_eval.task_scores import TASK_SCORES
 
@@ -29,7 +29,8 @@ class Scored:
 
     ``tagged`` and ``declined`` as in :class:`~mrag_eval.answers.Answer`. ``judgement`` is the panel's, None without a
     panel; ``in_language`` what the judge block's language check found, None without one. ``labels`` say which passages
-    of the ranking are relevant; None where the document's own ``relevant_ids`` do.
+    of the ranking are relevant; None where the document's own ``relevant_ids`` do. ``reranked`` is what the second
+    stage made of the ranking, None without one.
     """
 
     doc: RagDoc
@@ -40,6 +41,7 @@ class Scored:
     judgement: Judgement | None = None
     in_language: Value | None = None
     labels: Labels | None = None
+    reranked: Reranking | None = None
 
 
 @dataclass
@@ -72,6 +74,7 @@ DECLINED = "the model declined to answer"
 NO_PANEL = "no panel judged the row"
 NO_CHECK = "the judge block asks for no language check"
 NO_TAG = "the prompt asks for no answer tag"
+NO_RERANKING = "the row was not reranked"
 QUOTA = "quota modes hand over a set of passages, not one ranking"
 
 
@@ -266,6 +269,8 @@ METRICS: dict[str, Metric] = {
 # Metrics that need a panel.
 JUDGED = ("judged_accuracy", "judge_correct")
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
+# The same measures on the list that the second stage made of it.
+RERANKED = "rerank_"
 # Measures that depend on the order of the list at any depth; the others do below the depth of the list.
 _ORDERED = ("mrr", "ndcg", "map")
 
@@ -273,8 +278,10 @@ _ORDERED = ("mrr", "ndcg", "map")
 def check_metrics(names: Sequence[str], where: str) -> None:
     """Raise ConfigError for a metric name that does not exist."""
     for metric in names:
-        if metric not in METRICS and metric not in TASK_SCORES and not RANKING_MEASURE.match(metric):
+        measure = RANKING_MEASURE.match(metric.removeprefix(RERANKED))
+        if metric not in METRICS and metric not in TASK_SCORES and not measure:
             known = [*METRICS, *TASK_SCORES, "hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
+            known += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
             raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, known)}")
 
 
@@ -283,8 +290,13 @@ def ranking_measures(names: Sequence[str]) -> list[str]:
     return [n for n in names if RANKING_MEASURE.match(n)]
 
 
+def rerank_measures(names: Sequence[str]) -> list[str]:
+    """Those of the names that are measured on the reranked list."""
+    return [n for n in names if n.startswith(RERANKED) and RANKING_MEASURE.match(n.removeprefix(RERANKED))]
+
+
 def deepest_cutoff(names: Sequence[str]) -> int:
-    """The largest k of the ranking measures; 0 without any."""
+    """The largest k of the ranking measures, those on the reranked list aside; 0 without any."""
     return max((int(n.rpartition("@")[2]) for n in ranking_measures(names)), default=0)
 
 
@@ -302,17 +314,25 @@ def published_name(metric: str, quota_depth: int | None) -> str:
 
 
 def score_rows(
-    rows: Sequence[Scored], names: Sequence[str], *, searched: bool, quota_depth: int | None = None
+    rows: Sequence[Scored],
+    names: Sequence[str],
+    *,
+    searched: bool,
+    quota_depth: int | None = None,
+    reranked: bool = False,
 ) -> list[RowScores]:
     """Score every row by every metric named.
 
     ``searched`` says whether the mode searched a corpus: without a search there is nothing for the ranking measures to
-    measure, and they are left out. ``quota_depth`` as in :func:`published_name`.
+    measure, and they are left out; ``reranked`` says the same of a second stage and the measures on its list.
+    ``quota_depth`` as in :func:`published_name`.
     """
     out = [RowScores() for _ in rows]
     columns: dict[str, list[Value]] = {n: METRICS[n].score(rows) for n in names if n in METRICS}
     if searched:
         ranked = _ranking_columns(rows, ranking_measures(names), quota_depth)
+        if reranked:
+            ranked |= _rerank_columns(rows, rerank_measures(names))
         by = next((row.labels.by for row in rows if row.labels is not None), None)
         columns |= {labelled_name(name, by): values for name, values in ranked.items()}
     for metric, values in columns.items():
@@ -327,23 +347,42 @@ def score_rows(
 def _ranking_columns(
     rows: Sequence[Scored], measures: Sequence[str], quota_depth: int | None
 ) -> dict[str, list[Value]]:
+    measured = _measured(rows, [row.ranking for row in rows], measures)
+    columns: dict[str, list[Value]] = {}
+    for measure, values in measured.items():
+        name = published_name(measure, quota_depth)
+        columns[name] = values
+        if name != measure:
+            columns[measure] = [QUOTA] * len(rows)
+    return columns
+
+
+def _rerank_columns(rows: Sequence[Scored], measures: Sequence[str]) -> dict[str, list[Value]]:
+    lists = [row.reranked.ranking if row.reranked is not None else () for row in rows]
+    faults = [row.reranked.fault if row.reranked is not None else NO_RERANKING for row in rows]
+    measured = _measured(rows, lists, [measure.removeprefix(RERANKED) for measure in measures])
+    return {
+        f"{RERANKED}{measure}": [value if fault is None else fault for value, fault in zip(values, faults, strict=True)]
+        for measure, values in measured.items()
+    }
+
+
+def _measured(
+    rows: Sequence[Scored], rankings: Sequence[Sequence[Ranked]], measures: Sequence[str]
+) -> dict[str, list[Value]]:
+    """Every measure's values on these rankings, one a row."""
     if not measures:
         return {}
     from mrag_eval.metrics import ranking_metrics
 
     judged = [_judgements(row) for row in rows]
     qrels = {str(i): grades for i, grades in enumerate(judged) if not isinstance(grades, str)}
-    run = {i: _judged_order(rows[int(i)], set(grades)) for i, grades in qrels.items()}
+    run = {i: _judged_order(rows[int(i)].doc, rankings[int(i)], set(grades)) for i, grades in qrels.items()}
     values = ranking_metrics(qrels, run, measures=tuple(measures)) if qrels else {}
-    columns: dict[str, list[Value]] = {}
-    for measure in measures:
-        name = published_name(measure, quota_depth)
-        columns[name] = [
-            grades if isinstance(grades, str) else values[str(i)][measure] for i, grades in enumerate(judged)
-        ]
-        if name != measure:
-            columns[measure] = [QUOTA] * len(rows)
-    return columns
+    return {
+        measure: [grades if isinstance(grades, str) else values[str(i)][measure] for i, grades in enumerate(judged)]
+        for measure in measures
+    }
 
 
 def _judgements(row: Scored) -> dict[str, int] | str:
@@ -354,10 +393,10 @@ def _judgements(row: Scored) -> dict[str, int] | str:
     return row.labels.fault or row.labels.grades or {"": 0}
 
 
-def _judged_order(row: Scored, relevant: set[str]) -> list[str]:
+def _judged_order(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
     """Retrieved ids in the qrels' terms, best first: passages where these are judged by passage, else their
     documents, each once, at the place of its best passage.
     """
-    by_passage = any(place.id in relevant for place in row.ranking)
-    names = (place.id if by_passage else document_of(place, row.doc) or place.id for place in row.ranking)
+    by_passage = any(place.id in relevant for place in ranking)
+    names = (place.id if by_passage else document_of(place, doc) or place.id for place in ranking)
     return list(dict.fromkeys(names))

@@ -40,7 +40,8 @@ def row_record(
     Where a corpus was searched: whether a relevant document is in the ranking and in the prompt (if relevance is
     known), and how many passages came back, and could have, in each language. Where the row's own passages were shown:
     the places, from 1, of the supporting ones. Where a panel judged: its verdict and votes. Where the ranking was
-    labelled: which of its passages are relevant.
+    labelled: which of its passages are relevant. Where a language model reranked: how many lists it ordered, how many
+    of its replies were repaired, and why it failed.
     """
     cell = {"query_lang": doc.query_lang}
     if doc.gold_doc_lang:
@@ -60,6 +61,9 @@ def row_record(
         record["judge"] = judgement.as_record()
     if labels is not None:
         record["relevance"] = labels.as_record()
+    second = retrieved.reranked if retrieved is not None else None
+    if second is not None and (second.windows or second.fault):
+        record["rerank"] = {"lists": second.windows, "repaired": second.repaired, "fault": second.fault}
     if retrieved is not None and retrieved.searchable:
         record["languages"] = {
             "retrieved": dict(Counter(place.lang for place in retrieved.ranking)),
@@ -88,6 +92,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         selection     what was retrieved, and of that kept for the prompt, likewise (if relevance is known)
         relevance     how rankings were labelled (if they were), see :func:`mrag_eval.label_table.label_table`
         languages     what was retrieved by language, and the preference for the question's language
+        rerank        lists ordered by a language model, replies that were repaired, rows it failed on by reason
         concurrence, citations  scores of the task as a whole, where its metrics name them
         prompts       limit in tokens and where it comes from, number of prompts, and of those with shortened passages
         translation   who translated, and how many texts came to which outcome (if anything is translated)
@@ -113,6 +118,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         "attribution": _attribution(rows, seed),
         "selection": _selection(rows, seed),
         "languages": _languages(rows, seed),
+        "rerank": _rerank(rows),
         "translation": total_counts(r["translation"] for r in records if "translation" in r),
         "relevance": label_table(records),
         "judge": panel_table(records, evaluated=evaluated, seed=seed),
@@ -229,6 +235,19 @@ def _retrieval_part(rows: Sequence[Record], *, seed: int) -> dict[str, Any]:
     return {
         "retrieved": conditional_rate(found, [1] * len(found), **settings).as_dict(),
         "kept_if_retrieved": conditional_rate(kept, found, **settings).as_dict(),
+    }
+
+
+def _rerank(rows: Sequence[Record]) -> dict[str, Any] | None:
+    """What became of the replies of a reranker that orders lists."""
+    parts = [r["rerank"] for r in rows if "rerank" in r]
+    if not parts:
+        return None
+    return {
+        "rows": len(parts),
+        "lists": sum(part["lists"] for part in parts),
+        "repaired": sum(part["repaired"] for part in parts),
+        "faults": dict(Counter(part["fault"] for part in parts if part["fault"])),
     }
 
 

@@ -39,6 +39,7 @@ from mrag_eval.scoring import (
     Scored,
     published_name,
     ranking_measures,
+    rerank_measures,
     score_rows,
 )
 from mrag_eval.summary import row_record, summarize
@@ -179,6 +180,8 @@ class RagTask(ConfigurableTask):
                 prepared["ranking"] = ranking_dict(retrieved.ranking)
             if retrieved.queries:
                 prepared["searched_with"] = list(retrieved.queries)
+            if retrieved.reranked is not None and retrieved.reranked.ranking:
+                prepared["reranked"] = ranking_dict(retrieved.reranked.ranking)
             self._prepared[doc.id] = prepared
 
     # --------------------------------------------------------------- prompts
@@ -215,6 +218,8 @@ class RagTask(ConfigurableTask):
         parts = [f"{len(self._instances or ())} rows", f"mode {retrieval.mode}"]
         if searches(retrieval):
             parts.append(f"{retrieval.k} passages from '{retrieval.corpus}'")
+            if retrieval.rerank is not None:
+                parts.append(f"the best of {retrieval.rerank_depth} by {retrieval.rerank.name}")
         if self._skipped:
             parts.append(f"{self._skipped} rows skipped ({SKIPPED[retrieval.mode]})")
         if self._shortened:
@@ -308,6 +313,7 @@ class RagTask(ConfigurableTask):
             self.blocks.metrics,
             searched=searches(self.blocks.retrieval),
             quota_depth=self._quota_depth,
+            reranked=self.blocks.retrieval.rerank is not None,
         )
         self._answered = {row.doc.id: row for row in rows}
         self._scores = {row.doc.id: score for row, score in zip(rows, scores, strict=True)}
@@ -316,7 +322,10 @@ class RagTask(ConfigurableTask):
     def _read(self, row: str, reply: str) -> Scored:
         answer = parse_answer(reply, self.blocks.prompt.answer or self._template.answer_format)
         self._as_read[row] = answer.as_record(reply)
-        return Scored(self._docs[row], answer.text, self._retrieved[row].ranking, answer.tagged, answer.declined)
+        found = self._retrieved[row]
+        return Scored(
+            self._docs[row], answer.text, found.ranking, answer.tagged, answer.declined, reranked=found.reranked
+        )
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """The row's values: plain numbers for the harness's averages, one record for ours, and the judges' votes."""
@@ -359,6 +368,8 @@ class RagTask(ConfigurableTask):
         """Names under which values appear: quota modes rename what depends on an order they do not have."""
         measured = ranking_measures(self.blocks.metrics) if searches(self.blocks.retrieval) else []
         named = [published_name(m, self._quota_depth) for m in measured]
+        if searches(self.blocks.retrieval) and self.blocks.retrieval.rerank is not None:
+            named += rerank_measures(self.blocks.metrics)
         by = None if self._labeller is None else self._labeller.by
         return [m for m in self.blocks.metrics if m in METRICS] + [labelled_name(m, by) for m in named]
 

@@ -62,7 +62,7 @@ def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
             current = fields[part].annotation
         else:
             break
-    return list(getattr(current, "model_fields", model.model_fields))
+    return list(getattr(_block_in(current), "model_fields", model.model_fields))
 
 
 def _block_in(annotation: Any) -> Any:

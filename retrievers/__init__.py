@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mrag_eval.retrievers._cross_encoder import load_cross_encoder
     from mrag_eval.retrievers.build import build_index
     from mrag_eval.retrievers.cached import cached_index
     from mrag_eval.retrievers.chunking import ChunkConfig, chunk_documents
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.joining import join_indexes
     from mrag_eval.retrievers.kilt import kilt_edition, read_kilt
     from mrag_eval.retrievers.load import index_info, load_index, verify_index
+    from mrag_eval.retrievers.rerank import Reranker
     from mrag_eval.retrievers.wikipedia import wikipedia_edition
 
 _HOMES = {
@@ -36,6 +38,7 @@ _HOMES = {
     "Edition": "editions",
     "Embedder": "embedders",
     "Index": "index",
+    "Reranker": "rerank",
     "build_index": "build",
     "cached_index": "cached",
     "chunk_documents": "chunking",
@@ -43,6 +46,7 @@ _HOMES = {
     "index_info": "load",
     "join_indexes": "joining",
     "kilt_edition": "kilt",
+    "load_cross_encoder": "_cross_encoder",
     "load_embedder": "embedders",
     "load_index": "load",
     "merge_by_quota": "fusion",
@@ -67,6 +71,7 @@ __all__ = [
     "Edition",
     "Embedder",
     "Index",
+    "Reranker",
     "build_index",
     "cached_index",
     "chunk_documents",
@@ -74,6 +79,7 @@ __all__ = [
     "index_info",
     "join_indexes",
     "kilt_edition",
+    "load_cross_encoder",
     "load_embedder",
     "load_index",
     "merge_by_quota",

@@ -165,6 +165,7 @@ def _neither(what: str, true: Sequence[str], false: Sequence[str]) -> str:
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
 _BETWEEN = re.compile(r"(?i)[ \t,;&]*(?:and)?[ \t,;]*")
+_THEN = re.compile(r"[\s,;>]*")
 _NOTHING = frozenset({"", "none", "no passage", "no passages", "empty", "nothing"})
 _TOKEN = re.compile(r"\d+|[^\W\d_]+|[^\s\w]|_")
 _FILLING = frozenset({"passage", "passages", "document", "documents", "doc", "docs", "and", "&", ",", ";", "#", "."})
@@ -197,6 +198,30 @@ def parse_list(text: str, n: int | None = None) -> Parsed[list[int]]:
     tokens = _TOKEN.findall(line)
     numbers = _numbers([token for token in tokens if token not in _FILLING])
     return Parsed(None, "there is no list of numbers in the reply") if not numbers else _within(numbers, n)
+
+
+def parse_order(text: str, n: int) -> Parsed[list[int]]:
+    """The numbers 1 to ``n`` in an order (``[2, 3, 1]``, ``[2] > [3] > [1]``, ``2 > 3 > 1``), as they stand.
+
+    The last list counts. What is missing, named twice or not among the numbers is for the caller to mend; a reply
+    without one of the numbers is none.
+    """
+    text = text[-_LONGEST:].strip()
+    runs: list[list[str]] = []
+    before = -1
+    for found in _BRACKETED.finditer(text):
+        if before < 0 or _THEN.fullmatch(text, before, found.start()) is None:
+            runs.append([])
+        runs[-1] += re.split(r"[,;>]", found[1])
+        before = found.end()
+    if not runs:
+        runs = [re.split(r"[,;>]", text.rsplit("\n", 1)[-1].rsplit(":", 1)[-1].strip(" \t.*_`"))]
+    for run in reversed(runs):
+        items = (item.strip(" \t\r\n'\"`") for item in run)
+        numbers = _numbers([item for item in items if item])
+        if numbers is not None and any(1 <= number <= n for number in numbers):
+            return Parsed(numbers)
+    return Parsed(None, f"there is no list of the passages' numbers, 1 to {n}, in the reply")
 
 
 def _numbers(items: Sequence[str]) -> list[int] | None:

@@ -7,15 +7,14 @@ import json
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from mrag_eval.chat import Conversation
 from mrag_eval.errors import missing_extra
-from mrag_eval.lm._api import Endpoint
 from mrag_eval.lm._faults import SHARED, Fault, status_fault
 from mrag_eval.lm._reply import Reply
 from mrag_eval.lm.redaction import redact
@@ -40,6 +39,26 @@ class Call:
     settings: Generation
 
 
+class Service(Protocol):
+    """What the transport needs to know of an endpoint; ``read`` raises a Fault for a body that is no answer."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def verify(self) -> bool | str: ...
+
+    def payload(self, conversation: Conversation, settings: Generation) -> dict[str, Any]: ...
+
+    def read(self, body: str) -> dict[str, Any]: ...
+
+
 # Takes the answer to a call (into the ledger and the cache); the next call of that slot is sent when it is done.
 Accept = Callable[[Call, Reply], Awaitable[None]]
 
@@ -48,7 +67,7 @@ class Transport:
     """Requests to one endpoint. ``first_backoff`` seconds bound the first pause before a retry, doubled every time."""
 
     def __init__(
-        self, endpoint: Endpoint, *, max_in_flight: int, timeout: float, retries: int, first_backoff: float = 0.5
+        self, endpoint: Service, *, max_in_flight: int, timeout: float, retries: int, first_backoff: float = 0.5
     ) -> None:
         self.endpoint = endpoint
         self.max_in_flight = max_in_flight
