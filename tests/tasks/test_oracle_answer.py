@@ -68,3 +68,13 @@ def test_the_command_knows_it_by_name(tasks: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     (path,) = (tasks / "out").rglob("results_*.json")
     assert json.loads(path.read_text("utf-8"))["results"]["small"]["char3gram_recall,none"] == 1.0
+
+
+def test_the_models_of_the_harness_stay_known() -> None:
+    """The harness looks for its own models only while its registry is empty."""
+    code = (
+        "import mrag_eval.oracle_answer; from lm_eval.api.registry import get_model; "
+        "print(get_model('dummy').__name__, get_model('oracle_answer').__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["DummyLM", "OracleAnswerLM"]
