@@ -21,8 +21,8 @@ TASKS = Path(__file__).resolve().parent.parent / "tasks"
 HEADER = "# written by scripts/write_tasks.py\n"
 VERSION = "1.0"
 
-# CORAL's baselines (section 4.2): the last part of the task name -> the IR mode. BLEnD has no tRAG, as its questions are
-# in English already.
+# CORAL's baselines (section 4.2): the last part of the task name -> the IR mode. BLEnD has no tRAG: its questions are
+# English.
 CLICK_MODES = {"norag": "no_ir", "monorag": "qlang", "trag": "trag", "multirag": "all", "crossrag": "crossrag"}
 BLEND_MODES = {short: mode for short, mode in CLICK_MODES.items() if short != "trag"}
 # Two-letter country names would read as language codes (uk: Ukrainian).

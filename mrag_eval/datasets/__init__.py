@@ -15,12 +15,15 @@ from typing import Any
 
 from mrag_eval.datasets import blend, bordirlines, click, demo, jsonl, mkqa, tydiqa, xlcost, xor_tydi, xquad, xrag
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
+from mrag_eval.datasets._imbalance import refuse_imbalance
 from mrag_eval.errors import ConfigError, did_you_mean
 
 __all__ = ["LOADERS", "Benchmark", "DataBlock", "LoaderSpec", "load_benchmark", "validate_data"]
 
 LOADERS: dict[str, LoaderSpec] = {
-    "xquad": LoaderSpec(xquad.XquadBlock, xquad.load, "XQuAD, paragraphs and questions in languages drawn at random"),
+    "xquad": LoaderSpec(
+        xquad.XquadBlock, xquad.load, "XQuAD, paragraphs and questions in languages drawn at random", versions=True
+    ),
     "click": LoaderSpec(click.ClickBlock, click.load, "CLIcK, Korean culture, multiple choice"),
     "blend": LoaderSpec(blend.BlendBlock, blend.load, "BLEnD, everyday culture of 16 countries, multiple choice"),
     "xrag": LoaderSpec(xrag.XragBlock, xrag.load, "XRAG, questions over eight given news articles"),
@@ -34,7 +37,7 @@ LOADERS: dict[str, LoaderSpec] = {
         "BordIRlines, disputed territories in their claimants' languages",
     ),
     "demo": LoaderSpec(demo.DemoBlock, demo.load, "the demo's own questions and passages, eight languages"),
-    "jsonl": LoaderSpec(jsonl.JsonlBlock, jsonl.load, "a benchmark of one's own, from JSON Lines files"),
+    "jsonl": LoaderSpec(jsonl.JsonlBlock, jsonl.load, "a benchmark of one's own, from JSON Lines files", versions=True),
 }
 
 
@@ -48,7 +51,10 @@ def validate_data(data: Mapping[str, Any]) -> DataBlock:
         raise ConfigError("data: the key 'benchmark' is missing", f"allowed: {', '.join(LOADERS)}")
     if name not in LOADERS:
         raise ConfigError(f"data: unknown benchmark '{name}'{did_you_mean(str(name), LOADERS)}")
-    return validate_block(LOADERS[name].block, data)
+    block = validate_block(LOADERS[name].block, data)
+    if block.imbalance is not None and not LOADERS[name].versions:
+        raise refuse_imbalance(str(name))
+    return block
 
 
 def load_benchmark(data: Mapping[str, Any]) -> Benchmark:

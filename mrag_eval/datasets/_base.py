@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from mrag_eval.datasets._imbalance import Imbalance
 from mrag_eval.datasets._published import Published
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.schema import Passage, RagDoc
@@ -40,7 +41,11 @@ def absolute(path: Path | None) -> Path | None:
 
 
 class DataBlock(BaseModel):
-    """Keys that the ``data:`` block of every benchmark has."""
+    """Keys that the ``data:`` block of every benchmark has.
+
+    ``imbalance`` keeps one language version of each document (:class:`~mrag_eval.datasets._imbalance.Imbalance`); only
+    benchmarks that have several take it.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -49,6 +54,7 @@ class DataBlock(BaseModel):
     split: str | None = None
     revision: str | None = None
     seed: int = Field(default=0, ge=0)
+    imbalance: Imbalance | None = None
 
     @field_validator("path")
     @classmethod
@@ -61,11 +67,15 @@ BlockT = TypeVar("BlockT", bound=DataBlock)
 
 @dataclass(frozen=True)
 class LoaderSpec:
-    """A benchmark's loader: the model of its ``data:`` block, the function that reads it, and what it is."""
+    """A benchmark's loader: the model of its ``data:`` block, the function that reads it, and what it is.
+
+    ``versions``: its documents may be there in several languages, and ``imbalance`` draws among them.
+    """
 
     block: type[DataBlock]
     load: Callable[[Any], Benchmark]
     summary: str
+    versions: bool = False
 
 
 def validate_block(model: type[BlockT], data: Mapping[str, Any]) -> BlockT:

@@ -10,8 +10,9 @@ A question is an object with ``id``, ``query`` and ``lang``; further keys as the
   for the mode ``given``;
 - ``group_id``, shared by versions of one question, for intervals.
 
-Any other key is kept in ``extra``. A document is an object with ``id``, ``lang``, ``text`` and optionally ``title`` and
-``doc_id``; its text is searched and shown behind the title.
+Any other key is kept in ``extra``. A document is an object with ``id``, ``lang``, ``text`` and optionally ``title``,
+``doc_id`` and ``parallel_id`` (shared by the versions of one document in several languages); its text is searched and
+shown behind the title.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pydantic import field_validator
 
 from mrag_eval.datasets._base import Benchmark, DataBlock, absolute, option_facts
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
+from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
 from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.languages import normalize, same_language
 from mrag_eval.schema import GivenPassage, Passage, RagDoc, titled
@@ -80,14 +82,21 @@ def load(block: JsonlBlock) -> Benchmark:
         raise DataError(f"{path}: holds no question" + (f" in language '{language}'" if language else ""))
     notes = [f"{len(docs)} questions" + (f" of {len(seen)}" if len(docs) < len(seen) else "")]
     source: dict[str, Any] = {"path": str(path), "sha256": {path.name: sha256_file(path)}}
-    corpus = None
+    corpus, parallel = None, []
     if block.corpus is not None:
         corpus_file = _file(block.corpus, "corpus")
-        corpus = _corpus(corpus_file)
+        corpus, versions = _corpus(corpus_file)
+        parallel = parallel_texts(versions)
         source["sha256"][corpus_file.name] = sha256_file(corpus_file)
         notes.append(f"{len(corpus)} documents in {len({passage.lang for passage in corpus})} languages")
         _check_relevant(docs, corpus, path)
-    return Benchmark("jsonl", docs, corpus, tuple(notes), source)
+        if block.imbalance is not None:
+            docs, corpus, note = imbalanced(docs, corpus, versions, block.imbalance, block.seed)
+            notes.append(note)
+            source["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
+    elif block.imbalance is not None:
+        raise ConfigError("data (benchmark 'jsonl'): imbalance draws among documents, and 'corpus' is missing")
+    return Benchmark("jsonl", docs, corpus, tuple(notes), source, parallel=parallel)
 
 
 def _file(path: Path, key: str) -> Path:
@@ -155,8 +164,10 @@ def _given(row: Mapping[str, Any], where: str) -> list[GivenPassage]:
     return passages
 
 
-def _corpus(path: Path) -> list[Passage]:
+def _corpus(path: Path) -> tuple[list[Passage], list[Version]]:
+    """The passages, and of each which document it is a version of; aligned."""
     passages: list[Passage] = []
+    versions: list[Version] = []
     seen: dict[str, int] = {}
     for number, row in iter_jsonl(path):
         where = f"{path}, line {number}"
@@ -166,19 +177,21 @@ def _corpus(path: Path) -> list[Passage]:
         if name in seen:
             raise DataError(f"{where}: id '{name}' was used before, on line {seen[name]}")
         seen[name] = number
-        title = str(row.get("title") or "")
+        title, text = str(row.get("title") or ""), require_text(row["text"], where, "text")
         passages.append(
             Passage(
                 id=name,
                 lang=_lang(row["lang"], where, "lang"),
-                text=titled(title, require_text(row["text"], where, "text")),
+                text=titled(title, text),
                 title=title,
                 doc_id=str(row.get("doc_id") or name),
             )
         )
+        document = row.get("parallel_id")
+        versions.append(Version(None if document is None else _id(document, where), passages[-1], title, text))
     if not passages:
         raise DataError(f"{path}: holds no document")
-    return passages
+    return passages, versions
 
 
 def _check_relevant(docs: list[RagDoc], corpus: list[Passage], path: Path) -> None:

@@ -7,13 +7,14 @@ passage is known.
 
 The draw is reproducible: ``rng = numpy.random.default_rng(seed)``, the languages sorted by code, then
 ``rng.integers(0, L, 240)`` for the paragraphs and, from the same generator, ``rng.integers(0, L, 1190)`` for the
-questions, both in file order.
+questions, both in file order. With ``imbalance`` the paragraphs are drawn otherwise
+(:func:`~mrag_eval.datasets._imbalance.kept_versions`) and the questions stay as they were.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from mrag_eval.datasets._files import (
     require_path,
     require_text,
 )
+from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
 from mrag_eval.schema import Passage, RagDoc
 
@@ -101,6 +103,8 @@ def load(block: XquadBlock) -> Benchmark:
             f"{block.assignment}: {len(drawn.paragraphs)} paragraph and {len(drawn.questions)} question languages, "
             f"but the files hold {len(first.paragraphs)} paragraphs and {len(first.questions)} questions"
         )
+    if block.imbalance is not None:
+        drawn = _imbalanced(drawn, block.imbalance, block.seed)
     width = max(3, len(str(len(first.paragraphs) - 1)))
     names = [f"xquad-p{index:0{width}d}" for index in range(len(first.paragraphs))]
     corpus = [
@@ -121,6 +125,8 @@ def load(block: XquadBlock) -> Benchmark:
             f"this copy has {len(first.paragraphs)} paragraphs and {len(first.questions)} questions; "
             "the published set has 240 and 1,190"
         )
+    if block.imbalance is not None:
+        notes.append(imbalance_note(drawn.paragraphs, block.imbalance))
     return Benchmark("xquad", docs, corpus, tuple(notes), _source(block, editions), parallel=_parallel(editions))
 
 
@@ -130,6 +136,17 @@ def _parallel(editions: dict[str, _Edition]) -> list[dict[str, str]]:
     paragraphs = zip(*(edition.paragraphs for edition in editions.values()), strict=True)
     out = [{code: q.text for code, q in zip(editions, versions, strict=True)} for versions in questions]
     return out + [dict(zip(editions, versions, strict=True)) for versions in paragraphs]
+
+
+def _imbalanced(drawn: _Assignment, imbalance: Imbalance, seed: int) -> _Assignment:
+    if "en" not in drawn.languages or len(drawn.languages) < 2:
+        raise ConfigError(
+            f"data: imbalance needs English and another language, this set has {', '.join(drawn.languages)}",
+            "name both in data.languages",
+        )
+    names = [str(index) for index in range(len(drawn.paragraphs))]
+    kept = kept_versions(names, [drawn.languages] * len(names), imbalance, seed)
+    return replace(drawn, paragraphs=tuple(kept))
 
 
 def _doc(index: int, editions: dict[str, _Edition], drawn: _Assignment, names: Sequence[str], paragraph: int) -> RagDoc:
@@ -271,6 +288,8 @@ def _check_parallel(editions: dict[str, _Edition]) -> None:
 
 def _source(block: XquadBlock, editions: dict[str, _Edition]) -> dict[str, Any]:
     source: dict[str, Any] = {"seed": None if block.assignment else block.seed, "languages": list(editions)}
+    if block.imbalance is not None:
+        source["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
     if block.assignment is not None:
         source["assignment"] = {"path": str(block.assignment), "sha256": read_json(block.assignment)[1]}
     if block.path is None:
