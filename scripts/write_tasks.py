@@ -13,6 +13,8 @@ from pathlib import Path
 
 from mrag_eval.datasets.blend import COUNTRIES
 from mrag_eval.datasets.click import CATEGORY_SIZES
+from mrag_eval.datasets.mkqa import LANGUAGES as MKQA_LANGUAGES
+from mrag_eval.datasets.xor_tydi import LANGUAGES as XOR_LANGUAGES
 from mrag_eval.datasets.xquad import LANGUAGES as XQUAD_LANGUAGES
 from mrag_eval.datasets.xrag import LANGUAGES as XRAG_LANGUAGES
 from mrag_eval.languages import CORAL_TIERS
@@ -39,8 +41,11 @@ def base(
     metrics: Sequence[str],
     max_gen_toks: int,
     judge: Mapping[str, object] | None = None,
+    system: str | None = None,
 ) -> str:
     """The file that the leaves of a benchmark include: everything but what they differ in."""
+    blocks = f"  system: {system}\n" if system else ""
+    blocks += f"judge:\n{_indented(judge)}\n" if judge else ""
     return f"""{HEADER}class: !function mrag_eval.task.RagTask
 output_type: generate_until
 test_split: test
@@ -57,7 +62,7 @@ retrieval:
 {_indented(retrieval)}
 prompt:
   template: {template}
-{f"judge:{chr(10)}{_indented(judge)}{chr(10)}" if judge else ""}metrics:
+{blocks}metrics:
 {_listed(metrics)}
 metadata:
   version: {VERSION}
@@ -218,9 +223,82 @@ def xrag() -> Files:
     return files
 
 
+# RAG in multilingual settings: the part of the name before the language -> (IR mode, whether the mode makes sense for a
+# question in English, whether it can find the English page that KILT names).
+_MRAG_VARIANTS: dict[str, tuple[str, bool, bool]] = {
+    "": ("all", True, False),
+    "norag_": ("no_ir", True, False),
+    "en_only_": ("en_only", True, True),
+    "qlang_": ("qlang", False, False),
+    "qlang_plus_en_": ("qlang+en", False, False),
+    "oracle_": ("oracle", True, True),
+}
+_MRAG_RETRIEVAL = {"mode": "all", "k": 5, "depth": 50, "corpus": "wikipedia", "query_text": "question"}
+
+
+def _mrag(
+    name: str, benchmark: str, codes: Sequence[str], metrics: Sequence[str], left_out: Sequence[str] = ()
+) -> Files:
+    """A benchmark in the paper's retrieval settings. Groups average over the languages other than English, which every
+    setting has: means over different sets of languages could not be compared.
+    """
+    generic = [metric for metric in metrics if "@" not in metric]
+    files = {
+        f"_{name}_yaml": base(
+            benchmark=benchmark,
+            retrieval=_MRAG_RETRIEVAL,
+            template="background",
+            system="short_in_ul_ul",
+            metrics=generic,
+            max_gen_toks=128,
+        )
+    }
+    for variant, (mode, english, finds_page) in _MRAG_VARIANTS.items():
+        if variant in left_out:
+            continue
+        folder = variant.rstrip("_") or "all"
+        listed = metrics if finds_page and generic != list(metrics) else ()
+        files[f"_{name}_{folder}_yaml"] = (
+            f"{HEADER}include: _{name}_yaml\nretrieval:\n{_indented({'mode': mode})}\n"
+            + (f"metrics:\n{_listed(metrics)}\n" if listed else "")
+        )
+        names = []
+        for code in codes:
+            if code == "en" and not english:
+                continue
+            names.append(f"{name}_{variant}{code}")
+            files[f"{folder}/{names[-1]}.yaml"] = leaf(f"../_{name}_{folder}_yaml", names[-1], {"language": code})
+        members = [leaf_name for leaf_name in names if not leaf_name.endswith("_en")]
+        if members:
+            group_name = f"{name}_{variant}".rstrip("_")
+            averaged = dict.fromkeys(listed or generic, False)
+            files[f"{folder}/_{group_name}.yaml"] = group(group_name, members, averaged)
+    return files
+
+
+def mkqa() -> Files:
+    """MKQA: 13 languages in every retrieval setting; recall of KILT's page where English alone is searched."""
+    metrics = ("char3gram_recall", "correct_language", "char3gram_recall_aliases", "match", "recall@5")
+    return _mrag("mkqa", "mkqa", MKQA_LANGUAGES, metrics)
+
+
+def xor_tydi() -> Files:
+    """XOR-TyDi QA: five languages; no page is known, so there is no oracle."""
+    return _mrag("xor_tydi", "xor_tydi", XOR_LANGUAGES, ("char3gram_recall", "correct_language", "match"), ["oracle_"])
+
+
+def tydi() -> Files:
+    """TyDi QA's English questions, which stand beside XOR-TyDi QA."""
+    metrics = ("char3gram_recall", "correct_language", "match")
+    return _mrag("tydi", "tydiqa", ("en",), metrics, ["qlang_", "qlang_plus_en_"])
+
+
+_MRAG = (("mkqa", mkqa), ("xor_tydi", xor_tydi), ("tydi", tydi))
+
+
 def all_files() -> Iterator[tuple[Path, str]]:
     """Every file, relative to ``tasks/``, with its content."""
-    for folder, write in (("xquad_rag", xquad_rag), ("click", click), ("blend", blend), ("xrag", xrag)):
+    for folder, write in (("xquad_rag", xquad_rag), ("click", click), ("blend", blend), ("xrag", xrag), *_MRAG):
         for name, content in write().items():
             yield Path(folder) / name, content
 

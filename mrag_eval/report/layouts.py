@@ -25,19 +25,27 @@ _PERCENT = 100.0
 
 
 class Column(Block):
-    """A column: a task, a mean of other columns, or (published figures alone) neither."""
+    """A column: a task, a mean of other columns, or (published figures alone) neither.
+
+    ``metrics`` where the column shows another metric than its table.
+    """
 
     name: str
     task: str | None = None
     mean_of: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
     expect: dict[str, Any] = Field(default_factory=dict)
 
 
 class Condition(Block):
-    """A row of the paper that is a way to run the task; ``part`` stands for it in the names of tasks."""
+    """A row of the paper that is a way to run the task; ``part`` stands for it in the names of tasks.
+
+    ``without`` names the columns that make no sense in it, and so have no task.
+    """
 
     name: str
     part: str
+    without: tuple[str, ...] = ()
     expect: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -81,6 +89,10 @@ class LayoutTable(Block):
             for name in column.mean_of:
                 if name not in names:
                     raise ValueError(f"table {self.id}, {column.name}: no column '{name}' to average")
+        for condition in self.conditions:
+            for name in condition.without:
+                if name not in names:
+                    raise ValueError(f"table {self.id}, {condition.name}: no column '{name}' to be without")
         return self
 
 
@@ -114,7 +126,8 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
     """The tables of a paper, our figures beside the published ones, in percent and with the paper's digits.
 
     ``results`` are result files or folders of them. A cell that no run fills is blank with the reason, never 0; a mean
-    is taken where all its cells are there. Where two runs of a model hold one task, the later one counts.
+    is taken where all its cells are there. Where several runs of a model hold one task, the latest with the settings
+    that the cell asks for counts.
     """
     layout = load_layout(name)
     tasks = {task for table in layout.tables for task in _tasks(table)}
@@ -127,21 +140,27 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
     return [_table(table, models, layout.judged_by) for table in layout.tables]
 
 
-Leaves = Mapping[str, LeafResult]
+# Task -> its results, the latest first.
+Leaves = Mapping[str, Sequence[LeafResult]]
 
 
 def _tasks(table: LayoutTable) -> list[str]:
-    parts = [condition.part for condition in table.conditions] or [""]
-    return [column.task.replace("{part}", part) for part in parts for column in table.columns if column.task]
+    conditions = table.conditions or (Condition(name="", part=""),)
+    return [
+        column.task.replace("{part}", condition.part)
+        for condition in conditions
+        for column in table.columns
+        if column.task and column.name not in condition.without
+    ]
 
 
-def _by_model(files: Sequence[ResultFile], tasks: Collection[str]) -> dict[str, dict[str, LeafResult]]:
-    """Model -> task of the layout -> its latest result; ``files`` are in order of their date."""
-    out: dict[str, dict[str, LeafResult]] = {}
+def _by_model(files: Sequence[ResultFile], tasks: Collection[str]) -> dict[str, dict[str, list[LeafResult]]]:
+    """Model -> task of the layout -> its results, latest first; ``files`` are in order of their date."""
+    out: dict[str, dict[str, list[LeafResult]]] = {}
     for file in files:
         for task, leaf in file.leaves.items():
             if task in tasks:
-                out.setdefault(file.model, {})[task] = leaf
+                out.setdefault(file.model, {}).setdefault(task, []).insert(0, leaf)
     return out
 
 
@@ -157,8 +176,8 @@ def _table(table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | No
                 rows.append(Row(_labels(name, published.model), f"paper, {_place(published.table or table.id)}", cells))
         for model, leaves in models.items() if measured else ():
             own = _own_cells(table, condition, leaves)
-            rows.append(Row(_labels(name, model), "this run", own))
-            notes += [f"{model}, {line}" for cell in own for line in _remarks(cell, leaves, judged_by)]
+            rows.append(Row(_labels(name, model), "this run", tuple(cell for cell, _ in own)))
+            notes += [f"{model}, {line}" for cell, leaf in own for line in _remarks(cell, leaf, judged_by)]
     stub = ("condition", table.stub) if table.conditions else (table.stub,)
     columns = tuple(column.name for column in table.columns)
     title = f"{_place(table.id)}: {table.title}"
@@ -175,27 +194,47 @@ def _labels(condition: str | None, model: str) -> tuple[str, ...]:
     return (model,) if condition is None else (condition, model)
 
 
-def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) -> tuple[Cell, ...]:
+Own = tuple[Cell, LeafResult | None]
+
+
+def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) -> tuple[Own, ...]:
+    """Our cells of a row, each with the result it shows."""
     part, expect = (condition.part, condition.expect) if condition else ("", {})
-    cells = {}
+    without = condition.without if condition else ()
+    cells: dict[str, Own] = {}
     for column in table.columns:
-        if column.task:
+        if column.name in without:
+            cells[column.name] = (Cell(None, "no figure in the paper, and no task of ours"), None)
+        elif column.task:
             wanted = {"data.split": "test", **table.expect, **expect, **column.expect}
-            cells[column.name] = _cell(table.metrics, wanted, column.task.replace("{part}", part), leaves)
+            task = column.task.replace("{part}", part)
+            cells[column.name] = _cell(column.metrics or table.metrics, wanted, task, leaves.get(task, ()))
     for column in table.columns:
-        if not column.task:
-            cells[column.name] = _mean([cells[name] for name in column.mean_of])
+        if column.name not in cells:
+            cells[column.name] = (_mean([cells[name][0] for name in column.mean_of]), None)
     return tuple(cells[column.name] for column in table.columns)
 
 
-def _cell(metrics: Sequence[str], expect: Mapping[str, Any], task: str, leaves: Leaves) -> Cell:
-    if task not in leaves:
-        return Cell(None, "not run", task=task)
-    leaf = leaves[task]
+def _cell(metrics: Sequence[str], expect: Mapping[str, Any], task: str, results: Sequence[LeafResult]) -> Own:
+    if not results:
+        return Cell(None, "not run", task=task), None
+    faults = [_unfit(result, expect) for result in results]
+    if None not in faults:
+        return Cell(None, faults[0], task=task), None
+    leaf = results[faults.index(None)]
+    return _shown(metrics, task, leaf), leaf
+
+
+def _unfit(leaf: LeafResult, expect: Mapping[str, Any]) -> str | None:
+    """Why a result does not belong into a cell; a setting of which nothing is expected (null) may be anything."""
     for key, wanted in expect.items():
         found = _setting(leaf.config, key)
-        if found is not None and found != wanted:
-            return Cell(None, f"run with {key}={found}, the table shows {wanted}", task=task)
+        if wanted is not None and found is not None and found != wanted:
+            return f"run with {key}={found}, the table shows {wanted}"
+    return None
+
+
+def _shown(metrics: Sequence[str], task: str, leaf: LeafResult) -> Cell:
     metric = next((name for name in metrics if name in leaf.metrics), None)
     if metric is None:
         return Cell(None, _why_unscored(metrics, leaf), task=task)
@@ -221,11 +260,11 @@ def _why_unscored(metrics: Sequence[str], leaf: LeafResult) -> str:
     return f"scored without {' or '.join(metrics)}{hint}"
 
 
-def _remarks(cell: Cell, leaves: Leaves, judged_by: str | None) -> list[str]:
+def _remarks(cell: Cell, leaf: LeafResult | None, judged_by: str | None) -> list[str]:
     """What a reader of the figure must know: rows left out, and who judged."""
-    if cell.value is None or cell.task is None or cell.metric is None:
+    if cell.value is None or leaf is None or cell.metric is None:
         return []
-    leaf, out = leaves[cell.task], []
+    out = []
     reasons = leaf.unscored.get(cell.metric) or {}
     if reasons:
         counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())

@@ -205,6 +205,41 @@ def test_xrag_has_the_papers_conditions_and_no_name_twice() -> None:
             assert (blocks.retrieval.mode, blocks.retrieval.given.subset) == (mode, subset)
 
 
+@pytest.mark.parametrize(
+    ("variant", "mode", "english"),
+    [
+        ("", "all", True),
+        ("norag_", "no_ir", True),
+        ("en_only_", "en_only", True),
+        ("qlang_", "qlang", False),
+        ("qlang_plus_en_", "qlang+en", False),
+        ("oracle_", "oracle", True),
+    ],
+)
+def test_mkqa_and_tydi_have_the_papers_settings(
+    variant: str, mode: str, english: bool, configs: dict[str, dict[str, Any]]
+) -> None:
+    codes = ["ar", "de", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh"]
+    expected = {"mkqa": codes, "xor_tydi": ["ar", "fi", "ja", "ko", "ru"] if mode != "oracle" else []}
+    for name, members in expected.items():
+        if members:
+            # English stands apart: not every setting has it, and means are taken over equal sets
+            assert configs[f"{name}_{variant}".rstrip("_")]["task"] == [f"{name}_{variant}{code}" for code in members]
+    names = [f"mkqa_{variant}{code}" for code in codes] + [f"xor_tydi_{variant}{code}" for code in expected["xor_tydi"]]
+    names += [f"mkqa_{variant}en", f"tydi_{variant}en"] if english else []
+    assert (f"mkqa_{variant}en" in configs) == (f"tydi_{variant}en" in configs) == english
+    for name in names:
+        blocks = split_leaf(name)
+        retrieval = blocks.retrieval
+        assert blocks.data["language"] == name[-2:]
+        assert (retrieval.mode, retrieval.k, retrieval.search_depth) == (mode, 5, 50)
+        assert (blocks.prompt.template, blocks.prompt.system) == ("background", "short_in_ul_ul")
+        assert read(_PATHS[name])["generation_kwargs"]["max_gen_toks"] == 128
+        # KILT's pages are English: recall of pages means something where English alone is searched
+        assert ("recall@5" in blocks.metrics) == (name.startswith("mkqa") and mode in ("en_only", "oracle"))
+        assert {"char3gram_recall", "correct_language"} <= set(blocks.metrics)
+
+
 def test_blend_averages_over_languages_and_click_over_questions(configs: dict[str, dict[str, Any]]) -> None:
     def weights(group: str) -> dict[str, bool]:
         return {entry["metric"]: entry["weight_by_size"] for entry in configs[group]["aggregate_metric_list"]}
