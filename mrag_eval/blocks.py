@@ -12,12 +12,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.agents.block import Agent
 from mrag_eval.config import Judge, Prompt, Retrieval
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.scoring import RERANKED, check_metrics, deepest_cutoff, rerank_measures
 from mrag_eval.validation import deep_merge, undotted, validated
 
-BLOCKS = ("retrieval", "prompt", "judge", "data", "metrics")
+BLOCKS = ("retrieval", "agent", "prompt", "judge", "data", "metrics")
 # What of the harness's metadata is kept: it merges all model arguments, secrets among them, into every task's.
 KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
 # What every task of ours says to the harness: our metrics instead of its own, and no shots.
@@ -42,6 +43,7 @@ class TaskBlocks:
     """The validated blocks of one task. ``data`` is validated by its benchmark's loader."""
 
     retrieval: Retrieval
+    agent: Agent
     prompt: Prompt
     judge: Judge
     data: dict[str, Any]
@@ -92,9 +94,10 @@ def _validate(merged: Mapping[str, Any], task: str) -> TaskBlocks:
             f"task {task}, retrieval.rerank: {retrieval.rerank_depth} reranked are too few for a metric at {reranked}",
             f"set retrieval.depth={reranked} (and rerank.depth, where that is set)",
         )
+    agent = validated(Agent, _block(merged, "agent"), f"task {task}, agent")
     prompt = validated(Prompt, _block(merged, "prompt"), f"task {task}, prompt")
     judge = validated(Judge, _block(merged, "judge"), f"task {task}, judge")
-    return TaskBlocks(retrieval, prompt, judge, dict(data), names)
+    return TaskBlocks(retrieval, agent, prompt, judge, dict(data), names)
 
 
 def _block(merged: Mapping[str, Any], key: str) -> Any:

@@ -105,6 +105,15 @@ class Retrieval(Block):
             raise ValueError("mode 'no_ir' shows no passages, so 'document_translation' has no meaning there")
         if self.merge == "rank_norm" and self.candidates == "row":
             raise ValueError("merge 'rank_norm' goes by the size of each language, which candidates 'row' do not have")
+        if self.mode == "coral":
+            if self.languages is not None or self.merge is not None:
+                raise ValueError("in mode 'coral' agents choose the languages: set agent.pool or agent.corpora instead")
+            if self.candidates != "all":
+                raise ValueError("mode 'coral' searches whole corpora, 'candidates' must be all")
+            if self.query_translation not in (None, "none"):
+                raise ValueError("in mode 'coral' the planner writes the queries, 'query_translation' must be none")
+            if self.rerank is not None:
+                raise ValueError("in mode 'coral' the critic orders the documents, 'rerank' has no place there")
         if self.given != Given() and self.mode != "given":
             raise ValueError(f"'given' goes with mode 'given', this task has mode '{self.mode}'")
         if self.rerank is not None:

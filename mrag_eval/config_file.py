@@ -28,13 +28,16 @@ class FileConfig(Block):
 
     ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder; ``models`` names the models
     that judge, plan or translate; ``judges`` lists the panel of every task that names none of its own: names of
-    models, or models written out; ``translator`` translates for every task that names none of its own.
+    models, or models written out; ``translator`` translates for every task that names none of its own, ``planner`` and
+    ``critic`` are the agents of those (without a critic the planner is both).
     """
 
     corpora: dict[str, Path] = Field(default_factory=dict)
     models: dict[str, ModelSpec] = Field(default_factory=dict)
     judges: tuple[NameOrModel, ...] = ()
     translator: TranslatorSpec | None = None
+    planner: str | None = None
+    critic: str | None = None
 
     @field_validator("judges")
     @classmethod
@@ -49,6 +52,15 @@ class FileConfig(Block):
                 )
             if name in names[:i]:
                 raise PydanticCustomError("judges", "'{name}' is named twice", {"name": name})
+        return value
+
+    @field_validator("planner", "critic")
+    @classmethod
+    def _agent_exists(cls, value: str | None, info: ValidationInfo) -> str | None:
+        models = info.data.get("models")
+        if value is not None and models is not None and value not in models:
+            hint = did_you_mean(value, models) if models else "; there are no models"
+            raise PydanticCustomError("judges", "no model '{name}' under models{hint}", {"name": value, "hint": hint})
         return value
 
 

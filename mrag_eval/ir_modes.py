@@ -164,6 +164,14 @@ def _oracle_plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
     return Plan(query_text(doc, retrieval), scope, doc.relevant_ids)
 
 
+def scope_of(doc: RagDoc, roles: Sequence[str], mode: str) -> tuple[str, ...] | None:
+    """The languages that ``roles`` (see :data:`~mrag_eval.modes.LANGUAGE_ROLES`) stand for in one row; None is all.
+
+    Raises DataError naming the row and the field if it lacks what a role needs; ``mode`` is what the message calls it.
+    """
+    return _scope(doc, roles, doc, mode)
+
+
 def _candidates(doc: RagDoc) -> tuple[str, ...]:
     found = doc.extra.get("candidates")
     if not found:

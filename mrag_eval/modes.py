@@ -52,6 +52,7 @@ MODES: Mapping[str, Mode] = {
     ),
     "own": Mode(("culture",), "score", "the language of the row's culture", "CORAL ablation"),
     "own+en": Mode(("culture", "en"), "score", "the language of the row's culture and English", "CORAL ablation"),
+    "coral": Mode(("all",), "score", "languages and query chosen by agents, round by round (CORAL)", "CORAL"),
     "gold_lang": Mode(("gold",), "score", "the gold document's language (language oracle)", "Cross-Lingual Cost"),
     "balanced": Mode(("all",), "quota", "every language, the same number from each", "Cross-Lingual Cost"),
     "balanced_weighted": Mode(("all",), "quota_share", "every language, split by corpus share", "Cross-Lingual Cost"),

@@ -64,7 +64,7 @@ class Retrieved:
     ``searchable`` counts, by language, the passages that the search ranged over; empty where there was no search, or
     where it was restricted to the row's own candidates. ``queries`` are the texts that were searched for, where they
     are translations or several. ``ranking`` is the search's own; ``reranked`` that of the second stage, None without
-    one.
+    one. ``trace`` says how an agents' loop came to the passages.
     """
 
     passages: tuple[Hit, ...] = ()
@@ -72,6 +72,7 @@ class Retrieved:
     searchable: Mapping[str, int] = field(default_factory=dict)
     queries: tuple[str, ...] = ()
     reranked: Reranking | None = None
+    trace: Mapping[str, Any] | None = None
 
 
 def document_of(place: Ranked | Hit, doc: RagDoc) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from mrag_eval.config import Retrieval
 from mrag_eval.corpora import PassageSource, check_corpus, check_scope, corpus_path, open_index, passages_by_id
-from mrag_eval.errors import DataError
+from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.given import given_passages
 from mrag_eval.ir_modes import (
     Plan,
@@ -96,6 +96,8 @@ def _searched(
         others = [doc for doc in docs if not brings_gold(doc)]
         looked_up = iter(_searched(others, retrieval, corpus, siblings, translator, use_cache) if others else ())
         return [brought(doc, retrieval) if brings_gold(doc) else next(looked_up) for doc in docs]
+    if retrieval.mode == "coral":
+        raise ConfigError("retrieval mode 'coral' is run by agents", "mrag_eval.agents.retrieve_by_agents")
     plans = _plans(docs, retrieval, siblings)
     reranker = open_reranker(retrieval)
     index = open_index(retrieval, corpus)

@@ -44,6 +44,7 @@ class Hit:
     """A retrieved passage. ``rank`` counts from 1; ``score`` is higher for better, whatever the retriever.
 
     ``original_lang`` is set where the text shown is a translation, ``original_text`` where the run translated it.
+    ``critic`` holds the scores of an agents' loop, their ``total`` and the ``critique``.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Hit:
     original_lang: str | None = None
     is_gold: bool | None = None
     date: str = ""
+    critic: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form for samples: optional fields are left out where they say nothing."""
@@ -70,7 +72,7 @@ class Hit:
             "score": self.score,
             "rank": self.rank,
         }
-        for name in ("rerank_score", "original_text", "original_lang", "is_gold"):
+        for name in ("rerank_score", "original_text", "original_lang", "is_gold", "critic"):
             value = getattr(self, name)
             if value is not None:
                 out[name] = value

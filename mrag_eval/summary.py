@@ -10,6 +10,7 @@ from typing import Any
 from mrag_eval.judge import Judgement
 from mrag_eval.label_table import label_table
 from mrag_eval.labels import Labels
+from mrag_eval.loop_table import loop_record, loop_table
 from mrag_eval.panel_table import panel_table
 from mrag_eval.ranked import Ranked, Retrieved, is_relevant
 from mrag_eval.schema import Hit, RagDoc
@@ -41,7 +42,7 @@ def row_record(
     known), and how many passages came back, and could have, in each language. Where the row's own passages were shown:
     the places, from 1, of the supporting ones. Where a panel judged: its verdict and votes. Where the ranking was
     labelled: which of its passages are relevant. Where a language model reranked: how many lists it ordered, how many
-    of its replies were repaired, and why it failed.
+    of its replies were repaired, and why it failed. Where agents retrieved: how their loop went.
     """
     cell = {"query_lang": doc.query_lang}
     if doc.gold_doc_lang:
@@ -64,6 +65,8 @@ def row_record(
     second = retrieved.reranked if retrieved is not None else None
     if second is not None and (second.windows or second.fault):
         record["rerank"] = {"lists": second.windows, "repaired": second.repaired, "fault": second.fault}
+    if retrieved is not None and retrieved.trace is not None:
+        record["loop"] = loop_record(doc, retrieved.trace, retrieved.passages)
     if retrieved is not None and retrieved.searchable:
         record["languages"] = {
             "retrieved": dict(Counter(place.lang for place in retrieved.ranking)),
@@ -96,6 +99,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         concurrence, citations  scores of the task as a whole, where its metrics name them
         prompts       limit in tokens and where it comes from, number of prompts, and of those with shortened passages
         translation   who translated, and how many texts came to which outcome (if anything is translated)
+        loop          how the agents' loop went (if there was one), see :func:`mrag_eval.loop_table.loop_table`
         judge         the panel's table (if there is a panel), see :func:`mrag_eval.panel_table.panel_table`
 
     Groups of rows (versions of one question, questions on one document) are resampled together. A row that reached two
@@ -121,6 +125,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         "rerank": _rerank(rows),
         "translation": total_counts(r["translation"] for r in records if "translation" in r),
         "relevance": label_table(records),
+        "loop": loop_table(rows, _CORRECT, seed),
         "judge": panel_table(records, evaluated=evaluated, seed=seed),
     }
     for key, part in parts.items():

@@ -10,11 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 
+from mrag_eval.agents import Agents, agents_for, check_pool, retrieve_by_agents
+from mrag_eval.agents.trace import trace_record, write_traces
 from mrag_eval.answers import parse_answer
 from mrag_eval.averages import mean_of_scored, votes_cast
 from mrag_eval.blocks import split_config
@@ -28,6 +31,7 @@ from mrag_eval.label_table import label_line
 from mrag_eval.labelling import labelled, labeller_for
 from mrag_eval.labels import labelled_name
 from mrag_eval.lm.redaction import install_redaction
+from mrag_eval.loop_table import loop_line
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
 from mrag_eval.retrieve import Retrieved, check_corpus, ranked_passages, ranking_dict, retrieve, translator_for
@@ -42,6 +46,7 @@ from mrag_eval.scoring import (
     rerank_measures,
     score_rows,
 )
+from mrag_eval.shown_translation import with_translated_passages
 from mrag_eval.summary import row_record, summarize
 from mrag_eval.task_scores import check_task_scores, task_record
 from mrag_eval.translate import Translator
@@ -77,6 +82,7 @@ class RagTask(ConfigurableTask):
         self._template: PromptTemplate = load_template(self.blocks.prompt.template, self.blocks.prompt.system)
         self._prepared: dict[str, dict[str, Any]] = {}
         self._retrieved: dict[str, Retrieved] = {}
+        self._agents: Agents | None = None
         self._scores: dict[str, RowScores] = {}
         self._answered: dict[str, Scored] = {}
         self._as_read: dict[str, dict[str, Any]] = {}
@@ -113,6 +119,9 @@ class RagTask(ConfigurableTask):
                 )
             check_corpus(self.blocks.retrieval, docs, self.benchmark.corpus)
             self._translator = translator_for(self.blocks.retrieval, self.benchmark.parallel)
+            if self.blocks.retrieval.mode == "coral":
+                self._agents = agents_for(self.blocks.agent)
+                check_pool(self.blocks.retrieval, self.blocks.agent, docs, self.benchmark.corpus)
             check_task_scores(self.blocks.metrics, docs)
             self._template.check_languages(dict.fromkeys(doc.query_lang for doc in docs))
         self._skipped = skipped
@@ -148,6 +157,7 @@ class RagTask(ConfigurableTask):
         else:
             numbered = list(super().doc_iterator(rank=rank, limit=limit, world_size=world_size))
         self._prepare([doc["id"] for _, doc in numbered])
+        self._write_traces(numbered, rank, world_size)
         return iter([(number, self._prepared[doc["id"]]) for number, doc in numbered])
 
     def _chosen(self, samples: Sequence[int]) -> list[dict[str, Any]]:
@@ -166,13 +176,7 @@ class RagTask(ConfigurableTask):
             return
         docs = [self._docs[row] for row in missing]
         with naming(self._name):
-            found = retrieve(
-                docs,
-                self.blocks.retrieval,
-                corpus=self.benchmark.corpus,
-                siblings=self.benchmark.docs,
-                translator=self._translator,
-            )
+            found = self._retrieve(docs)
         for doc, retrieved in zip(docs, found, strict=True):
             self._retrieved[doc.id] = retrieved
             prepared = {**doc.to_dict(), "passages": [hit.to_dict() for hit in retrieved.passages]}
@@ -182,7 +186,28 @@ class RagTask(ConfigurableTask):
                 prepared["searched_with"] = list(retrieved.queries)
             if retrieved.reranked is not None and retrieved.reranked.ranking:
                 prepared["reranked"] = ranking_dict(retrieved.reranked.ranking)
+            if retrieved.trace is not None:
+                prepared["trace"] = dict(retrieved.trace)
             self._prepared[doc.id] = prepared
+
+    def _retrieve(self, docs: Sequence[RagDoc]) -> list[Retrieved]:
+        retrieval, corpus = self.blocks.retrieval, self.benchmark.corpus
+        if self._agents is None:
+            siblings = self.benchmark.docs
+            return retrieve(docs, retrieval, corpus=corpus, siblings=siblings, translator=self._translator)
+        found = retrieve_by_agents(docs, retrieval, self.blocks.agent, self._agents, corpus=corpus)
+        if self._translator is not None:
+            found = with_translated_passages(found, docs, retrieval, self._translator)
+        return found
+
+    def _write_traces(self, numbered: Sequence[tuple[int, Mapping[str, Any]]], rank: int, world_size: int) -> None:
+        if self._agents is None or self.blocks.agent.traces is None:
+            return
+        records = [
+            trace_record(self._name, number, row, self._prepared[row["id"]]["trace"]) for number, row in numbered
+        ]
+        with naming(self._name):
+            write_traces(Path(self.blocks.agent.traces).expanduser(), self._name, records, rank, world_size)
 
     # --------------------------------------------------------------- prompts
 
@@ -207,6 +232,8 @@ class RagTask(ConfigurableTask):
             self.config.generation_kwargs,
         )
         with naming(self._name):
+            if self._agents is not None:
+                self._agents.check()
             for asked in (self._panel, self._labeller):
                 if asked is not None and not self._predict_only:
                     asked.check()
@@ -397,6 +424,8 @@ class RagTask(ConfigurableTask):
         evaluated = metadata.get("pretrained") or metadata.get("model")
         self._summary = summarize(records, self.blocks.retrieval.seed, None if evaluated is None else str(evaluated))
         rows = self._summary["rows"]
+        if "loop" in self._summary:
+            log.info("[%s] %s", self._name, loop_line(self._summary["loop"]))
         if "judge" in self._summary:
             log.info("[%s] %s", self._name, panel_line(self._summary["judge"]))
         if "relevance" in self._summary:
@@ -417,6 +446,8 @@ class RagTask(ConfigurableTask):
             "metrics": list(self.blocks.metrics),
             "source": self.benchmark.source,
         }
+        if self._agents is not None:
+            out["agent"] = self.blocks.agent.model_dump(mode="json") | self._agents.names()
         if self._summary is not None:
             out["scores"] = self._summary
         return out

@@ -13,6 +13,7 @@ from mrag_eval.cli.corpus import corpus_app
 from mrag_eval.cli.gate import baseline, compare, gate
 from mrag_eval.cli.index import index_app
 from mrag_eval.cli.judge import judge_app
+from mrag_eval.cli.trace import trace_app
 
 
 @dataclass
@@ -35,6 +36,7 @@ config_app = typer.Typer(help="The config file in force.", no_args_is_help=True)
 app.add_typer(corpus_app, name="corpus")
 app.add_typer(index_app, name="index")
 app.add_typer(judge_app, name="judge")
+app.add_typer(trace_app, name="trace")
 app.add_typer(config_app, name="config")
 app.command(short_help="Two runs, paired row by row: what changed, and how surely.")(compare)
 app.command(short_help="Keep a run's scores, row by row, as a file for the gate.")(baseline)

@@ -24,7 +24,8 @@ _ANSWER_FORMATS = {"articles": "tag", "multiple_choice": "line"}
 # Our own tags, and the turn markers of common chat templates, which tokenizers read as special tokens in any text.
 _FENCED = re.compile(
     r"<(?=\s*/?\s*(?:documents?|questions?|options|answers?|articles?|text_\d+|date_\d+"
-    r"|passages?|passage_\d+|golden_answers?|generated_answer|same_meaning|source_text|translations?)\b"
+    r"|passages?|passage_\d+|golden_answers?|generated_answer|same_meaning|source_text|translations?"
+    r"|previous_query|previous_languages|why_insufficient|critic_scores|critic_remark)\b"
     r"|\||/?s>|(?:start|end)_of_turn>|(?:bos|eos)>)",
     re.IGNORECASE,
 )
@@ -37,9 +38,9 @@ _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
 _MEND = "mend the template; the variables it may use are listed in mrag_eval.prompts.PromptTemplate"
 # What a template is for, where that is not the task's own prompt; its file's name begins with it.
-_ROLES = ("judge", "rerank", "translator")
+_ROLES = ("judge", "rerank", "translator", "agent")
 # Whose values are defused: what their reply is parsed for must not come out of a sample.
-_DEFUSED = ("judge", "rerank")
+_DEFUSED = ("judge", "rerank", "agent")
 
 
 def fence(text: str) -> str:
@@ -57,7 +58,7 @@ def defuse(text: str) -> str:
 
 
 def builtin_names(role: str = "") -> list[str]:
-    """Names of the templates that come with the package: for the task's own prompt, or for a ``role`` (``judge``)."""
+    """Names of the templates that come with the package: for the task's own prompt, or for a role (judge, agent)."""
     stems = sorted(path.stem for path in _FOLDER.glob("*.jinja"))
     if role:
         return [stem.removeprefix(f"{role}_") for stem in stems if stem.startswith(f"{role}_")]
@@ -163,8 +164,8 @@ def _language_name(code: str) -> str:
 def load_template(template: str, system: str | None = None, role: str = "") -> PromptTemplate:
     """The built-in template of that name, or the file at that path; ``system`` as in the ``prompt`` block.
 
-    ``role``: what it is for (``judge``, ``translator``); values in a judge's prompt are defused, since its reply is
-    parsed for a verdict. A translator's are fenced only: its reply repeats them.
+    ``role``: what it is for (``judge``, ``translator``, ``agent``); values in the prompt of a judge or an agent are
+    defused, since its reply is parsed for a decision. A translator's are fenced only: its reply repeats them.
     """
     built_in = "/" not in template and not template.endswith(".jinja")
     path = _FOLDER / f"{f'{role}_' if role else ''}{template}.jinja" if built_in else Path(template)
