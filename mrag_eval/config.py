@@ -117,8 +117,8 @@ class Retrieval(Block):
         if self.given != Given() and self.mode != "given":
             raise ValueError(f"'given' goes with mode 'given', this task has mode '{self.mode}'")
         if self.rerank is not None:
-            if self.mode in ("given", "oracle"):
-                raise ValueError(f"mode '{self.mode}' shows passages known beforehand, 'rerank' has no meaning")
+            if self.mode == "given":
+                raise ValueError("mode 'given' shows passages known beforehand, 'rerank' has no meaning")
             depth = self.rerank.depth
             if depth is not None and not self.k <= depth <= self.search_depth:
                 raise ValueError(

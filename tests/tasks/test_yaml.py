@@ -214,20 +214,23 @@ def test_xrag_has_the_papers_conditions_and_no_name_twice() -> None:
         ("qlang_", "qlang", False),
         ("qlang_plus_en_", "qlang+en", False),
         ("oracle_", "oracle", True),
+        ("trag_", "trag", False),
+        ("sparse_trag_", "trag", True),
     ],
 )
 def test_mkqa_and_tydi_have_the_papers_settings(
     variant: str, mode: str, english: bool, configs: dict[str, dict[str, Any]]
 ) -> None:
     codes = ["ar", "de", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh"]
-    expected = {"mkqa": codes, "xor_tydi": ["ar", "fi", "ja", "ko", "ru"] if mode != "oracle" else []}
+    expected = {"mkqa": codes, "xor_tydi": ["ar", "fi", "ja", "ko", "ru"] if mode not in ("oracle", "trag") else []}
     for name, members in expected.items():
         if members:
             # English stands apart: not every setting has it, and means are taken over equal sets
             assert configs[f"{name}_{variant}".rstrip("_")]["task"] == [f"{name}_{variant}{code}" for code in members]
     names = [f"mkqa_{variant}{code}" for code in codes] + [f"xor_tydi_{variant}{code}" for code in expected["xor_tydi"]]
-    names += [f"mkqa_{variant}en", f"tydi_{variant}en"] if english else []
-    assert (f"mkqa_{variant}en" in configs) == (f"tydi_{variant}en" in configs) == english
+    in_english = [f"mkqa_{variant}en", *([] if mode == "trag" else [f"tydi_{variant}en"])]
+    assert [name for name in in_english if name in configs] == (in_english if english else [])
+    names += in_english if english else []
     for name in names:
         blocks = split_leaf(name)
         retrieval = blocks.retrieval
@@ -236,7 +239,12 @@ def test_mkqa_and_tydi_have_the_papers_settings(
         assert (blocks.prompt.template, blocks.prompt.system) == ("background", "short_in_ul_ul")
         assert read(_PATHS[name])["generation_kwargs"]["max_gen_toks"] == 128
         # KILT's pages are English: recall of pages means something where English alone is searched
-        assert ("recall@5" in blocks.metrics) == (name.startswith("mkqa") and mode in ("en_only", "oracle"))
+        assert ("recall@5" in blocks.metrics) == (name.startswith("mkqa") and mode in ("en_only", "oracle", "trag"))
+        assert retrieval.rerank is not None
+        assert (retrieval.rerank.model, retrieval.rerank.max_length) == ("BAAI/bge-reranker-v2-m3", 256)
+        assert (retrieval.kind, retrieval.corpus) == (
+            ("bm25", "wikipedia_bm25") if variant == "sparse_trag_" else (None, "wikipedia")
+        )
         assert {"char3gram_recall", "correct_language"} <= set(blocks.metrics)
 
 
