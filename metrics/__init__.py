@@ -43,6 +43,10 @@ if TYPE_CHECKING:
         parse_borderlines_direct,
         parse_borderlines_freetext,
     )
+    from mrag_eval.metrics.citation_preference import (
+        CitationPreference,
+        citation_preference,
+    )
     from mrag_eval.metrics.citations import (
         CitationPrecision,
         CitationRates,
@@ -62,6 +66,9 @@ if TYPE_CHECKING:
         ConcurrenceScores,
         concurrence_intervals,
         concurrence_scores,
+    )
+    from mrag_eval.metrics.concurrence_baseline import (
+        random_concurrence,
     )
     from mrag_eval.metrics.evaluate_front import (
         EvaluateMetric,
@@ -96,6 +103,9 @@ if TYPE_CHECKING:
         LanguageBreakdown,
         LanguageRate,
         correct_language_rate,
+    )
+    from mrag_eval.metrics.option_replies import (
+        reply_outcome,
     )
     from mrag_eval.metrics.panel import (
         PanelIndependence,
@@ -167,6 +177,10 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "parse_borderlines_direct",
         "parse_borderlines_freetext",
     ),
+    "citation_preference": (
+        "CitationPreference",
+        "citation_preference",
+    ),
     "citations": (
         "CitationPrecision",
         "CitationRates",
@@ -187,6 +201,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "concurrence_intervals",
         "concurrence_scores",
     ),
+    "concurrence_baseline": ("random_concurrence",),
     "evaluate_front": (
         "EvaluateMetric",
         "as_evaluate",
@@ -221,6 +236,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "LanguageRate",
         "correct_language_rate",
     ),
+    "option_replies": ("reply_outcome",),
     "panel": (
         "PanelIndependence",
         "effective_panel_size",
@@ -262,6 +278,7 @@ _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in nam
 __all__ = [
     "BorderlinesCitation",
     "CitationPrecision",
+    "CitationPreference",
     "CitationRates",
     "Citations",
     "CodeSwitch",
@@ -297,6 +314,7 @@ __all__ = [
     "char_ngram_scores",
     "char_ngram_scores_batch",
     "citation_precision",
+    "citation_preference",
     "citation_rates",
     "cluster_bootstrap",
     "code_switch_share",
@@ -335,8 +353,10 @@ __all__ = [
     "parse_borderlines_freetext",
     "parse_citations",
     "pool_judgements",
+    "random_concurrence",
     "rank_documents",
     "ranking_metrics",
+    "reply_outcome",
     "stratified_bootstrap",
     "wilson",
     "word_f1",

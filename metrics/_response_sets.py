@@ -63,7 +63,7 @@ def read_response_sets(territories: Sequence[Row], responses: Sequence[Row], ref
         raise MetricError(f"unknown treatment of refusals '{refusals}'{did_you_mean(refusals, _REFUSALS)}")
     if not territories or not responses:
         raise MetricError(f"no {'territories' if not territories else 'responses'} to score")
-    known = _read_territories(territories)
+    known = read_territories(territories)
     owner = {query_id: territory for territory in known for query_id in _ids(territory)}
     answers: dict[str, str | None] = {}
     for i, row in enumerate(responses):
@@ -84,7 +84,7 @@ def read_response_sets(territories: Sequence[Row], responses: Sequence[Row], ref
     )
 
 
-def _read_territories(rows: Sequence[Row]) -> list[Territory]:
+def read_territories(rows: Sequence[Row]) -> list[Territory]:
     known: dict[str, Territory] = {}
     seen: set[str] = set()
     for i, row in enumerate(rows):
@@ -154,7 +154,7 @@ def _answer_set(territory: Territory, answers: Mapping[str, str | None], refusal
             answer = territory.claimants[0]
         by_language[language] = answer
     control = answers.get(territory.control_id) if territory.control_id is not None else None
-    scored = control is not None or refusals != "exclude"
+    scored = territory.control_id is not None and (control is not None or refusals != "exclude")
     if control is None and refusals == "official" and territory.control_id in answers:
         control = _REFUSED_CONTROL
     return AnswerSet(territory, by_language, control, scored)

@@ -163,6 +163,32 @@ def citation_rates(
     )
 
 
+def cited_languages(
+    responses: Sequence[str | Citations | None],
+    document_languages: Sequence[Sequence[str]],
+    query_languages: Sequence[str],
+    *,
+    source: CitationSource = "inline",
+    repeats: bool = True,
+) -> list[tuple[str, Counter[str], Counter[str]] | None]:
+    """Per query its language, the languages of its documents and those of its citations in range, as counts.
+
+    None where there is no response or no document. Arguments and errors as in :func:`citation_rates`.
+    """
+    _same_length(responses, document_languages, "lists of document languages")
+    _same_length(responses, query_languages, "query languages")
+    out: list[tuple[str, Counter[str], Counter[str]] | None] = []
+    for row, (response, found) in enumerate(zip(responses, document_languages, strict=True)):
+        asked = _language(query_languages[row], f"query_languages[{row}]")
+        if response is None or not found:
+            out.append(None)
+            continue
+        documents = [_language(code, f"document_languages[{row}]") for code in found]
+        cited = [documents[n] for n in _numbers(response, source, repeats) if n < len(documents)]
+        out.append((asked, Counter(documents), Counter(cited)))
+    return out
+
+
 @dataclass(frozen=True, slots=True)
 class CitationPrecision:
     """Share of citations that go to relevant documents; rates in 0..1, None where nothing can be divided.

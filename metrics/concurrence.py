@@ -114,8 +114,9 @@ def concurrence_scores(
             denominator. ``incorrect`` lets a refusal concur with nothing, another refusal included, and count as no
             country.
 
-    A missing control answer counts 0 in ``KB_CS`` (unless ``exclude``); any other missing answer is left out; a
-    territory without answers counts 0 countries. An undefined score is None, with a reason.
+    A missing control answer counts 0 in ``KB_CS`` (unless ``exclude``; a territory whose control query is not among the
+    rows has none to miss); any other missing answer is left out; a territory without answers counts 0 countries. An
+    undefined score is None, with a reason.
 
     Raises:
         MetricError: no rows; a row without a needed key; two responses to one query; a response to an unknown query;

@@ -41,8 +41,9 @@ class Answer:
 def parse_answer(reply: str, form: str) -> Answer:
     """The answer in ``reply``; the whole reply where the form was not kept.
 
-    ``form`` is ``plain`` (all of it), ``tag`` (inside the last ``<answer>``), or ``line`` (all of it: the choice
-    extractor reads the last ``Answer:`` line, and knows that word in more languages). A reasoning model's thinking is
+    ``form`` is ``plain`` (all of it), ``tag`` (inside the last ``<answer>``), ``line`` (all of it: the choice extractor
+    reads the last ``Answer:`` line, and knows that word in more languages), or ``citation`` (all of it: option and
+    citations are read from its parts). A reasoning model's thinking is
     left out first.
     """
     text = _THINKING.sub("", reply)

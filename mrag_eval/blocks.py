@@ -154,8 +154,11 @@ def _check_harness_keys(rest: Mapping[str, Any], task: str) -> None:
     for key, instead in _UNUSED.items():
         if rest.get(key):
             raise ConfigError(f"task {task}: '{key}' does nothing in a task of this class", instead)
-    if rest.get("output_type", "generate_until") != "generate_until":
-        raise ConfigError(f"task {task}: output_type '{rest['output_type']}' is not supported", "use generate_until")
+    if rest.get("output_type", "generate_until") not in ("generate_until", "multiple_choice"):
+        raise ConfigError(
+            f"task {task}: output_type '{rest['output_type']}' is not supported",
+            "use generate_until, or multiple_choice for the likelihood of a row's options",
+        )
     if rest.get("repeats", 1) != 1:
         raise ConfigError(f"task {task}: repeats={rest['repeats']}: every row is asked once", "leave repeats out")
     filters = rest.get("filter_list") or []

@@ -143,14 +143,14 @@ class Prompt(Block):
     ``system`` replaces the template's system text: a name of :func:`mrag_eval.prompts.system_prompts`, literal text, or
     a path to a file. ``max_tokens`` bounds the whole
     prompt; without it the limit is the evaluated model's context less the tokens to generate. ``answer`` says where
-    the answer stands in the reply: all of it (``plain``), inside ``<answer>`` (``tag``), or on the last line that
-    reads ``Answer: ...`` (``line``); by default as the built-in template asks.
+    the answer stands in the reply: all of it (``plain``), inside ``<answer>`` (``tag``), on the last line that reads
+    ``Answer: ...`` (``line``), or behind ``Chosen Option:`` (``citation``); by default as the built-in template asks.
     """
 
     template: str = "short_answer"
     system: str | None = None
     max_tokens: int | None = Field(default=None, ge=1)
-    answer: Literal["plain", "tag", "line"] | None = None
+    answer: Literal["plain", "tag", "line", "citation"] | None = None
 
 
 class Relevance(Block):

@@ -58,7 +58,7 @@ def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[
     """
     if retrieval.mode == "oracle":
         docs = [doc for doc in docs if not brings_gold(doc)]
-    if not searches(retrieval) or not docs:
+    if not searches(retrieval) or not docs or retrieval.corpus == "published":
         return
     plans = plan_rows(docs, retrieval, docs)
     if retrieval.corpus == "benchmark":

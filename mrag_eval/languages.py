@@ -226,6 +226,22 @@ CORAL_TIERS: dict[str, tuple[str, ...]] = {
 # The 13 corpora CORAL's planner chooses from (its section 4).
 CORAL_POOL: tuple[str, ...] = ("id", "am", "su", "ar", "ha", "en", "zh", "ko", "as", "el", "fa", "es", "az")
 
+# By the classes of Joshi et al. (2020), in three steps: high (4 and 5), mid (3), low (0 to 2).
+RESOURCE_GROUPS: dict[str, tuple[str, ...]] = {
+    "high": (
+        *("ar", "ca", "cs", "de", "en", "es", "fa", "fi", "fr", "hi", "hr", "hu", "it", "ja", "ko", "nl"),
+        *("pl", "pt", "ru", "sr", "sv", "tr", "vi", "zh"),
+    ),
+    "mid": (
+        *("be", "bg", "bn", "bs", "da", "el", "et", "fil", "he", "id", "ka", "kk", "lt", "lv", "ms", "ro", "sk"),
+        *("sl", "ta", "th", "uk", "ur", "uz"),
+    ),
+    "low": (
+        *("am", "as", "az", "dz", "ha", "ht", "hy", "is", "km", "ky", "lo", "mg", "mk", "mn", "mr", "my", "ne"),
+        *("pa", "si", "sn", "so", "sq", "su", "sw", "te", "tg", "ti", "to", "yo", "zu"),
+    ),
+}
+
 # Written without spaces between words: chunking, tokenising and word metrics must not rely on whitespace.
 NO_SPACES: frozenset[str] = frozenset({"zh", "ja", "th", "km", "lo", "my", "yue", "dz"})
 

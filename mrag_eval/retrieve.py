@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from mrag_eval.config import Retrieval
 from mrag_eval.corpora import PassageSource, check_corpus, check_scope, corpus_path, open_index, passages_by_id
+from mrag_eval.datasets import Published
 from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.given import given_passages
 from mrag_eval.ir_modes import (
@@ -23,6 +24,7 @@ from mrag_eval.ir_modes import (
     translates,
 )
 from mrag_eval.oracle import brought, completed
+from mrag_eval.published import published_hits
 from mrag_eval.query_versions import translated_plans
 from mrag_eval.ranked import Ranked, Retrieved, Searched, ranking_dict
 from mrag_eval.rerank import open_reranker, rerank
@@ -50,20 +52,30 @@ def retrieve(
     *,
     corpus: Sequence[Passage] | None = None,
     siblings: Sequence[RagDoc] | None = None,
+    published: Published | None = None,
     translator: Translator | None = None,
     use_cache: bool = True,
 ) -> list[Retrieved]:
     """Retrieve for all rows in one batch; the result is aligned with ``docs``.
 
     ``corpus`` holds the benchmark's own passages (``retrieval.corpus: benchmark``); ``siblings`` all rows of the
-    benchmark, among which ``swap_docs`` finds partners; ``translator`` translates where the mode does (default: the one
-    that is configured).
+    benchmark, among which ``swap_docs`` finds partners; ``published`` the search results that come with it
+    (``retrieval.corpus: published``); ``translator`` translates where the mode does (default: the one that is
+    configured).
     """
     if not searches(retrieval) and retrieval.mode != "given":
         return [Retrieved()] * len(docs)
     if translator is None:
         translator = translator_for(retrieval)
-    if retrieval.mode == "given":
+    hits = published_hits(published, retrieval, siblings or docs)
+    if hits is not None:
+        ranked = hits.searched(docs)
+        reranker = open_reranker(retrieval)
+        if reranker is not None:
+            plans = _plans(docs, retrieval, siblings)
+            ranked = rerank(ranked, docs, plans, retrieval, reranker, hits, use_cache=use_cache)
+        found = hits.labelled(docs, _with_texts(ranked, hits))
+    elif retrieval.mode == "given":
         found = [Retrieved(given_passages(doc, retrieval)) for doc in docs]
     else:
         found = _searched(docs, retrieval, corpus, siblings, translator, use_cache)
@@ -144,12 +156,17 @@ def _with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retrie
 
 
 def ranked_passages(
-    found: Sequence[Retrieved], retrieval: Retrieval, *, corpus: Sequence[Passage] | None = None
+    found: Sequence[Retrieved],
+    retrieval: Retrieval,
+    *,
+    corpus: Sequence[Passage] | None = None,
+    published: Published | None = None,
 ) -> dict[str, Passage]:
     """The passages of every ranking (``depth`` deep), by id, each once: for whoever reads more than what is shown.
 
-    ``retrieval`` and ``corpus`` as :func:`retrieve` had them.
+    ``retrieval``, ``corpus`` and ``published`` as :func:`retrieve` had them.
     """
     if not any(row.ranking for row in found):
         return {}
-    return passages_by_id((place.id for row in found for place in row.ranking), open_index(retrieval, corpus))
+    source = published_hits(published, retrieval, ()) or open_index(retrieval, corpus)
+    return passages_by_id((place.id for row in found for place in row.ranking), source)

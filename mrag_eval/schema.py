@@ -45,6 +45,7 @@ class Hit:
 
     ``original_lang`` is set where the text shown is a translation, ``original_text`` where the run translated it.
     ``critic`` holds the scores of an agents' loop, their ``total`` and the ``critique``.
+    ``labels`` is what annotators said of it for this question.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Hit:
     is_gold: bool | None = None
     date: str = ""
     critic: Mapping[str, Any] | None = None
+    labels: Mapping[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form for samples: optional fields are left out where they say nothing."""
@@ -78,6 +80,8 @@ class Hit:
                 out[name] = value
         if self.date:
             out["date"] = self.date
+        if self.labels:
+            out["labels"] = dict(self.labels)
         return out
 
 

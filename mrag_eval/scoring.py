@@ -6,7 +6,7 @@ A value is a float, or a reason why there is none: never a silent 0 or NaN. All 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from mrag_eval.judge import Judgement
 from mrag_eval.labels import Labels, labelled_name
 from mrag_eval.ranked import Ranked, Reranking, document_of
 from mrag_eval.schema import RagDoc
-from mrag_eval.task_scores import TASK_SCORES
+from mrag_eval.task_scores import TASK_SCORES, read_option
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import LanguageRate
@@ -30,7 +30,8 @@ class Scored:
     ``tagged`` and ``declined`` as in :class:`~mrag_eval.answers.Answer`. ``judgement`` is the panel's, None without a
     panel; ``in_language`` what the judge block's language check found, None without one. ``labels`` say which passages
     of the ranking are relevant; None where the document's own ``relevant_ids`` do. ``reranked`` is what the second
-    stage made of the ranking, None without one.
+    stage made of the ranking, None without one. ``form`` is where the answer stands in the reply (the ``prompt``
+    block's ``answer``).
     """
 
     doc: RagDoc
@@ -42,6 +43,7 @@ class Scored:
     in_language: Value | None = None
     labels: Labels | None = None
     reranked: Reranking | None = None
+    form: str = "plain"
 
 
 @dataclass
@@ -235,6 +237,19 @@ def _declined(rows: Sequence[Scored]) -> list[Value]:
     return [NO_TAG if row.tagged is None else float(row.declined) for row in rows]
 
 
+def _option_outcome(rows: Sequence[Scored], counts: Collection[str]) -> list[Value]:
+    outcomes = [read_option(row.doc, row.answer, row.form)[1] if row.doc.choices else None for row in rows]
+    return [NO_CHOICES if outcome is None else float(outcome in counts) for outcome in outcomes]
+
+
+def _option_read(rows: Sequence[Scored]) -> list[Value]:
+    return _option_outcome(rows, ("chosen", "chosen_of_several"))
+
+
+def _option_refused(rows: Sequence[Scored]) -> list[Value]:
+    return _option_outcome(rows, ("refused",))
+
+
 def _answer_tag(rows: Sequence[Scored]) -> list[Value]:
     return [NO_TAG if row.tagged is None else float(row.tagged) for row in rows]
 
@@ -262,6 +277,8 @@ METRICS: dict[str, Metric] = {
         Metric("language_check", _language_check, False, "right language, by the judge block's language_check"),
         Metric("declined", _declined, False, "the answer tag holds None (counts as incorrect)", None),
         Metric("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
+        Metric("option_read", _option_read, False, "an option can be read from the reply by BordIRlines' rule"),
+        Metric("option_refused", _option_refused, False, "the reply names no option", None),
         Metric("language_mix", _language_mix, False, "share of tokens in another language", False),
         Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )

@@ -24,7 +24,7 @@ _RESAMPLES = 2_000
 _RANGE = (0.0, 1.0)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 _CORRECT = ("acc", "judged_accuracy", "judge_correct", "match", "exact_match")
-_CELLS = ("country", "category", "q_type", "a_type", "crossdoc_type")
+_CELLS = ("resource_group", "country", "category", "q_type", "a_type", "crossdoc_type")
 
 Record = Mapping[str, Any]
 

@@ -30,10 +30,12 @@ from mrag_eval.judging import judged, language_check, panel_for
 from mrag_eval.label_table import label_line
 from mrag_eval.labelling import labelled, labeller_for
 from mrag_eval.labels import labelled_name
+from mrag_eval.likelihood import most_likely, option_requests
 from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.loop_table import loop_line
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
+from mrag_eval.published import published_hits
 from mrag_eval.retrieve import Retrieved, check_corpus, ranked_passages, ranking_dict, retrieve, translator_for
 from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import (
@@ -48,7 +50,7 @@ from mrag_eval.scoring import (
 )
 from mrag_eval.shown_translation import with_translated_passages
 from mrag_eval.summary import row_record, summarize
-from mrag_eval.task_scores import check_task_scores, task_record
+from mrag_eval.task_scores import check_task_scores, skipped_record, task_record
 from mrag_eval.translate import Translator
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -110,11 +112,11 @@ class RagTask(ConfigurableTask):
         """Load the benchmark (called by the base class while it is built)."""
         with naming(self._name):
             self.benchmark = load_benchmark(self.blocks.data)
-            docs, skipped = applicable(self.benchmark.docs, self.blocks.retrieval)
+            docs, without, skipped = self._applicable()
             if not docs:
                 raise DataError(
-                    f"no rows left to run ({len(self.benchmark.docs)} loaded, {skipped} skipped by mode "
-                    f"'{self.blocks.retrieval.mode}')",
+                    f"no rows left to run ({len(self.benchmark.docs)} loaded, {without} without published documents, "
+                    f"{len(skipped)} skipped by mode '{self.blocks.retrieval.mode}')",
                     "check the 'data' block (language, category, split), or choose another retrieval.mode",
                 )
             check_corpus(self.blocks.retrieval, docs, self.benchmark.corpus)
@@ -124,10 +126,19 @@ class RagTask(ConfigurableTask):
                 check_pool(self.blocks.retrieval, self.blocks.agent, docs, self.benchmark.corpus)
             check_task_scores(self.blocks.metrics, docs)
             self._template.check_languages(dict.fromkeys(doc.query_lang for doc in docs))
-        self._skipped = skipped
+        self._skipped, self._without = skipped, without
         self._docs = {doc.id: doc for doc in docs}
         self._rows = _Rows(doc.to_dict() for doc in docs)
         self.dataset = {"test": self._rows}
+
+    def _applicable(self) -> tuple[list[RagDoc], int, list[RagDoc]]:
+        """The rows that run, how many have no published documents, and which ones the mode skips."""
+        rows = self.benchmark.docs
+        hits = published_hits(self.benchmark.published, self.blocks.retrieval, rows)
+        covered = rows if hits is None else hits.covered(rows)
+        docs, _ = applicable(covered, self.blocks.retrieval)
+        running = {doc.id for doc in docs}
+        return docs, len(rows) - len(covered), [doc for doc in covered if doc.id not in running]
 
     def has_training_docs(self) -> bool:
         return False
@@ -193,8 +204,14 @@ class RagTask(ConfigurableTask):
     def _retrieve(self, docs: Sequence[RagDoc]) -> list[Retrieved]:
         retrieval, corpus = self.blocks.retrieval, self.benchmark.corpus
         if self._agents is None:
-            siblings = self.benchmark.docs
-            return retrieve(docs, retrieval, corpus=corpus, siblings=siblings, translator=self._translator)
+            return retrieve(
+                docs,
+                retrieval,
+                corpus=corpus,
+                siblings=self.benchmark.docs,
+                published=self.benchmark.published,
+                translator=self._translator,
+            )
         found = retrieve_by_agents(docs, retrieval, self.blocks.agent, self._agents, corpus=corpus)
         if self._translator is not None:
             found = with_translated_passages(found, docs, retrieval, self._translator)
@@ -248,7 +265,9 @@ class RagTask(ConfigurableTask):
             if retrieval.rerank is not None:
                 parts.append(f"the best of {retrieval.rerank_depth} by {retrieval.rerank.name}")
         if self._skipped:
-            parts.append(f"{self._skipped} rows skipped ({SKIPPED[retrieval.mode]})")
+            parts.append(f"{len(self._skipped)} rows skipped ({SKIPPED[retrieval.mode]})")
+        if self._without:
+            parts.append(f"{self._without} rows left out (no published documents in this mode)")
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
@@ -300,6 +319,13 @@ class RagTask(ConfigurableTask):
             turns = [*turns, {"role": "assistant", "content": gen_prefix}]
         return template(turns, add_generation_prompt=not gen_prefix)
 
+    def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
+        """One request a row for its reply, or one an option for their likelihoods."""
+        if self.OUTPUT_TYPE == "multiple_choice":
+            with naming(self._name):
+                return option_requests(doc, ctx, **kwargs)
+        return super().construct_requests(doc, ctx, **kwargs)
+
     def doc_to_text(self, doc: Mapping[str, Any], doc_to_text: Any = None) -> str:
         """The user turn; a row that has not been retrieved for yet is shown without passages."""
         return self._template.render(doc, doc.get("passages", ()))[1]
@@ -321,19 +347,18 @@ class RagTask(ConfigurableTask):
         out = super().apply_filters()
         if self._predict_only or not self._instances:
             return out
-        rows, seen = [], set()
+        replies: dict[str, list[Any]] = {}
         for instance in self._instances:
-            row = instance.doc["id"]
-            if row in seen:
-                continue
-            seen.add(row)
             (reply,) = instance.filtered_resps.values()
-            rows.append(self._read(row, str(reply[0] if isinstance(reply, list) else reply)))
+            replies.setdefault(instance.doc["id"], []).append(reply)
+        rows = [self._read(row, given) for row, given in replies.items()]
         with naming(self._name):
             rows, self._panel_share = judged(rows, self._panel, self.blocks.judge, self._language_check)
             if self._labeller is not None:
                 found = [self._retrieved[row.doc.id] for row in rows]
-                texts = ranked_passages(found, self.blocks.retrieval, corpus=self.benchmark.corpus)
+                texts = ranked_passages(
+                    found, self.blocks.retrieval, corpus=self.benchmark.corpus, published=self.benchmark.published
+                )
                 rows, self._label_share = labelled(rows, texts, self._labeller)
         scores = score_rows(
             rows,
@@ -346,12 +371,26 @@ class RagTask(ConfigurableTask):
         self._scores = {row.doc.id: score for row, score in zip(rows, scores, strict=True)}
         return out
 
-    def _read(self, row: str, reply: str) -> Scored:
-        answer = parse_answer(reply, self.blocks.prompt.answer or self._template.answer_format)
-        self._as_read[row] = answer.as_record(reply)
+    def _read(self, row: str, replies: Sequence[Any]) -> Scored:
         found = self._retrieved[row]
+        if self.OUTPUT_TYPE == "multiple_choice":
+            doc = self._prepared[row]
+            # under several ranks a padded row is asked twice
+            text, values = most_likely(doc, replies[: len(doc["choices"])])
+            self._as_read[row] = {"text": text, "loglikelihoods": values}
+            return Scored(self._docs[row], text, found.ranking, reranked=found.reranked)
+        reply = str(replies[0][0] if isinstance(replies[0], list) else replies[0])
+        form = self.blocks.prompt.answer or self._template.answer_format
+        answer = parse_answer(reply, form)
+        self._as_read[row] = answer.as_record(reply)
         return Scored(
-            self._docs[row], answer.text, found.ranking, answer.tagged, answer.declined, reranked=found.reranked
+            self._docs[row],
+            answer.text,
+            found.ranking,
+            answer.tagged,
+            answer.declined,
+            reranked=found.reranked,
+            form=form,
         )
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
@@ -360,16 +399,17 @@ class RagTask(ConfigurableTask):
             return {"bypass": 999}
         row = doc["id"]
         scores, judgement = self._scores[row], self._answered[row].judgement
-        labels = self._answered[row].labels
-        record = row_record(self._docs[row], scores, self._retrieved[row], judgement, labels)
+        answered = self._answered[row]
+        record = row_record(self._docs[row], scores, self._retrieved[row], judgement, answered.labels)
         record |= task_record(
-            self.blocks.metrics, self._docs[row], self._answered[row].answer, self._retrieved[row].passages
+            self.blocks.metrics, answered.doc, answered.answer, self._retrieved[row].passages, answered.form
         )
         if self._as_read[row]:
             record["answer"] = self._as_read[row]
         if row == next(iter(self._scores)):
             # once a rank, so that the ranks' prompts and calls can be summed when their rows are gathered
             record["prompts"] = self._budget.fitted(len(self._scores), self._shortened)
+            record |= skipped_record(self.blocks.metrics, self._skipped)
             if self._panel_share:
                 record["panel"] = self._panel_share
             if self._translator is not None:
@@ -445,6 +485,8 @@ class RagTask(ConfigurableTask):
             "data": dict(self.blocks.data),
             "metrics": list(self.blocks.metrics),
             "source": self.benchmark.source,
+            "scored_by": "likelihood" if self.OUTPUT_TYPE == "multiple_choice" else "generation",
+            "left_out": {"skipped_by_mode": len(self._skipped), "without_documents": self._without},
         }
         if self._agents is not None:
             out["agent"] = self.blocks.agent.model_dump(mode="json") | self._agents.names()

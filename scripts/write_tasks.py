@@ -7,6 +7,7 @@ with 1 if a file differs from what would be written.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -84,10 +85,8 @@ def group(name: str, members: Sequence[str], metrics: Mapping[str, bool]) -> str
         f"  - metric: {metric}\n    aggregation: mean\n    weight_by_size: {str(weighted).lower()}\n"
         for metric, weighted in metrics.items()
     )
-    return (
-        f"{HEADER}group: {name}\ntask:\n{_listed(members)}\naggregate_metric_list:\n{aggregated}"
-        f"metadata:\n  version: {VERSION}\n"
-    )
+    averages = f"aggregate_metric_list:\n{aggregated}" if metrics else ""
+    return f"{HEADER}group: {name}\ntask:\n{_listed(members)}\n{averages}metadata:\n  version: {VERSION}\n"
 
 
 def _indented(block: Mapping[str, object]) -> str:
@@ -308,9 +307,72 @@ def tydi() -> Files:
 _MRAG = (("mkqa", mkqa), ("xor_tydi", xor_tydi), ("tydi", tydi))
 
 
+# BordIRlines' modes: the part of the name -> the IR mode; and whose hits: the part of the name -> blocks.
+_BORDER_MODES = {
+    "qlang": "qlang",
+    "qlang_en": "qlang+en",
+    "en_only": "en_only",
+    "rel_langs": "rel_langs",
+    "swap_docs": "swap_docs",
+}
+_BORDER_HITS = {"openai": "published", "m3": "published", "own": "own"}
+_BORDER_FORMATS = ("direct", "citation", "likelihood")
+
+
+def bordirlines() -> Files:
+    """BordIRlines: a leaf for each mode, form of answer and retriever; the suite compares the modes as Table 4 does."""
+    direct = base(
+        benchmark="bordirlines",
+        retrieval={"mode": "no_ir", "k": 10, "corpus": "published", "query_text": "question"},
+        template="territory_direct",
+        metrics=("concurrence", "option_read", "option_refused"),
+        max_gen_toks=64,
+    )
+    files = {
+        "_bordirlines_direct_yaml": direct,
+        "_bordirlines_citation_yaml": base(
+            benchmark="bordirlines",
+            retrieval={"mode": "no_ir", "k": 10, "corpus": "published", "query_text": "question"},
+            template="territory_citation",
+            metrics=("concurrence", "citations", "option_read", "option_refused"),
+            max_gen_toks=512,
+        ),
+        # a generation block beside likelihoods would draw a warning
+        "_bordirlines_likelihood_yaml": re.sub(r"generation_kwargs:\n(  .*\n)+", "", direct).replace(
+            "output_type: generate_until", "output_type: multiple_choice"
+        ),
+    }
+    for form in ("direct", "likelihood"):
+        name = f"bordirlines_no_ir_{form}"
+        files[f"no_ir/{name}.yaml"] = leaf(f"../_bordirlines_{form}_yaml", name, {})
+    files["no_ir/_bordirlines_no_ir.yaml"] = group("bordirlines_no_ir", ["bordirlines_no_ir_direct"], {})
+    for short, mode in _BORDER_MODES.items():
+        for form in _BORDER_FORMATS:
+            for hits, corpus in _BORDER_HITS.items():
+                name = f"bordirlines_{short}_{form}_{hits}"
+                retrieval: dict[str, object] = {"mode": mode}
+                if corpus == "own":
+                    retrieval |= {"corpus": "bordirlines", "candidates": "row"}
+                data: dict[str, object] = {"embedder": hits} if corpus == "published" else {}
+                block = f"retrieval:\n{_indented(retrieval)}\n"
+                files[f"{short}/{name}.yaml"] = leaf(f"../_bordirlines_{form}_yaml", name, data, block)
+        members = [f"bordirlines_{short}_{form}_{hits}" for form in ("direct", "citation") for hits in ("openai", "m3")]
+        files[f"{short}/_bordirlines_{short}.yaml"] = group(f"bordirlines_{short}", members, {})
+    suite = ["bordirlines_no_ir_direct", *(f"bordirlines_{short}_direct_openai" for short in _BORDER_MODES)]
+    files["_bordirlines_suite.yaml"] = group("bordirlines_suite", suite, {})
+    return files
+
+
 def all_files() -> Iterator[tuple[Path, str]]:
     """Every file, relative to ``tasks/``, with its content."""
-    for folder, write in (("xquad_rag", xquad_rag), ("click", click), ("blend", blend), ("xrag", xrag), *_MRAG):
+    for folder, write in (
+        ("xquad_rag", xquad_rag),
+        ("click", click),
+        ("blend", blend),
+        ("xrag", xrag),
+        *_MRAG,
+        ("bordirlines", bordirlines),
+    ):
         for name, content in write().items():
             yield Path(folder) / name, content
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.cli.catalog import tasks_folder, visible_to_harness
 from mrag_eval.errors import ConfigError, did_you_mean
+from mrag_eval.lm.model_types import register_model_types
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -30,6 +31,7 @@ def run(arguments: Sequence[str]) -> None:
     setup_logging()
     # makes the model known to the harness
     import_module("mrag_eval.oracle_answer")
+    register_model_types()
     args = _parse(arguments)
     asked = _settings(args)
     wanted = [name for name in _names(asked.get("tasks")) if name]

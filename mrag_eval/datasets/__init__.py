@@ -16,9 +16,10 @@ from typing import Any
 from mrag_eval.datasets import blend, bordirlines, click, demo, jsonl, mkqa, tydiqa, xlcost, xor_tydi, xquad, xrag
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.datasets._imbalance import refuse_imbalance
+from mrag_eval.datasets._published import Published
 from mrag_eval.errors import ConfigError, did_you_mean
 
-__all__ = ["LOADERS", "Benchmark", "DataBlock", "LoaderSpec", "load_benchmark", "validate_data"]
+__all__ = ["LOADERS", "Benchmark", "DataBlock", "LoaderSpec", "Published", "load_benchmark", "validate_data"]
 
 LOADERS: dict[str, LoaderSpec] = {
     "xquad": LoaderSpec(

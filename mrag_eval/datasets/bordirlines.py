@@ -25,11 +25,11 @@ from mrag_eval.datasets._bordirlines_files import (
     read_hits,
     read_queries,
 )
-from mrag_eval.datasets._files import hub_folder, require_path
+from mrag_eval.datasets._files import hub_folder, read_json, require_path
 from mrag_eval.datasets._published import Published
 from mrag_eval.datasets.borderlines import UNKNOWN, BorderLines, Question, read_borderlines, territories_file
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
-from mrag_eval.languages import name, normalize
+from mrag_eval.languages import RESOURCE_GROUPS, base, name, normalize
 from mrag_eval.schema import RagDoc
 from mrag_eval.viewpoints import Label
 
@@ -47,7 +47,8 @@ class BordirlinesBlock(DataBlock):
     ``embedder`` chooses whose published hits are read (none: the questions alone). ``documents`` keeps those judged
     relevant, or those judged not to be, by ``annotations``. ``persona`` is who asks or answers; the asker of
     ``nationalist`` and ``demographic`` is of the claimant that speaks the question's language. ``languages`` and
-    ``territories`` keep part of the questions.
+    ``territories`` keep part of the questions. ``resource_groups`` is a JSON file of groups of languages, ``{name:
+    [codes]}``, to break scores down by (default: :data:`mrag_eval.languages.RESOURCE_GROUPS`).
     """
 
     borderlines: Path | None = None
@@ -57,8 +58,9 @@ class BordirlinesBlock(DataBlock):
     persona: Personas = "plain"
     languages: tuple[str, ...] | None = None
     territories: tuple[str, ...] | None = None
+    resource_groups: Path | None = None
 
-    @field_validator("borderlines")
+    @field_validator("borderlines", "resource_groups")
     @classmethod
     def _absolute_copy(cls, value: Path | None) -> Path | None:
         return absolute(value)
@@ -89,7 +91,8 @@ def load(block: BordirlinesBlock) -> Benchmark:
     lines = read_borderlines(_lines_folder(block))
     questions = _kept(lines.questions, block)
     asked_in = {question.lang for question in lines.questions}
-    docs = [_doc(question, lines, block.persona, asked_in) for question in questions]
+    groups = _resource_groups(block.resource_groups)
+    docs = [_doc(question, lines, block.persona, asked_in, groups) for question in questions]
     notes = [f"{len(docs)} questions on {len({q.territory.name for q in questions})} territories", *lines.notes]
     if block.persona in ("nationalist", "demographic"):
         plain = sum("country" not in doc.extra for doc in docs)
@@ -135,7 +138,26 @@ def _kept(questions: Sequence[Question], block: BordirlinesBlock) -> list[Questi
     return kept
 
 
-def _doc(question: Question, lines: BorderLines, persona: Personas, asked_in: Collection[str]) -> RagDoc:
+def _resource_groups(file: Path | None) -> dict[str, str]:
+    """Language without its script -> group; DataError for a language in two groups."""
+    groups: Any = RESOURCE_GROUPS if file is None else read_json(file)[0]
+    if not isinstance(groups, Mapping) or not all(isinstance(codes, list | tuple) for codes in groups.values()):
+        raise DataError(f"{file}: expected an object of groups, each a list of language codes")
+    out: dict[str, str] = {}
+    for group, codes in groups.items():
+        for code in codes:
+            if out.setdefault(base(str(code)), group) != group:
+                raise DataError(f"{file}: language '{code}' is in two groups, '{out[base(str(code))]}' and '{group}'")
+    return out
+
+
+def _doc(
+    question: Question,
+    lines: BorderLines,
+    persona: Personas,
+    asked_in: Collection[str],
+    groups: Mapping[str, str],
+) -> RagDoc:
     territory = question.territory
     spoken = [code for code in dict.fromkeys(territory.claimant_langs) if code in asked_in]
     extra: dict[str, Any] = {
@@ -146,6 +168,7 @@ def _doc(question: Question, lines: BorderLines, persona: Personas, asked_in: Co
         "controller_lang": territory.controller_lang,
         "control_query": question.control,
         "region": territory.region,
+        "resource_group": groups.get(base(question.lang), "other"),
         "candidates": subjects(territory.name, territory.claimants),
         "persona": persona,
         **option_facts(question.options),

@@ -20,10 +20,10 @@ from mrag_eval.prompts.system_prompts import SystemPrompt, system_prompts
 
 _FOLDER = Path(__file__).parent
 # Where a built-in template asks for the answer, unless the task says otherwise.
-_ANSWER_FORMATS = {"articles": "tag", "multiple_choice": "line"}
+_ANSWER_FORMATS = {"articles": "tag", "multiple_choice": "line", "territory_citation": "citation"}
 # Our own tags, and the turn markers of common chat templates, which tokenizers read as special tokens in any text.
 _FENCED = re.compile(
-    r"<(?=\s*/?\s*(?:documents?|questions?|options|answers?|articles?|text_\d+|date_\d+"
+    r"<(?=\s*/?\s*(?:documents?|doc\d+|questions?|options|answers?|articles?|text_\d+|date_\d+"
     r"|passages?|passage_\d+|golden_answers?|generated_answer|same_meaning|source_text|translations?"
     r"|previous_query|previous_languages|why_insufficient|critic_scores|critic_remark)\b"
     r"|\||/?s>|(?:start|end)_of_turn>|(?:bos|eos)>)",
@@ -65,12 +65,20 @@ def builtin_names(role: str = "") -> list[str]:
     return [stem for stem in stems if not stem.startswith(tuple(f"{r}_" for r in _ROLES))]
 
 
+class _Texts(dict[str, str]):
+    """Texts by name; Jinja finds an empty text under any other name."""
+
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
 class PromptTemplate:
     """A compiled template.
 
     Variables in both blocks: ``query``, ``lang`` (BCP 47), ``language`` (its English name), ``options`` (list of
-    ``letter``, ``text``), ``passages`` (list of ``index`` from 1, ``title``, ``text``, ``lang``, ``date``), and what
-    :meth:`render` is given besides. ``clean`` makes values safe to stand in the prompt.
+    ``letter``, ``text``), ``passages`` (list of ``index`` from 1, ``title``, ``text``, ``lang``, ``date``), ``extra``
+    (the benchmark's own texts on the row; one that is missing is false), and what :meth:`render` is given besides.
+    ``clean`` makes values safe to stand in the prompt.
     """
 
     def __init__(
@@ -118,6 +126,7 @@ class PromptTemplate:
             "options": [
                 {"letter": chr(65 + i), "text": clean(text)} for i, text in enumerate(doc.get("choices") or ())
             ],
+            "extra": _Texts({k: clean(v) for k, v in (doc.get("extra") or {}).items() if isinstance(v, str)}),
             "passages": [
                 {
                     "index": i,

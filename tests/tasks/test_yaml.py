@@ -106,14 +106,17 @@ def test_every_leaf_is_a_sound_task(path: Path) -> None:
         return
     # with resolve_func=False the harness leaves a function as its path, relative to the file's folder
     assert config["class"].endswith("mrag_eval.task.RagTask")
-    assert config["output_type"] == "generate_until"
+    assert config["output_type"] in ("generate_until", "multiple_choice")
     # else the question under test turns up among its own shots
     assert config["num_fewshot"] == 0
     assert not config.get("metric_list")
-    assert isinstance(config["generation_kwargs"]["until"], list)
-    assert config["generation_kwargs"]["do_sample"] is False
-    assert not config["generation_kwargs"].get("temperature")
-    assert config["generation_kwargs"]["max_gen_toks"] > 0
+    if config["output_type"] == "multiple_choice":
+        assert "generation_kwargs" not in config
+    else:
+        assert isinstance(config["generation_kwargs"]["until"], list)
+        assert config["generation_kwargs"]["do_sample"] is False
+        assert not config["generation_kwargs"].get("temperature")
+        assert config["generation_kwargs"]["max_gen_toks"] > 0
     assert config["metadata"]["version"] == 1.0
     blocks = split_leaf(config["task"])
     validate_data(blocks.data)

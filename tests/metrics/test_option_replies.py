@@ -1,0 +1,72 @@
+"""What a reply does where no option could be read, and the scores of random answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from mrag_eval.errors import MetricError
+from mrag_eval.metrics import random_concurrence, reply_outcome
+
+Row = Mapping[str, Any]
+OPTIONS = ("South Sudan", "Sudan")
+
+
+@pytest.mark.parametrize(
+    ("reply", "index", "expected"),
+    [
+        ("B) Sudan", 1, "chosen"),
+        ("A) South Sudan", 0, "chosen"),  # Sudan stands inside the longer name and is not named
+        ("A) or B)", 0, "chosen_of_several"),
+        ("B", 1, "chosen"),
+        ("It belongs to Sudan.", -1, "unread"),
+        ("South Sudan or Sudan", -1, "several"),
+        ("C) Neither", -1, "beyond"),
+        ("(see 3a)", -1, "refused"),
+        ("", -1, "refused"),
+    ],
+)
+def test_outcomes(reply: str, index: int, expected: str) -> None:
+    assert reply_outcome(reply, OPTIONS, index) == expected
+
+
+def test_an_index_outside_the_options_is_refused() -> None:
+    with pytest.raises(MetricError, match=r"option 2 is outside -1\.\.1"):
+        reply_outcome("C)", OPTIONS, 2)
+
+
+def row(
+    name: str, lang: str, claimants: list[str], langs: list[str], controller: str, spoken: str
+) -> dict[str, object]:
+    return {
+        "query_id": f"{name}_{lang}",
+        "territory": name,
+        "query_lang": lang,
+        "control_query": lang == "en",
+        "claimants": claimants,
+        "claimant_langs": langs,
+        "controller": controller,
+        "controller_lang": spoken,
+    }
+
+
+def test_random_answers_by_hand() -> None:
+    """Ceuta: two claimants, asked in es and ar (and en). Islet: three claimants, asked in es alone, nobody controls."""
+    ceuta = (["Spain", "Morocco"], ["es", "ar"], "Spain", "es")
+    islet = (["Spain", "Peru", "Chile"], ["es", "es", "es"], "Unknown", "")
+    rows = [row("Ceuta", lang, *ceuta) for lang in ("en", "es", "ar")]
+    rows += [row("Islet", lang, *islet) for lang in ("en", "es")]
+    found = random_concurrence(rows)
+    assert found == {
+        "KB_CS": pytest.approx(1 / 2),
+        "Con_CS": pytest.approx(1 / 2),
+        "Non_CS": pytest.approx(1 / 2),
+        "delta_CS_ratio": pytest.approx(0),
+        "delta_CS_difference": pytest.approx(0),
+        "Cst_CS_unk": None,
+        "Cst_CS_all": pytest.approx(1 / 2),
+        # two draws from two: 2 (1 - 1/4) = 1.5; one draw from three: 1
+        "countries_mean": pytest.approx((1.5 + 1) / 2),
+    }
