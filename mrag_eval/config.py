@@ -6,6 +6,7 @@ All of it is validated here: an unknown key, a value outside its set or an impos
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -47,7 +48,8 @@ class Retrieval(Block):
     original question. ``translator`` names who translates, by default that of the config file.
     ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures. ``rerank``
     orders them once more before ``k`` are taken (:class:`~mrag_eval.rerank_block.Rerank`; a name alone is that of a
-    cross-encoder).
+    cross-encoder). ``kind`` says what kind of index is searched; ``precomputed`` takes the lists of another system from
+    the TREC file ``run``, and their passages from ``corpus``: an index, or a JSON Lines file.
     """
 
     mode: str = "no_ir"
@@ -55,7 +57,8 @@ class Retrieval(Block):
     depth: int | None = Field(default=None, ge=1)
     rerank: Rerank | None = None
     corpus: str = "benchmark"
-    kind: Literal["dense", "bm25", "hybrid"] | None = None
+    kind: Literal["dense", "bm25", "hybrid", "precomputed"] | None = None
+    run: Path | None = None
     embedder: str | dict[str, Any] | None = None
     languages: tuple[str, ...] | None = None
     merge: Merge | None = None
@@ -116,6 +119,10 @@ class Retrieval(Block):
                 raise ValueError("in mode 'coral' the critic orders the documents, 'rerank' has no place there")
         if self.given != Given() and self.mode != "given":
             raise ValueError(f"'given' goes with mode 'given', this task has mode '{self.mode}'")
+        if (self.run is not None) != (self.kind == "precomputed"):
+            raise ValueError("'run' goes with kind 'precomputed', and kind 'precomputed' needs it")
+        if self.kind == "precomputed" and self.mode != "no_ir":
+            self._takes_the_run_as_it_is()
         if self.rerank is not None:
             if self.mode == "given":
                 raise ValueError("mode 'given' shows passages known beforehand, 'rerank' has no meaning")
@@ -125,6 +132,15 @@ class Retrieval(Block):
                     f"'rerank.depth' is {depth}, outside k = {self.k} to depth = {self.search_depth} that are retrieved"
                 )
         return self
+
+    def _takes_the_run_as_it_is(self) -> None:
+        if self.mode != "all":
+            raise ValueError(f"a precomputed run is taken as it is, by mode 'all'; this task has mode '{self.mode}'")
+        for key, unset in (("languages", None), ("merge", None), ("embedder", None), ("candidates", "all")):
+            if getattr(self, key) != unset:
+                raise ValueError(f"a precomputed run is taken as it is, so '{key}' has no meaning")
+        if self.query_translation not in (None, "none"):
+            raise ValueError("a precomputed run is taken as it is, so 'query_translation' has no meaning")
 
     @property
     def search_depth(self) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +15,7 @@ from mrag_eval.folders import cache_dir
 from mrag_eval.ir_modes import Plan, brings_gold, plan_rows, searches
 from mrag_eval.languages import held_for
 from mrag_eval.languages import name as language_name
+from mrag_eval.run_file import read_run
 from mrag_eval.schema import Passage, RagDoc
 
 if TYPE_CHECKING:
@@ -29,6 +32,47 @@ def passages_by_id(ids: Iterable[str], source: PassageSource) -> dict[str, Passa
     """The passages with these ids, each looked up once."""
     wanted = list(dict.fromkeys(ids))
     return dict(zip(wanted, source.passages(wanted), strict=True))
+
+
+class PassageTable:
+    """Passages in memory, by id."""
+
+    def __init__(self, passages: Iterable[Passage], name: str) -> None:
+        self._by_id = {passage.id: passage for passage in passages}
+        self._name = name
+        self.counts: dict[str, int] = dict(Counter(passage.lang for passage in self._by_id.values()))
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """The passages with these ids, in this order; CorpusError names one that is not there."""
+        unknown = next((pid for pid in ids if pid not in self._by_id), None)
+        if unknown is not None:
+            raise CorpusError(f"corpus {self._name} holds no passage '{unknown}'")
+        return [self._by_id[pid] for pid in ids]
+
+
+def open_passages(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index | PassageTable:
+    """Where the texts of a block's hits are: the index it searches, or what a precomputed run was made on."""
+    if retrieval.kind != "precomputed":
+        return open_index(retrieval, corpus)
+    if retrieval.corpus == "benchmark":
+        if not corpus:
+            raise _no_passages(retrieval)
+        return PassageTable(corpus, "of the benchmark")
+    if retrieval.corpus.endswith((".jsonl", ".jsonl.gz")):
+        path = Path(retrieval.corpus).expanduser()
+        if not path.is_file():
+            raise CorpusError(f"retrieval.corpus: there is no file {path}", "name a JSON Lines file, or an index")
+        return _table(path.resolve(), path.stat().st_mtime_ns)
+    from mrag_eval.retrievers import load_index
+
+    return load_index(corpus_path(retrieval.corpus), device=retrieval.device)
+
+
+@lru_cache(maxsize=2)
+def _table(path: Path, _modified: int) -> PassageTable:
+    from mrag_eval.datasets.jsonl import read_passages
+
+    return PassageTable(read_passages(path), str(path))
 
 
 def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index:
@@ -59,6 +103,10 @@ def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[
     if retrieval.mode == "oracle":
         docs = [doc for doc in docs if not brings_gold(doc)]
     if not searches(retrieval) or not docs or retrieval.corpus == "published":
+        return
+    if retrieval.kind == "precomputed":
+        read_run(str(retrieval.run))
+        open_passages(retrieval, corpus)
         return
     plans = plan_rows(docs, retrieval, docs)
     if retrieval.corpus == "benchmark":

@@ -24,6 +24,7 @@ from mrag_eval.ir_modes import (
     translates,
 )
 from mrag_eval.oracle import brought, completed
+from mrag_eval.precomputed import from_run
 from mrag_eval.published import published_hits
 from mrag_eval.query_versions import translated_plans
 from mrag_eval.ranked import Ranked, Retrieved, Searched, ranking_dict
@@ -112,6 +113,12 @@ def _searched(
         raise ConfigError("retrieval mode 'coral' is run by agents", "mrag_eval.agents.retrieve_by_agents")
     plans = _plans(docs, retrieval, siblings)
     reranker = open_reranker(retrieval)
+    if retrieval.kind == "precomputed":
+        source = open_passages(retrieval, corpus)
+        found = from_run(docs, retrieval, source, source.counts)
+        if reranker is not None:
+            found = rerank(found, docs, plans, retrieval, reranker, source, use_cache=use_cache)
+        return _with_texts(found, source)
     index = open_index(retrieval, corpus)
     check_scope(index.languages, docs, plans, retrieval)
     translated = translator is not None and query_translation_of(retrieval) != "none"
@@ -168,5 +175,6 @@ def ranked_passages(
     """
     if not any(row.ranking for row in found):
         return {}
-    source = published_hits(published, retrieval, ()) or open_index(retrieval, corpus)
-    return passages_by_id((place.id for row in found for place in row.ranking), source)
+    benchmark, among which ``swap_docs`` finds partners; ``published`` the search results that come with it
+    (``retrieval.corpus: published``); ``translator`` translates where the mode does (default: the one that is
+    configured).

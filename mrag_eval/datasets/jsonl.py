@@ -99,6 +99,11 @@ def load(block: JsonlBlock) -> Benchmark:
     return Benchmark("jsonl", docs, corpus, tuple(notes), source, parallel=parallel)
 
 
+def read_passages(path: Path) -> list[Passage]:
+    """The documents of a corpus file, without the questions; every fault names file, line and key."""
+    return _corpus(path)[0]
+
+
 def _file(path: Path, key: str) -> Path:
     require_path(path, "jsonl")
     if not path.is_file():
