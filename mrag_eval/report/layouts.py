@@ -20,6 +20,11 @@ from mrag_eval.report.tables import Cell, Row, Table
 from mrag_eval.validation import Block, validated
 
 _FOLDER = Path(__file__).parent / "published"
+_NOT_RUN = "not run"
+_NO_TASK = "no figure in the paper, and no task of ours"
+_NO_MEAN = "a mean needs all of its cells"
+# A condition with nothing but these is a line below the table, not an empty row in it.
+_NOT_MEASURED = (_NOT_RUN, _NO_TASK, _NO_MEAN)
 # Scores are 0 to 1 in files, percent in the papers.
 _PERCENT = 100.0
 
@@ -168,6 +173,7 @@ def _table(table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | No
     rows = []
     notes = [*([table.remark] if table.remark else []), *(f"in the paper: {line}" for line in table.errata)]
     measured = bool(_tasks(table))
+    not_run: dict[str, list[str]] = {}
     for condition in table.conditions or (None,):
         name = condition.name if condition else None
         for published in table.rows:
@@ -176,8 +182,12 @@ def _table(table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | No
                 rows.append(Row(_labels(name, published.model), f"paper, {_place(published.table or table.id)}", cells))
         for model, leaves in models.items() if measured else ():
             own = _own_cells(table, condition, leaves)
+            if name is not None and all(cell.reason in _NOT_MEASURED for cell, _ in own):
+                not_run.setdefault(model, []).append(name)
+                continue
             rows.append(Row(_labels(name, model), "this run", tuple(cell for cell, _ in own)))
             notes += [f"{model}, {line}" for cell, leaf in own for line in _remarks(cell, leaf, judged_by)]
+    notes += [f"{model}, not run: {'; '.join(names)}" for model, names in not_run.items()]
     stub = ("condition", table.stub) if table.conditions else (table.stub,)
     columns = tuple(column.name for column in table.columns)
     title = f"{_place(table.id)}: {table.title}"
@@ -204,7 +214,7 @@ def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) 
     cells: dict[str, Own] = {}
     for column in table.columns:
         if column.name in without:
-            cells[column.name] = (Cell(None, "no figure in the paper, and no task of ours"), None)
+            cells[column.name] = (Cell(None, _NO_TASK), None)
         elif column.task:
             wanted = {"data.split": "test", **table.expect, **expect, **column.expect}
             task = column.task.replace("{part}", part)
@@ -217,7 +227,7 @@ def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) 
 
 def _cell(metrics: Sequence[str], expect: Mapping[str, Any], task: str, results: Sequence[LeafResult]) -> Own:
     if not results:
-        return Cell(None, "not run", task=task), None
+        return Cell(None, _NOT_RUN, task=task), None
     faults = [_unfit(result, expect) for result in results]
     if None not in faults:
         return Cell(None, faults[0], task=task), None
@@ -279,5 +289,5 @@ def _remarks(cell: Cell, leaf: LeafResult | None, judged_by: str | None) -> list
 def _mean(cells: Sequence[Cell]) -> Cell:
     blank = sum(cell.value is None for cell in cells)
     if blank or not cells:
-        return Cell(None, "a mean needs all of its cells")
+        return Cell(None, _NO_MEAN)
     return Cell(sum(float(cell.value or 0) for cell in cells) / len(cells))

@@ -10,6 +10,9 @@ from typing import Any
 
 from mrag_eval.errors import DataError
 
+# The model arguments that the harness takes a model's name from.
+_NAMING_ARGUMENTS = {"peft", "delta", "pretrained", "model", "path", "engine"}
+
 
 @dataclass(frozen=True)
 class LeafResult:
@@ -67,9 +70,15 @@ def _read(path: Path) -> ResultFile:
 
 
 def _model_name(content: Mapping[str, Any]) -> str:
-    """The evaluated model's name; of a local folder its last part."""
+    """The evaluated model's name; of a local folder its last part.
+
+    For a model whose arguments name none (``oracle_answer``) the harness makes up a name, another one in each run.
+    """
     run = content.get("config") or {}
-    args = run.get("model_args")
+    args = run.get("model_args") or {}
+    keys = [part.partition("=")[0].strip() for part in args.split(",")] if isinstance(args, str) else list(args)
+    if isinstance(run.get("model"), str) and not set(keys) & _NAMING_ARGUMENTS:
+        return str(run["model"])
     named = args.get("pretrained") or args.get("model") if isinstance(args, dict) else None
     name = str(content.get("model_name") or named or run.get("model") or "unnamed model")
     return Path(name).name if name.startswith(("/", ".", "~")) else name

@@ -85,7 +85,7 @@ def _blanks(table: Table) -> list[str]:
             if cell.value is None:
                 key = (row.labels[-1], cell.reason or "no figure")
                 where.setdefault(key, []).append(cell.task or ", ".join((*row.labels[:-1], name)))
-    return [f"{model}, blank: {'; '.join(cells)}: {reason}" for (model, reason), cells in where.items()]
+    return [f"{model}, blank: {'; '.join(dict.fromkeys(cells))}: {reason}" for (model, reason), cells in where.items()]
 
 
 def comma_separated(tables: Sequence[Table]) -> str:

@@ -168,3 +168,31 @@ def test_a_run_on_other_questions_is_not_the_papers(tmp_path: Path) -> None:
         "Korean",
     )["English"]
     assert (cell.value, cell.reason) == (None, "run with data.subset=all, the table shows kilt")
+
+
+def test_conditions_without_a_run_are_one_line_and_no_empty_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "results_1.json", {"mkqa_en_only_ko": leaf(0.5, "short_in_ul_ul")}, 1.0)
+    tables = {table.id: table for table in layout_tables("mrag", [path])}
+    ours = [row.labels for row in tables["1 (MKQA)"].rows if row.source == "this run"]
+    assert ours == [("Korean", "m")]
+    assert "m, not run: Arabic; Finnish; Japanese; Korean; Russian" in tables["1 (XOR-TyDi QA)"].notes
+    shown = render([tables["1 (MKQA)"]])
+    assert "m, blank: mkqa_norag_ko; mkqa_qlang_ko; mkqa_qlang_plus_en_ko; mkqa_ko: not run" in shown
+
+
+def test_a_task_that_two_columns_show_is_named_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "results_1.json", {"mkqa_en_only_ko": leaf(0.5, "short_en")}, 1.0)
+    shown = render([table for table in layout_tables("mrag", [path]) if table.id == "5"])
+    assert "m, blank: mkqa_en_only_fr; mkqa_en_only_ru: not run" in shown
+
+
+@pytest.mark.parametrize("arguments", ["", {}, None, {"batch_size": 4}])
+def test_a_model_without_a_name_of_its_own_is_named_by_its_type(arguments: Any, tmp_path: Path) -> None:
+    content = {
+        "model_name": "x7k2q9",
+        "config": {"model": "oracle_answer", "model_args": arguments},
+        "configs": {"mkqa_en_only_ko": leaf(1.0, "short_in_ul_ul")},
+    }
+    (tmp_path / "results_1.json").write_text(json.dumps(content), encoding="utf-8")
+    tables = layout_tables("mrag", [tmp_path])
+    assert {row.labels[-1] for row in tables[0].rows if row.source == "this run"} == {"oracle_answer"}
