@@ -111,21 +111,37 @@ def tasks(
     print_tasks([entry for entry in catalog.list_tasks(folder) if match in entry.name])
 
 
-@app.command(short_help="A paper's tables, its figures beside those of your runs.")
+@app.command(short_help="Your runs as one HTML file, as a table, or in the tables of a paper.")
 def report(
     results: Annotated[list[Path], typer.Argument(help="Result files, or folders of them (--output_path of a run).")],
-    layout: Annotated[str, typer.Option(help="Whose tables: the name of a benchmark's paper, e.g. xrag.")],
+    layout: Annotated[str | None, typer.Option(help="A paper whose tables to print, e.g. xrag.")] = None,
     form: Annotated[str, typer.Option("--format", help="md, csv or json.")] = "md",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file; a name ending in .html gives the page.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=0, help="Samples of each task in the HTML page.")] = 200,
+    text: Annotated[bool, typer.Option(help="Texts of passages in the HTML page.")] = True,
 ) -> None:
-    """Print the result tables of a paper in percent and with its digits; cells that no run fills stay blank."""
-    from mrag_eval.report import layout_tables, render
+    """Scores with intervals. With --layout: a paper's figures beside yours, with its digits; blank where no run fits.
 
-    text = render(layout_tables(layout, results), form)
+    An HTML page opens from disk without a network: plots, where errors come from, judges, and the samples themselves.
+    """
+    if output is not None and output.suffix == ".html":
+        if layout is not None:
+            raise typer.BadParameter("prints tables: leave out --layout, or write to another file", param_hint="-o")
+        from mrag_eval.report.page_file import write_report
+
+        data = write_report(results, output, samples=samples, text=text)
+        size = output.stat().st_size / 1e6
+        typer.echo(f"{output}: {len(data.leaves)} tasks, {len(data.samples):,} samples, {size:.1f} MB")
+        return
+    from mrag_eval.report import layout_tables, render, score_table
+
+    text_out = render(layout_tables(layout, results) if layout else [score_table(results)], form)
     if output is None:
-        typer.echo(text)
+        typer.echo(text_out)
     else:
-        output.write_text(f"{text}\n", encoding="utf-8")
+        output.write_text(f"{text_out}\n", encoding="utf-8")
 
 
 @app.command(short_help="What is installed and found, and the command that mends what is missing.")

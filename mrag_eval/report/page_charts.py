@@ -8,7 +8,7 @@ from typing import Any
 Point = Mapping[str, Any]
 Spec = dict[str, Any]
 
-_SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 # Stages in the order of the pipeline, and colours that stay apart for colour-blind readers (Okabe and Ito).
 STAGES = ("correct", "not retrieved", "lost in reranking", "not used", "wrong language")
 _COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#CC79A7")
@@ -38,6 +38,11 @@ def _spec(points: Sequence[Point], description: str, **rest: Any) -> Spec:
     }
 
 
+def _height(points: Sequence[Point], field: str) -> int:
+    """Pixels for a row of each value; a number, because Vega-Lite warns of steps where the width is the page's."""
+    return 26 * max(2, len({point[field] for point in points}))
+
+
 def _choice(name: str, values: Sequence[Any], label: str) -> Spec:
     options = list(dict.fromkeys(values))
     return {"name": name, "value": options[0], "bind": {"input": "select", "options": options, "name": f"{label}: "}}
@@ -64,23 +69,23 @@ def _scores(points: Sequence[Point]) -> Spec | None:
         "Scores of all tasks with their 95% intervals, by metric",
         params=[_choice("metric", [p["metric"] for p in points], "metric")],
         transform=[{"filter": "datum.metric == metric"}],
-        height={"step": 22},
-        encoding={"y": _field("task", "nominal", "", axis={"labelLimit": 260})},
+        height=_height(points, "task"),
+        encoding={
+            "y": _field("task", "nominal", "", axis={"labelLimit": 260}),
+            "color": _field("mode", "nominal", "IR mode"),
+        },
         layer=[
             {
-                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.6},
+                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.6, "clip": True},
                 "encoding": {
                     "x": _field("low", "quantitative", "score (%)", **_PERCENT),
                     "x2": {"field": "high"},
-                    "color": _field("mode", "nominal"),
                 },
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 70},
                 "encoding": {
                     "x": _field("value", "quantitative", "score (%)", **_PERCENT),
-                    "color": _field("mode", "nominal"),
-                    "shape": _field("mode", "nominal"),
                     "tooltip": _tooltip("task", "mode", "value", "low", "high", "n"),
                 },
             },
@@ -94,7 +99,7 @@ def _heat(points: Sequence[Point], description: str, x: Spec, y: Spec, tooltip: 
     return _spec(
         points,
         description,
-        height={"step": 24},
+        height=_height(points, str(y["field"])),
         encoding={"x": x, "y": y},
         layer=[
             {
@@ -164,7 +169,7 @@ def _stages(points: Sequence[Point]) -> Spec | None:
     return _spec(
         [{**p, "order": STAGES.index(p["stage"]) if p["stage"] in STAGES else len(STAGES)} for p in points],
         "Where errors come from: shares of rows by stage of the pipeline",
-        height={"step": 22},
+        height=_height(points, "task"),
         mark={"type": "bar"},
         encoding={
             "y": _field("task", "nominal", "", axis={"labelLimit": 260}),
@@ -185,7 +190,7 @@ def _retrieved(points: Sequence[Point]) -> Spec | None:
         "Languages of the retrieved passages by language of the question",
         params=[_choice("task", [p["task"] for p in points], "task")],
         transform=[{"filter": "datum.task == task"}],
-        height={"step": 22},
+        height=_height(points, "question"),
         mark={"type": "bar"},
         encoding={
             "y": _field("question", "nominal", "question in"),

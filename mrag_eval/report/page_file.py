@@ -48,14 +48,11 @@ def write_report(
         MissingExtraError: the library of the charts is not installed.
         DataError: there is no result of our tasks.
     """
-    try:
-        from vl_convert import javascript_bundle
-    except ImportError:
-        raise missing_extra("report", "vl-convert-python") from None
+    vega = _vega()
     data = page_data(results, samples=samples, text=text, seed=seed)
     part = out.with_name(f"{out.name}.part")
     out.parent.mkdir(parents=True, exist_ok=True)
-    part.write_text(_page(data, title, javascript_bundle()), encoding="utf-8", errors="backslashreplace")
+    part.write_text(_page(data, title, vega), encoding="utf-8", errors="backslashreplace")
     part.replace(out)
     return data
 
@@ -98,6 +95,15 @@ def _page(data: PageData, title: str, vega: str) -> str:
         js=Markup((_FOLDER / "page.js").read_text(encoding="utf-8")),
         vega=Markup(vega.replace("</script", "<\\/script")),
     )
+
+
+def _vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one module that puts them on ``window``."""
+    try:
+        from vl_convert import javascript_bundle
+    except ImportError:
+        raise missing_extra("report", "vl-convert-python") from None
+    return javascript_bundle(None)  # type: ignore[arg-type]  # optional, though its types do not say so
 
 
 def _in_script(text: str) -> str:

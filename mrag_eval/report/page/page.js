@@ -74,7 +74,7 @@ function details(sample) {
   part("Scores (× 100)", make("p", {}, [...values, ...missing].join(" · ")));
   if (sample.votes) {
     part("Votes", make("ul", {}, ...Object.entries(sample.votes).map(([judge, vote]) => {
-      const verdict = vote.verdict === null || vote.verdict === undefined ? `abstains (${vote.reason ?? ""})` : vote.verdict ? "correct" : "incorrect";
+      const verdict = vote.verdict === null || vote.verdict === undefined ? `abstains (${vote.error ?? ""})` : vote.verdict ? "correct" : "incorrect";
       return make("li", {}, `${judge}: ${verdict}`, vote.justification ? text(vote.justification) : null);
     })));
   }
