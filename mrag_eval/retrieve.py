@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mrag_eval.config import Retrieval
-from mrag_eval.corpora import PassageSource, check_corpus, check_scope, corpus_path, open_index, passages_by_id
+from mrag_eval.corpora import (
+    PassageSource,
+    check_corpus,
+    check_scope,
+    corpus_path,
+    open_index,
+    open_passages,
+    passages_by_id,
+)
 from mrag_eval.datasets import Published
 from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.given import given_passages
@@ -175,6 +183,5 @@ def ranked_passages(
     """
     if not any(row.ranking for row in found):
         return {}
-    benchmark, among which ``swap_docs`` finds partners; ``published`` the search results that come with it
-    (``retrieval.corpus: published``); ``translator`` translates where the mode does (default: the one that is
-    configured).
+    source = published_hits(published, retrieval, ()) or open_passages(retrieval, corpus)
+    return passages_by_id((place.id for row in found for place in row.ranking), source)
