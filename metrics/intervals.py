@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -64,6 +65,19 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> Estimate:
     # with the observed share as its hypothesis, scipy need not search for a p-value that nobody asked for
     interval = binomtest(int(successes), int(n), successes / n).proportion_ci(confidence, method="wilson")
     return Estimate(successes / n, float(interval.low), float(interval.high), int(n), "Wilson")
+
+
+def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """The t interval of a mean over independent runs (n - 1 degrees of freedom); MetricError for fewer than two."""
+    from scipy.stats import t
+
+    n = len(values)
+    if n < 2:
+        raise MetricError(f"a t interval needs two values or more, got {n}")
+    mean = sum(values) / n
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
+    half = float(t.ppf((1 + confidence) / 2, n - 1)) * deviation / math.sqrt(n)
+    return mean - half, mean + half
 
 
 def bootstrap_mean(

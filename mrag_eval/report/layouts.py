@@ -8,9 +8,10 @@ condition's) or the columns it averages; ``expect`` names settings that a run mu
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -32,14 +33,25 @@ _PERCENT = 100.0
 class Column(Block):
     """A column: a task, a mean of other columns, or (published figures alone) neither.
 
-    ``metrics`` where the column shows another metric than its table.
+    ``metrics`` where the column shows another metric than its table, ``digits`` where it has others, ``unit`` where it
+    counts. ``ours``: the paper has no such column.
     """
 
     name: str
     task: str | None = None
     mean_of: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
+    digits: int | None = None
+    unit: Literal["percent", "count"] = "percent"
+    ours: bool = False
     expect: dict[str, Any] = Field(default_factory=dict)
+
+
+class Computed(Block):
+    """A row that needs no model: in the names of the metrics ``part`` stands before the last dot."""
+
+    model: str
+    part: str
 
 
 class Condition(Block):
@@ -65,7 +77,11 @@ class PublishedRow(Block):
 
 
 class LayoutTable(Block):
-    """One table of a paper. ``metrics`` are the metrics it shows, the first one a run has; ``stub`` heads the rows."""
+    """One table of a paper. ``metrics`` are the metrics it shows, the first one a run has; ``stub`` heads the rows.
+
+    ``optional``: left out where no run fills it. ``seeds``: runs that differ in their seed become one figure, the mean
+    over runs with its t interval.
+    """
 
     id: str
     title: str
@@ -78,14 +94,18 @@ class LayoutTable(Block):
     stub: str = "model"
     errata: tuple[str, ...] = ()
     remark: str | None = None
+    computed: tuple[Computed, ...] = ()
+    optional: bool = False
+    seeds: bool = False
 
     @model_validator(mode="after")
     def _fits(self) -> LayoutTable:
         names = [column.name for column in self.columns]
         conditions: list[str | None] = [condition.name for condition in self.conditions] or [None]
         for row in self.rows:
-            if len(row.values) != len(names):
-                raise ValueError(f"table {self.id}, {row.model}: {len(row.values)} values for {len(names)} columns")
+            published = sum(not column.ours for column in self.columns)
+            if len(row.values) != published:
+                raise ValueError(f"table {self.id}, {row.model}: {len(row.values)} values for {published} columns")
             if row.condition not in conditions:
                 raise ValueError(f"table {self.id}, {row.model}: unknown condition '{row.condition}'")
             if None in row.values and not row.blank:
@@ -142,7 +162,14 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
             f"--layout {name}: no task of this paper is among the results in {', '.join(map(str, results))}",
             f"it shows {', '.join(sorted(tasks)[:3])}, ...",
         )
-    return [_table(table, models, layout.judged_by) for table in layout.tables]
+    wanted = [table for table in layout.tables if not table.optional or _fills(table, models)]
+    return [_table(table, models, layout.judged_by) for table in wanted]
+
+
+def _fills(table: LayoutTable, models: Mapping[str, Leaves]) -> bool:
+    conditions = table.conditions or (None,)
+    own = (_own_cells(table, condition, leaves) for leaves in models.values() for condition in conditions)
+    return any(cell.value is not None for row in own for cell, _ in row)
 
 
 # Task -> its results, the latest first.
@@ -178,20 +205,58 @@ def _table(table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | No
         name = condition.name if condition else None
         for published in table.rows:
             if published.condition == name:
-                cells = tuple(Cell(v, None if v is not None else published.blank) for v in published.values)
+                cells = _published_cells(table, published)
                 rows.append(Row(_labels(name, published.model), f"paper, {_place(published.table or table.id)}", cells))
         for model, leaves in models.items() if measured else ():
             own = _own_cells(table, condition, leaves)
+            if table.optional and all(cell.value is None for cell, _ in own):
+                continue
             if name is not None and all(cell.reason in _NOT_MEASURED for cell, _ in own):
                 not_run.setdefault(model, []).append(name)
                 continue
             rows.append(Row(_labels(name, model), "this run", tuple(cell for cell, _ in own)))
             notes += [f"{model}, {line}" for cell, leaf in own for line in _remarks(cell, leaf, judged_by)]
     notes += [f"{model}, not run: {'; '.join(names)}" for model, names in not_run.items()]
+    rows += [_computed_row(table, row, models) for row in table.computed]
     stub = ("condition", table.stub) if table.conditions else (table.stub,)
     columns = tuple(column.name for column in table.columns)
     title = f"{_place(table.id)}: {table.title}"
     return Table(table.id, title, stub, columns, tuple(rows), table.digits, tuple(dict.fromkeys(notes)))
+
+
+def _published_cells(table: LayoutTable, row: PublishedRow) -> tuple[Cell, ...]:
+    """The paper's figures in the columns that it has, blanks without a word in those that are ours."""
+    values = iter(row.values)
+    cells = []
+    for column in table.columns:
+        value = None if column.ours else next(values)
+        reason = "" if column.ours else row.blank if value is None else None
+        cells.append(Cell(value, reason, digits=column.digits))
+    return tuple(cells)
+
+
+def _computed_row(table: LayoutTable, row: Computed, models: Mapping[str, Leaves]) -> Row:
+    """Figures that follow from the questions alone, from the result with the most of them."""
+    leaves = [leaf for by_task in models.values() for task in _tasks(table) for leaf in by_task.get(task, ())]
+    leaf = max(leaves, key=_rows, default=None)
+    cells = []
+    for column in table.columns:
+        head, _, last = (column.metrics or table.metrics or ("",))[0].rpartition(".")
+        score = leaf.metrics.get(f"{head}.{row.part}.{last}") if leaf is not None else None
+        value = score.get("value") if score is not None else None
+        cells.append(Cell(None if value is None else _scale(column) * value, "", digits=column.digits))
+    labels = ("", row.model) if table.conditions else (row.model,)
+    where = "no run" if leaf is None else f"computed, {_rows(leaf):,} questions"
+    return Row(labels, where, tuple(cells))
+
+
+def _rows(leaf: LeafResult) -> int:
+    rows = _setting(leaf.config, "scores.rows")
+    return rows if isinstance(rows, int) else 0
+
+
+def _scale(column: Column) -> float:
+    return _PERCENT if column.unit == "percent" else 1.0
 
 
 def _place(table: str) -> str:
@@ -218,21 +283,40 @@ def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) 
         elif column.task:
             wanted = {"data.split": "test", **table.expect, **expect, **column.expect}
             task = column.task.replace("{part}", part)
-            cells[column.name] = _cell(column.metrics or table.metrics, wanted, task, leaves.get(task, ()))
+            cells[column.name] = _cell(table, column, wanted, task, leaves.get(task, ()))
     for column in table.columns:
         if column.name not in cells:
             cells[column.name] = (_mean([cells[name][0] for name in column.mean_of]), None)
     return tuple(cells[column.name] for column in table.columns)
 
 
-def _cell(metrics: Sequence[str], expect: Mapping[str, Any], task: str, results: Sequence[LeafResult]) -> Own:
+def _cell(
+    table: LayoutTable, column: Column, expect: Mapping[str, Any], task: str, results: Sequence[LeafResult]
+) -> Own:
     if not results:
         return Cell(None, _NOT_RUN, task=task), None
     faults = [_unfit(result, expect) for result in results]
     if None not in faults:
         return Cell(None, faults[0], task=task), None
-    leaf = results[faults.index(None)]
-    return _shown(metrics, task, leaf), leaf
+    fitting = [result for result, fault in zip(results, faults, strict=True) if fault is None]
+    metrics, scale = column.metrics or table.metrics, _scale(column)
+    latest = replace(_shown(metrics, task, fitting[0], scale), digits=column.digits)
+    # of several runs with one seed the latest
+    by_seed = {result.config.get("seed"): result for result in reversed(fitting)}
+    if table.seeds and len(by_seed) > 1:
+        cells = [_shown(metrics, task, result, scale) for result in by_seed.values()]
+        return _over_seeds(latest, [cell.value for cell in cells if cell.value is not None]), fitting[0]
+    return latest, fitting[0]
+
+
+def _over_seeds(latest: Cell, values: Sequence[float]) -> Cell:
+    """Mean over runs with a 95% t interval, n - 1 degrees of freedom."""
+    from mrag_eval.metrics.intervals import t_interval
+
+    if len(values) < 2:
+        return latest
+    low, high = t_interval(values)
+    return replace(latest, value=sum(values) / len(values), low=low, high=high)
 
 
 def _unfit(leaf: LeafResult, expect: Mapping[str, Any]) -> str | None:
@@ -244,12 +328,12 @@ def _unfit(leaf: LeafResult, expect: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _shown(metrics: Sequence[str], task: str, leaf: LeafResult) -> Cell:
+def _shown(metrics: Sequence[str], task: str, leaf: LeafResult, scale: float = _PERCENT) -> Cell:
     metric = next((name for name in metrics if name in leaf.metrics), None)
     if metric is None:
         return Cell(None, _why_unscored(metrics, leaf), task=task)
     score = leaf.metrics[metric]
-    value, low, high = (None if score.get(key) is None else _PERCENT * score[key] for key in ("value", "low", "high"))
+    value, low, high = (None if score.get(key) is None else scale * score[key] for key in ("value", "low", "high"))
     reason = None if value is not None else str(score.get("reason") or "no value")
     return Cell(value, reason, low, high, score.get("n"), task, metric)
 

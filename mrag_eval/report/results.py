@@ -64,9 +64,32 @@ def _read(path: Path) -> ResultFile:
     for task, config in content["configs"].items():
         if isinstance(config, dict) and isinstance(config.get("scores"), dict):
             scores = config["scores"]
-            leaves[task] = LeafResult(task, scores.get("metrics") or {}, scores.get("unscored") or {}, config)
+            metrics = {**(scores.get("metrics") or {}), **_of_the_task(scores)}
+            leaves[task] = LeafResult(
+                task, metrics, scores.get("unscored") or {}, config | _of_the_run(content, config)
+            )
     date = content.get("date")
     return ResultFile(path, _model_name(content), float(date) if isinstance(date, int | float) else 0.0, leaves)
+
+
+def _of_the_task(scores: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Scores of the task as a whole under names of their own: ``concurrence.KB_CS``, ``concurrence.random.KB_CS``."""
+    found = scores.get("concurrence")
+    if not isinstance(found, Mapping):
+        return {}
+    out = {f"concurrence.{name}": score for name, score in (found.get("intervals") or {}).items()}
+    out |= {f"concurrence.{name}": score for name, score in (found.get("rates") or {}).items()}
+    out |= {f"concurrence.random.{name}": {"value": value} for name, value in (found.get("random") or {}).items()}
+    return out
+
+
+def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a leaf takes from its run: the seed, and how options were scored where the model decides that."""
+    run = content.get("config") or {}
+    generation = run.get("gen_kwargs")
+    seed = (generation.get("seed") if isinstance(generation, Mapping) else None) or run.get("torch_seed")
+    by_path = config.get("scored_by") == "likelihood" and run.get("model") == "hf-greedy-path"
+    return {"seed": seed} | ({"scored_by": "greedy path"} if by_path else {})
 
 
 def _model_name(content: Mapping[str, Any]) -> str:

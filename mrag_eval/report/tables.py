@@ -15,7 +15,8 @@ from mrag_eval.errors import ConfigError, did_you_mean
 class Cell:
     """A figure, in the unit of its table; ``value`` None is blank, and then ``reason`` says why.
 
-    ``low`` and ``high`` bound the 95% interval, ``n`` counts rows; both are unknown for published figures.
+    ``low`` and ``high`` bound the 95% interval, ``n`` counts rows; both are unknown for published figures. ``digits``
+    where they are others than its table's. A reason of "" needs no explanation.
     """
 
     value: float | None
@@ -25,6 +26,7 @@ class Cell:
     n: int | None = None
     task: str | None = None
     metric: str | None = None
+    digits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ def pipe_lines(rows: Iterable[Sequence[str]]) -> list[str]:
 def _shown(cell: Cell, digits: int) -> str:
     if cell.value is None:
         return ""
+    digits = digits if cell.digits is None else cell.digits
     return f"{cell.value:.{digits}f}" + (f" (n={cell.n:,})" if cell.n is not None else "")
 
 
@@ -82,7 +85,7 @@ def _blanks(table: Table) -> list[str]:
     where: dict[tuple[str, str], list[str]] = {}
     for row in table.rows:
         for name, cell in zip(table.columns, row.cells, strict=True):
-            if cell.value is None:
+            if cell.value is None and cell.reason != "":
                 key = (row.labels[-1], cell.reason or "no figure")
                 where.setdefault(key, []).append(cell.task or ", ".join((*row.labels[:-1], name)))
     return [f"{model}, blank: {'; '.join(dict.fromkeys(cells))}: {reason}" for (model, reason), cells in where.items()]
@@ -96,7 +99,8 @@ def comma_separated(tables: Sequence[Table]) -> str:
     for table in tables:
         for row in table.rows:
             for name, cell in zip(table.columns, row.cells, strict=True):
-                bounds = ["" if x is None else f"{x:.{table.digits}f}" for x in (cell.value, cell.low, cell.high)]
+                digits = table.digits if cell.digits is None else cell.digits
+                bounds = ["" if x is None else f"{x:.{digits}f}" for x in (cell.value, cell.low, cell.high)]
                 labels = " / ".join(row.labels)
                 tail = ["" if x is None else x for x in (cell.n, cell.reason)]
                 writer.writerow(

@@ -1,0 +1,118 @@
+"""BordIRlines' Table 4: the paper's own arithmetic, our cells, the computed row, seeds and ways of scoring apart."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.errors import MetricError
+from mrag_eval.metrics.intervals import t_interval
+from mrag_eval.report import Table, layout_tables, load_layout, render
+
+
+def concurrence(kb: float, refused: float = 0.0) -> dict[str, Any]:
+    score = {"value": kb, "low": kb - 0.1, "high": kb + 0.1, "n": 161}
+    return {
+        "intervals": {"KB_CS": score, "countries_mean": {"value": 1.25, "low": 1.2, "high": 1.3, "n": 251}},
+        "rates": {"refused": {"value": refused, "low": 0.0, "high": 1.0, "n": 720}},
+        "random": {"KB_CS": 0.4581, "countries_mean": 1.5},
+    }
+
+
+def write(
+    path: Path, leaves: dict[str, tuple[str, float]], *, model: str = "hf", seed: int = 1234, by: str = "generation"
+) -> Path:
+    """A result file: task -> (IR mode, KB CS)."""
+    configs = {
+        task: {
+            "retrieval": {"mode": mode},
+            "data": {"benchmark": "bordirlines"},
+            "scored_by": by,
+            "scores": {"rows": 720, "metrics": {}, "unscored": {}, "concurrence": concurrence(kb, 0.05)},
+        }
+        for task, (mode, kb) in leaves.items()
+    }
+    run = {"model": model, "torch_seed": seed}
+    content = {"model_name": "org/tiny", "date": float(seed), "configs": configs, "results": {}, "config": run}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def tables(*paths: Path) -> dict[str, Table]:
+    return {table.id: table for table in layout_tables("bordirlines", paths)}
+
+
+def own(table: Table, condition: str) -> dict[str, Any]:
+    (row,) = [row for row in table.rows if row.labels == (condition, "org/tiny")]
+    return dict(zip(table.columns, row.cells, strict=True))
+
+
+def test_the_papers_deltas_follow_from_its_columns() -> None:
+    """Con - Non and its ratio to Non, within the rounding of their one decimal; swapped in the rows of Li et al."""
+    checked = 0
+    for row in load_layout("bordirlines").tables[0].rows:
+        # the latter is among the errata
+        if row.model == "RANDOM" or row.model.startswith("BLOOM 560M"):
+            continue
+        _, con, non, ratio, difference, *_ = (math.nan if v is None else v for v in row.values)
+        if "Li et al." in row.model:
+            ratio, difference = difference, ratio
+        assert con - non == pytest.approx(difference, abs=0.11), row
+        assert 100 * (con - non) / non == pytest.approx(ratio, abs=0.36), row
+        checked += 1
+    assert checked == 7 * 6 + 5
+
+
+def test_our_figures_stand_beside_the_papers(tmp_path: Path) -> None:
+    path = write(tmp_path / "results_1.json", {"bordirlines_qlang_direct_openai": ("qlang", 0.7512)})
+    table = tables(path)["4"]
+    cells = own(table, "qlang")
+    assert (cells["KB CS"].value, cells["KB CS"].n) == (pytest.approx(75.12), 161)
+    assert cells["# Country, mean"].value == 1.25
+    assert cells["refused"].value == pytest.approx(5.0)
+    assert cells["Con CS"].value is None
+    assert "org/tiny, not run: no_ir; qlang+en; en_only; rel_langs; swap_docs" in table.notes
+    (gpt,) = [row for row in table.rows if row.labels == ("qlang", "GPT-4o")]
+    assert [cell.value for cell in gpt.cells] == [81.4, 81.3, 72.3, 12.4, 8.9, 69.1, 76.9, 1.227, 0.429, None, None]
+    (random,) = [row for row in table.rows if row.labels == ("", "RANDOM")]
+    assert random.source == "computed, 720 questions"
+    assert (random.cells[0].value, random.cells[7].value) == (pytest.approx(45.81), 1.5)
+    text = render([table])
+    assert "1.227" in text
+    assert "| RANDOM | paper, Table 4 | 43.5 |" in text
+    assert "refused: no figure" not in text
+
+
+def test_a_run_in_another_mode_is_no_figure_of_the_cell(tmp_path: Path) -> None:
+    path = write(tmp_path / "results_1.json", {"bordirlines_qlang_direct_openai": ("all", 0.7)})
+    assert own(tables(path)["4"], "qlang")["KB CS"].reason == "run with retrieval.mode=all, the table shows qlang"
+
+
+def test_seeds_become_a_mean_with_a_t_interval(tmp_path: Path) -> None:
+    """0.70, 0.72, 0.74: mean 0.72, deviation 0.02, t(2) = 4.302653, half-width 4.302653 x 0.02 / sqrt(3)."""
+    task = "bordirlines_qlang_direct_openai"
+    paths = [
+        write(tmp_path / f"results_{seed}.json", {task: ("qlang", kb)}, seed=seed)
+        for seed, kb in ((1, 0.70), (2, 0.72), (3, 0.74))
+    ]
+    cell = own(tables(*paths)["4"], "qlang")["KB CS"]
+    half = 4.302653 * 0.02 / math.sqrt(3)
+    assert cell.value == pytest.approx(72)
+    assert (cell.low, cell.high) == (pytest.approx(72 - 100 * half, abs=1e-4), pytest.approx(72 + 100 * half, abs=1e-4))
+    with pytest.raises(MetricError, match="two values or more"):
+        t_interval([0.5])
+
+
+def test_ways_of_scoring_are_never_mixed(tmp_path: Path) -> None:
+    task = "bordirlines_no_ir_likelihood"
+    likely = write(tmp_path / "results_1.json", {task: ("no_ir", 0.6)}, by="likelihood")
+    assert "4 (greedy path)" not in tables(likely)
+    assert own(tables(likely)["4 (likelihood)"], "no_ir")["KB CS"].value == pytest.approx(60)
+    path = write(tmp_path / "results_2.json", {task: ("no_ir", 0.5)}, by="likelihood", model="hf-greedy-path", seed=2)
+    both = tables(likely, path)
+    assert own(both["4 (greedy path)"], "no_ir")["KB CS"].value == pytest.approx(50)
+    assert own(both["4 (likelihood)"], "no_ir")["KB CS"].value == pytest.approx(60)
