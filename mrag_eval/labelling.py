@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from mrag_eval.config import Judge
@@ -64,12 +65,18 @@ def labeller_for(block: Judge) -> Labeller | None:
             "judge.relevance.labels is 'judge', but no judge is configured: 'judges' in mrag.yaml",
             f"{EXAMPLE}\n    or, a rough guess within one language: --metadata judge.relevance.labels=proxy",
         )
+    _warn_once()
+    return Labeller("proxy", block)
+
+
+@lru_cache(maxsize=1)
+def _warn_once() -> None:
+    """Once for all the tasks of a run."""
     log.warning(
         "no judge is configured: relevance is guessed by character n-grams, within one language, and the measures that "
         "rest on it end in _proxy; name a judge under 'judges' in mrag.yaml (or $MRAG_CONFIG):\n    %s",
         EXAMPLE,
     )
-    return Labeller("proxy", block)
 
 
 def labelled(

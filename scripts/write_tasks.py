@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mrag_eval.datasets.blend import COUNTRIES
@@ -304,7 +304,45 @@ def tydi() -> Files:
     return _mrag("tydi", "tydiqa", ("en",), metrics, ["qlang_", "qlang_plus_en_", "trag_", "sparse_trag_"])
 
 
-_MRAG = (("mkqa", mkqa), ("xor_tydi", xor_tydi), ("tydi", tydi))
+# The Cross-Lingual Cost's retrievers (sections 4.3, 4.4, A.5): the last part of the task name -> the IR mode.
+_XLCOST_MODES = {
+    "": "all",
+    "_norag": "no_ir",
+    "_gold_lang": "gold_lang",
+    "_balanced": "balanced",
+    "_balanced_weighted": "balanced_weighted",
+    "_translation": "translation",
+}
+
+
+def xlcost() -> Files:
+    """The Cross-Lingual Cost: travel and law, a leaf for each retriever of the paper."""
+    metrics = (
+        *("judge_correct", "char3gram_recall", "correct_language"),
+        *("hit@20", "ndcg@20", "mrr@20", "rerank_hit@5"),
+    )
+    files = {
+        "_xlcost_yaml": base(
+            benchmark="xlcost",
+            retrieval={"mode": "all", "k": 5, "depth": 20, "corpus": "benchmark", "query_text": "question"},
+            template="elaborate",
+            metrics=metrics,
+            max_gen_toks=512,
+            judge={"prompt": "equivalence", "relevance": "{labels: auto}"},
+        ),
+        "_xlcost.yaml": group("xlcost", ["xlcost_travel", "xlcost_legal"], dict.fromkeys(metrics, False)),
+    }
+    for domain in ("travel", "legal"):
+        for short, mode in _XLCOST_MODES.items():
+            name = f"xlcost_{domain}{short}"
+            # nothing is searched, so neither corpus nor tokenizer is needed
+            data = {"domain": domain} | ({"corpus": "none"} if mode == "no_ir" else {})
+            block = f"retrieval:\n{_indented({'mode': mode})}\n" if short else ""
+            files[f"{name}.yaml"] = leaf("_xlcost_yaml", name, data, block)
+        # without the retriever that needs a translator: its error would end all of them
+        members = [f"xlcost_{domain}{short}" for short in _XLCOST_MODES if short != "_translation"]
+        files[f"_xlcost_{domain}_suite.yaml"] = group(f"xlcost_{domain}_suite", members, {})
+    return files
 
 
 # BordIRlines' modes: the part of the name -> the IR mode; and whose hits: the part of the name -> blocks.
@@ -363,16 +401,22 @@ def bordirlines() -> Files:
     return files
 
 
+_WRITERS: dict[str, Callable[[], Files]] = {
+    "xquad_rag": xquad_rag,
+    "click": click,
+    "blend": blend,
+    "xrag": xrag,
+    "mkqa": mkqa,
+    "xor_tydi": xor_tydi,
+    "tydi": tydi,
+    "xlcost": xlcost,
+    "bordirlines": bordirlines,
+}
+
+
 def all_files() -> Iterator[tuple[Path, str]]:
     """Every file, relative to ``tasks/``, with its content."""
-    for folder, write in (
-        ("xquad_rag", xquad_rag),
-        ("click", click),
-        ("blend", blend),
-        ("xrag", xrag),
-        *_MRAG,
-        ("bordirlines", bordirlines),
-    ):
+    for folder, write in _WRITERS.items():
         for name, content in write().items():
             yield Path(folder) / name, content
 

@@ -174,6 +174,7 @@ def block(labels: str, **more: Any) -> Judge:
 
 def test_who_labels(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     assert labeller_for(Judge()) is None
+    labelling._warn_once.cache_clear()
     monkeypatch.setattr(labelling, "build_panel", lambda block: None)
     found = labeller_for(block("auto"))
     assert found is not None
