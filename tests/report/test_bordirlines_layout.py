@@ -36,7 +36,7 @@ def write(
         }
         for task, (mode, kb) in leaves.items()
     }
-    run = {"model": model, "torch_seed": seed}
+    run = {"model": model, "model_args": {"pretrained": "org/tiny"}, "torch_seed": seed}
     content = {"model_name": "org/tiny", "date": float(seed), "configs": configs, "results": {}, "config": run}
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
