@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
+# With the emphasis that models put around it.
+_LINE = re.compile(r"^[ \t>#*_-]*answer[ \t*_]*[:：][ \t*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 # Closed, or cut off by the limit of tokens: what was never finished holds no answer.
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.IGNORECASE | re.DOTALL)
 # The reply by which a prompt without passages lets a model pass, in the language of the prompt.
@@ -41,15 +43,18 @@ class Answer:
 def parse_answer(reply: str, form: str) -> Answer:
     """The answer in ``reply``; the whole reply where the form was not kept.
 
-    ``form`` is ``plain`` (all of it), ``tag`` (inside the last ``<answer>``), ``line`` (all of it: the choice extractor
-    reads the last ``Answer:`` line, and knows that word in more languages), or ``citation`` (all of it: option and
-    citations are read from its parts). A reasoning model's thinking is
-    left out first.
+    ``form`` is ``plain`` (all of it), ``tag`` (inside the last ``<answer>``), ``line`` (behind ``Answer:`` on the last
+    line that begins so), ``choice`` (all of it: the choice extractor reads that line, and knows the word in more
+    languages), or ``citation`` (all of it: option and citations are read from its parts). A reasoning model's thinking
+    is left out first.
     """
     text = _THINKING.sub("", reply)
     if "</think>" in text:
         text = text.rpartition("</think>")[2]
     text = text.strip()
+    if form == "line":
+        lines = _LINE.findall(text)
+        return Answer(lines[-1].strip(" \t*_[]") if lines else text)
     if form != "tag":
         return Answer(text)
     found = _TAG.findall(text)

@@ -160,13 +160,14 @@ class Prompt(Block):
     a path to a file. ``max_tokens`` bounds the whole
     prompt; without it the limit is the evaluated model's context less the tokens to generate. ``answer`` says where
     the answer stands in the reply: all of it (``plain``), inside ``<answer>`` (``tag``), on the last line that reads
-    ``Answer: ...`` (``line``), or behind ``Chosen Option:`` (``citation``); by default as the built-in template asks.
+    ``Answer: ...`` (``line``), anywhere as a choice (``choice``), or behind ``Chosen Option:`` (``citation``); by
+    default as the built-in template asks.
     """
 
     template: str = "short_answer"
     system: str | None = None
     max_tokens: int | None = Field(default=None, ge=1)
-    answer: Literal["plain", "tag", "line", "citation"] | None = None
+    answer: Literal["plain", "tag", "line", "choice", "citation"] | None = None
 
 
 class Relevance(Block):

@@ -18,15 +18,18 @@ from mrag_eval.datasets.mkqa import LANGUAGES as MKQA_LANGUAGES
 from mrag_eval.datasets.xor_tydi import LANGUAGES as XOR_LANGUAGES
 from mrag_eval.datasets.xquad import LANGUAGES as XQUAD_LANGUAGES
 from mrag_eval.datasets.xrag import LANGUAGES as XRAG_LANGUAGES
-from mrag_eval.languages import CORAL_TIERS
+from mrag_eval.languages import CORAL_POOL, CORAL_TIERS
 
 TASKS = Path(__file__).resolve().parent.parent / "tasks"
 HEADER = "# written by scripts/write_tasks.py\n"
 VERSION = "1.0"
 
-# CORAL's baselines (section 4.2): the last part of the task name -> the IR mode. BLEnD has no tRAG: its questions are
-# English.
-CLICK_MODES = {"norag": "no_ir", "monorag": "qlang", "trag": "trag", "multirag": "all", "crossrag": "crossrag"}
+# CORAL, its baselines (section 4.2) and its ablations (Tables 2 and 3): the part of the task name -> the IR mode. BLEnD
+# has no tRAG: its questions are English.
+_BASELINES = {"norag": "no_ir", "monorag": "qlang", "trag": "trag", "multirag": "all", "crossrag": "crossrag"}
+# "ownen", not "own_en": that is the ablation "own" on the English questions.
+_ABLATIONS = {"own": "own", "ownen": "own+en", "coral_norewrite": "coral"}
+CLICK_MODES = {**_BASELINES, "coral": "coral", **_ABLATIONS}
 BLEND_MODES = {short: mode for short, mode in CLICK_MODES.items() if short != "trag"}
 # Two-letter country names would read as language codes (uk: Ukrainian).
 _SPELLED_OUT = {"US": "united_states", "UK": "united_kingdom"}
@@ -134,10 +137,18 @@ def _coral_bases(benchmark: str, metrics: Sequence[str], modes: Mapping[str, str
             max_gen_toks=4096,
         )
     }
+    pool = f"[{', '.join(f'{chr(34)}{code}{chr(34)}' for code in CORAL_POOL)}]"
     for short, mode in modes.items():
+        agent = {"preset": "no_rewriting"} if short == "coral_norewrite" else {}
+        block = f"agent:\n{_indented({**agent, 'pool': pool})}\n" if mode == "coral" else ""
         files[f"_{benchmark}_{short}_yaml"] = (
-            f"{HEADER}include: _{benchmark}_yaml\nretrieval:\n{_indented({'mode': mode})}\n"
+            f"{HEADER}include: _{benchmark}_yaml\nretrieval:\n{_indented({'mode': mode})}\n{block}"
         )
+    # the comparison and the ablations: their tasks have no score in common
+    compared = [f"{benchmark}_{short}" for short in modes if short not in _ABLATIONS]
+    ablated = [f"{benchmark}_{short}" for short in modes if short in ("norag", "multirag", "coral", *_ABLATIONS)]
+    files[f"_{benchmark}_coral_suite.yaml"] = group(f"{benchmark}_coral_suite", compared, {})
+    files[f"_{benchmark}_coral_ablations.yaml"] = group(f"{benchmark}_coral_ablations", ablated, {})
     return files
 
 
@@ -166,6 +177,8 @@ def blend() -> Files:
             files[f"{short}/_{prefix}_{tier}.yaml"] = group(f"{prefix}_{tier}", names, averaged)
         tiers = [f"{prefix}_{tier}" for tier in CORAL_TIERS]
         files[f"{short}/_{prefix}.yaml"] = group(prefix, tiers, averaged)
+        if short in _ABLATIONS:
+            continue
         names = []
         for country in COUNTRIES:
             names.append(f"{prefix}_{_SPELLED_OUT.get(country, country.lower())}")

@@ -20,7 +20,12 @@ from mrag_eval.prompts.system_prompts import SystemPrompt, system_prompts
 
 _FOLDER = Path(__file__).parent
 # Where a built-in template asks for the answer, unless the task says otherwise.
-_ANSWER_FORMATS = {"articles": "tag", "multiple_choice": "line", "territory_citation": "citation"}
+_ANSWER_FORMATS = {
+    "articles": "tag",
+    "multiple_choice": "choice",
+    "short_answer_line": "line",
+    "territory_citation": "citation",
+}
 # Our own tags, and the turn markers of common chat templates, which tokenizers read as special tokens in any text.
 _FENCED = re.compile(
     r"<(?=\s*/?\s*(?:documents?|doc\d+|questions?|options|answers?|articles?|text_\d+|date_\d+"

@@ -33,6 +33,20 @@ def test_templates_know_every_option_and_the_language() -> None:
     assert "German" in load_template("short_answer").render(DOC, [HIT])[0]
 
 
+@pytest.mark.parametrize("name", ["multiple_choice", "short_answer_line"])
+def test_corals_prompts_put_evidence_first_and_end_on_a_line(name: str) -> None:
+    """CORAL, appendix C.1: evidence, then the question; Non-RAG is asked the same without evidence."""
+    template = load_template(name)
+    system, user = template.render(DOC, [HIT])
+    bare_system, bare_user = template.render(DOC, [])
+    assert user.index("# Reference Evidence") < user.index("Varn lies") < user.index("# Question")
+    assert user.endswith(bare_user)
+    assert system.replace(", guided by the reference evidence you are given", "") == bare_system
+    assert "End your reply with a line of its own in exactly this form" in bare_system
+    assert "Answer: " in bare_system
+    assert template.answer_format == {"multiple_choice": "choice", "short_answer_line": "line"}[name]
+
+
 def test_articles_carry_dates_tags_and_a_way_out() -> None:
     system, user = load_template("articles").render(DOC, [HIT, HIT])
     assert system == ""

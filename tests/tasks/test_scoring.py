@@ -51,8 +51,26 @@ def test_options_that_read_the_same_are_one_option(reply: str, gold: int) -> Non
 @pytest.mark.parametrize("reply", ["<think>Paris, or B", "<think>Answer: B would be", "<think>a</think><think>Fluss"])
 def test_thinking_that_was_cut_off_holds_no_answer(reply: str) -> None:
     assert read_answer(reply, "plain") == ""
-    assert value(mc(read_answer(reply, "line")), "choice_parsed") == 0.0
-    assert read_answer("<think>Answer: A</think>Answer: B", "line") == "Answer: B"
+    assert value(mc(read_answer(reply, "choice")), "choice_parsed") == 0.0
+    assert read_answer("<think>Answer: A</think>Answer: B", "choice") == "Answer: B"
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("The river is long.\nAnswer: the Nile", "the Nile"),
+        ("Answer: no\nOn second thoughts\n**Answer:** the Nile  ", "the Nile"),
+        ("answer： 나일강", "나일강"),
+        ("Answer: [the Nile]", "the Nile"),
+        ("- **Answer: the Nile**", "the Nile"),
+        # a word within a line is no such line, and an empty one holds nothing
+        ("My answer: the Nile", "My answer: the Nile"),
+        ("the Nile\nAnswer:", "the Nile\nAnswer:"),
+        ("<think>Answer: x</think>the Nile", "the Nile"),
+    ],
+)
+def test_a_short_answer_stands_on_its_line(reply: str, answer: str) -> None:
+    assert read_answer(reply, "line") == answer
 
 
 def test_what_cannot_be_scored_says_why() -> None:

@@ -19,7 +19,7 @@ from mrag_eval.datasets import validate_data
 from mrag_eval.datasets.blend import COUNTRIES, BlendBlock
 from mrag_eval.datasets.click import CATEGORY_SIZES, ClickBlock
 from mrag_eval.datasets.xrag import XragBlock
-from mrag_eval.languages import CORAL_TIERS
+from mrag_eval.languages import CORAL_POOL, CORAL_TIERS
 from mrag_eval.modes import MODES
 from mrag_eval.prompts import load_template
 
@@ -164,17 +164,57 @@ def test_the_blocks_of_a_leaf_are_those_of_its_bases_and_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("short", "mode"), [("norag", "no_ir"), ("monorag", "qlang"), ("multirag", "all"), ("crossrag", "crossrag")]
+    ("short", "mode"),
+    [
+        ("norag", "no_ir"),
+        ("monorag", "qlang"),
+        ("multirag", "all"),
+        ("crossrag", "crossrag"),
+        ("coral", "coral"),
+        ("own", "own"),
+        ("ownen", "own+en"),
+        ("coral_norewrite", "coral"),
+    ],
 )
-def test_click_and_blend_cover_every_part_once_in_each_mode(short: str, mode: str) -> None:
+def test_click_and_blend_cover_every_part_once_in_each_mode(
+    short: str, mode: str, configs: dict[str, dict[str, Any]]
+) -> None:
     click = [split_leaf(name) for name in _leaf_names(f"click_{short}")]
     assert [ClickBlock(**blocks.data).category for blocks in click] == list(CATEGORY_SIZES)
-    countries = [split_leaf(name) for name in _leaf_names(f"blend_{short}_countries")]
-    assert [BlendBlock(**blocks.data).country for blocks in countries] == list(COUNTRIES)
+    countries = []
+    if short not in ("own", "ownen", "coral_norewrite"):
+        countries = [split_leaf(name) for name in _leaf_names(f"blend_{short}_countries")]
+        assert [BlendBlock(**blocks.data).country for blocks in countries] == list(COUNTRIES)
     languages = [split_leaf(name) for name in _leaf_names(f"blend_{short}")]
     asked = [BlendBlock(**blocks.data).language for blocks in languages]
     assert asked == [code for tier in ("low", "mid", "high") for code in CORAL_TIERS[tier]]
     assert {blocks.retrieval.mode for blocks in (*click, *countries, *languages)} == {mode}
+
+
+def test_corals_comparison_and_ablations_are_groups_over_the_same_rows(configs: dict[str, dict[str, Any]]) -> None:
+    assert configs["blend_coral_suite"]["task"] == [
+        f"blend_{short}" for short in ("norag", "monorag", "multirag", "crossrag", "coral")
+    ]
+    assert configs["click_coral_suite"]["task"] == [
+        f"click_{short}" for short in ("norag", "monorag", "trag", "multirag", "crossrag", "coral")
+    ]
+    for benchmark in ("blend", "click"):
+        members = [_leaf_names(name) for name in configs[f"{benchmark}_coral_ablations"]["task"]]
+        assert len({tuple(str(split_leaf(name).data) for name in names) for names in members}) == 1
+
+
+def test_coral_runs_as_in_its_paper() -> None:
+    """Sections 4.2, 4.3 and C.2: 13 corpora, five documents from each of at most three, five shown, temperature 0.6."""
+    for name in ("click_coral_law", "blend_coral_su"):
+        blocks = split_leaf(name)
+        agent = blocks.agent
+        assert agent.pool == CORAL_POOL
+        assert len(agent.pool) == 13
+        assert (agent.k, agent.max_corpora, blocks.retrieval.k) == (5, 3, 5)
+        assert (agent.min_score, agent.min_total, agent.rewrite) == (2, 6.0, True)
+        assert (agent.generation.temperature, agent.generation.max_tokens) == (0.6, 32_768)
+    assert split_leaf("blend_coral_norewrite_su").agent.rewrite is False
+    assert split_leaf("blend_coral_norewrite_su").agent.pool == CORAL_POOL
 
 
 def test_click_alone_has_translated_questions(configs: dict[str, dict[str, Any]]) -> None:
