@@ -115,6 +115,8 @@ class Retrieval(Block):
                 raise ValueError("mode 'coral' searches whole corpora, 'candidates' must be all")
             if self.query_translation not in (None, "none"):
                 raise ValueError("in mode 'coral' the planner writes the queries, 'query_translation' must be none")
+            if self.kind == "precomputed" or self.corpus == "published":
+                raise ValueError("mode 'coral' searches an index: a run made beforehand cannot answer its queries")
             if self.rerank is not None:
                 raise ValueError("in mode 'coral' the critic orders the documents, 'rerank' has no place there")
         if self.given != Given() and self.mode != "given":

@@ -201,6 +201,8 @@ def test_agents_are_named_in_the_config_file_or_the_block(tmp_path: Path, monkey
         ({"agent": {"preset": "no_filter", "fallback": "best_scored"}}, ConfigError, "scores nothing"),
         ({"retrieval": {"languages": ["en"]}}, ConfigError, "set agent.pool or agent.corpora instead"),
         ({"retrieval": {"candidates": "row"}}, ConfigError, "searches whole corpora"),
+        ({"retrieval": {"corpus": "published"}}, ConfigError, "searches an index"),
+        ({"retrieval": {"rerank": {"model": "x"}}}, ConfigError, "the critic orders the documents"),
         ({"retrieval": {"query_translation": "en"}}, ConfigError, "the planner writes the queries"),
         ({"agent": {"prompts": {"plan": "nothing"}}}, ConfigError, "no built-in template and no file 'nothing'"),
     ],
