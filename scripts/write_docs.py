@@ -1,0 +1,258 @@
+"""Write the reference pages of the documentation from the code, so that they say what the code does.
+
+python scripts/write_docs.py            writes docs/reference/*.md
+python scripts/write_docs.py --check    exit code 1 where a page is not what the code says
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+import typing
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+
+
+def pages() -> dict[str, str]:
+    """File name -> text of every reference page."""
+    return {
+        "configuration.md": configuration_page(),
+        "modes.md": modes_page(),
+        "metrics.md": metrics_page(),
+        "commands.md": commands_page(),
+    }
+
+
+# ------------------------------------------------------------------ configuration
+
+
+def configuration_page() -> str:
+    """Every block of a task and of the config file, key by key."""
+    from mrag_eval.agents.block import Agent
+    from mrag_eval.config import Judge, Prompt, Retrieval
+    from mrag_eval.config_file import FileConfig
+    from mrag_eval.datasets import LOADERS, DataBlock
+    from mrag_eval.report.gate_rules import Rules
+
+    parts = [
+        "# Configuration\n\n"
+        "Blocks of a task's YAML. Each may be overridden on the command line, as JSON or with dots: "
+        "`--metadata retrieval.mode=all,retrieval.k=3`. An unknown key or an impossible value is an error naming it.",
+        *_section("retrieval", Retrieval),
+        *_section("prompt", Prompt),
+        *_section("judge", Judge),
+        *_section("agent", Agent),
+        *_section("data", DataBlock),
+        "`benchmark` names the loader, which may have keys of its own:",
+    ]
+    for name, loader in sorted(LOADERS.items()):
+        parts += [f"### benchmark: {name}", f"{loader.summary}."]
+        parts += list(_section("", loader.block, "", without=set(DataBlock.model_fields)))[1:]
+    parts += [
+        "## The config file\n\n`$MRAG_CONFIG`, else `./mrag.yaml`, else `~/.config/mrag_eval/config.yaml`.",
+        *_section("its keys", FileConfig, "###"),
+        *_section("gate.yaml", Rules),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(title: str, block: type[BaseModel], level: str = "##", *, without: Collection[str] = ()) -> Iterator[str]:
+    """The block's own docstring and keys (but for ``without``), then the blocks that are values in it."""
+    yield f"{level} {title}"
+    if block.__doc__:
+        yield _prose(inspect.cleandoc(block.__doc__))
+    rows = ["| key | values | default |", "|---|---|---|"]
+    inner: dict[str, type[BaseModel]] = {}
+    for key, field in block.model_fields.items():
+        if key in without:
+            continue
+        shown, blocks = _values(field.annotation)
+        inner |= {f"{title}.{key}": found for found in blocks}
+        limits = "; ".join(_limit(item) for item in field.metadata if _limit(item))
+        rows.append(f"| `{key}` | {shown}{f' ({limits})' if limits else ''} | {_default(field)} |")
+    if len(rows) > 2:
+        yield "\n".join(rows)
+    for name, found in inner.items():
+        yield from _section(name, found, "###" if level == "##" else "####")
+
+
+def _values(annotation: Any) -> tuple[str, list[type[BaseModel]]]:
+    """A type in words, and the blocks in it."""
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _values(args[0])
+    if origin is typing.Literal:
+        return ", ".join(f"`{value}`" for value in args), []
+    if origin in (typing.Union, types.UnionType):
+        parts = [_values(arg) for arg in args if arg is not type(None)]
+        return " or ".join(text for text, _ in parts), [block for _, blocks in parts for block in blocks]
+    if origin is tuple:
+        text, blocks = _values(args[0])
+        return f"list of {text}", blocks
+    if origin is not None and issubclass(origin, dict):
+        text, blocks = _values(args[1])
+        return f"name → {text}", blocks
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+        return "a block, see below", [annotation]
+    names = {str: "text", int: "whole number", float: "number", bool: "true, false", Path: "path", Any: "anything"}
+    return names.get(annotation, getattr(annotation, "__name__", str(annotation))), []
+
+
+def _limit(item: Any) -> str:
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "min_length": "at least", "max_length": "at most"}
+    found = ((signs[name], getattr(item, name)) for name in signs if getattr(item, name, None) is not None)
+    return ", ".join(f"{sign} {value}" for sign, value in found)
+
+
+def _default(field: Any) -> str:
+    value = field.default
+    if value is PydanticUndefined:
+        value = field.default_factory() if field.default_factory is not None else value
+    if value is PydanticUndefined:
+        return "needed"
+    if value is None or value in ((), {}, []):
+        return "none"
+    if isinstance(value, BaseModel):
+        return "its defaults"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+# ------------------------------------------------------------------ modes
+
+
+def modes_page() -> str:
+    """The IR modes as a table."""
+    from mrag_eval.modes import MODES
+
+    lines = [
+        "# IR modes\n\n"
+        "`retrieval.mode` names a preset; `languages`, `merge` and the other keys of the block override its choices. "
+        "In every mode the model sees the original question.\n",
+        "| mode | what is searched or shown | languages | merge | from |",
+        "|---|---|---|---|---|",
+    ]
+    for name, mode in MODES.items():
+        languages = ", ".join(mode.languages) or "none"
+        lines.append(f"| `{name}` | {mode.summary} | {languages} | {mode.merge} | {mode.source} |")
+    return "\n".join(lines) + "\n"
+
+
+# ------------------------------------------------------------------ metrics
+
+
+def metrics_page() -> str:
+    """Names for a task's ``metrics``, and the functions behind them."""
+    import mrag_eval.metrics as functions
+    from mrag_eval.scoring import METRICS
+
+    lines = [
+        "# Metrics\n\n"
+        "## Names\n\n"
+        "For `metrics: [...]` in a task. Values are 0 to 1 in files. Ranking measures are `hit`, `recall`, "
+        "`precision`, `mrr`, `ndcg` and `map` at any depth (`hit@20`).\n",
+        "| name | what | better |",
+        "|---|---|---|",
+    ]
+    better = {True: "higher", False: "lower", None: ""}
+    lines += [f"| `{name}` | {m.summary} | {better[m.higher_is_better]} |" for name, m in METRICS.items()]
+    lines += ["", "## Functions", "", "All in `mrag_eval.metrics`; each docstring gives formula and source.", ""]
+    for name in sorted(functions.__all__):
+        found = getattr(functions, name)
+        if not inspect.isfunction(found):
+            continue
+        lines += [f"### {name}", "", f"```python\n{name}{_signature(found)}\n```", ""]
+        lines += [_prose(inspect.cleandoc(found.__doc__ or "")), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _signature(function: Any) -> str:
+    return re.sub(r"\b(typing|collections\.abc|mrag_eval(\.\w+)*)\.", "", str(inspect.signature(function))).replace(
+        "'", ""
+    )
+
+
+def _prose(docstring: str) -> str:
+    """A docstring as Markdown: roles become code, sections become bold words, indented parts lists."""
+    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", docstring).replace("``", "`")
+    out: list[str] = []
+    listing = False
+    for line in text.split("\n"):
+        if re.fullmatch(r"(Args|Raises|Returns|Attributes):", line):
+            out += ["", f"**{line[:-1]}**", ""]
+            listing = True
+        elif listing and re.match(r"    \S", line):
+            out.append(f"- {line.strip()}")
+        elif listing and line.startswith("    "):
+            out.append(f"  {line.strip()}")
+        else:
+            listing = listing and not line.strip()
+            out.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()
+
+
+# ------------------------------------------------------------------ commands
+
+
+def commands_page() -> str:
+    """Every command with its arguments and options."""
+    import typer
+
+    from mrag_eval.cli.app import app
+
+    parts = ["# Commands\n\nExit codes: 0 done; 1 a check failed; 2 wrong usage, configuration or data."]
+    for name, command in _commands(typer.main.get_command(app), "mrag-eval"):
+        text = inspect.cleandoc(command.help or command.short_help or "")
+        parts.append(f"## {name}\n\n{text}")
+        rows = [
+            f"| `{_written(parameter)}` | {getattr(parameter, 'help', None) or ''} |"
+            for parameter in command.params
+            if parameter.name != "help"
+        ]
+        if rows:
+            parts.append("\n".join(["| argument | |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield name, command
+        return
+    for key, found in sorted(inner.items()):
+        yield from _commands(found, f"{name} {key}")
+
+
+def _written(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return (parameter.metavar or parameter.name or "").upper().strip("{}.")
+    names = [*parameter.opts, *parameter.secondary_opts]
+    return ", ".join(names).replace("|", "\\|")
+
+
+def on_pre_build(config: Any) -> None:
+    """MkDocs calls this before it reads the pages."""
+    write()
+
+
+def write() -> list[Path]:
+    """Write the pages and return their paths; one that says the same already is left alone."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, text in pages().items():
+        path = FOLDER / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+if __name__ == "__main__":
+    for path in write():
+        print(path.relative_to(FOLDER.parent.parent))

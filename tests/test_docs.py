@@ -1,0 +1,115 @@
+"""The pages say what is there: links lead somewhere, commands and options exist, tasks have these names."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from mrag_eval.cli.app import app
+from mrag_eval.cli.catalog import list_tasks
+from scripts.write_docs import pages
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "tasks").glob("*/*.md"))]
+# Names that stand for the reader's own files.
+OWN_TASKS = re.compile(r".*\.yaml$|mine.*|<.*")
+
+
+def lines_of(page: Path, program: str) -> Iterator[str]:
+    """Every call of ``program`` in the fenced blocks of a page, continued lines joined."""
+    for block in re.findall(r"```(?:\w*)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        for line in re.sub(r"\\\n\s*", " ", block).split("\n"):
+            for part in re.split(r"&&|\|\|?|;", line.partition("   # ")[0]):
+                words = part.strip().removeprefix("$ ").removeprefix("- run: ")
+                if re.match(rf"(\S*/)?{program}( [a-z-]|$)", words):
+                    yield words
+
+
+def calls(program: str) -> list[Any]:
+    return [
+        pytest.param(page, line, id=f"{page.relative_to(ROOT)}: {line[:60]}")
+        for page in PAGES
+        for line in dict.fromkeys(lines_of(page, program))
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        if path.startswith("reference/"):
+            assert Path(path).name in pages(), target
+            continue
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), target
+        if anchor:
+            heads = re.findall(r"^#+ (.+)$", found.read_text("utf-8"), re.MULTILINE)
+            slugs = {re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", head.lower()).strip()) for head in heads}
+            assert anchor in slugs, target
+
+
+@pytest.mark.parametrize(("page", "line"), calls("mrag-eval"))
+def test_commands_and_their_options_exist(page: Path, line: str) -> None:
+    command: Any = typer.main.get_command(app)
+    words = shlex.split(line.replace("<", "").replace(">", ""), comments=True)[1:]
+    while words and hasattr(command, "commands"):
+        if words[0].startswith("-"):
+            break
+        assert words[0] in command.commands, f"no command '{words[0]}'"
+        command, words = command.commands[words[0]], words[1:]
+    if command.name == "run" and command.short_help and "lm_eval" in command.short_help:
+        return  # the harness's flags
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    for word in words:
+        if word.startswith("--"):
+            assert word.partition("=")[0] in {*known, "--help", "--debug", "--version"}, word
+
+
+def named_tasks() -> list[Any]:
+    found = []
+    for program in ("mrag-eval", "lm_eval"):
+        for page in PAGES:
+            for line in lines_of(page, program):
+                match = re.search(r"--tasks[ =](\S+)", line)
+                if match:
+                    found += [(page, task) for task in match[1].split(",") if not OWN_TASKS.match(task)]
+    return [pytest.param(page, task, id=f"{page.relative_to(ROOT)}: {task}") for page, task in dict.fromkeys(found)]
+
+
+@pytest.fixture(scope="module")
+def tasks() -> set[str]:
+    return {entry.name for entry in list_tasks()}
+
+
+@pytest.mark.parametrize(("page", "task"), named_tasks())
+def test_tasks_exist(page: Path, task: str, tasks: set[str]) -> None:
+    assert any(fnmatchcase(name, task) for name in tasks), task
+
+
+def test_reference_pages_have_every_block_metric_and_command() -> None:
+    from mrag_eval.datasets import LOADERS
+    from mrag_eval.modes import MODES
+    from mrag_eval.scoring import METRICS
+
+    made = pages()
+    for name in LOADERS:
+        assert f"benchmark: {name}" in made["configuration.md"]
+    for name in METRICS:
+        assert f"| `{name}` |" in made["metrics.md"]
+    for name in MODES:
+        assert f"| `{name}` |" in made["modes.md"]
+    for name in ("mrag-eval run", "mrag-eval judge agree", "mrag-eval index build", "mrag-eval gate"):
+        assert f"## {name}\n" in made["commands.md"]
+    # every key has its row: what a block of the configuration takes is on its page
+    assert "| `k` | whole number (≥ 1) | `5` |" in made["configuration.md"]
+    assert "``" not in re.sub(r"```", "", made["configuration.md"])
