@@ -185,6 +185,16 @@ class Relevance(Block):
     threshold: float = Field(default=0.6, gt=0, le=1)
 
 
+class Sufficiency(Block):
+    """How the metric ``context_sufficiency`` is asked for: by ``prompt``, a built-in one or a path.
+
+    ``country`` is where the questions are asked, for rows that do not say it themselves.
+    """
+
+    prompt: str = "sufficiency"
+    country: str | None = None
+
+
 class Judge(Block):
     """The ``judge`` block: who judges the answers, by which prompt, and how the votes count.
 
@@ -194,7 +204,7 @@ class Judge(Block):
     and every time is a seat. An even split counts by ``tie``. ``language_check`` is the detector by which an answer in
     another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by default those
     of the task's questions, and English). ``required`` makes a missing panel an error. ``relevance`` says how relevant
-    passages are known.
+    passages are known, ``sufficiency`` how it is judged whether they suffice.
     """
 
     prompt: str = "correctness"
@@ -206,6 +216,7 @@ class Judge(Block):
     languages: tuple[str, ...] | None = None
     required: bool = False
     relevance: Relevance = Relevance()
+    sufficiency: Sufficiency = Sufficiency()
 
     @field_validator("panel", mode="before")
     @classmethod

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import Judge
 from mrag_eval.judge import EXAMPLE, Judgement, Panel, build_panel
-from mrag_eval.rubrics import Case, verdict_rubric
-from mrag_eval.scoring import DECLINED, JUDGED, Scored, Value
+from mrag_eval.rubrics import Case, sufficiency_rubric, verdict_rubric
+from mrag_eval.scoring import DECLINED, JUDGED, SUFFICIENCY, VERDICTS, Scored, Value
 
 if TYPE_CHECKING:
     from mrag_eval.metrics.language_detection import LanguageDetector
@@ -32,7 +32,10 @@ def panel_for(block: Judge, metrics: Sequence[str]) -> Panel | None:
     needing = [name for name in metrics if name in JUDGED]
     if not needing:
         return None
-    verdict_rubric(block.prompt, block.reply)
+    if any(name in VERDICTS for name in needing):
+        verdict_rubric(block.prompt, block.reply)
+    if SUFFICIENCY in needing:
+        sufficiency_rubric(block.sufficiency.prompt)
     panel = build_panel(block)
     if panel is None:
         _warn_once(" and ".join(needing))

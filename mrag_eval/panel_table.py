@@ -153,8 +153,8 @@ def _agreement(votes: Mapping[str, Sequence[bool | None]], seed: int) -> dict[st
     }
 
 
-def panel_line(table: Mapping[str, Any]) -> str:
-    """The panel in one line: size, answers, what came of the votes, what it cost."""
+def panel_line(table: Mapping[str, Any], what: str = "answers") -> str:
+    """The panel in one line: size, how many (``what``) it judged, what came of the votes, what it cost."""
     outcomes = table["outcomes"]
     asked = sum(outcomes.get(kind, 0) for kind in ("unanimous", "majority", "tie", "unjudged"))
     decided = outcomes.get("unanimous", 0) + outcomes.get("majority", 0)
@@ -167,7 +167,7 @@ def panel_line(table: Mapping[str, Any]) -> str:
     cost = total(Ledger.from_dict(ledger) for ledger in table["ledger"].values()).line()
     parts = [
         f"judged by a panel of {table['size']}",
-        f"{asked:,} answers",
+        f"{asked:,} {what}",
         ", ".join(votes),
         *([f"not asked: {', '.join(settled)}"] if settled else []),
         cost,

@@ -18,12 +18,12 @@ from mrag_eval.lm import as_verdict
 from mrag_eval.panel_table import against_human
 from mrag_eval.report.samples import Sample, config_beside, read_samples
 from mrag_eval.schema import RagDoc
-from mrag_eval.scoring import JUDGED, Scored, score_rows
+from mrag_eval.scoring import VERDICTS, Scored, score_rows
 from mrag_eval.summary import summarize
 from mrag_eval.validation import deep_merge, validated
 
 # What a judged sample holds besides what the run wrote.
-_NAMES = (*JUDGED, "language_check")
+_NAMES = (*VERDICTS, "language_check")
 _WORDS = {"1": True, "0": False}
 
 
@@ -60,7 +60,7 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     if panel is not None:
         panel.check()
     rows, share = judged(rows, panel, block, check)
-    names = _NAMES if check is not None else JUDGED
+    names = _NAMES if check is not None else VERDICTS
     for i, (sample, row, scores) in enumerate(zip(samples, rows, score_rows(rows, names, searched=False), strict=True)):
         _update(sample, row, scores.values, scores.unscored, share if i == 0 else None)
     text = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)

@@ -30,11 +30,16 @@ ReplyForm = Literal["json", "tag"]
 # How the verdict comes where a built-in prompt asks for it.
 _FORMS: Mapping[str, ReplyForm] = {"correctness": "json", "equivalence": "tag"}
 _TAG = "same_meaning"
+# Prompts of other rubrics than that of an answer, and what they do instead.
+_NO_VERDICTS = {"relevance": "lists passages", "sufficiency": "judges the passages together"}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What one row puts before a judge. ``passages`` are records with ``text`` and ``lang``, numbered from 1."""
+    """What one row puts before a judge. ``passages`` are records with ``text`` and ``lang``, numbered from 1.
+
+    ``country``: where the question is asked, empty where that is not known.
+    """
 
     id: str
     query: str
@@ -42,6 +47,7 @@ class Case:
     golden_answers: tuple[str, ...]
     answer: str = ""
     passages: tuple[Mapping[str, Any], ...] = ()
+    country: str = ""
 
     def texts(self) -> Iterator[str]:
         """Everything that the sample brings into the prompt."""
@@ -60,7 +66,7 @@ class Rubric(Generic[T]):
     def conversation(self, case: Case) -> list[dict[str, str]]:
         """The messages: what holds for every case first, so that providers can reuse it, the sample last."""
         doc = {"query": case.query, "query_lang": case.query_lang}
-        texts = {"golden_answers": case.golden_answers, "answer": case.answer}
+        texts = {"golden_answers": case.golden_answers, "answer": case.answer, "country": case.country}
         system, user = self.template.render(doc, case.passages, texts)
         turns = [{"role": "system", "content": system}] if system else []
         return [*turns, {"role": "user", "content": user}]
@@ -84,8 +90,8 @@ def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) 
     Variables of a template, besides those of every prompt: ``golden_answers`` and ``answer``.
     """
     template = load_template(prompt, role="judge")
-    if prompt == "relevance":
-        raise ConfigError("judge.prompt: 'relevance' lists passages and gives no verdict on an answer")
+    if prompt in _NO_VERDICTS:
+        raise ConfigError(f"judge.prompt: '{prompt}' {_NO_VERDICTS[prompt]} and gives no verdict on an answer")
     form = reply or _FORMS.get(prompt, "json")
     return Rubric(template, _read_tag if form == "tag" else _read_json)
 
@@ -95,13 +101,30 @@ def relevance_rubric(prompt: str = "relevance") -> Rubric[list[int]]:
     return Rubric(load_template(prompt, role="judge"), lambda reply, case: parse_list(reply, len(case.passages)))
 
 
+def sufficiency_rubric(prompt: str = "sufficiency") -> Rubric[Verdict]:
+    """Whether the passages suffice for a satisfactory answer where the question is asked (XRAG, Appendix A).
+
+    Variables of a template of one's own, besides those of every prompt: ``country``, which may be empty.
+    """
+    return Rubric(load_template(prompt, role="judge"), _read_sufficient)
+
+
+def _read_sufficient(reply: str, case: Case) -> Parsed[Verdict]:
+    return _verdict_under("sufficient", "'yes' nor 'no'", reply)
+
+
 def _read_json(reply: str, case: Case) -> Parsed[Verdict]:
-    parsed = parse_json(reply, ("justification", "answer"))
+    return _verdict_under("answer", "'correct' nor 'incorrect'", reply)
+
+
+def _verdict_under(key: str, words: str, reply: str) -> Parsed[Verdict]:
+    """The verdict of a JSON object that holds it under ``key``, beside a justification."""
+    parsed = parse_json(reply, ("justification", key))
     if parsed.value is None:
         return Parsed(None, parsed.error)
-    holds = as_verdict(parsed.value["answer"])
+    holds = as_verdict(parsed.value[key])
     if holds is None:
-        return Parsed(None, f"'answer' is {parsed.value['answer']!r:.60}, neither 'correct' nor 'incorrect'")
+        return Parsed(None, f"'{key}' is {parsed.value[key]!r:.60}, neither {words}")
     reason = parsed.value["justification"]
     return Parsed(Verdict(holds, reason if isinstance(reason, str) else ""))
 

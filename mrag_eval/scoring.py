@@ -31,7 +31,7 @@ class Scored:
     panel; ``in_language`` what the judge block's language check found, None without one. ``labels`` say which passages
     of the ranking are relevant; None where the document's own ``relevant_ids`` do. ``reranked`` is what the second
     stage made of the ranking, None without one. ``form`` is where the answer stands in the reply (the ``prompt``
-    block's ``answer``).
+    block's ``answer``). ``sufficiency`` is the panel's word on the passages shown, None where it was not asked for.
     """
 
     doc: RagDoc
@@ -44,6 +44,7 @@ class Scored:
     labels: Labels | None = None
     reranked: Reranking | None = None
     form: str = "plain"
+    sufficiency: Judgement | None = None
 
 
 @dataclass
@@ -76,6 +77,7 @@ DECLINED = "the model declined to answer"
 NO_PANEL = "no panel judged the row"
 NO_CHECK = "the judge block asks for no language check"
 NO_TAG = "the prompt asks for no answer tag"
+NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
 NO_RERANKING = "the row was not reranked"
 QUOTA = "quota modes hand over a set of passages, not one ranking"
 
@@ -233,6 +235,16 @@ def _language_check(rows: Sequence[Scored]) -> list[Value]:
     return [NO_CHECK if row.in_language is None else row.in_language for row in rows]
 
 
+def _context_sufficiency(rows: Sequence[Scored]) -> list[Value]:
+    out: list[Value] = []
+    for judgement in (row.sufficiency for row in rows):
+        if judgement is None:
+            out.append(NO_SUFFICIENCY)
+        else:
+            out.append(judgement.why_unjudged if judgement.verdict is None else float(judgement.verdict))
+    return out
+
+
 def _declined(rows: Sequence[Scored]) -> list[Value]:
     return [NO_TAG if row.tagged is None else float(row.declined) for row in rows]
 
@@ -274,6 +286,7 @@ METRICS: dict[str, Metric] = {
         Metric("answered_in_english", _answered_in_english, False, "replies over 20 characters: in English", None),
         Metric("judged_accuracy", _judged_accuracy, False, "judge_correct, and in the language asked for (XRAG)"),
         Metric("judge_correct", _judge_correct, False, "more than half of the panel's judges find the answer correct"),
+        Metric("context_sufficiency", _context_sufficiency, False, "what is shown suffices for a good answer (XRAG)"),
         Metric("language_check", _language_check, False, "right language, by the judge block's language_check"),
         Metric("declined", _declined, False, "the answer tag holds None (counts as incorrect)", None),
         Metric("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
@@ -283,8 +296,10 @@ METRICS: dict[str, Metric] = {
         Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )
 }
-# Metrics that need a panel.
-JUDGED = ("judged_accuracy", "judge_correct")
+# Metrics that need a panel: on answers, on what was retrieved for them.
+VERDICTS = ("judged_accuracy", "judge_correct")
+SUFFICIENCY = "context_sufficiency"
+JUDGED = (*VERDICTS, SUFFICIENCY)
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
 # The same measures on the list that the second stage made of it.
 RERANKED = "rerank_"

@@ -91,6 +91,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         rows          number of rows
         metrics       name -> value, low, high, n, method; "by" -> dimension -> cell -> the same; "macro" over pairs
         unscored      name -> reason -> number of rows
+        query_langs   language of the question -> number of rows
         attribution   where the errors come from, overall and by language pair (if relevance and correctness are known)
         selection     what was retrieved, and of that kept for the prompt, likewise (if relevance is known)
         relevance     how rankings were labelled (if they were), see :func:`mrag_eval.label_table.label_table`
@@ -101,6 +102,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         translation   who translated, and how many texts came to which outcome (if anything is translated)
         loop          how the agents' loop went (if there was one), see :func:`mrag_eval.loop_table.loop_table`
         judge         the panel's table (if there is a panel), see :func:`mrag_eval.panel_table.panel_table`
+        sufficiency   the same of what it said on the passages (if it was asked)
 
     Groups of rows (versions of one question, questions on one document) are resampled together. A row that reached two
     ranks counts once.
@@ -115,6 +117,7 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         "rows": len(rows),
         "metrics": {name: _metric(rows, name, seed) for name in names},
         "unscored": {name: dict(reasons) for name, reasons in unscored.items()},
+        "query_langs": dict(sorted(Counter(str(r["cell"]["query_lang"]) for r in rows).items())),
     }
     out |= task_scores(rows, seed)
     parts = {
@@ -127,11 +130,19 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
         "relevance": label_table(records),
         "loop": loop_table(rows, _CORRECT, seed),
         "judge": panel_table(records, evaluated=evaluated, seed=seed),
+        "sufficiency": panel_table([_on_passages(r) for r in records], seed=seed),
     }
     for key, part in parts.items():
         if part is not None:
             out[key] = part
     return out
+
+
+def _on_passages(record: Record) -> Record:
+    """A record with what the panel said on the passages in the place of what it said on the answer."""
+    kept = {key: value for key, value in record.items() if key not in ("judge", "panel")}
+    moved = {"judge": "sufficiency", "panel": "sufficiency_panel"}
+    return kept | {key: record[source] for key, source in moved.items() if source in record}
 
 
 def _prompts(records: Sequence[Record]) -> dict[str, Any] | None:

@@ -41,6 +41,8 @@ from mrag_eval.schema import RagDoc
 from mrag_eval.scoring import (
     JUDGED,
     METRICS,
+    SUFFICIENCY,
+    VERDICTS,
     RowScores,
     Scored,
     published_name,
@@ -49,6 +51,7 @@ from mrag_eval.scoring import (
     score_rows,
 )
 from mrag_eval.shown_translation import with_translated_passages
+from mrag_eval.sufficiency import shows_passages, sufficiency_judged
 from mrag_eval.summary import row_record, summarize
 from mrag_eval.task_scores import check_task_scores, skipped_record, task_record
 from mrag_eval.translate import Translator
@@ -91,6 +94,7 @@ class RagTask(ConfigurableTask):
         self._panel_share: dict[str, Any] = {}
         self._translator: Translator | None = None
         self._label_share: dict[str, Any] = {}
+        self._sufficiency_share: dict[str, Any] = {}
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0
         self._folds_system: bool | None = None
@@ -353,7 +357,12 @@ class RagTask(ConfigurableTask):
             replies.setdefault(instance.doc["id"], []).append(reply)
         rows = [self._read(row, given) for row, given in replies.items()]
         with naming(self._name):
-            rows, self._panel_share = judged(rows, self._panel, self.blocks.judge, self._language_check)
+            asked = self._panel if any(name in VERDICTS for name in self.blocks.metrics) else None
+            rows, self._panel_share = judged(rows, asked, self.blocks.judge, self._language_check)
+            wanted = SUFFICIENCY in self.blocks.metrics and shows_passages(self.blocks.retrieval)
+            if self._panel is not None and wanted:
+                shown = [self._retrieved[row.doc.id].passages for row in rows]
+                rows, self._sufficiency_share = sufficiency_judged(rows, shown, self._panel, self.blocks.judge)
             if self._labeller is not None:
                 found = [self._retrieved[row.doc.id] for row in rows]
                 texts = ranked_passages(
@@ -404,6 +413,9 @@ class RagTask(ConfigurableTask):
         record |= task_record(
             self.blocks.metrics, answered.doc, answered.answer, self._retrieved[row].passages, answered.form
         )
+        if answered.sufficiency is not None:
+            record["sufficiency"] = answered.sufficiency.as_record()
+            record["sufficiency_votes"] = answered.sufficiency.as_votes()
         if self._as_read[row]:
             record["answer"] = self._as_read[row]
         if row == next(iter(self._scores)):
@@ -412,6 +424,8 @@ class RagTask(ConfigurableTask):
             record |= skipped_record(self.blocks.metrics, self._skipped)
             if self._panel_share:
                 record["panel"] = self._panel_share
+            if self._sufficiency_share:
+                record["sufficiency_panel"] = self._sufficiency_share
             if self._translator is not None:
                 record["translation"] = self._translator.as_dict()
             if self._label_share:
@@ -468,6 +482,8 @@ class RagTask(ConfigurableTask):
             log.info("[%s] %s", self._name, loop_line(self._summary["loop"]))
         if "judge" in self._summary:
             log.info("[%s] %s", self._name, panel_line(self._summary["judge"]))
+        if "sufficiency" in self._summary:
+            log.info("[%s] %s", self._name, panel_line(self._summary["sufficiency"], "contexts"))
         if "relevance" in self._summary:
             log.info("[%s] %s", self._name, label_line(self._summary["relevance"]))
         for metric, reasons in self._summary["unscored"].items():

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
+from mrag_eval.report.by_mode import ModeRow, rows_by_mode
 from mrag_eval.report.results import LeafResult, ResultFile, read_results
 from mrag_eval.report.tables import Cell, Row, Table
 from mrag_eval.validation import Block, validated
@@ -34,7 +35,8 @@ class Column(Block):
     """A column: a task, a mean of other columns, or (published figures alone) neither.
 
     ``metrics`` where the column shows another metric than its table, ``digits`` where it has others, ``unit`` where it
-    counts. ``ours``: the paper has no such column.
+    counts. ``ours``: the paper has no such column. ``modes``: it shows whatever task was run in one of these retrieval
+    modes, and its table has a row of ours for each language of questions.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Column(Block):
     digits: int | None = None
     unit: Literal["percent", "count"] = "percent"
     ours: bool = False
+    modes: tuple[str, ...] = ()
     expect: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -110,6 +113,8 @@ class LayoutTable(Block):
                 raise ValueError(f"table {self.id}, {row.model}: unknown condition '{row.condition}'")
             if None in row.values and not row.blank:
                 raise ValueError(f"table {self.id}, {row.model}: a blank cell, and 'blank' does not say why")
+        if any(column.modes for column in self.columns) and (len(self.metrics) != 1 or self.conditions):
+            raise ValueError(f"table {self.id}: modes side by side show one metric, without conditions")
         for column in self.columns:
             for name in column.mean_of:
                 if name not in names:
@@ -156,20 +161,27 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
     """
     layout = load_layout(name)
     tasks = {task for table in layout.tables for task in _tasks(table)}
-    models = _by_model(read_results([Path(path) for path in results]), tasks)
-    if not models:
+    files = read_results([Path(path) for path in results])
+    models = _by_model(files, tasks)
+    side_by_side = {table.id: _by_mode(table, files) for table in layout.tables}
+    if not models and not any(side_by_side.values()):
         raise DataError(
             f"--layout {name}: no task of this paper is among the results in {', '.join(map(str, results))}",
             f"it shows {', '.join(sorted(tasks)[:3])}, ...",
         )
     wanted = [table for table in layout.tables if not table.optional or _fills(table, models)]
-    return [_table(table, models, layout.judged_by) for table in wanted]
+    return [_table(table, models, layout.judged_by, side_by_side[table.id]) for table in wanted]
 
 
 def _fills(table: LayoutTable, models: Mapping[str, Leaves]) -> bool:
     conditions = table.conditions or (None,)
     own = (_own_cells(table, condition, leaves) for leaves in models.values() for condition in conditions)
     return any(cell.value is not None for row in own for cell, _ in row)
+
+
+def _by_mode(table: LayoutTable, files: Sequence[ResultFile]) -> list[ModeRow]:
+    columns = {column.name: column.modes for column in table.columns if column.modes}
+    return rows_by_mode(columns, table.metrics[0], files) if columns else []
 
 
 # Task -> its results, the latest first.
@@ -196,7 +208,9 @@ def _by_model(files: Sequence[ResultFile], tasks: Collection[str]) -> dict[str, 
     return out
 
 
-def _table(table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | None) -> Table:
+def _table(
+    table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | None, side_by_side: Sequence[ModeRow] = ()
+) -> Table:
     rows = []
     notes = [*([table.remark] if table.remark else []), *(f"in the paper: {line}" for line in table.errata)]
     measured = bool(_tasks(table))
@@ -218,10 +232,13 @@ def _table(table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | No
             notes += [f"{model}, {line}" for cell, leaf in own for line in _remarks(cell, leaf, judged_by)]
     notes += [f"{model}, not run: {'; '.join(names)}" for model, names in not_run.items()]
     rows += [_computed_row(table, row, models) for row in table.computed]
+    rows += [found.row for found in side_by_side]
+    notes += [line for found in side_by_side for line in found.notes]
     stub = ("condition", table.stub) if table.conditions else (table.stub,)
     columns = tuple(column.name for column in table.columns)
     title = f"{_place(table.id)}: {table.title}"
-    return Table(table.id, title, stub, columns, tuple(rows), table.digits, tuple(dict.fromkeys(notes)))
+    told = tuple(dict.fromkeys(notes))
+    return Table(table.id, title, stub, columns, tuple(rows), table.digits, told, intervals=bool(side_by_side))
 
 
 def _published_cells(table: LayoutTable, row: PublishedRow) -> tuple[Cell, ...]:

@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with ``digits`` decimals; ``notes`` are lines below it."""
+    """A table with ``digits`` decimals; ``notes`` are lines below it. ``intervals``: they are printed, too."""
 
     id: str
     title: str
@@ -49,6 +49,7 @@ class Table:
     rows: tuple[Row, ...]
     digits: int
     notes: tuple[str, ...] = ()
+    intervals: bool = False
 
 
 def markdown(tables: Sequence[Table]) -> str:
@@ -57,7 +58,7 @@ def markdown(tables: Sequence[Table]) -> str:
     for table in tables:
         head = (*table.stub, "from", *table.columns)
         rule = ["---"] * (len(table.stub) + 1) + ["---:"] * len(table.columns)
-        body = [[*row.labels, row.source, *(_shown(cell, table.digits) for cell in row.cells)] for row in table.rows]
+        body = [[*row.labels, row.source, *(_shown(cell, table) for cell in row.cells)] for row in table.rows]
         lines = pipe_lines([head, rule, *body])
         notes = [f"- {note}" for note in (*_blanks(table), *table.notes)]
         parts.append("\n".join([f"### {table.title}", "", *lines, *(["", *notes] if notes else [])]))
@@ -69,11 +70,14 @@ def pipe_lines(rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(_escaped(text) for text in row) + " |" for row in rows]
 
 
-def _shown(cell: Cell, digits: int) -> str:
+def _shown(cell: Cell, table: Table) -> str:
     if cell.value is None:
         return ""
-    digits = digits if cell.digits is None else cell.digits
-    return f"{cell.value:.{digits}f}" + (f" (n={cell.n:,})" if cell.n is not None else "")
+    digits = table.digits if cell.digits is None else cell.digits
+    text = f"{cell.value:.{digits}f}"
+    if table.intervals and cell.low is not None and cell.high is not None:
+        text += f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
+    return text + (f" (n={cell.n:,})" if cell.n is not None else "")
 
 
 def _escaped(text: str) -> str:

@@ -55,7 +55,7 @@ def test_relevance_numbers_the_passages_from_one() -> None:
 
 
 def test_judge_prompts_are_apart_from_those_of_tasks() -> None:
-    assert builtin_names("judge") == ["correctness", "equivalence", "relevance"]
+    assert builtin_names("judge") == ["correctness", "equivalence", "relevance", "sufficiency"]
     assert not [name for name in builtin_names() if name.startswith("judge")]
     with pytest.raises(ConfigError, match=r"judge\.prompt: .*'corectness'; did you mean 'correctness'"):
         verdict_rubric("corectness")
