@@ -57,7 +57,7 @@ class Retrieval(Block):
     depth: int | None = Field(default=None, ge=1)
     rerank: Rerank | None = None
     corpus: str = "benchmark"
-    kind: Literal["dense", "bm25", "hybrid", "precomputed"] | None = None
+    kind: Literal["dense", "bm25", "hybrid", "sparse", "precomputed"] | None = None
     run: Path | None = None
     embedder: str | dict[str, Any] | None = None
     languages: tuple[str, ...] | None = None

@@ -79,9 +79,10 @@ def search_plans(
 
 
 def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
-    """The queries' vectors, each text embedded once, over all modes and runs; None for a lexical index."""
+    """The queries' vectors, each text embedded once, over all modes and runs; None for a lexical
+    or sparse index."""
     record = index.manifest.embedder
-    if record is None:
+    if record is None or index.kind == "sparse":
         return None
     keys = {text: content_key("query vector", record.name, record.revision, record.dim, text) for text in queries}
     known = store.get_many(keys.values()) if store else {}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.kilt import kilt_edition, read_kilt
     from mrag_eval.retrievers.load import index_info, load_index, verify_index
     from mrag_eval.retrievers.rerank import Reranker
+    from mrag_eval.retrievers.sparse_encoders import SparseEncoder, load_sparse_encoder
     from mrag_eval.retrievers.wikipedia import wikipedia_edition
 
 _HOMES = {
@@ -39,6 +40,7 @@ _HOMES = {
     "Embedder": "embedders",
     "Index": "index",
     "Reranker": "rerank",
+    "SparseEncoder": "sparse_encoders",
     "build_index": "build",
     "cached_index": "cached",
     "chunk_documents": "chunking",
@@ -49,6 +51,7 @@ _HOMES = {
     "load_cross_encoder": "_cross_encoder",
     "load_embedder": "embedders",
     "load_index": "load",
+    "load_sparse_encoder": "sparse_encoders",
     "merge_by_quota": "fusion",
     "merge_by_rank_share": "fusion",
     "merge_by_score": "fusion",
@@ -72,6 +75,7 @@ __all__ = [
     "Embedder",
     "Index",
     "Reranker",
+    "SparseEncoder",
     "build_index",
     "cached_index",
     "chunk_documents",
@@ -82,6 +86,7 @@ __all__ = [
     "load_cross_encoder",
     "load_embedder",
     "load_index",
+    "load_sparse_encoder",
     "merge_by_quota",
     "merge_by_rank_share",
     "merge_by_score",

@@ -12,11 +12,13 @@ import numpy as np
 
 import mrag_eval.retrievers._passages as _passages
 from mrag_eval.errors import CorpusError
+from mrag_eval.retrievers import sparse_shard
 from mrag_eval.retrievers._hashing import ContentHash
 from mrag_eval.retrievers._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
 from mrag_eval.retrievers.bm25_shard import Postings, read_vocabulary
 from mrag_eval.retrievers.embedders import Vectors
 from mrag_eval.retrievers.faiss_shard import HEADER_SIZE
+from mrag_eval.retrievers.sparse_encoders import SparseVector
 from mrag_eval.retrievers.tokenize import Tokenizer
 from mrag_eval.schema import Passage
 
@@ -128,7 +130,9 @@ class Building:
         assert self._tokenizer is not None
         return Postings(self._tokenizer, vocabulary)
 
-    def append(self, passages: Sequence[Passage], vectors: Vectors | None) -> None:
+    def append(
+        self, passages: Sequence[Passage], vectors: Vectors | None, sparse: Sequence[SparseVector] | None = None
+    ) -> None:
         """Write one batch; afterwards it is kept whatever happens to the process."""
         by_language: dict[str, list[int]] = {}
         for position, passage in enumerate(passages):
@@ -142,6 +146,10 @@ class Building:
             self._write(_passages.offsets_path(Path(), lang).as_posix(), offsets)
             if vectors is not None:
                 self._append_vectors(lang, vectors[positions])
+            if sparse is not None:
+                lengths, pairs = sparse_shard.encode([sparse[position] for position in positions])
+                self._write(lengths_name(lang), lengths)
+                self._write(postings_name(lang), pairs)
             if self._tokenizer is not None:
                 shard = "joint" if self._joint else lang
                 if shard not in self.postings:

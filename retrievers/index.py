@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.errors import ConfigError, CorpusError, DataError
-from mrag_eval.retrievers._manifest import Manifest
+from mrag_eval.retrievers._manifest import EmbedderRecord, Manifest
 from mrag_eval.retrievers._ordering import Rows, Scores, fuse_reciprocal, reciprocal_ranks, top_k, top_k_line
 from mrag_eval.retrievers._passages import PassageStore, Record
 from mrag_eval.retrievers._scope import Candidates, Scope, candidate_rows, queries_by_language, resolve
 from mrag_eval.retrievers.bm25_shard import Bm25Shard
 from mrag_eval.retrievers.embedders import Embedder, Vectors, load_embedder, query_vectors
 from mrag_eval.retrievers.faiss_shard import FaissShard
+from mrag_eval.retrievers.sparse_encoders import SparseEncoder, checked_sparse, load_sparse_encoder
+from mrag_eval.retrievers.sparse_shard import SparseShard
 from mrag_eval.retrievers.tokenize import tokenizer
 from mrag_eval.schema import Hit, Passage
 
@@ -31,7 +33,8 @@ _Lists = dict[str, tuple[Rows, Scores, Rows]]
 class Index:
     """Passages of several languages, one shard each; made by ``build_index``, opened by :func:`load_index`.
 
-    ``kind`` is ``dense`` (inner products of one embedder), ``bm25`` or ``hybrid`` (both, by reciprocal rank fusion).
+    ``kind`` is ``dense`` (inner products of one embedder), ``bm25``, ``hybrid`` (both, by reciprocal rank fusion) or
+    ``sparse`` (inner products of learned sparse vectors; passages that share no term with a query are no hits).
     Files are opened on first use. Hits are ordered by score, descending, then passage id, ascending, everywhere.
     """
 
@@ -42,14 +45,19 @@ class Index:
         *,
         mmap: bool = True,
         device: str = "cpu",
-        embedder: Embedder | None = None,
+        embedder: Embedder | SparseEncoder | None = None,
     ) -> None:
         self.path, self.manifest, self._device, self._embedder = path, manifest, device, embedder
         self.languages: tuple[str, ...] = tuple(sorted(manifest.languages))
         self._store = PassageStore(path, {lang: manifest.languages[lang].passages for lang in self.languages})
         self._dense: dict[str, FaissShard] = {}
-        self._lexical: dict[str, Bm25Shard] = {}
-        if manifest.embedder is not None:
+        self._lexical: dict[str, Bm25Shard | SparseShard] = {}
+        if manifest.embedder is not None and manifest.kind == "sparse":
+            for lang in self.languages:
+                low, high = self._store.span(lang)
+                folder = path / "sparse" / lang
+                self._lexical[lang] = SparseShard(folder, high - low, manifest.embedder.dim, first_row=low, mmap=mmap)
+        elif manifest.embedder is not None:
             for lang in self.languages:
                 record = manifest.languages[lang]
                 self._dense[lang] = FaissShard(
@@ -90,10 +98,10 @@ class Index:
     def merges_by_score(self) -> bool:
         """Whether the scores of different languages in :meth:`search_by_language` may be compared.
 
-        Inner products and the scores of a joint lexical shard may; those of separate lexical shards, and the fused
-        ranks of a hybrid index, may not.
+        Inner products, sparse ones too, and the scores of a joint lexical shard may; those of separate lexical shards,
+        and the fused ranks of a hybrid index, may not.
         """
-        return self.kind == "dense" or (self.kind == "bm25" and self.manifest.joint)
+        return self.kind in ("dense", "sparse") or (self.kind == "bm25" and self.manifest.joint)
 
     def shard(self, language: str) -> FaissShard:
         """The dense shard of one language; ``.index`` is the FAISS index itself."""
@@ -189,7 +197,7 @@ class Index:
                 raise DataError(f"query {position} is empty")
         scopes = queries_by_language(self.path, self.languages, languages, len(queries))
         rows = None if candidates is None else candidate_rows(self._store, candidates, len(queries))
-        if self.manifest.embedder is None or not len(queries):
+        if self.manifest.embedder is None or self.kind == "sparse" or not len(queries):
             return scopes, rows, None
         if embeddings is None:
             return scopes, rows, query_vectors(self.embedder, queries)
@@ -211,20 +219,23 @@ class Index:
         record = self.manifest.embedder
         if record is None:
             raise CorpusError(f"index {self.path} is lexical, it has no embedder")
+        if self.kind == "sparse":
+            raise CorpusError(f"index {self.path} is sparse, it has a sparse encoder and no embedder")
         if self._embedder is None:
-            if record.spec is None:
-                raise CorpusError(
-                    f"index {self.path} was built with an embedder '{record.name}' that cannot be loaded by name",
-                    "pass it: load_index(path, embedder=...), or search with embeddings=...",
-                )
-            self._embedder = load_embedder(record.spec, device=self._device)
-            if self._embedder.revision != record.revision:
-                raise CorpusError(
-                    f"index {self.path} was built with {record.name} {record.revision}, "
-                    f"here it is {self._embedder.revision}",
-                    "install or pin that revision, or rebuild the index",
-                )
-        return self._embedder
+            self._embedder = load_embedder(_spec(self.path, record), device=self._device)
+            _check_revision(self.path, record, self._embedder.revision)
+        return self._embedder  # type: ignore[return-value]
+
+    @property
+    def sparse_encoder(self) -> SparseEncoder:
+        """The sparse encoder the index was built with, as :attr:`embedder`."""
+        record = self.manifest.embedder
+        if record is None or self.kind != "sparse":
+            raise CorpusError(f"index {self.path} is of kind '{self.kind}', it has no sparse encoder")
+        if self._embedder is None:
+            self._embedder = load_sparse_encoder(_spec(self.path, record), device=self._device)
+            _check_revision(self.path, record, self._embedder.revision)
+        return self._embedder  # type: ignore[return-value]
 
     # --- ranking ----------------------------------------------------------------------------------------------------
 
@@ -258,7 +269,7 @@ class Index:
     ) -> _Lists:
         if self.kind == "dense":
             return self._dense_lists(k, scopes, rows, vectors)
-        if self.kind == "bm25":
+        if self.kind in ("bm25", "sparse"):
             return self._lexical_lists(queries, k, scopes, rows)
         depth = max(k, FUSION_DEPTH)
         dense = self._dense_lists(depth, scopes, rows, vectors)
@@ -291,13 +302,16 @@ class Index:
         for lang, positions in scopes.items():
             for line, position in enumerate(positions.tolist()):
                 wanted.setdefault(position, []).append((lang, line))
+        asked: Sequence[Any] = queries
+        if self.kind == "sparse":
+            asked = checked_sparse(self.sparse_encoder, self.sparse_encoder.encode_queries(queries), len(queries))
         for position, places in wanted.items():
             restricted = None if rows is None else rows[position]
-            scored: dict[Bm25Shard, Any] = {}
+            scored: dict[Bm25Shard | SparseShard, Any] = {}
             for lang, line in places:
                 shard = self._lexical[lang]
                 if shard not in scored:
-                    scored[shard] = shard.scores(queries[position])
+                    scored[shard] = shard.scores(asked[position])
                 scores = scored[shard]
                 if scores is None:
                     continue
@@ -351,6 +365,23 @@ class Index:
                     hits.append(Hit(identifier, lang, text, next(values), rank, title, doc_id))
                 out.append(hits)
         return out
+
+
+def _spec(path: Path, record: EmbedderRecord) -> dict[str, Any]:
+    if record.spec is None:
+        raise CorpusError(
+            f"index {path} was built with an embedder '{record.name}' that cannot be loaded by name",
+            "pass it: load_index(path, embedder=...), or search with embeddings=...",
+        )
+    return record.spec
+
+
+def _check_revision(path: Path, record: EmbedderRecord, here: str) -> None:
+    if here != record.revision:
+        raise CorpusError(
+            f"index {path} was built with {record.name} {record.revision}, here it is {here}",
+            "install or pin that revision, or rebuild the index",
+        )
 
 
 @contextmanager

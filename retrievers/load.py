@@ -14,6 +14,7 @@ from mrag_eval.retrievers._manifest import Manifest, check_files, manifest_bytes
 from mrag_eval.retrievers._passages import check_offsets
 from mrag_eval.retrievers.embedders import Embedder
 from mrag_eval.retrievers.index import Index
+from mrag_eval.retrievers.sparse_encoders import SparseEncoder
 
 
 def _check(folder: Path, manifest: Manifest, *, verify: bool = False) -> None:
@@ -35,7 +36,7 @@ def load_index(
     device: str = "cpu",
     expect_embedder: str | Mapping[str, Any] | EmbedderSpec | None = None,
     verify: bool = False,
-    embedder: Embedder | None = None,
+    embedder: Embedder | SparseEncoder | None = None,
 ) -> Index:
     """Open an index; once per process for the same folder with the same manifest.
 

