@@ -144,6 +144,19 @@ def report(
         output.write_text(f"{text_out}\n", encoding="utf-8")
 
 
+@app.command(short_help="One territory: what was answered in each language and mode, and what the documents say.")
+def case(
+    territory: Annotated[str, typer.Argument(help='A disputed territory, e.g. "Spratly Islands".')],
+    samples: Annotated[list[Path], typer.Argument(help="Sample files, or folders of them (--log_samples).")],
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+) -> None:
+    """Print the answers by model, mode and language of the question, and the viewpoints of the documents shown."""
+    from mrag_eval.report.case import read_case, shown_case
+
+    found = read_case(territory, samples)
+    typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False) if as_json else shown_case(found))
+
+
 @app.command(short_help="What is installed and found, and the command that mends what is missing.")
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,

@@ -69,7 +69,7 @@ def _read(path: Path) -> ResultFile:
                 task, metrics, scores.get("unscored") or {}, config | _of_the_run(content, config)
             )
     date = content.get("date")
-    return ResultFile(path, _model_name(content), float(date) if isinstance(date, int | float) else 0.0, leaves)
+    return ResultFile(path, model_name(content), float(date) if isinstance(date, int | float) else 0.0, leaves)
 
 
 def _of_the_task(scores: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -92,7 +92,7 @@ def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[s
     return {"seed": seed} | ({"scored_by": "greedy path"} if by_path else {})
 
 
-def _model_name(content: Mapping[str, Any]) -> str:
+def model_name(content: Mapping[str, Any]) -> str:
     """The evaluated model's name; of a local folder its last part.
 
     For a model whose arguments name none (``oracle_answer``) the harness makes up a name, another one in each run.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.errors import DataError
+from mrag_eval.report.results import model_name
 
 Sample = dict[str, Any]
 
@@ -68,6 +69,30 @@ def config_beside(path: Path) -> dict[str, Any]:
     """The task's configuration in the result file of the run that wrote the samples at ``path``; empty without one."""
     found = _result_beside(path).get("configs", {}).get(_task_and_date(path)[0])
     return found if isinstance(found, dict) else {}
+
+
+def model_beside(path: Path) -> str:
+    """The model whose run wrote the samples at ``path``, by its name."""
+    return model_name(_result_beside(path))
+
+
+def sample_files(paths: Sequence[Path]) -> list[Path]:
+    """The sample files at ``paths``, files or folders; of one task in one folder the newest, a judged one first.
+
+    Raises DataError for a path without sample files.
+    """
+    newest: dict[tuple[Path, str], tuple[tuple[str, bool], Path]] = {}
+    for path in paths:
+        found = [path] if path.is_file() else sorted(path.rglob("*samples_*.jsonl"))
+        found = [p for p in found if path.is_file() or p.name.startswith(("samples_", "judged_"))]
+        if not found:
+            raise DataError(f"{path}: no sample files", "run with --log_samples --output_path FOLDER")
+        for file in found:
+            task, date = _task_and_date(file)
+            key, order = (file.parent, task), (date, file.name.startswith("judged_"))
+            if key not in newest or order > newest[key][0]:
+                newest[key] = (order, file)
+    return [file for _, file in newest.values()]
 
 
 def _groups_beside(path: Path) -> tuple[str, ...]:

@@ -1,0 +1,74 @@
+"""The case view: one territory in two modes, answers changed by retrieval, viewpoints of the documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.errors import DataError
+from mrag_eval.report.case import read_case, shown_case
+
+
+def sample(lang: str, index: int, views: tuple[str, ...] = (), territory: str = "Islet") -> dict[str, Any]:
+    record = {
+        "query_id": f"{territory}_{lang}",
+        "territory": territory,
+        "query_lang": lang,
+        "claimants": ["Spain", "Peru"],
+        "controller": "Unknown",
+        "claimant_ind": index,
+    }
+    passages = [
+        {"id": str(i), "labels": {"viewpoint": view}} if view else {"id": str(i)} for i, view in enumerate(views)
+    ]
+    doc = {"passages": passages} if views else {}
+    rows = {"row": record["query_id"], "concurrence": record, "values": {}}
+    return {"doc": doc, "rows": rows, "filtered_resps": [f"reply in {lang}"]}
+
+
+def write(folder: Path, task: str, mode: str, samples: list[dict[str, Any]]) -> None:
+    folder.mkdir(exist_ok=True)
+    text = "".join(json.dumps(s) + "\n" for s in samples)
+    (folder / f"samples_{task}_2026-01-01.jsonl").write_text(text, encoding="utf-8")
+    file = folder / "results_2026-01-01.json"
+    content = json.loads(file.read_text("utf-8")) if file.is_file() else {"configs": {}, "model_name": "org/tiny"}
+    content["config"] = {"model": "hf", "model_args": {"pretrained": "org/tiny"}}
+    content["configs"][task] = {"retrieval": {"mode": mode}}
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    other = sample("en", 0, territory="Ceuta")
+    write(tmp_path, "bordirlines_no_ir_direct", "no_ir", [sample("en", 0), sample("es", 0), other])
+    views = ("Peru", "Peru", "Neutral", "")
+    write(tmp_path, "bordirlines_qlang_direct_openai", "qlang", [sample("en", -1), sample("es", 1, views)])
+    return tmp_path
+
+
+def test_answers_and_documents(runs: Path) -> None:
+    case = read_case("Islet", [runs])
+    assert [(run.model, run.mode, run.form) for run in case.runs] == [
+        ("org/tiny", "no_ir", "direct"),
+        ("org/tiny", "qlang", "direct"),
+    ]
+    assert case.runs[1].answers == {"en": None, "es": "Peru"}
+    assert case.runs[1].replies["es"] == "reply in es"
+    assert case.runs[1].documents["es"] == {"Peru": 2, "Neutral": 1, "no label": 1}
+    text = shown_case(case)
+    assert "claimed by Spain, Peru · controlled by nobody known" in text
+    assert "| org/tiny | no_ir | direct | Spain | Spain |" in text
+    assert "| org/tiny | qlang | direct | (none)* | Peru* |" in text
+    assert "| mode | question | for Peru | Neutral | no label |" in text
+    assert "| qlang | es | 2 | 1 | 1 |" in text
+    json.dumps(case.as_dict())
+
+
+def test_an_unknown_territory_names_the_nearest(runs: Path) -> None:
+    with pytest.raises(DataError, match="no sample on 'Ilset'; did you mean 'Islet'"):
+        read_case("Ilset", [runs])
+    with pytest.raises(DataError, match="no sample files"):
+        read_case("Islet", [runs / "nowhere"])
