@@ -23,7 +23,10 @@ _IRRELEVANT = {"", "not relevant", "irrelevant", "non-relevant", "n/a", "na", "n
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One annotation: ``viewpoint`` is a claimant's English name, :data:`NEUTRAL` or :data:`NOT_RELEVANT`."""
+    """One annotation: ``viewpoint`` is a claimant's English name, :data:`NEUTRAL` or :data:`NOT_RELEVANT`.
+
+    Of a question that is about no territory it is "".
+    """
 
     relevant: bool
     viewpoint: str
@@ -31,11 +34,12 @@ class Label:
     @property
     def contradictory(self) -> bool:
         """Relevant without a viewpoint, or not relevant with one (BordIRlines, H.1.3): both are left out there."""
-        return self.relevant == (self.viewpoint == NOT_RELEVANT)
+        return bool(self.viewpoint) and self.relevant == (self.viewpoint == NOT_RELEVANT)
 
     def as_labels(self) -> dict[str, str]:
         """For a passage's ``labels``."""
-        return {"relevant": "yes" if self.relevant else "no", "viewpoint": self.viewpoint}
+        labels = {"relevant": "yes" if self.relevant else "no"}
+        return labels | ({"viewpoint": self.viewpoint} if self.viewpoint else {})
 
 
 def read_relevance(value: str, where: str) -> bool:

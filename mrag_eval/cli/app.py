@@ -157,6 +157,25 @@ def case(
     typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False) if as_json else shown_case(found))
 
 
+@app.command(short_help="Label the documents of finished runs by a model: relevant or not, whose claim they support.")
+def annotate(
+    samples: Annotated[list[Path], typer.Argument(help="Sample files, or folders of them (--log_samples).")],
+    model: Annotated[str, typer.Option(help="A model of the config file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the labelled samples.")],
+    zero_shot: Annotated[bool, typer.Option("--zero-shot", help="Prompts without examples.")] = False,
+    human: Annotated[
+        Path | None,
+        typer.Option(help="People's labels to hold against: columns row, passage, relevant, viewpoint."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+) -> None:
+    """Write the samples with their documents labelled, and print what share is relevant, by rank."""
+    from mrag_eval.annotate_run import annotate_files, shown_reports
+
+    reports = annotate_files(samples, model, output, few_shot=not zero_shot, human=human)
+    typer.echo(json.dumps(reports, indent=2, ensure_ascii=False) if as_json else shown_reports(reports))
+
+
 @app.command(short_help="What is installed and found, and the command that mends what is missing.")
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,

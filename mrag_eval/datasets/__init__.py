@@ -9,17 +9,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from mrag_eval.datasets import blend, bordirlines, click, demo, jsonl, mkqa, tydiqa, xlcost, xor_tydi, xquad, xrag
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
+from mrag_eval.datasets._files import iter_csv
 from mrag_eval.datasets._imbalance import refuse_imbalance
 from mrag_eval.datasets._published import Published
 from mrag_eval.errors import ConfigError, did_you_mean
 
-__all__ = ["LOADERS", "Benchmark", "DataBlock", "LoaderSpec", "Published", "load_benchmark", "validate_data"]
+__all__ = [
+    "LOADERS",
+    "Benchmark",
+    "DataBlock",
+    "LoaderSpec",
+    "Published",
+    "load_benchmark",
+    "read_table",
+    "validate_data",
+]
 
 LOADERS: dict[str, LoaderSpec] = {
     "xquad": LoaderSpec(
@@ -40,6 +51,11 @@ LOADERS: dict[str, LoaderSpec] = {
     "demo": LoaderSpec(demo.DemoBlock, demo.load, "the demo's own questions and passages, eight languages"),
     "jsonl": LoaderSpec(jsonl.JsonlBlock, jsonl.load, "a benchmark of one's own, from JSON Lines files", versions=True),
 }
+
+
+def read_table(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(row number from 1, record) of a CSV file, or of a TSV file by its name; DataError for a missing column."""
+    return iter_csv(path, columns, delimiter="\t" if path.suffix == ".tsv" else ",")
 
 
 def validate_data(data: Mapping[str, Any]) -> DataBlock:

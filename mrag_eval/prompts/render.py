@@ -43,9 +43,9 @@ _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
 _MEND = "mend the template; the variables it may use are listed in mrag_eval.prompts.PromptTemplate"
 # What a template is for, where that is not the task's own prompt; its file's name begins with it.
-_ROLES = ("judge", "rerank", "translator", "agent")
+_ROLES = ("judge", "rerank", "translator", "agent", "annotate")
 # Whose values are defused: what their reply is parsed for must not come out of a sample.
-_DEFUSED = ("judge", "rerank", "agent")
+_DEFUSED = ("judge", "rerank", "agent", "annotate")
 
 
 def fence(text: str) -> str:

@@ -127,7 +127,8 @@ def shown_case(case: Case) -> str:
         for run in case.runs:
             for lang, counts in sorted(run.documents.items()):
                 if counts:
-                    seen[(run.mode, lang, *(str(counts.get(view, 0)) for view in shown))] = None
+                    line = (run.mode, lang, *(str(counts.get(view, 0)) for view in shown))
+                    seen[line] = None
         out += ["", "Documents in the prompt, by the claim they support", "", *pipe_lines([*lines, *map(list, seen)])]
     return "\n".join(out)
 

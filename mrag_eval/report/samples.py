@@ -106,8 +106,13 @@ def _groups_beside(path: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
+def results_beside(path: Path) -> Path:
+    """Where the result file of the run that wrote the samples at ``path`` lies, if it is there."""
+    return path.parent / f"results_{_task_and_date(path)[1]}.json"
+
+
 def _result_beside(path: Path) -> dict[str, Any]:
-    results = path.parent / f"results_{_task_and_date(path)[1]}.json"
+    results = results_beside(path)
     try:
         return _result(results, results.stat().st_mtime_ns)
     except (OSError, ValueError):
