@@ -113,3 +113,23 @@ def test_reference_pages_have_every_block_metric_and_command() -> None:
     # every key has its row: what a block of the configuration takes is on its page
     assert "| `k` | whole number (≥ 1) | `5` |" in made["configuration.md"]
     assert "``" not in re.sub(r"```", "", made["configuration.md"])
+
+
+def retrieval_snippets() -> list[Any]:
+    import yaml
+
+    text = (ROOT / "docs" / "retrieval.md").read_text("utf-8")
+    return [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+
+
+@pytest.mark.parametrize("snippet", retrieval_snippets(), ids=lambda s: str(s)[:70])
+def test_snippets_of_the_retrieval_page_are_valid(snippet: dict[str, Any]) -> None:
+    from mrag_eval.config import Retrieval
+    from mrag_eval.scoring import check_metrics
+    from mrag_eval.validation import validated
+
+    (block,) = snippet
+    if block == "metrics":
+        check_metrics(snippet[block], "docs/retrieval.md")
+    else:
+        assert validated(Retrieval, snippet[block], "docs/retrieval.md").k == 5
