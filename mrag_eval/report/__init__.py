@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mrag_eval.errors import ConfigError, did_you_mean
-from mrag_eval.report.layouts import Layout, layout_names, layout_tables, load_layout
+from mrag_eval.report.layout_schema import Layout, layout_names, load_layout
+from mrag_eval.report.layouts import layout_tables
 from mrag_eval.report.policies import policy_tables
 from mrag_eval.report.results import LeafResult, ResultFile, read_results
 from mrag_eval.report.scores import score_table

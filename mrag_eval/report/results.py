@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,8 @@ from mrag_eval.errors import DataError
 
 # The model arguments that the harness takes a model's name from.
 _NAMING_ARGUMENTS = {"peft", "delta", "pretrained", "model", "path", "engine"}
+_CELL = re.compile(r"(.+)\[(.+)\]")
+_CHAINS = ("selection", "attribution")
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,25 @@ class LeafResult:
     metrics: Mapping[str, Mapping[str, Any]]
     unscored: Mapping[str, Mapping[str, int]]
     config: Mapping[str, Any] = field(repr=False)
+
+    def score(self, name: str) -> Mapping[str, Any] | None:
+        """A metric's score, or a part of one; None where there is none.
+
+        ``hit@20[en->ar]`` is the score of a pair of question and document language, ``hit@20[cross_language]`` a mean
+        over such pairs; ``selection.retrieved`` and ``attribution.correct_if_kept`` are links of the chain from
+        retrieval to the answer.
+        """
+        if name in self.metrics:
+            return self.metrics[name]
+        cell = _CELL.fullmatch(name)
+        if cell is not None:
+            parts = self.metrics.get(cell[1]) or {}
+            pairs = (parts.get("by") or {}).get("pair") or {}
+            return pairs.get(cell[2]) or (parts.get("macro") or {}).get(cell[2])
+        chain, _, link = name.partition(".")
+        if chain not in _CHAINS:
+            return None
+        return ((self.config["scores"].get(chain) or {}).get("overall") or {}).get(link)
 
 
 @dataclass(frozen=True)

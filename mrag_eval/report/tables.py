@@ -7,8 +7,12 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from mrag_eval.errors import ConfigError, did_you_mean
+
+# How a table prints its intervals: not at all, by both ends, or by half their width, as some papers do.
+Intervals = Literal["none", "bounds", "margin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with ``digits`` decimals; ``notes`` are lines below it. ``intervals``: they are printed, too."""
+    """A table with ``digits`` decimals; ``notes`` are lines below it; ``intervals`` are printed, too, or not."""
 
     id: str
     title: str
@@ -49,7 +53,7 @@ class Table:
     rows: tuple[Row, ...]
     digits: int
     notes: tuple[str, ...] = ()
-    intervals: bool = False
+    intervals: Intervals = "none"
 
 
 def markdown(tables: Sequence[Table]) -> str:
@@ -75,8 +79,10 @@ def _shown(cell: Cell, table: Table) -> str:
         return ""
     digits = table.digits if cell.digits is None else cell.digits
     text = f"{cell.value:.{digits}f}"
-    if table.intervals and cell.low is not None and cell.high is not None:
-        text += f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
+    if cell.low is not None and cell.high is not None:
+        bounds = f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
+        margin = f" ± {(cell.high - cell.low) / 2:.{digits}f}"
+        text += {"none": "", "bounds": bounds, "margin": margin}[table.intervals]
     return text + (f" (n={cell.n:,})" if cell.n is not None else "")
 
 

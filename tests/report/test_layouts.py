@@ -14,7 +14,7 @@ import pytest
 
 from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.report import Table, layout_names, layout_tables, load_layout, render
-from mrag_eval.report.layouts import LayoutTable
+from mrag_eval.report.layout_schema import LayoutTable
 
 ROOT = Path(__file__).resolve().parents[2]
 GIVEN = {"mode": "given", "given": {"subset": "all", "n": None}}

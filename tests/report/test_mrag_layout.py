@@ -11,7 +11,7 @@ import pytest
 from mrag_eval.modes import MODES
 from mrag_eval.prompts import system_prompts
 from mrag_eval.report import Table, layout_tables, load_layout, render
-from mrag_eval.report.layouts import LayoutTable
+from mrag_eval.report.layout_schema import LayoutTable
 
 ROOT = Path(__file__).resolve().parents[2]
 
