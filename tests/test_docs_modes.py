@@ -1,0 +1,40 @@
+"""The page on IR modes has every mode, every merge and what each does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+from mrag_eval.config import Merge
+from mrag_eval.modes import MODES
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "ir_modes.md").read_text("utf-8")
+# How the page says what the code says.
+_QUERY = {"none": "as it is", "en": "English", "each": "each language"}
+_DOCUMENTS = {"none": "as they are", "en": "English"}
+_OF_THEIR_OWN = ("no_ir", "given", "swap_docs", "coral")
+
+
+def rows() -> dict[str, list[str]]:
+    out = {}
+    for line in PAGE.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        for name in re.findall(r"`([^`]+)`", cells[0]) if line.startswith("| `") else ():
+            out[name] = cells
+    return out
+
+
+def test_every_mode_is_on_the_page_with_its_choices() -> None:
+    found = rows()
+    for name, mode in MODES.items():
+        assert name in found, f"mode {name} is missing on docs/ir_modes.md"
+        if name not in _OF_THEIR_OWN:
+            _, _, merge, query, documents, _ = found[name]
+            assert merge == mode.merge
+            assert query == _QUERY[mode.query_translation]
+            assert documents == _DOCUMENTS[mode.document_translation]
+
+
+def test_every_merge_is_on_the_page() -> None:
+    assert set(get_args(Merge)) <= set(rows())
