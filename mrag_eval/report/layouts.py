@@ -18,7 +18,7 @@ from mrag_eval.report.layout_schema import (
     load_layout,
 )
 from mrag_eval.report.results import LeafResult, ResultFile, read_results
-from mrag_eval.report.tables import Cell, Intervals, Row, Table
+from mrag_eval.report.tables import Cell, Row, Table
 from mrag_eval.rerank_block import DEFAULT_CROSS_ENCODER
 
 _NOT_RUN = "not run"
@@ -148,8 +148,8 @@ def _table(
     columns = tuple(column.name for column in table.columns)
     title = f"{_place(table.id)}: {table.title}"
     told = tuple(dict.fromkeys(notes))
-    intervals: Intervals = "margin" if table.margins else "bounds" if side_by_side else "none"
-    return Table(table.id, title, stub, columns, tuple(rows), table.digits, told, intervals)
+    shown = {"intervals": bool(side_by_side), "margins": table.margins}
+    return Table(table.id, title, stub, columns, tuple(rows), table.digits, told, **shown)
 
 
 def _not_measured(cell: Cell) -> bool:

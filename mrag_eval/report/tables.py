@@ -7,12 +7,8 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 from mrag_eval.errors import ConfigError, did_you_mean
-
-# How a table prints its intervals: not at all, by both ends, or by half their width, as some papers do.
-Intervals = Literal["none", "bounds", "margin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with ``digits`` decimals; ``notes`` are lines below it; ``intervals`` are printed, too, or not."""
+    """A table with ``digits`` decimals; ``notes`` are lines below it.
+
+    ``intervals``: they are printed, too; ``margins``: as half their width, as some papers do.
+    """
 
     id: str
     title: str
@@ -53,7 +52,8 @@ class Table:
     rows: tuple[Row, ...]
     digits: int
     notes: tuple[str, ...] = ()
-    intervals: Intervals = "none"
+    intervals: bool = False
+    margins: bool = False
 
 
 def markdown(tables: Sequence[Table]) -> str:
@@ -80,9 +80,10 @@ def _shown(cell: Cell, table: Table) -> str:
     digits = table.digits if cell.digits is None else cell.digits
     text = f"{cell.value:.{digits}f}"
     if cell.low is not None and cell.high is not None:
-        bounds = f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
-        margin = f" ± {(cell.high - cell.low) / 2:.{digits}f}"
-        text += {"none": "", "bounds": bounds, "margin": margin}[table.intervals]
+        if table.margins:
+            text += f" ± {(cell.high - cell.low) / 2:.{digits}f}"
+        elif table.intervals:
+            text += f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
     return text + (f" (n={cell.n:,})" if cell.n is not None else "")
 
 
