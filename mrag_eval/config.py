@@ -50,6 +50,8 @@ class Retrieval(Block):
     orders them once more before ``k`` are taken (:class:`~mrag_eval.rerank_block.Rerank`; a name alone is that of a
     cross-encoder). ``kind`` says what kind of index is searched; ``precomputed`` takes the lists of another system from
     the TREC file ``run``, and their passages from ``corpus``: an index, or a JSON Lines file.
+
+    ``shuffle`` shows the passages in an order drawn by this seed and the row, to see whether their order matters.
     """
 
     mode: str = "no_ir"
@@ -70,6 +72,7 @@ class Retrieval(Block):
     given: Given = Given()
     device: str = "cpu"
     seed: int = Field(default=0, ge=0)
+    shuffle: int | None = Field(default=None, ge=0)
 
     @field_validator("languages", mode="before")
     @classmethod

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from mrag_eval.config import Retrieval
 from mrag_eval.corpora import (
     PassageSource,
@@ -40,6 +42,7 @@ from mrag_eval.rerank import open_reranker, rerank
 from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.search import search_plans
 from mrag_eval.shown_translation import with_translated_passages
+from mrag_eval.store import content_key
 from mrag_eval.translate import Translator, build_translator
 
 __all__ = [
@@ -90,7 +93,16 @@ def retrieve(
         found = _searched(docs, retrieval, corpus, siblings, translator, use_cache)
     if translator is not None and document_translation_of(retrieval) != "none":
         found = with_translated_passages(found, docs, retrieval, translator)
-    return found
+    return found if retrieval.shuffle is None else _shuffled(found, docs, retrieval.shuffle)
+
+
+def _shuffled(found: Sequence[Retrieved], docs: Sequence[RagDoc], seed: int) -> list[Retrieved]:
+    """The passages in another order; their ranks stay those of the search."""
+    out = []
+    for row, doc in zip(found, docs, strict=True):
+        rng = np.random.default_rng(int(content_key("order", seed, doc.id)[:16], 16))
+        out.append(replace(row, passages=tuple(row.passages[i] for i in rng.permutation(len(row.passages)))))
+    return out
 
 
 def translator_for(retrieval: Retrieval, parallel: Sequence[Mapping[str, str]] = ()) -> Translator | None:

@@ -178,6 +178,38 @@ def annotate(
     typer.echo(json.dumps(reports, indent=2, ensure_ascii=False) if as_json else shown_reports(reports))
 
 
+@app.command(short_help="Does the model answer alike in every language? For runs on parallel questions.")
+def consistency(
+    samples: Annotated[list[Path], typer.Argument(help="Sample files, or folders of them (--log_samples).")],
+    by: Annotated[str, typer.Option(help="What versions of a question share: group or row.")] = "group",
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+) -> None:
+    """Print the share of agreeing pairs of languages: the same answer, and the same correctness."""
+    from dataclasses import asdict
+
+    from mrag_eval.report.consistency import consistency as consistency_of
+    from mrag_eval.report.consistency import shown_consistency
+
+    if by not in ("group", "row"):
+        raise typer.BadParameter("group or row", param_hint="--by")
+    found = consistency_of(samples, by="row" if by == "row" else "group")
+    typer.echo(json.dumps([asdict(e) for e in found], indent=2) if as_json else shown_consistency(found))
+
+
+@app.command(short_help="Which answers change from one mode or run to another.")
+def flips(
+    samples: Annotated[list[Path], typer.Argument(help="Sample files, or folders of them (--log_samples).")],
+    most: Annotated[int, typer.Option(help="So many territories or questions are named for each pair.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+) -> None:
+    """Print, for every two tasks of a model, how many answers change, which become right or wrong, and McNemar's p."""
+    from mrag_eval.report.flips import flips as flips_of
+    from mrag_eval.report.flips import shown_flips
+
+    found = flips_of(samples)
+    typer.echo(json.dumps([e.as_dict() for e in found], indent=2) if as_json else shown_flips(found, most))
+
+
 @app.command(short_help="What is installed and found, and the command that mends what is missing.")
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,

@@ -26,7 +26,8 @@ from mrag_eval.datasets._bordirlines_files import (
     read_queries,
 )
 from mrag_eval.datasets._files import hub_folder, read_json, require_path
-from mrag_eval.datasets._published import Published
+from mrag_eval.datasets._flipped import flipped
+from mrag_eval.datasets._published import Published, Run
 from mrag_eval.datasets.borderlines import UNKNOWN, BorderLines, Question, read_borderlines, territories_file
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
 from mrag_eval.languages import RESOURCE_GROUPS, base, name, normalize
@@ -45,7 +46,8 @@ class BordirlinesBlock(DataBlock):
     BorderLines' files may also lie in ``path`` itself or in its folder ``borderlines``.
 
     ``embedder`` chooses whose published hits are read (none: the questions alone). ``documents`` keeps those judged
-    relevant, or those judged not to be, by ``annotations``. ``persona`` is who asks or answers; the asker of
+    relevant, or those judged not to be, by ``annotations``; ``flip`` exchanges one that supports a claimant for one of
+    another's, and keeps the questions where that can be done. ``persona`` is who asks or answers; the asker of
     ``nationalist`` and ``demographic`` is of the claimant that speaks the question's language. ``languages`` and
     ``territories`` keep part of the questions. ``resource_groups`` is a JSON file of groups of languages, ``{name:
     [codes]}``, to break scores down by (default: :data:`mrag_eval.languages.RESOURCE_GROUPS`).
@@ -54,6 +56,7 @@ class BordirlinesBlock(DataBlock):
     borderlines: Path | None = None
     embedder: Literal["openai", "m3"] | None = None
     documents: Literal["all", "relevant", "non_relevant"] = "all"
+    flip: bool = False
     annotations: Literal["human", "llm_zeroshot", "llm_fewshot"] = "llm_fewshot"
     persona: Personas = "plain"
     languages: tuple[str, ...] | None = None
@@ -81,8 +84,9 @@ class BordirlinesBlock(DataBlock):
 
     @model_validator(mode="after")
     def _filters_need_documents(self) -> BordirlinesBlock:
-        if self.documents != "all" and self.embedder is None:
-            raise ValueError(f"documents = {self.documents} goes with published hits: set embedder to openai or m3")
+        if (self.documents != "all" or self.flip) and self.embedder is None:
+            key = "flip" if self.flip else f"documents = {self.documents}"
+            raise ValueError(f"{key} goes with published hits: set embedder to openai or m3")
         return self
 
 
@@ -212,6 +216,10 @@ def _published(
         mode: {row: run for row, found in rows.items() if row in wanted and (run := _run(row, found, labels, block))}
         for mode, rows in hits.items()
     }
+    if block.flip:
+        runs = _flipped_runs(runs, hits, labels)
+        kept = ", ".join(f"{mode} {len(rows)}" for mode, rows in runs.items())
+        notes.append(f"questions with a document of the other side in place of one: {kept}")
     counts = {mode: len(rows) for mode, rows in runs.items()}
     if block.documents != "all":
         kept = ", ".join(f"{mode} {n} of {len(wanted & hits[mode].keys())}" for mode, n in counts.items())
@@ -220,6 +228,20 @@ def _published(
     passages = {key: documents.passages[key] for key in used}
     shown = {pair: label.as_labels() for pair, label in labels.items()}
     return Published(runs, passages, _searchable(by_embedder, questions, documents), shown), counts, notes
+
+
+def _flipped_runs(
+    runs: Mapping[str, Mapping[str, Run]], hits: Hits, labels: Mapping[tuple[str, str], Label]
+) -> dict[str, dict[str, Run]]:
+    """Every run with one document exchanged; rows where that cannot be done are left out."""
+    pools: dict[str, dict[str, None]] = defaultdict(dict)
+    for rows in hits.values():
+        for row, listed in rows.items():
+            pools[row].update(dict.fromkeys(hit.passage for hit in listed))
+    return {
+        mode: {row: new for row, run in rows.items() if (new := flipped(row, run, labels, list(pools[row])))}
+        for mode, rows in runs.items()
+    }
 
 
 def _run(

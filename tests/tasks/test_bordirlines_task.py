@@ -323,6 +323,39 @@ def test_published_results_are_asked_for_where_there_are_some(tasks: Path, test_
         build(tasks_folder(), "bordirlines_qlang_direct_m3", metadata={**metadata, "retrieval.merge": "rrf"})
 
 
+def prompts_by_row(test_data: Path, copy: Path, name: str, **metadata: Any) -> dict[str, list[str]]:
+    data = {"path": str(copy), "territories": ["Crimea"]}
+    settings = {**lines(test_data), **{f"data.{key}": value for key, value in data.items()}, **metadata}
+    samples = run(tasks_folder(), name, lm=ScriptedLM(lambda _: "A)"), metadata=settings)["samples"][name]
+    return {s["doc"]["id"]: [passage["id"] for passage in s["doc"]["passages"]] for s in samples}
+
+
+def test_the_order_of_documents_is_shuffled_by_seed_and_row(test_data: Path, copy: Path) -> None:
+    name = "bordirlines_qlang_direct_m3"
+    plain = prompts_by_row(test_data, copy, name)
+    first, again, other = (prompts_by_row(test_data, copy, name, **{"retrieval.shuffle": n}) for n in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert first != plain
+    assert all(sorted(first[row]) == sorted(plain[row]) for row in plain)
+
+
+def test_one_document_is_exchanged_for_the_other_side(test_data: Path, copy: Path) -> None:
+    """In rel_langs m3 shows for Crimea_ru documents 0 to 3 of ru and 0 to 2 of en and uk; 0 and 1 are Russia's or
+    Ukraine's, by the order of the claimants. The first one gives way to a document of the other side.
+    """
+    name = "bordirlines_rel_langs_direct_m3"
+    plain = prompts_by_row(test_data, copy, name)["Crimea_ru"]
+    flipped = prompts_by_row(test_data, copy, name, **{"data.flip": True})["Crimea_ru"]
+    changed = [(a, b) for a, b in zip(plain, flipped, strict=True) if a != b]
+    assert len(changed) == 1
+    (old, new) = changed[0]
+    assert old == plain[0]
+    # documents 0 and 1 support the first claimant, 2 and 3 the second: all Russian ones are shown already, and 2 is in
+    # every language, so the first by id that is left is English
+    assert (old.rpartition("_p")[2], new) == ("0", "en:1100_p3")
+
+
 def test_resource_groups_from_a_file(test_data: Path, tmp_path: Path) -> None:
     file = tmp_path / "groups.json"
     file.write_text(json.dumps({"slavic": ["ru", "uk"], "rest": ["en"]}), encoding="utf-8")

@@ -1,0 +1,87 @@
+"""Consistency over languages and flips between modes, on answers counted by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.errors import DataError
+from mrag_eval.report.consistency import consistency, shown_consistency
+from mrag_eval.report.flips import flips, shown_flips
+
+
+def sample(row: str, lang: str, answer: str, *, group: str | None = None, right: bool | None = None) -> dict[str, Any]:
+    rows: dict[str, Any] = {"row": row, "cell": {"query_lang": lang}, "values": {}}
+    if group is not None:
+        rows["group"] = group
+    if right is not None:
+        rows["values"] = {"match": float(right)}
+    return {"doc": {}, "rows": rows, "filtered_resps": [answer]}
+
+
+def write(folder: Path, task: str, samples: list[dict[str, Any]], mode: str = "qlang", model: str = "org/tiny") -> None:
+    folder.mkdir(exist_ok=True)
+    text = "".join(json.dumps(s, ensure_ascii=False) + "\n" for s in samples)
+    (folder / f"samples_{task}_2026-01-01.jsonl").write_text(text, encoding="utf-8")
+    file = folder / "results_2026-01-01.json"
+    content = json.loads(file.read_text("utf-8")) if file.is_file() else {"configs": {}}
+    content |= {"model_name": model, "config": {"model": "hf", "model_args": {"pretrained": model}}}
+    content["configs"][task] = {"retrieval": {"mode": mode}, "data": {"benchmark": "mkqa"}}
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_consistency_over_tasks_of_several_languages(tmp_path: Path) -> None:
+    """q1: 1841 / 1841 / 1842: one pair of three agrees; q2: Paris / paris (normalised alike); q3 in one language."""
+    write(tmp_path, "mkqa_en", [sample("en1", "en", "1841", group="q1", right=True),
+                                sample("en2", "en", "Paris", group="q2", right=True),
+                                sample("en3", "en", "no", group="q3")])  # fmt: skip
+    write(tmp_path, "mkqa_de", [sample("de1", "de", "1841.", group="q1", right=True),
+                                sample("de2", "de", "paris", group="q2", right=False)])  # fmt: skip
+    write(tmp_path, "mkqa_fr", [sample("fr1", "fr", "1842", group="q1", right=False)])
+    (found,) = consistency([tmp_path])
+    assert (found.questions, found.single, found.ambiguous, found.languages) == (2, 1, 0, ("de", "en", "fr"))
+    assert found.answers["value"] == pytest.approx((1 / 3 + 1) / 2)
+    # correctness: q1 right right wrong: 1/3; q2 right wrong: 0
+    assert found.correctness["value"] == pytest.approx((1 / 3 + 0) / 2)
+    assert "66.7 [" in shown_consistency([found])
+    assert "1 in one language" in shown_consistency([found])
+
+
+def test_questions_on_one_paragraph_are_no_versions_of_one(tmp_path: Path) -> None:
+    write(tmp_path, "mkqa_en", [sample("a", "en", "x", group="p"), sample("b", "en", "y", group="p")])
+    write(tmp_path, "mkqa_de", [sample("a", "de", "x", group="p")])
+    with pytest.raises(DataError, match="no question is answered in two languages"):
+        consistency([tmp_path])
+    (found,) = consistency([tmp_path], by="row")
+    assert (found.questions, found.answers["value"]) == (1, 1.0)
+
+
+def test_flips_between_modes(tmp_path: Path) -> None:
+    """Four rows: one keeps its answer, one becomes right, one becomes wrong, one changes among wrong ones."""
+    before = [("a", "1", True), ("b", "2", False), ("c", "3", True), ("d", "4", False)]
+    after = [("a", "1", True), ("b", "9", True), ("c", "8", False), ("d", "7", False)]
+    samples = [
+        [sample(row, "en", text, group=row.upper(), right=right) for row, text, right in part]
+        for part in (before, after)
+    ]
+    write(tmp_path, "mkqa_norag_en", samples[0], mode="no_ir")
+    write(tmp_path, "mkqa_en", [*samples[1], sample("z", "en", "?", right=True)], mode="all")
+    (found,) = flips([tmp_path])
+    assert (found.before, found.after, found.rows, found.unpaired) == ("mkqa_norag_en", "mkqa_en", 4, 1)
+    assert found.changed["value"] == pytest.approx(3 / 4)
+    assert (found.gained, found.lost, found.judged, found.p) == (1, 1, 4, 1.0)
+    assert found.groups == {"B": 1, "C": 1, "D": 1}
+    assert found.transitions["2", "9"] == 1
+    text = shown_flips([found], most=2)
+    assert "| org/tiny | mkqa_norag_en | mkqa_en | 4 | 75.0 [" in text
+    assert "mkqa_norag_en -> mkqa_en: B (1), C (1), and 1 more" in text
+    json.dumps(found.as_dict())
+
+
+def test_one_task_alone_has_no_flips(tmp_path: Path) -> None:
+    write(tmp_path, "mkqa_en", [sample("a", "en", "1")])
+    with pytest.raises(DataError, match="no two tasks of one model answer the same questions"):
+        flips([tmp_path])
