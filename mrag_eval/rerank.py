@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tqdm import tqdm
 
@@ -17,7 +18,6 @@ from mrag_eval.corpora import PassageSource, passages_by_id
 from mrag_eval.folders import cache_dir
 from mrag_eval.ir_modes import Plan
 from mrag_eval.ranked import Kept, Ranked, Reranking, Searched
-from mrag_eval.rerank_block import DEFAULT_CROSS_ENCODER
 from mrag_eval.rerank_listwise import ListQuery, ListwiseReranker
 from mrag_eval.retrievers.rerank import Reranker, checked_scores
 from mrag_eval.schema import Passage, RagDoc, titled
@@ -41,16 +41,17 @@ def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
         from mrag_eval.rerank_api import ApiReranker
 
         return ApiReranker(block)
-    from mrag_eval.retrievers import load_cross_encoder
+    from mrag_eval.retrievers import load_bge_m3, load_cross_encoder
 
-    return load_cross_encoder(
-        block.model or DEFAULT_CROSS_ENCODER,
-        revision=block.revision,
-        max_length=block.max_length,
-        batch_size=block.batch_size,
-        device=block.device or retrieval.device,
-        trust_remote_code=block.trust_remote_code,
-    )
+    settings: dict[str, Any] = {
+        "revision": block.revision,
+        "max_length": block.max_length,
+        "batch_size": block.batch_size,
+        "device": block.device or retrieval.device,
+    }
+    if block.kind == "bge-m3":
+        return load_bge_m3(block.name, weights=block.weights, **settings)
+    return load_cross_encoder(block.name, trust_remote_code=block.trust_remote_code, **settings)
 
 
 def rerank(

@@ -11,12 +11,14 @@ from pydantic_core import PydanticCustomError
 from mrag_eval.model_spec import secret_in
 from mrag_eval.validation import Block
 
-DEFAULT_CROSS_ENCODER = "BAAI/bge-reranker-v2-m3"
+# What is loaded where no model is named.
+DEFAULT_MODELS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
 # What every kind takes, and what only one does.
 _COMMON = {"kind", "model", "depth", "query"}
 _OWN = {
     "cross-encoder": {"revision", "max_length", "batch_size", "device", "trust_remote_code"},
     "api": {"url", "shape", "batch_size", "api_key_env", "max_in_flight", "timeout", "retries", "extra"},
+    "bge-m3": {"revision", "max_length", "batch_size", "device", "weights"},
     "listwise": {"window", "step", "prompt"},
 }
 
@@ -25,10 +27,11 @@ class Rerank(Block):
     """The block ``retrieval.rerank``: what orders the hits once more before ``k`` of them are shown.
 
     ``kind`` is ``cross-encoder`` (a sentence-transformers model; ``model`` is a hub name or a folder, by default
-    BAAI/bge-reranker-v2-m3), ``api`` (an endpoint at ``url``) or ``listwise`` (``model`` names a model of the config
-    file, which is shown numbered passages and replies with their order). ``depth`` hits are reranked, by default all
-    that are retrieved. ``query`` is the text they are compared with: the one that was ``searched`` with (translated,
-    with options, the sibling's, as the mode has it), or the row's ``question``.
+    BAAI/bge-reranker-v2-m3), ``bge-m3`` (BGE-M3's dense, sparse and multi-vector scores as one, by ``weights``; by
+    default BAAI/bge-m3 with its paper's 1, 0.3 and 1), ``api`` (an endpoint at ``url``) or ``listwise`` (``model`` is
+    one of the config file, which is shown numbered passages and replies with their order). ``depth`` hits are
+    reranked, by default all that are retrieved. ``query`` is the text they are compared with: the one that was
+    ``searched`` with (translated, with options, the sibling's, as the mode has it), or the row's ``question``.
 
     Cross-encoder: ``max_length`` bounds a pair in tokens, by cutting the passage only; ``batch_size`` pairs are scored
     at once (32); ``device`` is by default that of the block ``retrieval``.
@@ -40,7 +43,7 @@ class Rerank(Block):
     Listwise: ``window`` passages are ordered at a time, from the end of the list to its head, by ``step`` (RankGPT).
     """
 
-    kind: Literal["cross-encoder", "api", "listwise"] = "cross-encoder"
+    kind: Literal["cross-encoder", "bge-m3", "api", "listwise"] = "cross-encoder"
     model: str | None = Field(default=None, min_length=1)
     depth: int | None = Field(default=None, ge=1)
     query: Literal["searched", "question"] = "searched"
@@ -49,6 +52,7 @@ class Rerank(Block):
     batch_size: int = Field(default=32, ge=1)
     device: str | None = None
     trust_remote_code: bool = False
+    weights: tuple[float, float, float] = (1.0, 0.3, 1.0)
     url: str | None = None
     shape: Literal["cohere", "tei"] = "cohere"
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
@@ -92,6 +96,8 @@ class Rerank(Block):
                 raise ValueError(
                     f"'{key}' has no meaning for kind '{self.kind}'; it takes {', '.join(sorted(allowed))}"
                 )
+        if min(self.weights) < 0 or sum(self.weights) <= 0:
+            raise ValueError(f"'weights' are {self.weights}: none may be negative, and one must be more than 0")
         if self.kind == "api" and self.url is None:
             raise ValueError("kind 'api' needs 'url', the address of the endpoint")
         if self.kind == "listwise" and self.model is None:
@@ -105,4 +111,4 @@ class Rerank(Block):
     @property
     def name(self) -> str:
         """What messages call the reranker."""
-        return self.model or (DEFAULT_CROSS_ENCODER if self.kind == "cross-encoder" else str(self.url))
+        return self.model or DEFAULT_MODELS.get(self.kind) or str(self.url)

@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mrag_eval.retrievers._bge_m3 import load_bge_m3
     from mrag_eval.retrievers._cross_encoder import load_cross_encoder
     from mrag_eval.retrievers.build import build_index
     from mrag_eval.retrievers.cached import cached_index
@@ -48,6 +49,7 @@ _HOMES = {
     "index_info": "load",
     "join_indexes": "joining",
     "kilt_edition": "kilt",
+    "load_bge_m3": "_bge_m3",
     "load_cross_encoder": "_cross_encoder",
     "load_embedder": "embedders",
     "load_index": "load",
@@ -83,6 +85,7 @@ __all__ = [
     "index_info",
     "join_indexes",
     "kilt_edition",
+    "load_bge_m3",
     "load_cross_encoder",
     "load_embedder",
     "load_index",

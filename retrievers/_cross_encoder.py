@@ -86,7 +86,7 @@ class CrossEncoderReranker:
         self._batch_size = batch_size
         self.max_length = min(max_length, _longest(self._model, max_length))
         commit = getattr(getattr(self._model, "config", None), "_commit_hash", None)
-        identity = str(commit or revision or _folder_identity(Path(model)))
+        identity = str(commit or revision or folder_identity(Path(model)))
         settings = json.dumps([self.max_length, "only_second"]).encode()
         self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
 
@@ -148,7 +148,7 @@ def _beginning(tokenizer: Any, text: str, limit: int) -> str:
     return text[: places[limit - 1][1]]
 
 
-def _folder_identity(folder: Path) -> str:
+def folder_identity(folder: Path) -> str:
     """A hash of the files, which tells weights apart by size; with their times, since scores of others must not be
     found again.
     """

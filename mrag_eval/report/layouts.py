@@ -19,7 +19,7 @@ from mrag_eval.report.layout_schema import (
 )
 from mrag_eval.report.results import LeafResult, ResultFile, read_results
 from mrag_eval.report.tables import Cell, Row, Table
-from mrag_eval.rerank_block import DEFAULT_CROSS_ENCODER
+from mrag_eval.rerank_block import DEFAULT_MODELS
 
 _NOT_RUN = "not run"
 _NO_TASK = "no figure in the paper, and no task of ours"
@@ -113,7 +113,9 @@ def retriever_name(config: Mapping[str, Any]) -> str | None:
     rerank = retrieval.get("rerank")
     if not rerank:
         return f"{first}, not reranked"
-    return f"{first} + {rerank.get('model') or rerank.get('url') or DEFAULT_CROSS_ENCODER}"
+    return (
+        f"{first} + {rerank.get('model') or rerank.get('url') or DEFAULT_MODELS[rerank.get('kind', 'cross-encoder')]}"
+    )
 
 
 def _table(
