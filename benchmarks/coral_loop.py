@@ -1,0 +1,176 @@
+"""How close the agents' loop comes to the time that its calls alone would take, and what it takes question by question.
+
+    python benchmarks/coral_loop.py [--questions 200] [--quick]
+
+A server in its own process answers every request after a fixed latency. All questions take two rounds with two corpora
+of five documents: 24 calls each. The ideal is calls × latency / requests in flight. Then the same from the cache; then
+some of the questions one after the other, each with its critics side by side; then the loop with a model that answers
+at once, for its own work. The search is a table: it costs nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+CORPORA, DOCUMENTS, ROUNDS = ("en", "ko"), 5, 2
+SCORES = {"relevance": 4, "usefulness": 3, "clarity_specificity": 4, "compatibility": 5}
+
+
+def reply(user: str) -> str:
+    """What planner, critic and decision say, told apart by what stands in the prompt."""
+    if "<previous_query>" in user:
+        return json.dumps({"language_names": list(CORPORA), "rewritten_query": f"again: {hash(user)}"})
+    if "<documents>" in user:
+        return json.dumps({"enough_documents": False, "reason": "The year is missing."})
+    if "<document>" in user:
+        return json.dumps({"scores": SCORES, "critique": "It names the building, but not the year it was built."})
+    return json.dumps({"language_names": list(CORPORA)})
+
+
+def serve(latency: float, report: Connection) -> None:
+    """Answer chat completions after ``latency`` seconds; the port, and on request the number of calls, go to report."""
+    from aiohttp import web
+
+    calls = 0
+
+    async def answer(request: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        body = await request.json()
+        await asyncio.sleep(latency)
+        message = {"role": "assistant", "content": reply(body["messages"][-1]["content"])}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 900, "completion_tokens": 40}})
+
+    async def main() -> None:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", answer)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
+        await site.start()
+        report.send(runner.addresses[0][1])
+        while await asyncio.to_thread(report.recv) is not None:
+            report.send(calls)
+
+    asyncio.run(main())
+
+
+def search(requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Any]]:
+    """Documents of their own for every query and corpus."""
+    from mrag_eval.schema import Hit
+
+    text = "The lighthouse stands on a cliff above the harbour and can be seen from far away. " * 8
+    return [
+        [
+            Hit(f"{hash(query)}-{code}-{n}", code, f"{query} {code} {n}. {text}", 1 - n / 10, n)
+            for code in languages
+            for n in range(1, DOCUMENTS + 1)
+        ]
+        for query, languages in requests
+    ]
+
+
+class AtOnce:
+    """A model that answers without delay, for the loop's own work."""
+
+    def __init__(self, spec: Any) -> None:
+        self.spec, self.name = spec, "at once"
+
+    def generate(self, conversations: Sequence[Any], **_: Any) -> list[Any]:
+        from mrag_eval.lm import Reply
+
+        return [Reply(reply(c[-1]["content"]), tokens_in=900, tokens_out=40) for c in conversations]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--one-by-one", type=int, default=20, help="questions for the loop that takes them in turn")
+    parser.add_argument("--in-flight", type=int, default=32)
+    parser.add_argument("--latency", type=float, default=0.2)
+    parser.add_argument("--quick", action="store_true", help="16 questions, 2 one by one: does it still run?")
+    args = parser.parse_args()
+    count, alone = (16, 2) if args.quick else (args.questions, args.one_by_one)
+    logging.disable(logging.WARNING)
+
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    server = context.Process(target=serve, args=(args.latency, theirs), daemon=True)
+    server.start()
+    url = f"http://127.0.0.1:{ours.recv()}/v1/chat/completions"
+
+    from mrag_eval.agents import Agent, Coral, Start
+    from mrag_eval.lm import AuxModel, ModelSpec
+    from mrag_eval.schema import RagDoc
+    from mrag_eval.store import Store
+
+    def calls() -> int:
+        ours.send("calls")
+        return int(ours.recv())
+
+    spec = ModelSpec(
+        model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=args.in_flight
+    )
+    agent = Agent(max_rounds=ROUNDS)
+
+    def loop(model: Any) -> Coral:
+        return Coral(agent, model, model, search, pool=CORPORA)
+
+    def starts(name: str, n: int) -> list[Start]:
+        options = ("in 1841", "in 1872", "in 1905", "never")
+        rows = [RagDoc(f"{name}{i}", f"{name} {i}: when was it built?", "en", choices=options) for i in range(n)]
+        return [Start(doc, doc.query) for doc in rows]
+
+    with tempfile.TemporaryDirectory() as folder:
+        warm = loop(AuxModel(spec, cache=Store(Path(folder) / "warm.sqlite")))
+        warm.run(starts("warm", 2))
+
+        cache = Store(Path(folder) / "models.sqlite")
+        before, start = calls(), time.perf_counter()
+        outcomes = loop(AuxModel(spec, cache=cache)).run(starts("q", count))
+        together, made = time.perf_counter() - start, calls() - before
+        ideal = made * args.latency / args.in_flight
+
+        before, start = calls(), time.perf_counter()
+        again = loop(AuxModel(spec, cache=cache)).run(starts("q", count))
+        cached, made_again = time.perf_counter() - start, calls() - before
+        assert [o.as_dict()["shown"] for o in again] == [o.as_dict()["shown"] for o in outcomes]
+
+        one = loop(AuxModel(spec, cache=Store(Path(folder) / "one.sqlite")))
+        start = time.perf_counter()
+        for each in starts("alone", alone):
+            one.run([each])
+        by_one = (time.perf_counter() - start) / alone
+
+        # the first run compiles the templates
+        quick = loop(AtOnce(spec))
+        quick.run(starts("own", 4))
+        start = time.process_time()
+        quick.run(starts("own", count))
+        own = (time.process_time() - start) / count
+    ours.send(None)
+    server.join(5)
+
+    print(f"{count} questions · {made} calls of {args.latency * 1000:.0f} ms · {args.in_flight} in flight")
+    print(f"all together   {together:7.2f} s   {together / ideal:5.2f} × the ideal of {ideal:.2f} s")
+    print(f"from the cache {cached:7.2f} s   {made_again} calls")
+    print(f"one by one     {by_one * count:7.2f} s   {by_one * count / together:5.2f} × as long ({alone} measured)")
+    print(f"the loop alone {own * 1000:7.2f} ms of CPU a question")
+
+
+if __name__ == "__main__":
+    main()
