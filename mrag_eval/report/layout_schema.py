@@ -2,8 +2,9 @@
 
 A layout is a file under ``published/``. Its tables have columns, rows of published figures, and, where the rows of the
 paper are conditions of one model, ``conditions``. A column names the task whose score it shows (``{part}`` in it is the
-condition's) or the columns it averages; ``expect`` names settings that a run must have to belong into a cell. Metrics
-are named as by :meth:`~mrag_eval.report.results.LeafResult.score`; ``{at}`` in them is the condition's, too.
+condition's), several tasks, or the columns it averages; ``expect`` names settings that a run must have to belong into a
+cell. Metrics are named as by :meth:`~mrag_eval.report.results.LeafResult.score`; ``{at}`` in them is the condition's,
+too.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ _FOLDER = Path(__file__).parent / "published"
 
 
 class Column(Block):
-    """A column: a task, a mean of other columns, or (published figures alone) neither; then ``blank`` may say why.
+    """A column: a task, a mean over several tasks or of other columns, or (published figures alone) none of these; then
+    ``blank`` may say why.
 
+    Over ``tasks`` the mean is that of the tasks' scores (``weight: tasks``) or of all their questions.
     ``metrics`` where the column shows another metric than its table, ``digits`` where it has others, ``unit`` where it
     counts. ``ours``: the paper has no such column. ``modes``: it shows whatever task was run in one of these retrieval
     modes, and its table has a row of ours for each language of questions.
@@ -30,6 +33,8 @@ class Column(Block):
 
     name: str
     task: str | None = None
+    tasks: tuple[str, ...] = ()
+    weight: Literal["tasks", "questions"] = "tasks"
     mean_of: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     digits: int | None = None
@@ -133,7 +138,7 @@ class Layout(Block):
 
     name: str
     paper: str
-    url: str
+    url: str | None = None
     judged_by: str | None = None
     retrievers: bool = False
     tables: tuple[LayoutTable, ...]

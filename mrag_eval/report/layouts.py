@@ -69,10 +69,11 @@ Leaves = Mapping[str, Sequence[LeafResult]]
 def _tasks(table: LayoutTable) -> list[str]:
     conditions = table.conditions or (Condition(name="", part=""),)
     return [
-        column.task.replace("{part}", condition.part)
+        task.replace("{part}", condition.part)
         for condition in conditions
         for column in table.columns
-        if column.task and column.name not in condition.without
+        for task in ((column.task,) if column.task else column.tasks)
+        if column.name not in condition.without
     ]
 
 
@@ -220,6 +221,12 @@ def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) 
             task = column.task.replace("{part}", part)
             named = tuple(metric.replace("{at}", at) for metric in column.metrics or table.metrics)
             cells[column.name] = _cell(table, column, named, wanted, task, leaves.get(task, ()))
+        elif column.tasks:
+            wanted = {"data.split": "test", **table.expect, **expect, **column.expect}
+            named = tuple(metric.replace("{at}", at) for metric in column.metrics or table.metrics)
+            tasks = [task.replace("{part}", part) for task in column.tasks]
+            parts = [_cell(table, column, named, wanted, task, leaves.get(task, ())) for task in tasks]
+            cells[column.name] = _over_tasks([cell for cell, _ in parts], column), parts[0][1]
         elif column.blank:
             cells[column.name] = (Cell(None, ""), None)
     for column in table.columns:
@@ -250,6 +257,26 @@ def _cell(
         cells = [_shown(metrics, task, result, scale) for result in by_seed.values()]
         return _over_seeds(latest, [cell.value for cell in cells if cell.value is not None]), fitting[0]
     return latest, fitting[0]
+
+
+def _over_tasks(cells: Sequence[Cell], column: Column) -> Cell:
+    """The mean of several tasks' scores, or of all their questions, where every one of them has a score."""
+    missing = [cell for cell in cells if cell.value is None]
+    if missing:
+        reasons = list(dict.fromkeys(str(cell.reason) for cell in missing))
+        if reasons == [_NOT_RUN] and len(missing) == len(cells):
+            return Cell(None, _NOT_RUN, digits=column.digits)
+        what = f"{len(missing)} of its {len(cells)} tasks without a score ({'; '.join(reasons)})"
+        return Cell(None, f"{_NO_MEAN}: {what}", digits=column.digits)
+    values = [float(cell.value or 0) for cell in cells]
+    counts = [cell.n or 0 for cell in cells]
+    if column.weight == "tasks":
+        mean = sum(values) / len(values)
+    elif not all(counts):
+        return Cell(None, f"{_NO_MEAN}: a task's number of questions is not known", digits=column.digits)
+    else:
+        mean = sum(value * n for value, n in zip(values, counts, strict=True)) / sum(counts)
+    return Cell(mean, n=sum(counts) or None, metric=cells[0].metric, digits=column.digits)
 
 
 def _over_seeds(latest: Cell, values: Sequence[float]) -> Cell:
@@ -311,8 +338,13 @@ def _remarks(cell: Cell, leaf: LeafResult | None, judged_by: str | None) -> list
     if cell.value is None or leaf is None or cell.metric is None:
         return []
     out = []
+    agent = leaf.config.get("agent")
+    if isinstance(agent, Mapping):
+        out.append(
+            f"planner {agent.get('planner')}, critic {agent.get('critic')}, at most {agent.get('max_rounds')} rounds"
+        )
     metric = _metric(cell.metric)
-    reasons = leaf.unscored.get(metric) or {}
+    reasons = (leaf.unscored.get(metric) or {}) if cell.task else {}
     if reasons:
         counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
         out.append(f"{cell.task}: {sum(reasons.values())} rows without {metric}: {counts}")
