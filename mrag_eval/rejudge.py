@@ -12,13 +12,14 @@ from typing import Any
 from mrag_eval.answers import Answer
 from mrag_eval.config import Judge
 from mrag_eval.errors import DataError
-from mrag_eval.judge import build_panel
+from mrag_eval.judge import Panel, build_panel
 from mrag_eval.judging import judged, language_check
 from mrag_eval.lm import as_verdict
 from mrag_eval.panel_table import against_human
 from mrag_eval.report.samples import Sample, config_beside, read_samples
-from mrag_eval.schema import RagDoc
-from mrag_eval.scoring import VERDICTS, Scored, score_rows
+from mrag_eval.schema import Hit, RagDoc
+from mrag_eval.scoring import SUFFICIENCY, VERDICTS, Scored, score_rows
+from mrag_eval.sufficiency import sufficiency_judged
 from mrag_eval.summary import summarize
 from mrag_eval.validation import deep_merge, validated
 
@@ -46,15 +47,9 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     Raises DataError for a file that is not a sample file of ours, ConfigError for settings and where no judge is
     configured.
     """
-    out = out or path.with_name(f"judged_{path.name}")
-    if out.resolve() == path.resolve():
-        raise DataError(f"{out} is the file to be judged", "give another one with --output")
+    out = _output(path, out, "judged")
     samples = read_samples(path)
-    run = config_beside(path)
-    named = {key: value for key, value in changes.items() if value is not None}
-    settings = deep_merge(run.get("judge") or {}, named, {"required": True})
-    block = validated(Judge, settings, "judge")
-    panel = build_panel(block)
+    run, block, panel = _settings(path, changes)
     rows = [_scored(sample) for sample in samples]
     check = language_check(block, {row.doc.query_lang for row in rows})
     if panel is not None:
@@ -63,6 +58,58 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     names = _NAMES if check is not None else VERDICTS
     for i, (sample, row, scores) in enumerate(zip(samples, rows, score_rows(rows, names, searched=False), strict=True)):
         _update(sample, row, scores.values, scores.unscored, share if i == 0 else None)
+    return _written(out, samples, run, block)
+
+
+def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
+    """As :func:`judge_samples`, on the passages instead of the answers: ``context_sufficiency``, its votes and table.
+
+    By default ``out`` is the file's name with ``contexts_`` before it; verdicts on answers stay as they are. Raises
+    DataError also where the samples hold no passages.
+    """
+    out = _output(path, out, "contexts")
+    samples = read_samples(path)
+    passages = [[_hit(passage) for passage in sample["doc"].get("passages") or ()] for sample in samples]
+    if not any(passages):
+        raise DataError(f"{path}: no passages were shown in this run", "judge a run of a mode that retrieves some")
+    run, block, panel = _settings(path, changes)
+    rows = [_scored(sample) for sample in samples]
+    share: dict[str, Any] = {}
+    if panel is not None:
+        panel.check()
+        rows, share = sufficiency_judged(rows, passages, panel, block)
+    for i, (sample, row, scores) in enumerate(
+        zip(samples, rows, score_rows(rows, (SUFFICIENCY,), searched=False), strict=True)
+    ):
+        record = sample["rows"]
+        for key in ("sufficiency_panel", "sufficiency", "sufficiency_votes"):
+            record.pop(key, None)
+        _replace(sample, (SUFFICIENCY,), scores.values, scores.unscored)
+        if row.sufficiency is not None:
+            record["sufficiency"] = row.sufficiency.as_record()
+            record["sufficiency_votes"] = row.sufficiency.as_votes()
+        if i == 0:
+            record["sufficiency_panel"] = share
+    return _written(out, samples, run, block)
+
+
+def _output(path: Path, out: Path | None, prefix: str) -> Path:
+    out = out or path.with_name(f"{prefix}_{path.name}")
+    if out.resolve() == path.resolve():
+        raise DataError(f"{out} is the file to be judged", "give another one with --output")
+    return out
+
+
+def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[dict[str, Any], Judge, Panel | None]:
+    """The run's configuration, its judge block with the changes, and the panel that this asks for."""
+    run = config_beside(path)
+    named = {key: value for key, value in changes.items() if value is not None}
+    settings = deep_merge(run.get("judge") or {}, named, {"required": True})
+    block = validated(Judge, settings, "judge")
+    return run, block, build_panel(block)
+
+
+def _written(out: Path, samples: Sequence[Sample], run: Mapping[str, Any], block: Judge) -> Rejudged:
     text = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(f"{out.name}.part")
@@ -123,8 +170,25 @@ def _scored(sample: Sample) -> Scored:
     replies: Sequence[Any] = sample.get("filtered_resps") or [""]
     reply = replies[0][0] if isinstance(replies[0], list) and replies[0] else replies[0]
     answer = Answer.from_record(sample["rows"].get("answer", {}), str(reply))
-    row = RagDoc(str(doc["id"]), doc["query"], doc["query_lang"], tuple(doc.get("answers") or ()))
+    answers, extra = tuple(doc.get("answers") or ()), doc.get("extra") or {}
+    row = RagDoc(str(doc["id"]), doc["query"], doc["query_lang"], answers, extra=extra)
     return Scored(row, answer.text, tagged=answer.tagged, declined=answer.declined)
+
+
+def _hit(passage: Mapping[str, Any]) -> Hit:
+    title, date = passage.get("title", ""), passage.get("date", "")
+    return Hit(str(passage.get("id", "")), passage["lang"], passage["text"], 0.0, 0, title, date=date)
+
+
+def _replace(sample: Sample, names: Sequence[str], values: Mapping[str, float], unscored: Mapping[str, str]) -> None:
+    """Put new values of the metrics ``names`` in the place of whatever was there."""
+    record = sample["rows"]
+    for name in names:
+        sample.pop(name, None)
+    record["values"] = {k: v for k, v in record["values"].items() if k not in names} | dict(values)
+    record["unscored"] = {k: v for k, v in record.get("unscored", {}).items() if k not in names} | dict(unscored)
+    sample |= values
+    sample["metrics"] = [*(name for name in sample.get("metrics", ()) if name not in names), *values]
 
 
 def _update(
@@ -137,15 +201,11 @@ def _update(
     """Put the new verdict in the place of whatever an earlier panel left."""
     record = sample["rows"]
     record.pop("panel", None)
-    for name in _NAMES:
-        sample.pop(name, None)
-    record["values"] = {k: v for k, v in record["values"].items() if k not in _NAMES} | dict(values)
-    record["unscored"] = {k: v for k, v in record.get("unscored", {}).items() if k not in _NAMES} | dict(unscored)
+    _replace(sample, (*_NAMES, "votes"), values, unscored)
     if row.judgement is not None:
         record["judge"] = row.judgement.as_record()
         sample["votes"] = row.judgement.as_votes()
     if share is not None:
         record["panel"] = dict(share)
-    sample |= values
     kept = [name for name in sample.get("metrics", ()) if name not in (*_NAMES, "votes")]
     sample["metrics"] = [*kept, "votes", *values]

@@ -67,7 +67,8 @@ def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None
     if tables:
         return Edition(code, f"{HUB_ID}, {folder.name} (local copy)", lambda: _articles(code, _rows(tables)))
     prefix = f"{edition.replace('-', '_')}wiki-"
-    dumps = sorted(source.glob(f"{prefix}{dump or '*'}-pages-articles*.xml*"))
+    files = source.glob(f"{prefix}{dump or '*'}-pages-articles*.xml*")
+    dumps = sorted(file for file in files if file.suffix in (".xml", ".bz2", ".gz"))
     if not dumps:
         raise DataError(
             f"{source}: neither {folder.name}/*.parquet nor {prefix}{dump or 'DATE'}-pages-articles*.xml.bz2",
@@ -76,7 +77,17 @@ def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None
     dates = sorted({file.name.split("-")[1] for file in dumps})
     if len(dates) > 1:
         raise DataError(f"{source} holds dumps of '{edition}' of {', '.join(dates)}", f"choose one: --dump {dates[-1]}")
-    return _from_xml(code, dumps)
+    return _from_xml(code, _one_copy(dumps))
+
+
+def _one_copy(dumps: list[Path]) -> list[Path]:
+    """Of a dump that lies there in several forms one: whole before split in files, plain before multistream."""
+    for multistream in (False, True):
+        form = [file for file in dumps if ("-multistream" in file.name) is multistream]
+        whole = [file for file in form if ".xml-p" not in file.name]
+        if form:
+            return whole[:1] or form
+    return dumps
 
 
 def _what_is_there(folder: Path) -> str:

@@ -55,6 +55,41 @@ def run(
             _show(path, done.path, done.scores)
 
 
+@judge_app.command(short_help="Whether what finished runs retrieved suffices; nothing is generated or searched again.")
+def contexts(
+    samples: Annotated[list[Path], typer.Argument(metavar="SAMPLES", help="Sample files (samples_*.jsonl) of runs.")],
+    panel: Annotated[
+        list[str] | None,
+        typer.Option("--panel", metavar="NAME", help="A model of the config file (repeat, or separate by commas)."),
+    ] = None,
+    country: Annotated[
+        str | None, typer.Option(help="Where the questions are asked, if the rows do not say it.")
+    ] = None,
+    prompt: Annotated[str | None, typer.Option(help="sufficiency, or a template of your own.")] = None,
+    tie: Annotated[str | None, typer.Option(help="What an even split means: incorrect (no) or abstain.")] = None,
+    repeats: Annotated[int | None, typer.Option(help="How often each judge is asked.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file to write (default: contexts_ before the name).")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The scores with the panel's table, one object a file.")
+    ] = False,
+) -> None:
+    """Write the samples with context_sufficiency and its votes to a new file and print the panel's table."""
+    from mrag_eval.rejudge import judge_contexts
+
+    if output is not None and len(samples) > 1:
+        raise typer.BadParameter("goes with one sample file", param_hint="--output")
+    names = [name.strip() for part in panel or () for name in part.split(",") if name.strip()]
+    given = {key: value for key, value in (("country", country), ("prompt", prompt)) if value is not None}
+    for path in samples:
+        done = judge_contexts(path, output, panel=names or None, tie=tie, repeats=repeats, sufficiency=given or None)
+        if as_json:
+            typer.echo(json.dumps({"output": str(done.path), **done.scores}, ensure_ascii=False))
+        else:
+            _show(path, done.path, done.scores, "sufficiency", ("context_sufficiency",))
+
+
 @judge_app.command(short_help="How far a panel, and each of its judges, agrees with human labels.")
 def agree(
     samples: Annotated[Path, typer.Argument(metavar="SAMPLES", help="A judged sample file.")],
@@ -89,18 +124,26 @@ def agree(
         )
 
 
-def _show(source: Path, path: Path, scores: Mapping[str, Any]) -> None:
+def _show(
+    source: Path,
+    path: Path,
+    scores: Mapping[str, Any],
+    part: str = "judge",
+    metrics: Sequence[str] = ("judged_accuracy", "judge_correct", "language_check"),
+) -> None:
     from mrag_eval.panel_table import panel_line
 
-    table = scores["judge"]
-    typer.echo(f"{source.name}: {panel_line(table)}")
-    for name in ("judged_accuracy", "judge_correct", "language_check"):
+    table, what, says = scores[part], "answers", "says correct"
+    if part == "sufficiency":
+        what, says = "contexts", "says sufficient"
+    typer.echo(f"{source.name}: {panel_line(table, what)}")
+    for name in metrics:
         if name in scores["metrics"]:
             score = scores["metrics"][name]
             typer.echo(f"{name:<16} {_percent(score)}  n = {score['n']}")
         elif name in scores["unscored"]:
             typer.echo(f"{name:<16} unscored: {', '.join(scores['unscored'][name])}")
-    lines = [("judge", "says correct", "abstained", "model")]
+    lines = [("judge", says, "abstained", "model")]
     for seat, judge in table["judges"].items():
         reasons = ", ".join(f"{count} {reason}" for reason, count in judge["abstained"].items())
         lines.append((seat, _percent(judge["correct"]), reasons or "0", judge["model"]))

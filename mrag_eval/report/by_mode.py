@@ -59,7 +59,8 @@ def _row(
     runs: Mapping[str, tuple[LeafResult, Mapping[str, Any] | None]],
 ) -> ModeRow:
     lang, benchmark, corpus, k = key
-    label = f"{language_name(lang) if is_known(lang) else lang} ({benchmark}, {k} passages of '{corpus}')"
+    passages = "1 passage" if k == "1" else f"{k} passages"
+    label = f"{language_name(lang) if is_known(lang) else lang} ({benchmark}, {passages} of '{corpus}')"
     cells, notes = [], []
     for modes in columns.values():
         mode = next((mode for mode in modes if mode in runs), None)

@@ -128,7 +128,7 @@ def _result(path: Path, _modified: int) -> dict[str, Any]:
 
 def _task_and_date(path: Path) -> tuple[str, str]:
     stem, _, date = path.stem.rpartition("_")
-    return stem.removeprefix("judged_").removeprefix("samples_"), date
+    return stem.removeprefix("contexts_").removeprefix("judged_").removeprefix("samples_"), date
 
 
 def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:

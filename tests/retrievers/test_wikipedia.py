@@ -100,6 +100,25 @@ def test_a_dump_gives_its_articles(tmp_path: Path, streams: int) -> None:
     assert korean.text == "바른은 항구 도시이다. 등대는 1841년에 세워졌다."
 
 
+@pytest.mark.parametrize(
+    ("names", "read_are"),
+    [
+        (["articles.xml.bz2", "articles-multistream.xml.bz2"], ["articles.xml.bz2"]),
+        (["articles-multistream.xml.bz2", "articles-multistream-index.txt.bz2"], ["articles-multistream.xml.bz2"]),
+        (
+            ["articles1.xml-p1p9.bz2", "articles2.xml-p10p99.bz2", "articles-multistream1.xml-p1p9.bz2"],
+            ["articles1.xml-p1p9.bz2", "articles2.xml-p10p99.bz2"],
+        ),
+        (["articles.xml.bz2", "articles1.xml-p1p9.bz2", "articles.xml.bz2.part"], ["articles.xml.bz2"]),
+    ],
+)
+def test_of_a_dump_in_several_forms_one_is_read(tmp_path: Path, names: list[str], read_are: list[str]) -> None:
+    for name in names:
+        (tmp_path / f"enwiki-20251020-pages-{name}").touch()
+    expected = ", ".join(f"enwiki-20251020-pages-{name}" for name in read_are)
+    assert wikipedia_edition("en", source=tmp_path).source == f"Wikimedia dump, {expected}"
+
+
 @pytest.mark.usefixtures("markup")
 def test_dumps_that_are_not_right_are_named(tmp_path: Path) -> None:
     path = write_dump(tmp_path, "en", PAGES)

@@ -275,7 +275,7 @@ def test_modes_stand_side_by_side_in_the_papers_table(
     (table,) = (table for table in layout_tables("xrag", paths) if table.id == "7")
     ours = {row.labels[0]: row for row in table.rows if row.source == "this run"}
     assert len(ours) == 5
-    german = ours["German (jsonl, 1 passages of 'benchmark')"]
+    german = ours["German (jsonl, 1 passage of 'benchmark')"]
     # one German question of three is on the lighthouse; its English document shares no word but "Varn" with it
     assert german.cells[0].value == pytest.approx(100 / 3)
     assert [cell.n for cell in german.cells] == [3, 3, 3]
@@ -289,3 +289,68 @@ def test_modes_stand_side_by_side_in_the_papers_table(
     (alone,) = (table for table in layout_tables("xrag", paths[:1]) if table.id == "7")
     row = next(row for row in alone.rows if row.labels[0].startswith("German ("))
     assert [cell.reason for cell in row.cells] == [None, "no run in mode trag or en_only", "no run in mode qlang+en"]
+
+
+# ------------------------------------------------------------------ finished runs
+
+
+@pytest.fixture
+def finished(searching: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sample file of a run without a judge, of questions asked in Austria."""
+    from mrag_eval.cli import harness
+
+    (searching / "empty.yaml").write_text("{}", encoding="utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(searching / "empty.yaml"))
+    manager = harness.task_manager([str(searching)], {"judge.sufficiency.country": "Austria"})
+    settings = {"tasks": ["context"], "bootstrap_iters": 100, "log_samples": True}
+    harness.evaluate({"model": ScriptedLM(knows_everything), **settings}, manager, str(searching / "out"))
+    (path,) = (searching / "out").rglob("samples_context_*.jsonl")
+    return path
+
+
+def test_the_passages_of_a_finished_run_are_judged_without_searching_again(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from typer.testing import CliRunner
+
+    from mrag_eval import rejudge
+    from mrag_eval.cli.app import Session, app
+
+    judge = ScriptedJudge(finds)
+    monkeypatch.setattr(rejudge, "build_panel", lambda block: Panel({"j": judge}))  # type: ignore[dict-item]
+    before = finished.read_bytes()
+    shown = CliRunner().invoke(app, ["judge", "contexts", str(finished)], obj=Session())
+    assert shown.exit_code == 0, shown.output
+    assert "judged by a panel of 1 · 15 contexts · 15 unanimous" in shown.output
+    assert "context_sufficiency 33.3 [" in shown.output
+    assert "says sufficient" in shown.output
+    assert finished.read_bytes() == before
+    # the country of the run, and no answer of the model
+    assert all("by someone in Austria" in conversation[-1]["content"] for conversation in judge.asked)
+    path = finished.with_name(f"contexts_{finished.name}")
+    samples = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert [sample["context_sufficiency"] for sample in samples].count(1.0) == 5
+    assert samples[0]["rows"]["values"]["f1"] == 1.0
+    assert samples[0]["rows"]["sufficiency_votes"]["j"]["justification"] == "because"
+    assert sum("sufficiency_panel" in sample["rows"] for sample in samples) == 1
+    # once more, on what is judged already: the new word takes the place of the old one
+    monkeypatch.setattr(rejudge, "build_panel", lambda block: Panel({"k": ScriptedJudge(says("no"))}))  # type: ignore[dict-item]
+    again = rejudge.judge_contexts(path, sufficiency={"country": "Germany"})
+    assert again.scores["metrics"]["context_sufficiency"]["value"] == 0.0
+    assert list(again.scores["sufficiency"]["judges"]) == ["k"]
+    assert again.block.sufficiency.country == "Germany"
+
+
+def test_a_run_without_passages_has_nothing_to_judge(finished: Path) -> None:
+    from mrag_eval.errors import DataError
+    from mrag_eval.rejudge import judge_contexts
+
+    samples = [json.loads(line) for line in finished.read_text("utf-8").splitlines()]
+    for sample in samples:
+        sample["doc"]["passages"] = []
+    path = finished.with_name("samples_none.jsonl")
+    path.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
+    with pytest.raises(DataError, match=r"samples_none\.jsonl: no passages were shown"):
+        judge_contexts(path)
+    with pytest.raises(ConfigError, match="no judge is configured"):
+        judge_contexts(finished)
