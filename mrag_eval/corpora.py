@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mrag_eval.config import Retrieval
 from mrag_eval.config_file import load_config
@@ -115,6 +115,27 @@ def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[
         check_scope(sorted({p.lang for p in corpus}), docs, plans, retrieval)
     else:
         check_scope(open_index(retrieval).languages, docs, plans, retrieval)
+
+
+def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any] | None:
+    """What was searched, for the results: kind, embedder, content and size of the index; None where none was.
+
+    A benchmark's own passages and published hits are told by the benchmark's source instead.
+    """
+    if retrieval.mode == "oracle" and all(map(brings_gold, docs)):
+        return None
+    if not searches(retrieval) or retrieval.corpus in ("benchmark", "published") or retrieval.kind == "precomputed":
+        return None
+    manifest = open_index(retrieval).manifest
+    embedder = manifest.embedder
+    return {
+        "kind": manifest.kind,
+        "embedder": embedder.name if embedder is not None else None,
+        "revision": embedder.revision if embedder is not None else None,
+        "content_hash": manifest.content_hash,
+        "passages": {lang: record.passages for lang, record in manifest.languages.items()},
+        "chunker": manifest.chunker,
+    }
 
 
 def _no_passages(retrieval: Retrieval) -> ConfigError:

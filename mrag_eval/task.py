@@ -23,6 +23,7 @@ from mrag_eval.averages import mean_of_scored, votes_cast
 from mrag_eval.blocks import split_config
 from mrag_eval.chat import folded, knows_system_role, plain_prompt
 from mrag_eval.context import Budget, budget_for, fit
+from mrag_eval.corpora import index_record
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import DataError, naming
 from mrag_eval.ir_modes import SKIPPED, applicable, has_single_ranking, searches
@@ -84,6 +85,7 @@ class RagTask(ConfigurableTask):
         self.benchmark: Benchmark
         self._rows: _Rows
         self._docs: dict[str, RagDoc] = {}
+        self._index: dict[str, Any] | None = None
         self._template: PromptTemplate = load_template(self.blocks.prompt.template, self.blocks.prompt.system)
         self._prepared: dict[str, dict[str, Any]] = {}
         self._retrieved: dict[str, Retrieved] = {}
@@ -124,6 +126,7 @@ class RagTask(ConfigurableTask):
                     "check the 'data' block (language, category, split), or choose another retrieval.mode",
                 )
             check_corpus(self.blocks.retrieval, docs, self.benchmark.corpus)
+            self._index = index_record(self.blocks.retrieval, docs)
             self._translator = translator_for(self.blocks.retrieval, self.benchmark.parallel)
             if self.blocks.retrieval.mode == "coral":
                 self._agents = agents_for(self.blocks.agent)
@@ -504,6 +507,8 @@ class RagTask(ConfigurableTask):
             "scored_by": "likelihood" if self.OUTPUT_TYPE == "multiple_choice" else "generation",
             "left_out": {"skipped_by_mode": len(self._skipped), "without_documents": self._without},
         }
+        if self._index is not None:
+            out["index"] = self._index
         if self._agents is not None:
             out["agent"] = self.blocks.agent.model_dump(mode="json") | self._agents.names()
         if self._summary is not None:

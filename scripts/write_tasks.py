@@ -267,7 +267,7 @@ _MRAG_VARIANTS: dict[str, tuple[dict[str, object], bool, bool]] = {
     "oracle_": ({"mode": "oracle"}, True, True),
     "trag_": ({"mode": "trag"}, False, True),
     # a question in English needs no translation, but is the sparse retriever's figure for English
-    "sparse_trag_": ({"mode": "trag", "kind": "bm25", "corpus": "wikipedia_bm25"}, True, True),
+    "sparse_trag_": ({"mode": "trag", "kind": "sparse", "corpus": "wikipedia_splade"}, True, True),
 }
 # 256 tokens a pair: naver/bergen, the authors' code
 _MRAG_RERANKER = "{model: BAAI/bge-reranker-v2-m3, max_length: 256}"

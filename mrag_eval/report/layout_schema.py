@@ -131,7 +131,8 @@ class LayoutTable(Block):
 
 
 class Layout(Block):
-    """A paper's result tables; ``judged_by`` names its panel, to be held against that of a run.
+    """A paper's result tables; ``judged_by`` names its panel, to be held against that of a run, ``retrieved_by`` its
+    retriever.
 
     ``retrievers``: the paper compares retrievers, so runs of one model with different ones stand apart.
     """
@@ -140,6 +141,7 @@ class Layout(Block):
     paper: str
     url: str | None = None
     judged_by: str | None = None
+    retrieved_by: str | None = None
     retrievers: bool = False
     tables: tuple[LayoutTable, ...]
 

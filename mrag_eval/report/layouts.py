@@ -13,6 +13,7 @@ from mrag_eval.report.layout_schema import (
     Column,
     Computed,
     Condition,
+    Layout,
     LayoutTable,
     PublishedRow,
     load_layout,
@@ -48,7 +49,7 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
             f"it shows {', '.join(sorted(tasks)[:3])}, ...",
         )
     wanted = [table for table in layout.tables if not table.optional or _fills(table, models)]
-    return [_table(table, models, layout.judged_by, side_by_side[table.id]) for table in wanted]
+    return [_table(table, models, layout, side_by_side[table.id]) for table in wanted]
 
 
 def _fills(table: LayoutTable, models: Mapping[str, Leaves]) -> bool:
@@ -120,7 +121,7 @@ def retriever_name(config: Mapping[str, Any]) -> str | None:
 
 
 def _table(
-    table: LayoutTable, models: Mapping[str, Leaves], judged_by: str | None, side_by_side: Sequence[ModeRow] = ()
+    table: LayoutTable, models: Mapping[str, Leaves], layout: Layout, side_by_side: Sequence[ModeRow] = ()
 ) -> Table:
     rows = []
     notes = [*([table.remark] if table.remark else []), *(f"in the paper: {line}" for line in table.errata)]
@@ -141,7 +142,7 @@ def _table(
                 continue
             source = "this run, by proxy" if any(_by_proxy(cell, leaf) for cell, leaf in own) else "this run"
             rows.append(Row(_labels(name, model), source, tuple(cell for cell, _ in own)))
-            notes += [f"{model}, {line}" for cell, leaf in own for line in _remarks(cell, leaf, judged_by)]
+            notes += [f"{model}, {line}" for cell, leaf in own for line in _remarks(cell, leaf, layout)]
     notes += [f"{model}, not run: {'; '.join(names)}" for model, names in not_run.items()]
     notes += [f"{column.name}, no task of ours: {column.blank}" for column in table.columns if column.blank]
     rows += [_computed_row(table, row, models) for row in table.computed]
@@ -333,8 +334,8 @@ def _why_unscored(metrics: Sequence[str], leaf: LeafResult) -> str:
     return f"scored without {' or '.join(metrics)}{hint}"
 
 
-def _remarks(cell: Cell, leaf: LeafResult | None, judged_by: str | None) -> list[str]:
-    """What a reader of the figure must know: rows left out, and who judged."""
+def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
+    """What a reader of the figure must know: rows left out, who judged, and what searched."""
     if cell.value is None or leaf is None or cell.metric is None:
         return []
     out = []
@@ -350,12 +351,23 @@ def _remarks(cell: Cell, leaf: LeafResult | None, judged_by: str | None) -> list
         out.append(f"{cell.task}: {sum(reasons.values())} rows without {metric}: {counts}")
     labelled = _setting(leaf.config, "scores.relevance")
     if isinstance(labelled, Mapping) and _rests_on_relevance(metric):
-        out.append(_labelled_by(labelled, judged_by))
+        out.append(_labelled_by(labelled, layout.judged_by))
     judges = _setting(leaf.config, "scores.judge.judges")
-    if judged_by and cell.metric.startswith("judge") and isinstance(judges, Mapping):
+    if layout.judged_by and cell.metric.startswith("judge") and isinstance(judges, Mapping):
         panel = ", ".join(str(judge.get("model", seat)) for seat, judge in judges.items())
-        out.append(f"judged by {panel} (the paper: {judged_by})")
+        out.append(f"judged by {panel} (the paper: {layout.judged_by})")
+    index = _setting(leaf.config, "index")
+    if layout.retrieved_by and isinstance(index, Mapping):
+        out.append(f"retrieved by {_searched_by(leaf.config, index)} (the paper: {layout.retrieved_by})")
     return out
+
+
+def _searched_by(config: Mapping[str, Any], index: Mapping[str, Any]) -> str:
+    rerank = _setting(config, "retrieval.rerank")
+    first = str(index.get("embedder") or index.get("kind"))
+    if not isinstance(rerank, Mapping):
+        return f"{first}, not reranked"
+    return f"{first}, reranked by {rerank.get('model') or rerank.get('url') or DEFAULT_CROSS_ENCODER}"
 
 
 def _rests_on_relevance(metric: str) -> bool:

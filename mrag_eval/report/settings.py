@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 # Blocks of a task's configuration that decide what is measured.
-_BLOCKS = ("version", "data", "source", "retrieval", "prompt", "judge", "generation_kwargs")
+_BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "generation_kwargs")
 # Where files lie and where a model runs differs between machines and changes no score; files are told by their hash.
 _PLACES = frozenset(
     {"data.path", "source.path", "data.assignment", "source.assignment", "retrieval.device", "judge.required"}

@@ -286,7 +286,7 @@ def test_mkqa_and_tydi_have_the_papers_settings(
         assert retrieval.rerank is not None
         assert (retrieval.rerank.model, retrieval.rerank.max_length) == ("BAAI/bge-reranker-v2-m3", 256)
         assert (retrieval.kind, retrieval.corpus) == (
-            ("bm25", "wikipedia_bm25") if variant == "sparse_trag_" else (None, "wikipedia")
+            ("sparse", "wikipedia_splade") if variant == "sparse_trag_" else (None, "wikipedia")
         )
         assert {"char3gram_recall", "correct_language"} <= set(blocks.metrics)
 
