@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ from mrag_eval.model_spec import secret_in
 from mrag_eval.validation import Block
 
 # What is loaded where no model is named.
-DEFAULT_MODELS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
+_DEFAULT_MODELS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
 # What every kind takes, and what only one does.
 _COMMON = {"kind", "model", "depth", "query"}
 _OWN = {
@@ -111,4 +112,9 @@ class Rerank(Block):
     @property
     def name(self) -> str:
         """What messages call the reranker."""
-        return self.model or DEFAULT_MODELS.get(self.kind) or str(self.url)
+        return reranker_name(self.model_dump())
+
+
+def reranker_name(block: Mapping[str, Any]) -> str:
+    """The same from a block as results files hold it."""
+    return str(block.get("model") or _DEFAULT_MODELS.get(block.get("kind", "cross-encoder")) or block.get("url"))

@@ -20,7 +20,7 @@ from mrag_eval.report.layout_schema import (
 )
 from mrag_eval.report.results import LeafResult, ResultFile, read_results
 from mrag_eval.report.tables import Cell, Row, Table
-from mrag_eval.rerank_block import DEFAULT_MODELS
+from mrag_eval.rerank_block import reranker_name
 
 _NOT_RUN = "not run"
 _NO_TASK = "no figure in the paper, and no task of ours"
@@ -115,9 +115,7 @@ def retriever_name(config: Mapping[str, Any]) -> str | None:
     rerank = retrieval.get("rerank")
     if not rerank:
         return f"{first}, not reranked"
-    return (
-        f"{first} + {rerank.get('model') or rerank.get('url') or DEFAULT_MODELS[rerank.get('kind', 'cross-encoder')]}"
-    )
+    return f"{first} + {reranker_name(rerank)}"
 
 
 def _table(
@@ -367,7 +365,7 @@ def _searched_by(config: Mapping[str, Any], index: Mapping[str, Any]) -> str:
     first = str(index.get("embedder") or index.get("kind"))
     if not isinstance(rerank, Mapping):
         return f"{first}, not reranked"
-    return f"{first}, reranked by {rerank.get('model') or rerank.get('url') or DEFAULT_CROSS_ENCODER}"
+    return f"{first}, reranked by {reranker_name(rerank)}"
 
 
 def _rests_on_relevance(metric: str) -> bool:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from mrag_eval.config import Retrieval
 from mrag_eval.errors import ConfigError
 from mrag_eval.lm import parse_order
 from mrag_eval.rerank_block import Rerank
 from mrag_eval.rerank_listwise import ListQuery, ListwiseReranker, _spans, permutation
+from mrag_eval.retrieve import retrieve
+from mrag_eval.schema import Passage, RagDoc
+from tests.lm.server import ModelServer, asked, said
 from tests.tasks.judges import ScriptedJudge, failing
 
 
@@ -155,3 +162,24 @@ def test_a_model_that_is_not_configured_is_an_error() -> None:
         ListwiseReranker.of(Rerank(kind="listwise", model="ranker"))
     with pytest.raises(ConfigError, match=r"rerank\.prompt: no built-in template and no file 'nothing'"):
         reranker(by_worth, prompt="nothing")
+
+
+def test_by_a_task_s_block_and_the_config_file(
+    start: Callable[..., ModelServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = start(lambda body, attempt: said(by_worth(asked(body))))
+    args = {"model": "m", "base_url": server.url}
+    models = {"ranker": {"model": "local-chat-completions", "model_args": args}}
+    (tmp_path / "mrag.yaml").write_text(yaml.safe_dump({"models": models}))
+    monkeypatch.setenv("MRAG_CONFIG", str(tmp_path / "mrag.yaml"))
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+    corpus = [Passage(f"p{n}", "en", f"a passage worth {n}") for n in range(6)]
+    docs = [RagDoc("one", "passage one?", "en"), RagDoc("two", "passage two?", "en")]
+    rerank = {"kind": "listwise", "model": "ranker", "window": 4, "step": 2}
+    block = Retrieval.model_validate({"mode": "all", "kind": "bm25", "k": 2, "depth": 6, "rerank": rerank})
+    for _ in range(2):
+        found = retrieve(docs, block, corpus=corpus)
+        assert [[hit.id for hit in row.passages] for row in found] == [["p5", "p4"]] * 2
+        assert [row.reranked and (row.reranked.windows, row.reranked.repaired) for row in found] == [(2, 0)] * 2
+        # two windows for each of two rows; the second run finds them in the cache
+        assert len(server.requests) == 4
