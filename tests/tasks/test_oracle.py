@@ -88,7 +88,7 @@ def test_rows_without_a_known_document_are_skipped_and_counted(tasks: Path, capl
     for row in rows:
         row["relevant_ids"] = []
     path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    with pytest.raises(DataError, match=r"no rows left to run \(15 loaded, 15 skipped by mode 'oracle'\)"):
+    with pytest.raises(DataError, match=r"no rows left to run \(15 loaded, .*15 skipped by mode 'oracle'\)"):
         run(tasks, metadata={"retrieval.mode": "oracle", "data.seed": 1})
 
 
