@@ -34,17 +34,24 @@ _FLAGS = re.compile(r"^[A-Z](?:;[A-Z])*\|")
 _HEADING = "\0"
 
 
+class MarkupError(ValueError):
+    """The markup of a page that its parser gives up on."""
+
+
 def plain_text(source: str, hidden: Collection[str] = ()) -> str:
     """The text of a page.
 
     ``hidden`` are names of namespaces, in lower case, links into which show nothing (files, categories). Raises
-    MissingExtraError without the extra ``wikipedia``.
+    MarkupError where the parser gives up, MissingExtraError without the extra ``wikipedia``.
     """
     try:
         import mwparserfromhell
     except ModuleNotFoundError as error:
         raise missing_extra("wikipedia", "mwparserfromhell") from error
-    code = mwparserfromhell.parse(_VARIANTS.sub(_one_variant, source.replace(_HEADING, "")), skip_style_tags=False)
+    try:
+        code = mwparserfromhell.parse(_VARIANTS.sub(_one_variant, source.replace(_HEADING, "")))
+    except (mwparserfromhell.parser.ParserError, RecursionError) as error:
+        raise MarkupError(str(error).splitlines()[0] if str(error) else type(error).__name__) from None
     text = _MAGIC_WORD.sub("", "".join(_shown(code, frozenset(hidden))))
     return "\n".join(_without_empty_sections([" ".join(line.split()) for line in text.split("\n")]))
 

@@ -7,6 +7,7 @@ of another edition is taken for one of them.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import Any
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
 from mrag_eval.languages import name, normalize
 from mrag_eval.retrievers._wiki_pages import read_pages
-from mrag_eval.retrievers._wikitext import plain_text
+from mrag_eval.retrievers._wikitext import MarkupError, plain_text
 from mrag_eval.retrievers.corpus import Document
 from mrag_eval.retrievers.editions import Edition
+
+log = logging.getLogger(__name__)
 
 HUB_ID = "wikimedia/wikipedia"
 # The newest dump that the hub's dataset is known to hold.
@@ -101,25 +104,40 @@ def _what_is_there(folder: Path) -> str:
 def _from_hub(lang: str, config: str) -> Edition:
     revision = _hub_revision(config)
 
-    def documents() -> Iterator[Document]:
-        import datasets
+    return Edition(
+        lang, f"{HUB_ID}, {config}, revision {revision}", lambda: _articles(lang, _streamed(config, revision))
+    )
 
-        rows = datasets.load_dataset(HUB_ID, config, split="train", revision=revision, streaming=True)
-        yield from _articles(lang, ((f"{HUB_ID}, {config}, row {row}", record) for row, record in enumerate(rows, 1)))
 
-    return Edition(lang, f"{HUB_ID}, {config}, revision {revision}", documents)
+def _streamed(config: str, revision: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    import datasets
+
+    row = 0
+    try:
+        records = iter(datasets.load_dataset(HUB_ID, config, split="train", revision=revision, streaming=True))
+        while (record := next(records, None)) is not None:
+            row += 1
+            yield f"{HUB_ID}, {config}, row {row}", record
+    except Exception as error:  # the network fails in the words of whichever client the libraries use
+        raise DataError(
+            f"{HUB_ID}, {config}: the stream broke off after row {row:,}: {_said(error)}",
+            "give the same command again: it goes on where it stopped",
+        ) from error
+
+
+def _said(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0] or type(error).__name__
 
 
 def _hub_revision(config: str) -> str:
     """The dataset's commit; DataError where the hub cannot be reached or has no such dump."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     try:
         info = HfApi().dataset_info(HUB_ID)
-    except (OSError, HfHubHTTPError, OfflineModeIsEnabled) as error:
+    except Exception as error:  # as above
         offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON")
-        reason = "HF_HUB_OFFLINE is set" if offline else (str(error).splitlines() or [type(error).__name__])[0]
+        reason = "HF_HUB_OFFLINE is set" if offline else _said(error)
         raise DataError(
             f"the hub's {HUB_ID} cannot be reached: {reason}",
             ("unset HF_HUB_OFFLINE, " if offline else "check the network, ")
@@ -174,7 +192,11 @@ def _from_xml(lang: str, files: list[Path]) -> Edition:
     def documents() -> Iterator[Document]:
         for file in files:
             for page in read_pages(file, f"{edition_code(lang).replace('-', '_')}wiki"):
-                shown = plain_text(page.text, page.hidden)
+                try:
+                    shown = plain_text(page.text, page.hidden)
+                except MarkupError as error:
+                    log.warning("%s, page '%s' is left out: %s", file.name, page.title, error)
+                    continue
                 if shown:
                     yield Document(page_document_id(lang, page.id), lang, shown, page.title)
 

@@ -120,6 +120,27 @@ def test_of_a_dump_in_several_forms_one_is_read(tmp_path: Path, names: list[str]
 
 
 @pytest.mark.usefixtures("markup")
+def test_a_page_that_cannot_be_parsed_is_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import mwparserfromhell
+
+    real = mwparserfromhell.parse
+
+    def parse(text: str, **keys: Any) -> Any:
+        if "Infobox" in text:
+            raise mwparserfromhell.parser.ParserError("tokenizer exited early")
+        return real(text, **keys)
+
+    monkeypatch.setattr(mwparserfromhell, "parse", parse)
+    write_dump(tmp_path, "en", PAGES)
+    assert [d.title for d in read("en", source=tmp_path)] == ["Olm"]
+    (record,) = caplog.records
+    assert "page 'Varn' is left out" in record.getMessage()
+    assert "tokenizer exited early" in record.getMessage()
+
+
+@pytest.mark.usefixtures("markup")
 def test_dumps_that_are_not_right_are_named(tmp_path: Path) -> None:
     path = write_dump(tmp_path, "en", PAGES)
     with pytest.raises(DataError, match=r"is a dump of 'enwiki', not of 'kowiki'"):
@@ -185,6 +206,32 @@ def test_without_the_hub_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(DataError, match=r"wikimedia/wikipedia cannot be reached: HF_HUB_OFFLINE is set") as caught:
         wikipedia_edition("ko")
     assert "--from FOLDER" in str(caught.value.next_step)
+
+
+def test_a_hub_that_cannot_be_reached_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unreachable:
+        def dataset_info(self, name: str) -> Any:
+            raise RuntimeError("[Errno -2] Name or service not known\nmore")
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setattr("huggingface_hub.HfApi", Unreachable)
+    with pytest.raises(DataError, match=r"cannot be reached: \[Errno -2\] Name or service not known\n") as caught:
+        wikipedia_edition("ko")
+    assert str(caught.value.next_step).startswith("check the network, or read a copy:  --from FOLDER")
+
+
+def test_a_stream_that_breaks_off_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        yield ARTICLES[0]
+        raise RuntimeError("connection reset")
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    monkeypatch.setattr("datasets.load_dataset", broken)
+    documents = wikipedia_edition("ko").documents()
+    assert next(documents).id == "ko:7"
+    with pytest.raises(DataError, match=r"broke off after row 1: connection reset") as caught:
+        next(documents)
+    assert caught.value.next_step == "give the same command again: it goes on where it stopped"
 
 
 class Hub:
