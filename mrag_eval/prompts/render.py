@@ -29,7 +29,7 @@ _ANSWER_FORMATS = {
 # Our own tags, and the turn markers of common chat templates, which tokenizers read as special tokens in any text.
 _FENCED = re.compile(
     r"<(?=\s*/?\s*(?:documents?|doc\d+|questions?|options|answers?|articles?|text_\d+|date_\d+"
-    r"|passages?|passage_\d+|golden_answers?|generated_answer|same_meaning|source_text|translations?"
+    r"|passages?|passage_\d+|golden_answers?|(?:generated|predicted)_answer|same_meaning|source_text|translations?"
     r"|previous_query|previous_languages|why_insufficient|critic_scores|critic_remark)\b"
     r"|\||/?s>|(?:start|end)_of_turn>|(?:bos|eos)>)",
     re.IGNORECASE,

