@@ -6,6 +6,7 @@ from pathlib import Path
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.report.layout_schema import Layout, layout_names, load_layout
 from mrag_eval.report.layouts import layout_tables
+from mrag_eval.report.loop_tables import loop_tables
 from mrag_eval.report.policies import policy_tables
 from mrag_eval.report.results import LeafResult, ResultFile, read_results
 from mrag_eval.report.scores import score_table
@@ -29,6 +30,8 @@ __all__ = [
     "score_table",
 ]
 
+# What stands below a paper's tables.
+_BELOW = {"coral": loop_tables}
 # Layouts that no paper's figures belong to.
 _OWN = {"policies": policy_tables}
 
@@ -40,4 +43,5 @@ def report_tables(layout: str, results: Sequence[Path | str]) -> list[Table]:
     known = [*layout_names(), *_OWN]
     if layout not in known:
         raise ConfigError(f"--layout: no layout '{layout}'{did_you_mean(layout, known)}")
-    return layout_tables(layout, results)
+    tables = layout_tables(layout, results)
+    return [*tables, *(_BELOW[layout]([Path(path) for path in results]) if layout in _BELOW else ())]

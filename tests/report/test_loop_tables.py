@@ -1,0 +1,138 @@
+"""CORAL's margin over the strongest baseline, paired; and accuracy by what the loop cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.languages import CORAL_TIERS
+from mrag_eval.report import Table, report_tables
+from mrag_eval.report.loop_tables import cost_table, margin_table
+
+SUBJECTS = ("society", "tradition", "history", "law", "politics", "economy", "geography", "popular")
+DATE = "2026-11-22T00-00-00.000001"
+MODES = {"coral": "coral", "norag": "no_ir", "monorag": "qlang", "multirag": "all"}
+
+
+def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org/m", **agent: Any) -> Path:
+    """A run's result file and samples: task -> 1 for every right answer."""
+    folder.mkdir(parents=True)
+    configs: dict[str, Any] = {}
+    for task, right in answers.items():
+        benchmark, mode, _ = task.split("_")
+        n = len(right)
+        scores: dict[str, Any] = {"metrics": {"acc": {"value": sum(right) / n, "n": n}}, "unscored": {}, "rows": n}
+        configs[task] = {"retrieval": {"mode": MODES[mode]}, "data": {"benchmark": benchmark}, "scores": scores}
+        if mode == "coral":
+            settings = {"planner": "p", "critic": "c", "preset": "coral", "max_rounds": 3, "rewrite": True}
+            settings |= {"corpora": "dynamic", "filter": "critic", "stop": {"when": "sufficient"}, "budget": {}}
+            configs[task]["agent"] = settings | agent
+            calls = 4.0 * n
+            scores["loop"] = {
+                "rows": n,
+                "rounds": {"1": n - 1, "3": 1},
+                "per_question": {"calls": calls, "tokens": 100 * calls, "valid": 1.0},
+                "without_documents": {"value": 1 / n},
+            }
+        lines = [
+            {
+                "doc_id": i,
+                "rows": {"row": f"{task.split('_')[2]}-{i}", "cell": {"query_lang": "en"}, "values": {"acc": x}},
+            }
+            for i, x in enumerate(right)
+        ]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (folder / f"samples_{task}_{DATE}.jsonl").write_text(text, encoding="utf-8")
+    content = {"model_name": model, "date": 1.0, "configs": configs, "results": {}}
+    (folder / f"results_{DATE}.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def cells(table: Table | None, *labels: str) -> dict[str, Any]:
+    assert table is not None
+    (row,) = [r for r in table.rows if r.labels == labels]
+    return dict(zip(table.columns, row.cells, strict=True))
+
+
+@pytest.fixture
+def click(tmp_path: Path) -> Path:
+    """CLIcK, two questions a subject: CORAL gets all right, multiRAG the first of each, Non-RAG none."""
+    rows = {"coral": [1, 1], "multirag": [1, 0], "norag": [0, 0]}
+    return write_run(tmp_path / "click", {f"click_{mode}_{s}": right for mode, right in rows.items() for s in SUBJECTS})
+
+
+def test_the_margin_is_over_the_strongest_baseline_and_paired(click: Path) -> None:
+    table = margin_table([click])
+    found = cells(table, "org/m")["CLIcK"]
+    # 16 of 16 against 8 of 16: 50 points, no question lost
+    assert found.value == pytest.approx(50.0)
+    assert found.n == 16
+    assert found.low is not None
+    assert 0 < found.low < 50 < found.high
+    assert table is not None
+    # McNemar: 8 discordant pairs, all one way: 2 × 0.5^8 = 0.0078
+    assert any(note.startswith("org/m, CLIcK: against multiRAG, 16 pairs, p = 0.0078") for note in table.notes)
+    assert cells(table, "org/m")["low"].value is None
+
+
+def test_a_tier_is_a_mean_over_languages(tmp_path: Path) -> None:
+    """Low tier: am gains 1 of 1, the others nothing of 4 each: (100 + 0 + 0 + 0 + 0) / 5 = 20 points, not 1 of 17."""
+    answers: dict[str, Sequence[int]] = {}
+    for code in CORAL_TIERS["low"]:
+        answers[f"blend_coral_{code}"] = [1] if code == "am" else [1, 0, 0, 1]
+        answers[f"blend_monorag_{code}"] = [0] if code == "am" else [1, 0, 1, 0]
+    table = margin_table([write_run(tmp_path / "blend", answers)])
+    assert cells(table, "org/m")["low"].value == pytest.approx(20.0)
+    assert cells(table, "org/m")["low"].n == 17
+    assert cells(table, "org/m")["su"].value == pytest.approx(0.0)
+    assert cells(table, "org/m")["all"].value is None
+
+
+def test_baselines_on_other_rows_are_no_baselines(tmp_path: Path) -> None:
+    run = write_run(
+        tmp_path / "a", {"blend_coral_su": [1, 1, 1], "blend_monorag_su": [0, 0], "blend_norag_su": [1, 0, 0]}
+    )
+    table = margin_table([run])
+    assert table is not None
+    assert any("su: against Non-RAG, 3 pairs" in note for note in table.notes)
+    assert margin_table([write_run(tmp_path / "b", {"blend_coral_su": [1]})]) is None
+
+
+def test_models_are_told_apart(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", {"blend_coral_su": [1, 1], "blend_norag_su": [0, 0]}, "org/a")
+    b = write_run(tmp_path / "b", {"blend_coral_su": [1, 0], "blend_norag_su": [1, 0]}, "org/b")
+    table = margin_table([a, b])
+    assert cells(table, "org/a")["su"].value == 100.0
+    assert cells(table, "org/b")["su"].value == 0.0
+
+
+def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
+    dear = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 0], "click_coral_popular": [1, 1]})
+    cheap = write_run(tmp_path / "b", {"click_coral_law": [1, 0]}, budget={"calls_per_question": 8})
+    table = cost_table([dear, cheap])
+    assert table is not None
+    assert [r.labels[2].partition("; ")[2] for r in table.rows] == [
+        "coral; at most 3 rounds; stop sufficient; calls per question 8",
+        "coral; at most 3 rounds; stop sufficient",
+    ]
+    first, second = (dict(zip(table.columns, row.cells, strict=True)) for row in table.rows)
+    assert first["accuracy"].value == 50.0
+    # 5 of 6; calls (16 × 4 + 8 × 2) / 6; rounds (3 + 3 + 1 + 3) / 6; without documents (1 + 1) / 6
+    assert second["accuracy"].value == pytest.approx(500 / 6)
+    assert second["accuracy"].n == 6
+    assert second["calls a question"].value == pytest.approx(80 / 6)
+    assert second["rounds"].value == pytest.approx(10 / 6)
+    assert second["without documents"].value == pytest.approx(200 / 6)
+
+
+def test_they_stand_below_the_papers_tables(click: Path) -> None:
+    found = report_tables("coral", [click])
+    assert [t.id for t in found][-2:] == ["margins", "cost"]
+    for file in click.glob("samples_*"):
+        file.unlink()
+    assert [t.id for t in report_tables("coral", [click])][-1] == "cost"
+    assert "margins" not in [t.id for t in report_tables("coral", [click])]
