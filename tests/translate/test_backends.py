@@ -18,6 +18,7 @@ from mrag_eval.translate._nllb import NllbBackend
 from mrag_eval.translate._pieces import joined, packed, sentences
 from mrag_eval.translate.codes import FLORES, flores, google
 from mrag_eval.translator_spec import TranslatorSpec
+from tests.lm.server import Answer, ModelServer, asked, said
 from tests.tasks.judges import ScriptedJudge
 
 # ----------------------------------------------------------------------------------------------------- codes
@@ -104,6 +105,37 @@ def test_a_prompt_of_ones_own_and_one_that_does_not_exist(tmp_path: Path) -> Non
     assert judge.asked[0] == [{"role": "user", "content": "German>Chinese (traditional): Hund"}]
     with pytest.raises(ConfigError, match=r"translator\.prompt: no built-in template"):
         LmBackend(judge, "plian")
+
+
+def test_a_model_of_the_config_file_is_asked_over_http_and_paid_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {"Wo steht der Turm?": "Where is the tower?", "Hund": "dog"}
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        text = asked(body).removeprefix("<source_text>\n").removesuffix("\n</source_text>")
+        return said(f"<translation>{words[text]}</translation>") if text in words else Answer(status=400, body="no")
+
+    server = ModelServer(script)
+    config = tmp_path / "mrag.yaml"
+    entry = f"{{model: local-chat-completions, model_args: {{model: m, base_url: '{server.url}'}}, retries: 0}}"
+    config.write_text(f"models: {{small: {entry}}}\ntranslator: {{backend: lm, model: small}}\n", "utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(config))
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+    try:
+        first = build_translator(None)
+        out = first.translate([*words, "Katze"], ["de"] * 3, "en")
+        assert [t.text for t in out] == [*words.values(), "Katze"]
+        told = first.as_dict()
+        assert told["translator"] == "lm small"
+        assert told["counts"] == {"queries": {"translated": 2, "failed": 1}}
+        assert (told["cost"]["calls"], told["cost"]["tokens_out"]) == (3, 14)
+        sent = len(server.requests)
+        second = build_translator(None)
+        assert [t.outcome for t in second.translate(list(words), ["de"] * 2, "en")] == ["cached", "cached"]
+        assert len(server.requests) == sent
+    finally:
+        server.close()
 
 
 # ------------------------------------------------------------------------------------------------------------ NLLB
