@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import lm_eval
+import numpy as np
 import pytest
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import handle_non_serializable
@@ -109,6 +111,36 @@ def test_the_prompt_shows_numbered_passages_and_asks_for_the_questions_language(
         assert f"this one is in {language}" in prompt
         assert "Names of people, places" in prompt
         assert sample["doc"]["query"] in prompt
+
+
+class FactsFirst:
+    """A reranker that puts passages with a fact before (or, with ``sign`` -1, behind) all others."""
+
+    name, revision = "facts", "1"
+
+    def __init__(self, sign: float) -> None:
+        self.sign = sign
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Any]:
+        held = [[any(fact in text for fact in FACTS.values()) for text in texts] for texts in passages]
+        return [self.sign * np.array(row, dtype=float) for row in held]
+
+
+@pytest.mark.parametrize(("sign", "kept"), [(1.0, 1.0), (-1.0, 0.0)])
+def test_labels_follow_a_passage_through_the_reranker(
+    sign: float, kept: float, folder: Path, judges: dict[str, ScriptedJudge], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mrag_eval.retrieve.open_reranker", lambda retrieval: FactsFirst(sign))
+    monkeypatch.setenv("MRAG_CACHE", str(folder / "cache"))
+    blocks = metadata(folder, data={"passage_tokens": 12}, retrieval={"k": 1, "rerank": "some/reranker"})
+    results = run("xlcost_travel", ScriptedLM(reads), blocks)
+    scores = results["configs"]["xlcost_travel"]["scores"]
+    # the judge is asked once, about the retrieved list; what the reranker made of it needs no second reading
+    assert len(judges["relevance"].asked) == 4
+    assert scores["selection"]["overall"]["retrieved"]["value"] > 0
+    assert scores["selection"]["overall"]["kept_if_retrieved"]["value"] == kept
+    assert scores["attribution"]["overall"]["correct_if_retrieved"]["value"] == kept
+    assert "rerank_hit@5" in scores["metrics"]
 
 
 def test_without_retrieval_neither_corpus_nor_passages(folder: Path, judges: dict[str, ScriptedJudge]) -> None:
