@@ -1,4 +1,4 @@
-"""What CORAL's paper leaves to readers: its margin over the strongest baseline with intervals, and accuracy by cost."""
+"""What stands below CORAL's tables: margins over the strongest baseline with intervals, accuracy by cost, languages."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _PERCENT = 100.0
 
 
 def loop_tables(results: Sequence[Path]) -> list[Table]:
-    """The tables that runs of CORAL fill, below those of the paper: margins (from samples), and cost."""
-    return [table for table in (margin_table(results), cost_table(results)) if table is not None]
+    """The tables that runs of CORAL fill, below those of the paper: margins (from samples), cost, languages."""
+    found = (margin_table(results), cost_table(results), language_table(results))
+    return [table for table in found if table is not None]
 
 
 # ------------------------------------------------------------------ margins
@@ -143,16 +144,7 @@ def cost_table(results: Sequence[Path]) -> Table | None:
 
     Means are over all questions of the run's tasks. None where no run has a loop.
     """
-    found: dict[tuple[str, str, str], list[LeafResult]] = {}
-    for file in read_results(list(results)):
-        latest: dict[tuple[str, str, str], list[LeafResult]] = {}
-        for leaf in file.leaves.values():
-            if isinstance((leaf.config.get("scores") or {}).get("loop"), Mapping):
-                benchmark = str((leaf.config.get("data") or {}).get("benchmark", "?"))
-                key = (file.model, benchmark, _settings(leaf.config.get("agent") or {}))
-                latest.setdefault(key, []).append(leaf)
-        # a later run with the same settings stands for an earlier one
-        found |= latest
+    found = _by_setting(results)
     rows = [(_costs(leaves), labels) for labels, leaves in found.items()]
     if not rows:
         return None
@@ -163,6 +155,21 @@ def cost_table(results: Sequence[Path]) -> Table | None:
     stub = ("model", "benchmark", "loop")
     body = tuple(Row(labels, "this run", cells) for cells, labels in rows)
     return Table("cost", title, stub, columns, body, 1, notes, intervals=True)
+
+
+def _by_setting(results: Sequence[Path]) -> dict[tuple[str, str, str], list[LeafResult]]:
+    """(model, benchmark, settings of the loop) -> the tasks of its latest run."""
+    found: dict[tuple[str, str, str], list[LeafResult]] = {}
+    for file in read_results(list(results)):
+        latest: dict[tuple[str, str, str], list[LeafResult]] = {}
+        for leaf in file.leaves.values():
+            if isinstance((leaf.config.get("scores") or {}).get("loop"), Mapping):
+                benchmark = str((leaf.config.get("data") or {}).get("benchmark", "?"))
+                key = (file.model, benchmark, _settings(leaf.config.get("agent") or {}))
+                latest.setdefault(key, []).append(leaf)
+        # a later run with the same settings stands for an earlier one
+        found |= latest
+    return found
 
 
 def _settings(agent: Mapping[str, Any]) -> str:
@@ -204,3 +211,37 @@ def _accuracy(leaves: Sequence[LeafResult]) -> Cell:
     right = sum(round(score["value"] * score["n"]) for score in scores if score is not None)
     found = wilson(right, sum(score["n"] for score in scores if score is not None))
     return Cell(_points(found.value), None, _points(found.low), _points(found.high), found.n, metric=_METRIC)
+
+
+# ---------------------------------------------------------------- languages
+
+
+def language_table(results: Sequence[Path]) -> Table | None:
+    """Languages that the planner chose against those of the documents shown, by benchmark and source language.
+
+    CORAL's Figure 3, as shares: of the corpora chosen in all rounds, and of all documents shown. The source language
+    is that of the row's culture, else of its question. The evaluated model has no part in it, so each setting of the
+    loop stands once. None where no run has a loop.
+    """
+    counts: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
+    for (_, benchmark, settings), leaves in _by_setting(results).items():
+        run: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
+        for leaf in leaves:
+            for source, parts in leaf.config["scores"]["loop"]["languages"].items():
+                sums = run.setdefault((benchmark, source, settings), {"chosen": {}, "used": {}})
+                for part, found in parts.items():
+                    for code, n in found.items():
+                        sums[part][code] = sums[part].get(code, 0) + n
+        counts |= run
+    if not counts:
+        return None
+    columns = sorted({code for parts in counts.values() for found in parts.values() for code in found})
+    rows = []
+    for labels, parts in sorted(counts.items()):
+        for part, name in (("chosen", "corpora chosen"), ("used", "documents shown")):
+            total = sum(parts[part].values())
+            none = None if total else "no document was shown" if part == "used" else "no corpus was chosen"
+            cells = [Cell(_PERCENT * parts[part].get(c, 0) / total if total else None, none) for c in columns]
+            rows.append(Row((*labels, name), f"this run, n={total:,}", tuple(cells)))
+    title = "Languages chosen by the planner, and of the documents shown, in percent (Figure 3)"
+    return Table("languages", title, ("benchmark", "source", "loop", "share of"), tuple(columns), tuple(rows), 1)

@@ -11,7 +11,7 @@ import pytest
 
 from mrag_eval.languages import CORAL_TIERS
 from mrag_eval.report import Table, report_tables
-from mrag_eval.report.loop_tables import cost_table, margin_table
+from mrag_eval.report.loop_tables import cost_table, language_table, margin_table
 
 SUBJECTS = ("society", "tradition", "history", "law", "politics", "economy", "geography", "popular")
 DATE = "2026-11-22T00-00-00.000001"
@@ -37,6 +37,7 @@ def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org
                 "rounds": {"1": n - 1, "3": 1},
                 "per_question": {"calls": calls, "tokens": 100 * calls, "valid": 1.0},
                 "without_documents": {"value": 1 / n},
+                "languages": {"ko": {"chosen": {"ko": n, "en": 1}, "used": {"ko": 3}}},
             }
         lines = [
             {
@@ -129,10 +130,28 @@ def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
     assert second["without documents"].value == pytest.approx(200 / 6)
 
 
+def test_languages_chosen_against_languages_shown(tmp_path: Path) -> None:
+    """CORAL, Figure 3; two tasks of one source language are one row, and a second model adds nothing."""
+    answers = {"click_coral_law": [1, 1], "click_coral_popular": [1, 1, 0, 0]}
+    runs = [write_run(tmp_path / name, answers, f"org/{name}") for name in ("a", "b")]
+    table = language_table(runs)
+    assert table is not None
+    assert table.columns == ("en", "ko")
+    chosen, used = table.rows
+    assert (chosen.labels[:2], chosen.labels[3], used.labels[3]) == (
+        ("click", "ko"),
+        "corpora chosen",
+        "documents shown",
+    )
+    # chosen: ko 2 + 4, en 1 + 1; shown: ko 3 + 3
+    assert [cell.value for cell in chosen.cells] == pytest.approx([25.0, 75.0])
+    assert chosen.source == "this run, n=8"
+    assert [cell.value for cell in used.cells] == pytest.approx([0.0, 100.0])
+
+
 def test_they_stand_below_the_papers_tables(click: Path) -> None:
     found = report_tables("coral", [click])
-    assert [t.id for t in found][-2:] == ["margins", "cost"]
+    assert [t.id for t in found][-3:] == ["margins", "cost", "languages"]
     for file in click.glob("samples_*"):
         file.unlink()
-    assert [t.id for t in report_tables("coral", [click])][-1] == "cost"
     assert "margins" not in [t.id for t in report_tables("coral", [click])]
