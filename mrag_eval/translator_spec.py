@@ -11,9 +11,9 @@ from mrag_eval.validation import Block
 
 # Which keys belong to which backend; written for another one they would do nothing.
 _KEYS: dict[str, frozenset[str]] = {
-    "lm": frozenset({"model", "prompt", "max_tokens"}),
-    "nllb": frozenset({"model", "revision", "max_tokens", "num_beams", "batch_size", "device"}),
-    "google": frozenset({"model"}),
+    "lm": frozenset({"model", "prompt", "max_tokens", "save"}),
+    "nllb": frozenset({"model", "revision", "max_tokens", "num_beams", "batch_size", "device", "save"}),
+    "google": frozenset({"model", "save"}),
     "table": frozenset({"path", "strict"}),
 }
 DEFAULT_NLLB = "facebook/nllb-200-distilled-600M"
@@ -27,6 +27,7 @@ class TranslatorSpec(Block):
     ``model`` as its API has it), ``table`` (translations from the JSON Lines file ``path``, or, without one, the
     parallel texts that the benchmark brings; ``strict`` makes a text that is not in it an error).
 
+    ``save``: every translation that is used is added to this table, to be run from and passed on.
     ``max_tokens`` bounds a translation (``nllb``: that of a sentence, 256). ``check_language``: a translation that a
     language detector finds in another language is not used.
     """
@@ -37,6 +38,7 @@ class TranslatorSpec(Block):
     model: str | None = None
     revision: str | None = None
     path: Path | None = None
+    save: Path | None = None
     strict: bool = False
     prompt: str = "plain"
     max_tokens: int | None = Field(default=None, ge=1)
@@ -45,7 +47,7 @@ class TranslatorSpec(Block):
     device: str = "cpu"
     check_language: bool = True
 
-    @field_validator("path")
+    @field_validator("path", "save")
     @classmethod
     def _absolute(cls, value: Path | None) -> Path | None:
         return None if value is None else value.expanduser().absolute()

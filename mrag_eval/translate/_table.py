@@ -99,6 +99,32 @@ def write_table(parallel: Iterable[Mapping[str, str]], path: Path, languages: Se
     return count
 
 
+def add_to_table(translations: Mapping[Text, str], path: Path) -> int:
+    """Append what the table at ``path`` does not hold yet; returns the number of lines written.
+
+    Lines are written at once, so that the ranks of a run may share the file. DataError where it gives one of the texts
+    another translation: it then belongs to another translator.
+    """
+    held = load_table(path) if path.is_file() else {}
+    lines = []
+    for text, translation in translations.items():
+        known = held.get((text.text.strip(), text.source, text.target))
+        if known is not None and known != translation:
+            shown = " ".join(text.text.split())[:60]
+            raise DataError(
+                f"retrieval.translator.save: {path} gives '{shown}' another translation than this translator does",
+                "name another file",
+            )
+        if known is None:
+            values = (text.text, text.source, translation, text.target)
+            lines.append(json.dumps(dict(zip(KEYS, values, strict=True)), ensure_ascii=False) + "\n")
+    if lines:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as out:
+            out.write("".join(lines))
+    return len(lines)
+
+
 class TableBackend:
     """Looks translations up; ``where`` names the table in errors. ``strict``: a text without one is a DataError."""
 

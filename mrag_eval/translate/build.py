@@ -33,7 +33,7 @@ def build_translator(
         raise ConfigError(f"{needed_by or 'this'} needs a translator, and none is configured", _EXAMPLE)
     backend = _backend(found, parallel)
     store = None if found.backend == "table" else _shared_store(cache_dir() / "translations.sqlite", os.getpid())
-    return Translator(backend, found.described(), store=store, check_language=found.check_language)
+    return Translator(backend, found.described(), store=store, check_language=found.check_language, save=found.save)
 
 
 def _backend(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backend:

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from mrag_eval.languages import normalize, same_language
 from mrag_eval.store import Store, content_key
 from mrag_eval.translate._backend import Backend, Outcome, Text
+from mrag_eval.translate._table import add_to_table
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -71,15 +73,23 @@ class Translator:
     """Translates texts in batches. ``label`` names it in messages; with a ``store``, no text is translated twice.
 
     A text in the target language is left alone. A translation that is empty or in another language (as
-    ``metrics.language_detection`` has it, for texts long enough to tell) is not used: the original stands for it.
+    ``metrics.language_detection`` has it, for texts long enough to tell) is not used: the original stands for it. Those
+    that are used are added to the table ``save``.
     ``counts`` says of every kind of text (``queries``, ``documents``, ``answers``) how many distinct ones came to
     which outcome.
     """
 
     def __init__(
-        self, backend: Backend, label: str, *, store: Store | None = None, check_language: bool = True
+        self,
+        backend: Backend,
+        label: str,
+        *,
+        store: Store | None = None,
+        check_language: bool = True,
+        save: Path | None = None,
     ) -> None:
         self.label = label
+        self._save = save
         self.counts: dict[str, Counter[str]] = {}
         self._backend, self._store, self._check = backend, store, check_language
         self._known: dict[Text, Translation] = {}
@@ -100,7 +110,10 @@ class Translator:
             for text, source, target in zip(texts, sources, goals, strict=True)
         ]
         fresh = [text for text in dict.fromkeys(wanted) if text not in self._known]
-        self._known |= self._translated(fresh)
+        found = self._translated(fresh)
+        if self._save is not None:
+            add_to_table({text: done.text for text, done in found.items() if done.is_translation}, self._save)
+        self._known |= found
         self._count(wanted, kind)
         return [self._known[text] for text in wanted]
 

@@ -9,8 +9,19 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.errors import DataError
 from mrag_eval.store import Store
-from mrag_eval.translate import Outcome, Text, Translator, counts_line, total_counts
+from mrag_eval.translate import (
+    Outcome,
+    Text,
+    Translator,
+    build_translator,
+    counts_line,
+    load_table,
+    total_counts,
+    write_table,
+)
+from mrag_eval.translator_spec import TranslatorSpec
 
 WORDS = {
     ("Wo liegt der alte Leuchtturm von Varn am Meer?", "en"): "Where is the old lighthouse of Varn by the sea?",
@@ -143,3 +154,19 @@ def test_counts_are_kept_by_kind_logged_and_added_over_ranks(caplog: pytest.LogC
     }
     assert total_counts([]) is None
     assert counts_line({}) == "nothing to translate"
+
+
+def test_what_is_used_can_be_saved_as_a_table_and_run_again_from_there(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "shared" / "table.jsonl"
+    texts = [LONG, "Hund", "leer", "stumm", "unbekannt"]
+    for _ in range(2):  # the second time from the cache, and nothing is written twice
+        translator = Translator(Scripted(), "s", store=store, save=path)
+        translator.translate(texts, ["de"] * 5, "en")
+        translator.translate([LONG, "Hund"], ["de", "en"], ["ru", "en"])
+    assert set(load_table(path)) == {(LONG, "de", "en"), ("Hund", "de", "en"), (LONG, "de", "ru")}
+    assert len(path.read_text("utf-8").splitlines()) == 3
+    again = build_translator(TranslatorSpec(backend="table", path=path, strict=True))
+    assert [t.text for t in again.translate([LONG, "Hund"], ["de"] * 2, "en")] == [WORDS[LONG, "en"], "dog"]
+    write_table([{"de": "Hund", "en": "hound"}], path)
+    with pytest.raises(DataError, match=r"table\.jsonl gives 'Hund' another translation"):
+        Translator(Scripted(), "s", save=path).translate(["Hund"], ["de"], "en")
