@@ -17,6 +17,7 @@ from typing import IO, Any
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
 from mrag_eval.languages import normalize
 from mrag_eval.retrievers._hashing import SeenIds
+from mrag_eval.retrievers._hub_stream import stream_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,17 +238,8 @@ def read_hub(
     ``config``, ``split`` and ``revision`` as in ``datasets.load_dataset``; ``keys``, ``lang`` and errors as
     :func:`read_jsonl` (``wikimedia/wikipedia`` has no language column, so it needs ``lang``).
     """
-    import datasets
-
     records = _Records(keys, lang)
-    try:
-        rows = datasets.load_dataset(dataset, config, split=split, revision=revision, streaming=True)
-    except (OSError, ValueError, RuntimeError, ConnectionError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(
-            f"dataset {dataset} cannot be opened: {reason}", "check its name, config and split, and the network"
-        ) from error
-    for row, record in enumerate(rows, start=1):
+    for row, record in enumerate(stream_rows(dataset, config, split=split, revision=revision), start=1):
         yield records.document(record, f"dataset {dataset}, row {row}")
     records.check_not_empty(f"dataset {dataset} (split {split})")
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
 from mrag_eval.languages import name, normalize
+from mrag_eval.retrievers._hub_stream import said, stream_rows
 from mrag_eval.retrievers._wiki_pages import read_pages
 from mrag_eval.retrievers._wikitext import MarkupError, plain_text
 from mrag_eval.retrievers.corpus import Document
@@ -110,23 +111,8 @@ def _from_hub(lang: str, config: str) -> Edition:
 
 
 def _streamed(config: str, revision: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    import datasets
-
-    row = 0
-    try:
-        records = iter(datasets.load_dataset(HUB_ID, config, split="train", revision=revision, streaming=True))
-        while (record := next(records, None)) is not None:
-            row += 1
-            yield f"{HUB_ID}, {config}, row {row}", record
-    except Exception as error:  # the network fails in the words of whichever client the libraries use
-        raise DataError(
-            f"{HUB_ID}, {config}: the stream broke off after row {row:,}: {_said(error)}",
-            "give the same command again: it goes on where it stopped",
-        ) from error
-
-
-def _said(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0] or type(error).__name__
+    for row, record in enumerate(stream_rows(HUB_ID, config, revision=revision), start=1):
+        yield f"{HUB_ID}, {config}, row {row}", record
 
 
 def _hub_revision(config: str) -> str:
@@ -135,9 +121,9 @@ def _hub_revision(config: str) -> str:
 
     try:
         info = HfApi().dataset_info(HUB_ID)
-    except Exception as error:  # as above
+    except Exception as error:  # the network fails in the words of whichever client the libraries use
         offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON")
-        reason = "HF_HUB_OFFLINE is set" if offline else _said(error)
+        reason = "HF_HUB_OFFLINE is set" if offline else said(error)
         raise DataError(
             f"the hub's {HUB_ID} cannot be reached: {reason}",
             ("unset HF_HUB_OFFLINE, " if offline else "check the network, ")

@@ -103,12 +103,17 @@ def test_hub_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == [(("some/wiki", "20231101.ko"), {"split": "train", "revision": "abc", "streaming": True})]
 
 
-def test_hub_failure_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+class ClientError(Exception):
+    """What a client raises that derives from no exception of Python's own for such things."""
+
+
+@pytest.mark.parametrize("kind", [ValueError, ClientError])
+def test_hub_failure_is_one_line(monkeypatch: pytest.MonkeyPatch, kind: type[Exception]) -> None:
     def load(*args: Any, **kwargs: Any) -> Any:
-        raise ValueError("BuilderConfig 'xx' not found.\nAvailable: ...")
+        raise kind("BuilderConfig 'xx' not found.\nAvailable: ...")
 
     _hub(monkeypatch, load)
-    with pytest.raises(DataError, match=r"some/wiki cannot be opened: BuilderConfig 'xx' not found") as caught:
+    with pytest.raises(DataError, match=r"some/wiki, xx cannot be opened: BuilderConfig 'xx' not found") as caught:
         list(read_hub("some/wiki", "xx"))
     assert "\n" not in caught.value.message
 

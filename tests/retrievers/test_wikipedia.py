@@ -231,7 +231,7 @@ def test_a_stream_that_breaks_off_says_how_to_go_on(monkeypatch: pytest.MonkeyPa
     assert next(documents).id == "ko:7"
     with pytest.raises(DataError, match=r"broke off after row 1: connection reset") as caught:
         next(documents)
-    assert caught.value.next_step == "give the same command again: it goes on where it stopped"
+    assert str(caught.value.next_step).startswith("give the same command again")
 
 
 class Hub:
