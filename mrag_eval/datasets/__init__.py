@@ -16,7 +16,7 @@ from typing import Any
 
 from mrag_eval.datasets import blend, bordirlines, click, demo, jsonl, mkqa, tydiqa, xlcost, xor_tydi, xquad, xrag
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
-from mrag_eval.datasets._files import iter_csv
+from mrag_eval.datasets._files import iter_csv, iter_jsonl
 from mrag_eval.datasets._imbalance import refuse_imbalance
 from mrag_eval.datasets._published import Published
 from mrag_eval.errors import ConfigError, did_you_mean
@@ -28,6 +28,7 @@ __all__ = [
     "LoaderSpec",
     "Published",
     "load_benchmark",
+    "read_lines",
     "read_table",
     "validate_data",
 ]
@@ -51,6 +52,11 @@ LOADERS: dict[str, LoaderSpec] = {
     "demo": LoaderSpec(demo.DemoBlock, demo.load, "the demo's own questions and passages, eight languages"),
     "jsonl": LoaderSpec(jsonl.JsonlBlock, jsonl.load, "a benchmark of one's own, from JSON Lines files", versions=True),
 }
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, object) of a JSON Lines file; DataError for a line that is none."""
+    return iter_jsonl(path)
 
 
 def read_table(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
