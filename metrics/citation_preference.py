@@ -19,6 +19,8 @@ from mrag_eval.metrics.intervals import Estimate, estimates, group_codes, undefi
 # those in neither.
 TARGETS = ("own", "english", "other")
 _FIGURES = ("inclusion", "citation", "preference", "inclusion_pooled", "citation_pooled", "preference_pooled")
+# Share, its count, target documents, documents; the same of citations.
+_COLUMNS = 8
 _UNDEFINED = "no question here has documents, or none has citations"
 
 
@@ -72,20 +74,19 @@ def citation_preference(
     units = group_codes(range(len(responses)) if groups is None else groups, np.ones(len(responses), dtype=bool))[0]
     rng = _resampling.generator(seed)
     settings = {"confidence": confidence, "n_resamples": n_resamples}
-    out: dict[str, dict[str, CitationPreference]] = {}
-    for target in TARGETS:
-        table = np.array([_row(target, row) for row in rows], dtype=np.float64).reshape(len(rows), 8)
-        out[target] = {"all": _preference(table, units, groups is not None, settings, rng)}
-        for cell in sorted(set(cells or ())):
-            within = np.array([c == cell for c in cells or ()])
-            out[target][cell] = _preference(table[within], units[within], groups is not None, settings, rng)
-    return out
+    table = np.array(
+        [[figure for target in TARGETS for figure in _row(target, row)] for row in rows], dtype=np.float64
+    ).reshape(len(rows), _COLUMNS * len(TARGETS))
+    found = {"all": _preferences(table, units, groups is not None, settings, rng)}
+    for cell in sorted(set(cells or ())):
+        within = np.array([c == cell for c in cells or ()])
+        found[cell] = _preferences(table[within], units[within], groups is not None, settings, rng)
+    return {target: {cell: by_target[target] for cell, by_target in found.items()} for target in TARGETS}
 
 
 def _row(target: str, row: tuple[str, Counter[str], Counter[str]] | None) -> list[float]:
-    """Share, its count, target documents, documents; the same of citations."""
     if row is None or (target == "english" and row[0] == "en"):
-        return [0.0] * 8
+        return [0.0] * _COLUMNS
     asked, included, cited = row
     out: list[float] = []
     for counts in (included, cited):
@@ -101,25 +102,36 @@ def _meant(target: str, asked: str, language: str) -> bool:
     return language == "en" if target == "english" else language not in (asked, "en")
 
 
-def _preference(
+def _preferences(
     table: Array, units: Any, grouped: bool, settings: Mapping[str, Any], rng: np.random.Generator
-) -> CitationPreference:
-    queries, citing = int(table[:, 1].sum()), int(table[:, 5].sum())
-    if not queries or not citing:
-        missing = undefined(_UNDEFINED, "cluster bootstrap" if grouped else "bootstrap", queries)
-        return CitationPreference(dict.fromkeys(_FIGURES, missing), queries, citing)
-    codes, inverse = np.unique(units, return_inverse=True)
-    sums = _resampling.per_unit_sums(table, inverse, len(codes))
-    found = _resampling.limits(sums, _figures, **settings, seed=rng)
-    n = [queries, citing, citing, queries, citing, citing]
+) -> dict[str, CitationPreference]:
+    """Of every target, from one set of resamples."""
     label, unit = ("cluster bootstrap", "clusters") if grouped else ("bootstrap", "rows")
-    return CitationPreference(
-        dict(zip(_FIGURES, estimates(found, n, label, len(sums), unit), strict=True)), queries, citing
-    )
+    out, counts = {}, table.sum(axis=0)
+    queries = {target: int(counts[_COLUMNS * t + 1]) for t, target in enumerate(TARGETS)}
+    citing = {target: int(counts[_COLUMNS * t + 5]) for t, target in enumerate(TARGETS)}
+    listed: list[Estimate] = []
+    if any(citing.values()):
+        codes, inverse = np.unique(units, return_inverse=True)
+        sums = _resampling.per_unit_sums(table, inverse, len(codes))
+        found = _resampling.limits(sums, _figures, **settings, seed=rng)
+        n = [k for target in TARGETS for k in (queries[target], citing[target], citing[target]) * 2]
+        listed = estimates(found, n, label, len(sums), unit)
+    for t, target in enumerate(TARGETS):
+        if queries[target] and citing[target]:
+            figures = dict(zip(_FIGURES, listed[len(_FIGURES) * t : len(_FIGURES) * (t + 1)], strict=True))
+        else:
+            figures = dict.fromkeys(_FIGURES, undefined(_UNDEFINED, label, queries[target]))
+        out[target] = CitationPreference(figures, queries[target], citing[target])
+    return out
 
 
 def _figures(totals: Array) -> Array:
+    columns = []
     with np.errstate(divide="ignore", invalid="ignore"):
-        inclusion, citation = totals[:, 0] / totals[:, 1], totals[:, 4] / totals[:, 5]
-        pooled, cited = totals[:, 2] / totals[:, 3], totals[:, 6] / totals[:, 7]
-    return np.column_stack([inclusion, citation, citation - inclusion, pooled, cited, cited - pooled])
+        for start in range(0, totals.shape[1], _COLUMNS):
+            part = totals[:, start : start + _COLUMNS]
+            inclusion, citation = part[:, 0] / part[:, 1], part[:, 4] / part[:, 5]
+            pooled, cited = part[:, 2] / part[:, 3], part[:, 6] / part[:, 7]
+            columns += [inclusion, citation, citation - inclusion, pooled, cited, cited - pooled]
+    return np.column_stack(columns)

@@ -141,7 +141,8 @@ def citation_rates(
         if not found:
             bare += 1
             continue
-        documents = [_language(code, f"document_languages[{row}]") for code in found]
+        codes = {code: _language(code, f"document_languages[{row}]") for code in dict.fromkeys(found)}
+        documents = [codes[code] for code in found]
         numbers = _numbers(response, source, repeats)
         valid = [number for number in numbers if number < len(documents)]
         out_of_range += len(numbers) - len(valid)
@@ -183,7 +184,8 @@ def cited_languages(
         if response is None or not found:
             out.append(None)
             continue
-        documents = [_language(code, f"document_languages[{row}]") for code in found]
+        codes = {code: _language(code, f"document_languages[{row}]") for code in dict.fromkeys(found)}
+        documents = [codes[code] for code in found]
         cited = [documents[n] for n in _numbers(response, source, repeats) if n < len(documents)]
         out.append((asked, Counter(documents), Counter(cited)))
     return out

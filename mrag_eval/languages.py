@@ -8,6 +8,7 @@ all of them into one. The script is kept only where a language is written in sev
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import NamedTuple
 
 from mrag_eval.errors import ConfigError
@@ -159,6 +160,7 @@ def normalize(code: str) -> str:
     return found
 
 
+@lru_cache(maxsize=4096)
 def _lookup(code: str) -> str | None:
     key = code.strip().removeprefix("__label__").lower().replace("_", "-")
     if key in LANGUAGES:

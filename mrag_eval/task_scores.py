@@ -142,10 +142,10 @@ def _citations(records: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any
 
     ``preference`` is by resource group of the question's language where the rows have one, and by that language.
     """
-    from mrag_eval.metrics import citation_preference, citation_rates
+    from mrag_eval.metrics import citation_preference, citation_rates, parse_citations
 
     found: dict[str, Any] = {}
-    answers = [r["citations"]["answer"] for r in records]
+    answers = [parse_citations(r["citations"]["answer"]) for r in records]
     documents = [r["citations"]["document_langs"] for r in records]
     languages = [r["cell"]["query_lang"] for r in records]
     cells = {"query_lang": languages}
