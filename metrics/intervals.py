@@ -140,8 +140,10 @@ def stratified_bootstrap(
 
     Rows are resampled within their cell, so that every resample holds the same cells at the same size. With
     ``groups`` (N,), whole groups are resampled; a group may reach over several cells (one question asked in each
-    language), and then resampling is over all groups at once. None entries are unscored and left out; a cell without
-    a scored row makes the macro mean undefined. Raises MetricError on NaN and on unequal lengths.
+    language), and then resampling is over all groups at once. Rows that are all 0 or all 1 get the Wilson interval of
+    as many rows as the mean of cell means is worth: K^2 / sum(1 / n_k) for K cells of n_k rows (or groups). None
+    entries are unscored and left out; a cell without a scored row makes the macro mean undefined. Raises MetricError
+    on NaN and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     if len(cells) != len(kept):
@@ -151,6 +153,9 @@ def stratified_bootstrap(
     if len(np.unique(cell_codes)) < n_cells:
         empty = sorted({str(cell) for cell in cells} - {str(cells[int(row)]) for row in np.flatnonzero(kept)})
         return undefined(f"no scored row in cell {', '.join(empty)}", "stratified bootstrap", len(scored))
+    if len(scored) and scored[0] in (0.0, 1.0) and bool((scored == scored[0]).all()):
+        units = np.arange(len(scored)) if groups is None else group_codes(groups, kept)[0]
+        return _all_alike(float(scored[0]), len(scored), _worth(units, cell_codes), confidence)
     one_hot = np.zeros((len(scored), 2 * n_cells))
     rows = np.arange(len(scored))
     one_hot[rows, cell_codes] = scored
@@ -271,6 +276,12 @@ def interval_for(
     if kind != "bootstrap":
         raise MetricError(f"unknown interval '{kind}'{did_you_mean(kind, ('auto', 'wilson', 'bootstrap', 'cluster'))}")
     return bootstrap_mean(scored, confidence=confidence, n_resamples=n_resamples, seed=seed).within(bounds)
+
+
+def _worth(units: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
+    """How many independent units have the variance of the unweighted mean over cells; no more than there are."""
+    sizes = [len(np.unique(units[cells == cell])) for cell in np.unique(cells)]
+    return max(1, min(len(np.unique(units)), int(len(sizes) ** 2 / sum(1 / size for size in sizes))))
 
 
 def _all_alike(value: float, n: int, n_groups: int, confidence: float) -> Estimate:

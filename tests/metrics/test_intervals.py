@@ -289,3 +289,14 @@ def test_the_interval_of_a_share_from_few_clusters_stays_a_share() -> None:
 
 def test_an_estimate_without_limits_has_none_within_bounds() -> None:
     assert interval_for([0.5], bounds=(0.0, 1.0)).low is None
+
+
+def test_a_macro_mean_of_rows_that_are_all_right_is_not_certain() -> None:
+    # cells of 4 and 12 rows: 2^2 / (1/4 + 1/12) = 12 rows have the variance of their mean
+    cells = ["a"] * 4 + ["b"] * 12
+    found = stratified_bootstrap([1.0] * 16, cells)
+    assert (found.value, found.high, found.n) == (1.0, 1.0, 16)
+    assert found.low == pytest.approx(wilson(12, 12).low)
+    # each group has a row in both cells: four groups are no more than four
+    together = stratified_bootstrap([0.0] * 8, ["a"] * 4 + ["b"] * 4, groups=[0, 1, 2, 3] * 2)
+    assert together.high == pytest.approx(wilson(0, 4).high)
