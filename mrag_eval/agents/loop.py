@@ -19,7 +19,7 @@ from mrag_eval.folders import cache_dir
 from mrag_eval.ir_modes import Plan, query_text, scope_of
 from mrag_eval.languages import held_for
 from mrag_eval.languages import name as language_name
-from mrag_eval.lm import AuxModel, named_spec
+from mrag_eval.lm import AuxModel, behind_api, named_spec
 from mrag_eval.ranked import Ranked, Retrieved
 from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.search import search_plans
@@ -49,11 +49,9 @@ class Agents:
 
     def check(self) -> None:
         """Raise the ConfigError that would leave a model behind an API without answers (a missing key, say)."""
-        from mrag_eval.lm._api import is_api, model_class
-
         for model in dict.fromkeys((self.planner, self.critic)):
             # weights of a local model are loaded when it is asked
-            if is_api(model_class(model.spec, model.name)):
+            if behind_api(model.spec, model.name):
                 model.check()
 
 
