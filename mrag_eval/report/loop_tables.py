@@ -118,13 +118,18 @@ def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
         groups = [row.group for row in sides.ours]
         grouped = groups if len(set(groups)) < n else None
         found = stratified_bootstrap(changes, sides.tasks, groups=grouped, n_resamples=_RESAMPLES, seed=seed)
-        cell = Cell(_points(found.value), found.reason, _points(found.low), _points(found.high), n)
+        cell = Cell(_points(found.value), found.reason, _end(found.low), _end(found.high), n)
         return cell, f"{n} pairs, {found.method}"
     pair = Pair(column.name, sides.theirs, sides.ours, (0, 0))
     one = difference(pair, _METRIC, seed=seed)
-    cell = Cell(_points(one.difference), one.reason, _points(one.low), _points(one.high), n)
+    cell = Cell(_points(one.difference), one.reason, _end(one.low), _end(one.high), n)
     p_value = "no test possible" if one.p_value is None else f"p = {one.p_value:.4f}"
     return cell, f"{n} pairs, {p_value} ({one.method})"
+
+
+def _end(value: float | None) -> float | None:
+    """An end of an interval in points, no further than a difference of two shares can go."""
+    return None if value is None else _PERCENT * max(-1.0, min(1.0, value))
 
 
 def _change(ours: ScoredRow, theirs: ScoredRow) -> float | None:

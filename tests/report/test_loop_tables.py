@@ -93,6 +93,14 @@ def test_a_tier_is_a_mean_over_languages(tmp_path: Path) -> None:
     assert cells(table, "org/m")["all"].value is None
 
 
+def test_an_interval_goes_no_further_than_a_difference_can(tmp_path: Path) -> None:
+    answers = {"blend_coral_su": [1, 1, 1, 0], "blend_norag_su": [0, 0, 1, 1]}
+    cell = cells(margin_table([write_run(tmp_path / "a", answers)]), "org/m")["su"]
+    assert cell.value == pytest.approx(25.0)
+    assert cell.low is not None
+    assert -100 <= cell.low < cell.high <= 100
+
+
 def test_baselines_on_other_rows_are_no_baselines(tmp_path: Path) -> None:
     run = write_run(
         tmp_path / "a", {"blend_coral_su": [1, 1, 1], "blend_monorag_su": [0, 0], "blend_norag_su": [1, 0, 0]}
