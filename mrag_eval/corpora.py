@@ -120,11 +120,15 @@ def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[
 def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any] | None:
     """What was searched, for the results: kind, embedder, content and size of the index; None where none was.
 
-    A benchmark's own passages and published hits are told by the benchmark's source instead.
+    Of a precomputed run the hash of its file. A benchmark's own passages and published hits are told by the benchmark's source instead.
     """
     if retrieval.mode == "oracle" and all(map(brings_gold, docs)):
         return None
-    if not searches(retrieval) or retrieval.corpus in ("benchmark", "published") or retrieval.kind == "precomputed":
+    if not searches(retrieval):
+        return None
+    if retrieval.kind == "precomputed":
+        return {"kind": "precomputed", "sha256": read_run(str(retrieval.run)).sha256}
+    if retrieval.corpus in ("benchmark", "published"):
         return None
     manifest = open_index(retrieval).manifest
     embedder = manifest.embedder

@@ -6,10 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 # Blocks of a task's configuration that decide what is measured.
-_BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "generation_kwargs")
-# Where files lie and where a model runs differs between machines and changes no score; files are told by their hash.
+_BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "agent", "generation_kwargs")
+# Where files lie and where a model runs differs between machines and changes no score; files, indexes and runs are
+# told by their hashes.
 _PLACES = frozenset(
-    {"data.path", "source.path", "data.assignment", "source.assignment", "retrieval.device", "judge.required"}
+    {
+        "data.path",
+        "data.assignment",
+        "source.path",
+        "source.assignment",
+        "retrieval.corpus",
+        "retrieval.run",
+        "retrieval.device",
+        "judge.required",
+    }
 )
 # Names that stand for "leave everything unchecked".
 EVERYTHING = "all"

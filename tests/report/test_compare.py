@@ -106,6 +106,8 @@ def test_a_row_without_a_score_in_one_run_is_left_out(tmp_path: Path) -> None:
         ({"metadata": {"version": 2.0}}, "version: 1.0 | 2.0"),
         ({"prompt": {"template": "cot"}}, "prompt.template"),
         ({"judge": {"prompt": "equivalence"}}, "judge.prompt"),
+        ({"index": {"content_hash": "abc"}}, "index.content_hash: not set | abc"),
+        ({"agent": {"max_rounds": 2}}, "agent.max_rounds"),
     ],
 )
 def test_other_settings_are_refused_until_named(tmp_path: Path, changes: Mapping[str, Any], key: str) -> None:
@@ -120,7 +122,8 @@ def test_other_settings_are_refused_until_named(tmp_path: Path, changes: Mapping
 
 
 def test_where_files_lie_makes_no_difference(tmp_path: Path) -> None:
-    a, b = pair(tmp_path, [1, 0], [1, 1], config={"data": {"benchmark": "x", "path": "/elsewhere"}})
+    elsewhere = {"data": {"path": "/elsewhere"}, "retrieval": {"corpus": "/elsewhere/index"}}
+    a, b = pair(tmp_path, [1, 0], [1, 1], config=elsewhere)
     assert compare([a], [b]).differs == {}
 
 

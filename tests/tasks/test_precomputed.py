@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import logging
 from pathlib import Path
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval
+from mrag_eval.corpora import index_record
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.errors import ConfigError, CorpusError, DataError
 from mrag_eval.retrieve import check_corpus, ranked_passages, retrieve
 from mrag_eval.retrievers import build_index
 from mrag_eval.run_file import read_run
+from mrag_eval.schema import RagDoc
 from mrag_eval.validation import validated
 from tests.tasks.test_hook import run as run_task
 from tests.tasks.world import BASE, write_task
@@ -214,3 +217,9 @@ def test_what_is_missing_is_said_before_anything_runs(benchmark_: Benchmark, tmp
     with pytest.raises(CorpusError, match=r"there is no file .*none\.jsonl"):
         check_corpus(block(path, corpus=str(tmp_path / "none.jsonl")), benchmark_.docs, None)
     check_corpus(block(path), benchmark_.docs, benchmark_.corpus)
+
+
+def test_results_say_which_run_it_was(tmp_path: Path) -> None:
+    path = write(tmp_path, LINES)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert index_record(block(path), [RagDoc("q", "?", "en")]) == {"kind": "precomputed", "sha256": digest}
