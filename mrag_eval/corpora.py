@@ -120,7 +120,8 @@ def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[
 def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any] | None:
     """What was searched, for the results: kind, embedder, content and size of the index; None where none was.
 
-    Of a precomputed run the hash of its file. A benchmark's own passages and published hits are told by the benchmark's source instead.
+    Of a precomputed run the hash of its file. A benchmark's own passages and published hits are told by the
+    benchmark's source instead.
     """
     if retrieval.mode == "oracle" and all(map(brings_gold, docs)):
         return None
