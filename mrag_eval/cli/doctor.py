@@ -8,9 +8,12 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.errors import MragError
+
+if TYPE_CHECKING:
+    from mrag_eval.model_spec import ModelSpec
 
 # Environment variables that models behind an API, and gated data on the hub, ask for.
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
@@ -32,7 +35,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Look at everything; imports none of the heavy libraries and asks nothing of the network."""
-    return [*_package(), *_models(), *_judges(), *_retrieval(), *_corpora(), *_data(), *_keys()]
+    return [*_package(), *_models(), *_judges(), *_agents(), *_retrieval(), *_corpora(), *_data(), *_keys()]
 
 
 def _installed(distribution: str) -> str | None:
@@ -117,7 +120,6 @@ def _judges() -> list[Finding]:
     """The config file's panel: names, models, and whether the variables with their keys are set."""
     from mrag_eval.config_file import load_config
     from mrag_eval.judge import EXAMPLE, named_judges
-    from mrag_eval.lm import key_variable
 
     try:
         judges = named_judges(load_config().judges)
@@ -126,16 +128,36 @@ def _judges() -> list[Finding]:
     if not judges:
         example = EXAMPLE.replace("\n    ", "\n")  # written to stand indented, in an error's next step
         return [Finding("judges", "none configured", False, f"in mrag.yaml (see docs/judges.md):\n{example}")]
-    out = []
-    for name, spec in judges.items():
-        model = spec.model_args.get("model") or spec.model_args.get("pretrained")
-        variable = key_variable(spec)
-        there = variable is None or bool(os.environ.get(variable))
-        parts = [f"{name}: {spec.model}" + (f" {model}" if model else "")]
-        if variable is not None:
-            parts.append(f"{variable} {'set' if there else 'not set'}")
-        out.append(Finding("judges", " · ".join(parts), there, "" if there else f"export {variable}=..."))
-    return out
+    return [_model("judges", name, spec) for name, spec in judges.items()]
+
+
+def _agents() -> list[Finding]:
+    """The config file's planner and critic, and whether the variables with their keys are set."""
+    from mrag_eval.agents.loop import EXAMPLE
+    from mrag_eval.config_file import load_config
+
+    try:
+        config = load_config()
+    except MragError:
+        return []  # the line about the config file says what is wrong with it
+    if config.planner is None:
+        example = EXAMPLE.partition("\n")[2].replace("\n    ", "\n").removeprefix("    ")
+        return [Finding("agents", "none configured", False, f"in mrag.yaml (see docs/agents.md):\n{example}")]
+    named = {"planner": config.planner, "critic": config.critic or config.planner}
+    return [_model("agents", f"{role} {name}", config.models[name]) for role, name in named.items()]
+
+
+def _model(topic: str, name: str, spec: ModelSpec) -> Finding:
+    """A model of the config file: what it is, and whether its key is set."""
+    from mrag_eval.lm import key_variable
+
+    model = spec.model_args.get("model") or spec.model_args.get("pretrained")
+    variable = key_variable(spec)
+    there = variable is None or bool(os.environ.get(variable))
+    parts = [f"{name}: {spec.model}" + (f" {model}" if model else "")]
+    if variable is not None:
+        parts.append(f"{variable} {'set' if there else 'not set'}")
+    return Finding(topic, " · ".join(parts), there, "" if there else f"export {variable}=...")
 
 
 def _retrieval() -> list[Finding]:

@@ -191,6 +191,18 @@ judges: [own, large, {model: anthropic-chat-completions, model_args: {model: cla
     assert missing.endswith("export ANTHROPIC_API_KEY=...")
 
 
+def test_doctor_shows_how_to_configure_agents_or_which_there_are(cli: Run, tmp_path: Path) -> None:
+    (example,) = (f["mend"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "agents")
+    head, *lines = example.splitlines()
+    assert head == "in mrag.yaml (see docs/agents.md):"
+    assert (lines[0], lines[-1]) == ("models:", "critic: qwen")
+    # what it shows is a config that works
+    (tmp_path / "mrag.yaml").write_text("\n".join(lines), encoding="utf-8")
+    shown = [f["what"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "agents"]
+    name = "qwen: local-chat-completions Qwen/Qwen3-235B-A22B-Instruct-2507"
+    assert [text.partition(" · ")[0] for text in shown] == [f"planner {name}", f"critic {name}"]
+
+
 def test_doctor_strict_fails_on_a_broken_config(cli: Run, tmp_path: Path) -> None:
     assert cli("doctor", "--strict").returncode == 0
     (tmp_path / "mrag.yaml").write_text("corpora: 3\n", encoding="utf-8")
