@@ -85,6 +85,18 @@ def documents_of(samples: Sequence[Mapping[str, Any]]) -> list[Shown]:
     return out
 
 
+def labels_in(samples: Sequence[Mapping[str, Any]]) -> Annotations:
+    """The labels that the documents of the samples have already, e.g. the published ones."""
+    labels: dict[Pair, Label] = {}
+    for sample in samples:
+        for passage in sample["doc"].get("passages") or ():
+            found = passage.get("labels") or {}
+            if "relevant" in found:
+                pair = (str(sample["doc"]["id"]), str(passage["id"]))
+                labels[pair] = Label(found["relevant"] == "yes", str(found.get("viewpoint", "")))
+    return Annotations(labels, {}, 0)
+
+
 def annotate(shown: Sequence[Shown], model: AuxModel | Annotator, *, few_shot: bool = True) -> Annotations:
     """Label every pair once, whatever the number of times it is shown.
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.annotate import Annotations, Annotator, annotate, documents_of, relevance_shares
+from mrag_eval.annotate import Annotations, Annotator, annotate, documents_of, labels_in, relevance_shares
 from mrag_eval.annotation_agreement import agreement, read_human
 from mrag_eval.errors import ConfigError
 from mrag_eval.lm import AuxModel
@@ -18,21 +18,26 @@ from mrag_eval.report.samples import config_beside, read_samples, results_beside
 
 def annotate_files(
     paths: Sequence[Path],
-    model: str | AuxModel | Annotator,
-    output: Path,
+    model: str | AuxModel | Annotator | None,
+    output: Path | None,
     *,
     few_shot: bool = True,
     human: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Label the documents in every sample file at ``paths``; one report a file, with the file written.
 
-    ``model`` is a name in the config file, or the model itself. The copies go to ``output`` with the run's result file,
+    ``model`` is a name in the config file, or the model itself; None counts the labels that the samples have already,
+    and writes nothing. The copies go to ``output`` with the run's result file,
     so that every command that reads samples reads the labelled ones. ``human`` is a file of people's labels, see
     :func:`mrag_eval.annotation_agreement.read_human`.
 
     Raises ConfigError for a model that is not configured and for an ``output`` that is the samples' own folder.
     """
     files = sample_files(paths)
+    if model is None:
+        return [_annotate_file(file, None, None, few_shot, human) for file in files]
+    if output is None:
+        raise ConfigError("labelled samples need a folder to go to", "--output FOLDER")
     if any(file.parent.resolve() == output.resolve() for file in files):
         raise ConfigError(f"--output {output} holds the samples themselves", "name another folder")
     asked = AuxModel.named(model) if isinstance(model, str) else model
@@ -42,18 +47,18 @@ def annotate_files(
 
 
 def _annotate_file(
-    file: Path, model: AuxModel | Annotator, output: Path, few_shot: bool, human: Path | None
+    file: Path, model: AuxModel | Annotator | None, output: Path | None, few_shot: bool, human: Path | None
 ) -> dict[str, Any]:
     samples = read_samples(file)
     shown = documents_of(samples)
-    found = annotate(shown, model, few_shot=few_shot)
+    found = labels_in(samples) if model is None else annotate(shown, model, few_shot=few_shot)
     retrieval, data = (config_beside(file).get(block) or {} for block in ("retrieval", "data"))
     report: dict[str, Any] = {
         "samples": str(file),
-        "output": str(_write(file, samples, found, output)),
+        "output": None if output is None else str(_write(file, samples, found, output)),
         "mode": retrieval.get("mode"),
         "embedder": data.get("embedder"),
-        "prompts": "few-shot" if few_shot else "zero-shot",
+        "prompts": "labels as they were" if model is None else "few-shot" if few_shot else "zero-shot",
         "pairs": len({document.pair for document in shown}),
         "labelled": len(found.labels),
         "asked": found.asked,
@@ -95,7 +100,7 @@ def shown_reports(reports: Sequence[Mapping[str, Any]]) -> str:
 def _lines(report: Mapping[str, Any]) -> list[str]:
     where = " · ".join(str(report[key]) for key in ("mode", "embedder", "prompts") if report[key])
     out = [
-        f"{report['output']}: {where}",
+        f"{report['output'] or report['samples']}: {where}",
         f"labelled   {report['labelled']:,} of {report['pairs']:,} pairs of question and document",
     ]
     out += [f"no label   {n:,} ({reason})" for reason, n in report["failed"].items()]

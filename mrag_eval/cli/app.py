@@ -162,8 +162,10 @@ def case(
 @app.command(short_help="Label the documents of finished runs by a model: relevant or not, whose claim they support.")
 def annotate(
     samples: Annotated[list[Path], typer.Argument(help="Sample files, or folders of them (--log_samples).")],
-    model: Annotated[str, typer.Option(help="A model of the config file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the labelled samples.")],
+    model: Annotated[
+        str | None, typer.Option(help="A model of the config file (default: count the labels that are there).")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the labelled samples.")] = None,
     zero_shot: Annotated[bool, typer.Option("--zero-shot", help="Prompts without examples.")] = False,
     human: Annotated[
         Path | None,

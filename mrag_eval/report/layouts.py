@@ -174,7 +174,7 @@ def _published_cells(table: LayoutTable, row: PublishedRow) -> tuple[Cell, ...]:
 def _computed_row(table: LayoutTable, row: Computed, models: Mapping[str, Leaves]) -> Row:
     """Figures that follow from the questions alone, from the result with the most of them."""
     leaves = [leaf for by_task in models.values() for task in _tasks(table) for leaf in by_task.get(task, ())]
-    leaf = max(leaves, key=_rows, default=None)
+    leaf = max((found for found in leaves if _unfit(found, table.expect) is None), key=_rows, default=None)
     cells = []
     for column in table.columns:
         head, _, last = (column.metrics or table.metrics or ("",))[0].rpartition(".")

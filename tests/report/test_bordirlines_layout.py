@@ -24,7 +24,13 @@ def concurrence(kb: float, refused: float = 0.0) -> dict[str, Any]:
 
 
 def write(
-    path: Path, leaves: dict[str, tuple[str, float]], *, model: str = "hf", seed: int = 1234, by: str = "generation"
+    path: Path,
+    leaves: dict[str, tuple[str, float]],
+    *,
+    model: str = "hf",
+    seed: int = 1234,
+    by: str = "generation",
+    rows: int = 720,
 ) -> Path:
     """A result file: task -> (IR mode, KB CS)."""
     configs = {
@@ -32,7 +38,7 @@ def write(
             "retrieval": {"mode": mode},
             "data": {"benchmark": "bordirlines"},
             "scored_by": by,
-            "scores": {"rows": 720, "metrics": {}, "unscored": {}, "concurrence": concurrence(kb, 0.05)},
+            "scores": {"rows": rows, "metrics": {}, "unscored": {}, "concurrence": concurrence(kb, 0.05)},
         }
         for task, (mode, kb) in leaves.items()
     }
@@ -112,7 +118,12 @@ def test_ways_of_scoring_are_never_mixed(tmp_path: Path) -> None:
     likely = write(tmp_path / "results_1.json", {task: ("no_ir", 0.6)}, by="likelihood")
     assert "4 (greedy path)" not in tables(likely)
     assert own(tables(likely)["4 (likelihood)"], "no_ir")["KB CS"].value == pytest.approx(60)
-    path = write(tmp_path / "results_2.json", {task: ("no_ir", 0.5)}, by="likelihood", model="hf-greedy-path", seed=2)
+    path = write(
+        tmp_path / "results_2.json", {task: ("no_ir", 0.5)}, by="likelihood", model="hf-greedy-path", seed=2, rows=30
+    )
     both = tables(likely, path)
+    assert [row.source for row in both["4 (greedy path)"].rows if row.labels == ("", "RANDOM")] == [
+        "computed, 30 questions"
+    ]
     assert own(both["4 (greedy path)"], "no_ir")["KB CS"].value == pytest.approx(50)
     assert own(both["4 (likelihood)"], "no_ir")["KB CS"].value == pytest.approx(60)

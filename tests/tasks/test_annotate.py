@@ -147,6 +147,18 @@ def test_labelled_samples_are_read_by_the_case_view(tmp_path: Path) -> None:
         annotate_files([run], ScriptedJudge(script), run)
 
 
+def test_labels_that_are_there_are_counted(tmp_path: Path) -> None:
+    run, out = write_run(tmp_path / "run"), tmp_path / "labelled"
+    (before,) = annotate_files([run], None, None)
+    assert before["relevant"]["overall"]["value"] == 0.0
+    annotate_files([run], ScriptedJudge(script), out)
+    (after,) = annotate_files([out], None, None)
+    assert after["relevant"]["overall"]["value"] == pytest.approx(2 / 3)
+    assert (after["asked"], after["output"]) == (0, None)
+    with pytest.raises(ConfigError, match="need a folder to go to"):
+        annotate_files([run], ScriptedJudge(script), None)
+
+
 def test_a_run_without_documents_is_refused() -> None:
     with pytest.raises(DataError, match="the samples show no documents"):
         documents_of([{"doc": {"id": "a"}, "rows": {}}])
