@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.annotate import Annotations, Annotator, annotate, documents_of, labels_in, relevance_shares
 from mrag_eval.annotation_agreement import agreement, read_human
-from mrag_eval.errors import ConfigError
+from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.lm import AuxModel
 from mrag_eval.report.samples import config_beside, read_samples, results_beside, sample_files
 
@@ -24,16 +24,19 @@ def annotate_files(
     few_shot: bool = True,
     human: Path | None = None,
 ) -> list[dict[str, Any]]:
-    """Label the documents in every sample file at ``paths``; one report a file, with the file written.
+    """Label the documents in every sample file at ``paths`` that has some; one report a file, with the file written.
 
     ``model`` is a name in the config file, or the model itself; None counts the labels that the samples have already,
     and writes nothing. The copies go to ``output`` with the run's result file,
     so that every command that reads samples reads the labelled ones. ``human`` is a file of people's labels, see
     :func:`mrag_eval.annotation_agreement.read_human`.
 
-    Raises ConfigError for a model that is not configured and for an ``output`` that is the samples' own folder.
+    Raises DataError where no file shows documents, ConfigError for a model that is not configured and for an ``output``
+    that is the samples' own folder.
     """
-    files = sample_files(paths)
+    files = [file for file in sample_files(paths) if _shows_documents(file)]
+    if not files:
+        raise DataError("the samples show no documents", "annotate a run that retrieves (--log_samples)")
     if model is None:
         return [_annotate_file(file, None, None, few_shot, human) for file in files]
     if output is None:
@@ -44,6 +47,10 @@ def annotate_files(
     if isinstance(asked, AuxModel):
         asked.check()
     return [_annotate_file(file, asked, output, few_shot, human) for file in files]
+
+
+def _shows_documents(file: Path) -> bool:
+    return any(sample["doc"].get("passages") for sample in read_samples(file))
 
 
 def _annotate_file(

@@ -107,7 +107,8 @@ def shown_case(case: Case) -> str:
     head = ["model", "mode", "answers", *case.languages]
     lines = [head, ["---"] * len(head)]
     for run in case.runs:
-        before = next((r for r in case.runs if r.model == run.model and r.mode == _NO_RETRIEVAL), None)
+        plain = [r for r in case.runs if r.model == run.model and r.mode == _NO_RETRIEVAL]
+        before = next((r for r in plain if r.form == run.form), plain[0] if plain else None)
         lines.append([run.model, run.mode, run.form, *(_answer(run, before, lang) for lang in case.languages)])
     controller = "nobody known" if case.controller == "Unknown" else case.controller
     out = [
@@ -137,5 +138,7 @@ def _answer(run: CaseRun, before: CaseRun | None, lang: str) -> str:
     if lang not in run.answers:
         return ""
     answer = run.answers[lang]
-    changed = before is not None and before is not run and lang in before.answers and before.answers[lang] != answer
+    changed = (
+        before is not None and run.mode != _NO_RETRIEVAL and lang in before.answers and before.answers[lang] != answer
+    )
     return (answer or "(none)") + ("*" if changed else "")

@@ -67,6 +67,14 @@ def test_answers_and_documents(runs: Path) -> None:
     json.dumps(case.as_dict())
 
 
+def test_ways_of_scoring_are_compared_with_their_own_run_without_retrieval(runs: Path) -> None:
+    write(runs, "bordirlines_no_ir_likelihood", "no_ir", [sample("en", 1), sample("es", 1)])
+    write(runs, "bordirlines_qlang_likelihood_m3", "qlang", [sample("en", 1), sample("es", 0)])
+    text = shown_case(read_case("Islet", [runs]))
+    assert "| org/tiny | no_ir | likelihood | Peru | Peru |" in text
+    assert "| org/tiny | qlang | likelihood | Peru | Spain* |" in text
+
+
 def test_an_unknown_territory_names_the_nearest(runs: Path) -> None:
     with pytest.raises(DataError, match="no sample on 'Ilset'; did you mean 'Islet'"):
         read_case("Ilset", [runs])

@@ -159,6 +159,15 @@ def test_labels_that_are_there_are_counted(tmp_path: Path) -> None:
         annotate_files([run], ScriptedJudge(script), None)
 
 
+def test_files_without_documents_are_passed_over(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    sample = {"doc": {"id": "a"}, "rows": {"row": "a", "values": {}}}
+    (run / "samples_bordirlines_no_ir_direct_2026-01-01.jsonl").write_text(json.dumps(sample) + "\n", encoding="utf-8")
+    assert len(annotate_files([run], None, None)) == 1
+    with pytest.raises(DataError, match="the samples show no documents"):
+        annotate_files([run / "samples_bordirlines_no_ir_direct_2026-01-01.jsonl"], None, None)
+
+
 def test_a_run_without_documents_is_refused() -> None:
     with pytest.raises(DataError, match="the samples show no documents"):
         documents_of([{"doc": {"id": "a"}, "rows": {}}])
