@@ -54,7 +54,10 @@ class Stop(Block):
 
 
 class AgentGeneration(Block):
-    """How planner and critic decode (CORAL, appendix C.2); the model's own settings fill in the rest."""
+    """How planner and critic decode (CORAL, appendix C.2).
+
+    What is not set here is as the config file has it for the model, and only else as in the paper.
+    """
 
     temperature: float = Field(default=0.6, ge=0)
     max_tokens: int = Field(default=32_768, ge=1)

@@ -141,7 +141,7 @@ class Coral:
             [planning.parser(task) for task in tasks],
             # where a plan was kept the next round's prompt is the same, and must not get the same reply
             seat=f"coral planner {number}",
-            seed=(self._planner.spec.generation.seed or 0) + number - 1,
+            **self._seed(number),
         )
         for question, task, (answer, usage) in zip(questions, tasks, answers, strict=True):
             faults = _plan_faults(answer, task)
@@ -301,7 +301,7 @@ class Coral:
     ) -> list[tuple[Answered[T], Usage]]:
         if not conversations:
             return []
-        decoding = self._settings.generation.model_dump()
+        decoding = self._decoding(model)
         answers = generate_parsed(model, conversations, parsers, seat=seat, **decoding, **settings)
         out = []
         for conversation, answer in zip(conversations, answers, strict=True):
@@ -309,6 +309,20 @@ class Coral:
             usage.add(conversation, answer.replies)
             out.append((answer, usage))
         return out
+
+    def _decoding(self, model: AuxModel) -> dict[str, Any]:
+        """The task's settings where it gives any, else the model's own in the config file, else the paper's."""
+        ours, theirs = self._settings.generation, model.spec.generation
+        return {
+            name: value
+            for name, value in ours.model_dump().items()
+            if name in ours.model_fields_set or name not in theirs.model_fields_set
+        }
+
+    def _seed(self, number: int) -> dict[str, Any]:
+        """A seed of its own for each round, where the planner takes seeds."""
+        seed = self._planner.spec.generation.seed
+        return {} if seed is None else {"seed": seed + number - 1}
 
     def _count(self, question: _Question, role: Role, usage: Usage) -> None:
         question.usage += usage

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mrag_eval.agents import Conditions
 from mrag_eval.lm import Reply
+from mrag_eval.model_spec import ModelSpec
 from mrag_eval.schema import Hit
 from tests.agents.scripted import (
     BAD,
@@ -236,6 +237,17 @@ def test_agents_decode_as_in_the_paper() -> None:
     agent = ScriptedAgent()
     run(agent, shelf("en"))
     assert {(a.settings["temperature"], a.settings["max_tokens"]) for a in agent.asked} == {(0.6, 32_768)}
+
+
+def test_a_models_own_decoding_goes_before_the_papers_and_the_tasks_before_both() -> None:
+    agent = ScriptedAgent()
+    agent.spec = ModelSpec(model="dummy", generation={"max_tokens": 512, "seed": None})
+    run(agent, shelf("en"))
+    assert {(a.settings["temperature"], a.settings.get("max_tokens")) for a in agent.asked} == {(0.6, None)}
+    # a provider without seeds is sent none
+    assert not any("seed" in a.settings for a in agent.asked)
+    run(agent, shelf("en"), question("Another?"), generation={"max_tokens": 64})
+    assert agent.asked[-1].settings["max_tokens"] == 64
 
 
 def test_a_planner_that_is_down_ends_the_loop_with_what_there_is() -> None:
