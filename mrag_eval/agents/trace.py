@@ -107,7 +107,8 @@ def shown_trace(record: Mapping[str, Any]) -> str:
     lines = [f"{record['task']} · {record['id']}", _RULE, "Question", record["query"]]
     lines += [f"  {chr(65 + i)}. {choice}" for i, choice in enumerate(record.get("choices") or ())]
     for each in record["rounds"]:
-        lines += ["", *_round(each, record["query"])]
+        # the first round searches with the question as it is
+        lines += ["", *_round(each, record["rounds"][0]["query"])]
     lines += ["", _RULE, _end(record)]
     return "\n".join(lines)
 
@@ -115,7 +116,7 @@ def shown_trace(record: Mapping[str, Any]) -> str:
 def _round(each: Mapping[str, Any], question: str) -> Iterator[str]:
     yield f"Round {each['round']} ".ljust(72, "─")
     yield f"corpora     {', '.join(_named(code) for code in each['languages'])}"
-    yield f"query       {'the question' if each['query'].startswith(question) else each['query']}"
+    yield f"query       {'the question' if each['query'] == question else ' '.join(each['query'].split())}"
     for number, hit in enumerate(each["hits"], 1):
         yield ""
         yield f"Document {number}  {hit['lang']}  {hit['id']}  {_verdict(hit)}"

@@ -311,6 +311,17 @@ def test_a_trace_reads_like_the_papers_figure(traced: Path, capsys: pytest.Captu
     assert "ended: " in shown.splitlines()[-1]
 
 
+def test_a_rewritten_query_that_begins_like_the_question_is_shown(looped: Path, seat: ScriptedAgents) -> None:
+    seat(
+        planner=lambda a: plan("en") if a.role == "plan" else plan("en", query=f"{a.question}\nIn which year?"),
+        critic=lambda a: BAD,
+    )
+    run(looped, "looped", samples={"looped": [0]})
+    shown = shown_trace(find_trace([looped / "traces"], "0"))
+    assert "query       the question\n" in shown
+    assert "query       When was the lighthouse of Varn built? In which year?" in shown
+
+
 def test_a_trace_is_found_by_number_and_in_samples(traced: Path, tmp_path: Path) -> None:
     by_id = find_trace([traced], "q-lighthouse-en")
     assert find_trace([traced], str(by_id["doc_id"])) == by_id
