@@ -427,8 +427,15 @@ def _judgements(row: Scored) -> dict[str, int] | str:
 
 def _judged_order(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
     """Retrieved ids in the qrels' terms, best first: passages where these are judged by passage, else their
-    documents, each once, at the place of its best passage.
+    documents, each once, at the place of its best passage. Where a row names both, a passage of a document that it
+    names stands for that document.
     """
     by_passage = any(place.id in relevant for place in ranking)
-    names = (place.id if by_passage else document_of(place, doc) or place.id for place in ranking)
-    return list(dict.fromkeys(names))
+
+    def name(place: Ranked) -> str:
+        document = document_of(place, doc)
+        if by_passage and (place.id in relevant or document not in relevant):
+            return place.id
+        return document or place.id
+
+    return list(dict.fromkeys(map(name, ranking)))

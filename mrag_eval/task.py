@@ -278,6 +278,13 @@ class RagTask(ConfigurableTask):
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
+        if searches(retrieval) and 0 < retrieval.rerank_depth <= retrieval.k:
+            log.warning(
+                "[%s] the reranker orders the %d passages that are shown anyway; to choose them from more, "
+                "set retrieval.depth (--metadata retrieval.depth=20)",
+                self._name,
+                retrieval.rerank_depth,
+            )
         if self._budget.limit is None:
             log.warning(
                 "[%s] the model's context length is unknown, so prompts are not checked against it: "

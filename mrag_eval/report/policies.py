@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.errors import DataError
 from mrag_eval.modes import MODES
 from mrag_eval.report.results import LeafResult, read_results
+from mrag_eval.report.settings import differing
 from mrag_eval.report.tables import Cell, Row, Table
 
 _PERCENT = 100.0
@@ -24,6 +25,8 @@ _MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merge
 _WORDS = {"all": "direct", "gold_lang": "language oracle", "balanced_weighted": "balanced-weighted"}
 _ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "translation")
 _MERGED = ", score-merged"
+# Blocks that change what is found; the others change what is made of it.
+_FINDING = ("data", "source", "index", "retrieval", "judge.relevance")
 _MACROS = {"same_language": "same language", "cross_language": "cross language"}
 
 
@@ -54,13 +57,19 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
 
     In percent, with 95% intervals. Quota policies have no single ranking: what depends on an order is blank there, and
     stands in a row of its own for their passages ordered by score. Where a policy was run twice in a setting, the later
-    run counts. Raises DataError where no result has a ranking measure by language pair.
+    run counts, and a note says in what the one left out was another. Raises DataError where no result has a ranking
+    measure by language pair.
     """
     runs: Runs = {}
+    left_out: dict[_Setting, list[str]] = {}
     for file in read_results([Path(path) for path in results]):
         for leaf in file.leaves.values():
             if _measures(leaf):
-                runs.setdefault(_setting(leaf), {})[_policy(leaf)] = leaf
+                setting, label = _setting(leaf), _policy(leaf)
+                before = runs.setdefault(setting, {}).get(label)
+                if before is not None and (other := _otherwise(before, leaf)):
+                    left_out.setdefault(setting, []).append(f"{label}: an earlier run is left out, of which {other}")
+                runs[setting][label] = leaf
     if not runs:
         raise DataError(
             f"--layout policies: no result in {', '.join(map(str, results))} has hit, mrr or ndcg by language pair",
@@ -68,7 +77,11 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
         )
     tables = []
     for number, (setting, policies) in enumerate(runs.items(), 1):
-        tables += [_means(number, setting, policies), _pairs(number, setting, policies)]
+        notes = tuple(dict.fromkeys(left_out.get(setting, ())))
+        tables += [
+            replace(t, notes=t.notes + notes)
+            for t in (_means(number, setting, policies), _pairs(number, setting, policies))
+        ]
     return [*tables, *_shares(runs)]
 
 
@@ -81,6 +94,22 @@ def _setting(leaf: LeafResult) -> _Setting:
     index = _index(retrieval, leaf.config.get("index"))
     depth = int(retrieval.get("depth") or retrieval.get("k") or 0)
     return _Setting(json.dumps(data, sort_keys=True), index, depth, imbalance.get("keep_english"))
+
+
+def _otherwise(before: LeafResult, after: LeafResult) -> str:
+    """What was set otherwise in an earlier run, as far as it may change what is found; empty where nothing was."""
+    changed = differing(before.config, after.config)
+    found = {key: both for key, both in changed.items() if key.startswith(_FINDING)}
+    before_by, after_by = (_translated_by(leaf) for leaf in (before, after))
+    if before_by != after_by:
+        found["translator"] = f"{before_by} | {after_by}"
+    return "; ".join(f"{key} was {both.partition(' | ')[0]}" for key, both in found.items())
+
+
+def _translated_by(leaf: LeafResult) -> str:
+    """Who translated: the config file may name it, so that the blocks do not."""
+    translation = (leaf.config.get("scores") or {}).get("translation") or {}
+    return str(translation.get("translator") or "not set")
 
 
 def _index(retrieval: Mapping[str, Any], record: Any) -> str:

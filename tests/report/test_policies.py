@@ -89,6 +89,28 @@ def test_policies_stand_in_the_papers_order_with_the_papers_names(tmp_path: Path
     assert ",50,\n" in render([pairs], "csv")
 
 
+def test_a_run_that_another_one_replaces_is_named_where_it_searched_otherwise(tmp_path: Path) -> None:
+    def precomputed(value: float, sha256: str, temperature: float) -> dict[str, Any]:
+        record = {"kind": "precomputed", "sha256": sha256}
+        found = leaf(value, value, kind="precomputed", corpus="passages.jsonl")
+        return {**found, "index": record, "generation_kwargs": {"temperature": temperature}}
+
+    def translated(value: float, by: str) -> dict[str, Any]:
+        found = leaf(value, value, mode="translation")
+        return {**found, "scores": {**found["scores"], "translation": {"translator": by}}}
+
+    first = {"a": precomputed(0.5, "aaaa", 0.0), "b": leaf(0.5, 0.5), "c": translated(0.5, "nllb small")}
+    second = {"a": precomputed(0.6, "bbbb", 1.0), "b": leaf(0.6, 0.6), "c": translated(0.6, "nllb large")}
+    files = [write(tmp_path / f"results_{i}.json", leaves, date=i) for i, leaves in enumerate((first, second), 1)]
+    tables = report_tables("policies", files)
+    assert all(figures(table)["direct", "same language"][0] == 60.0 for table in tables if "pair" not in table.title)
+    said = {note for table in tables for note in table.notes if "left out" in note}
+    assert said == {
+        "direct: an earlier run is left out, of which index.sha256 was aaaa",
+        "translation: an earlier run is left out, of which translator was nllb small",
+    }
+
+
 def test_other_questions_indexes_and_depths_are_other_tables_and_a_later_run_counts(tmp_path: Path) -> None:
     old = write(tmp_path / "old" / "results_1.json", {"t": leaf(0.5, 0.5, data={"path": "/a"})}, date=1)
     new = write(tmp_path / "new" / "results_2.json", {"t": leaf(0.9, 0.6, data={"path": "/b"})}, date=2)

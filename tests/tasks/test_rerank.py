@@ -306,6 +306,19 @@ def test_through_the_harness(world: Path, by_length: ByLength) -> None:
     assert "rerank_hit@2,none" not in off["results"]["second"]
 
 
+def test_a_reranker_that_has_nothing_to_choose_from_is_warned_of(
+    world: Path, by_length: ByLength, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    retrieval = {"mode": "all", "k": 2, "kind": "bm25", "rerank": {"model": "some/reranker"}}
+    write_task(world, "second", **BASE | {"metrics": ["match"]}, data=data, retrieval=retrieval)
+    run(world, "second", metadata={"retrieval.depth": 6})
+    assert "that are shown anyway" not in caplog.text
+    run(world, "second")
+    assert "the reranker orders the 2 passages that are shown anyway" in caplog.text
+    assert "set retrieval.depth" in caplog.text
+
+
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 

@@ -104,6 +104,15 @@ def test_relevance_is_known_by_passage_or_by_document_and_a_document_counts_once
     assert value(by_passage, "mrr@5") == 0.5
 
 
+def test_a_row_may_name_a_passage_and_a_document() -> None:
+    ranking = ranked(("p1", "D1"), ("p2", "D1"), ("p3", "D2"), ("p4", "D2"))
+    row = Scored(RagDoc("r", "Was?", "de", relevant_ids=("p2", "D2")), "", ranking)
+    # p1 is neither; p2 stands second, D2, at its passage p3, third
+    assert value(row, "mrr@5") == 0.5
+    assert value(row, "recall@3") == 1.0
+    assert value(row, "recall@2") == 0.5
+
+
 def test_rows_without_hits_keep_their_place() -> None:
     rows = [
         Scored(RagDoc("a", "q", "de", relevant_ids=("x",)), "", ranked(("x", "x"))),
