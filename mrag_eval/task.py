@@ -10,52 +10,31 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 
-from mrag_eval.agents import Agents, agents_for, check_pool, retrieve_by_agents
-from mrag_eval.agents.trace import trace_record, write_traces
 from mrag_eval.answers import parse_answer
 from mrag_eval.averages import mean_of_scored, votes_cast
 from mrag_eval.blocks import split_config
 from mrag_eval.chat import folded, knows_system_role, plain_prompt
 from mrag_eval.context import Budget, budget_for, fit
-from mrag_eval.corpora import index_record
-from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.datasets import Benchmark
 from mrag_eval.errors import DataError, naming
-from mrag_eval.ir_modes import SKIPPED, applicable, has_single_ranking, searches
-from mrag_eval.judging import judged, language_check, panel_for
+from mrag_eval.ir_modes import has_single_ranking, searches
 from mrag_eval.label_table import label_line
-from mrag_eval.labelling import labelled, labeller_for
 from mrag_eval.labels import labelled_name
 from mrag_eval.likelihood import most_likely, option_requests
 from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.loop_table import loop_line
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
-from mrag_eval.published import published_hits
-from mrag_eval.retrieve import Retrieved, check_corpus, ranked_passages, ranking_dict, retrieve, translator_for
-from mrag_eval.schema import RagDoc
-from mrag_eval.scoring import (
-    JUDGED,
-    METRICS,
-    SUFFICIENCY,
-    VERDICTS,
-    RowScores,
-    Scored,
-    published_name,
-    ranking_measures,
-    rerank_measures,
-    score_rows,
-)
-from mrag_eval.shown_translation import with_translated_passages
-from mrag_eval.sufficiency import shows_passages, sufficiency_judged
+from mrag_eval.scoring import METRICS, RowScores, Scored, published_name, ranking_measures, rerank_measures, score_rows
 from mrag_eval.summary import row_record, summarize
+from mrag_eval.supply import Supply
 from mrag_eval.task_scores import check_task_scores, skipped_record, task_record
-from mrag_eval.translate import Translator
+from mrag_eval.verdicts import Verdicts
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -82,70 +61,40 @@ class RagTask(ConfigurableTask):
         install_redaction()
         rest, self.blocks = split_config(config or {})
         self._name = str(rest.get("task", "?"))
-        self.benchmark: Benchmark
+        self._supply: Supply
         self._rows: _Rows
-        self._docs: dict[str, RagDoc] = {}
-        self._index: dict[str, Any] | None = None
         self._template: PromptTemplate = load_template(self.blocks.prompt.template, self.blocks.prompt.system)
-        self._prepared: dict[str, dict[str, Any]] = {}
-        self._retrieved: dict[str, Retrieved] = {}
-        self._agents: Agents | None = None
         self._scores: dict[str, RowScores] = {}
         self._answered: dict[str, Scored] = {}
         self._as_read: dict[str, dict[str, Any]] = {}
-        self._panel_share: dict[str, Any] = {}
-        self._translator: Translator | None = None
-        self._label_share: dict[str, Any] = {}
-        self._sufficiency_share: dict[str, Any] = {}
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0
         self._folds_system: bool | None = None
         self._world: tuple[int, int] = (0, 1)
         self._summary: dict[str, Any] | None = None
         with naming(self._name):
-            self._panel = panel_for(self.blocks.judge, self.blocks.metrics)
-            self._labeller = labeller_for(self.blocks.judge) if searches(self.blocks.retrieval) else None
-        if self._panel is None:
-            kept = tuple(name for name in self.blocks.metrics if name not in JUDGED)
-            self.blocks = replace(self.blocks, metrics=kept)
+            self._verdicts = Verdicts(self.blocks)
+        self.blocks = replace(self.blocks, metrics=self._verdicts.metrics)
         super().__init__(config=rest)
         with naming(self._name):
-            self._language_check = language_check(self.blocks.judge, {doc.query_lang for doc in self._docs.values()})
+            self._verdicts.expect(doc.query_lang for doc in self._supply.docs.values())
 
     # ------------------------------------------------------------------ rows
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
         """Load the benchmark (called by the base class while it is built)."""
         with naming(self._name):
-            self.benchmark = load_benchmark(self.blocks.data)
-            docs, without, skipped = self._applicable()
-            if not docs:
-                raise DataError(
-                    f"no rows left to run ({len(self.benchmark.docs)} loaded, {without} without published documents, "
-                    f"{len(skipped)} skipped by mode '{self.blocks.retrieval.mode}')",
-                    "check the 'data' block (language, category, split), or choose another retrieval.mode",
-                )
-            check_corpus(self.blocks.retrieval, docs, self.benchmark.corpus)
-            self._index = index_record(self.blocks.retrieval, docs)
-            self._translator = translator_for(self.blocks.retrieval, self.benchmark.parallel)
-            if self.blocks.retrieval.mode == "coral":
-                self._agents = agents_for(self.blocks.agent)
-                check_pool(self.blocks.retrieval, self.blocks.agent, docs, self.benchmark.corpus)
-            check_task_scores(self.blocks.metrics, docs)
+            self._supply = Supply(self.blocks)
+            docs = self._supply.docs.values()
+            check_task_scores(self.blocks.metrics, list(docs))
             self._template.check_languages(dict.fromkeys(doc.query_lang for doc in docs))
-        self._skipped, self._without = skipped, without
-        self._docs = {doc.id: doc for doc in docs}
         self._rows = _Rows(doc.to_dict() for doc in docs)
         self.dataset = {"test": self._rows}
 
-    def _applicable(self) -> tuple[list[RagDoc], int, list[RagDoc]]:
-        """The rows that run, how many have no published documents, and which ones the mode skips."""
-        rows = self.benchmark.docs
-        hits = published_hits(self.benchmark.published, self.blocks.retrieval, rows)
-        covered = rows if hits is None else hits.covered(rows)
-        docs, _ = applicable(covered, self.blocks.retrieval)
-        running = {doc.id for doc in docs}
-        return docs, len(rows) - len(covered), [doc for doc in covered if doc.id not in running]
+    @property
+    def benchmark(self) -> Benchmark:
+        """The benchmark as loaded, rows that the mode skips included."""
+        return self._supply.benchmark
 
     def has_training_docs(self) -> bool:
         return False
@@ -174,9 +123,11 @@ class RagTask(ConfigurableTask):
             numbered: list[tuple[int, Any]] = list(enumerate(chosen))[rank::world_size]
         else:
             numbered = list(super().doc_iterator(rank=rank, limit=limit, world_size=world_size))
-        self._prepare([doc["id"] for _, doc in numbered])
-        self._write_traces(numbered, rank, world_size)
-        return iter([(number, self._prepared[doc["id"]]) for number, doc in numbered])
+        keys = [(number, str(doc["id"])) for number, doc in numbered]
+        with naming(self._name):
+            self._supply.prepare([key for _, key in keys])
+            self._supply.write_traces(self._name, keys, rank, world_size)
+        return iter([(number, self._supply.row(key)) for number, key in keys])
 
     def _chosen(self, samples: Sequence[int]) -> list[dict[str, Any]]:
         n = len(self._rows)
@@ -187,51 +138,6 @@ class RagTask(ConfigurableTask):
             if not 0 <= number < n:
                 raise DataError(f"task {self._name}: --samples names row {number}, there are {n}", f"use 0 to {n - 1}")
         return [self._rows[number] for number in samples]
-
-    def _prepare(self, ids: Sequence[str]) -> None:
-        missing = [row for row in ids if row not in self._prepared]
-        if not missing:
-            return
-        docs = [self._docs[row] for row in missing]
-        with naming(self._name):
-            found = self._retrieve(docs)
-        for doc, retrieved in zip(docs, found, strict=True):
-            self._retrieved[doc.id] = retrieved
-            prepared = {**doc.to_dict(), "passages": [hit.to_dict() for hit in retrieved.passages]}
-            if retrieved.ranking:
-                prepared["ranking"] = ranking_dict(retrieved.ranking)
-            if retrieved.queries:
-                prepared["searched_with"] = list(retrieved.queries)
-            if retrieved.reranked is not None and retrieved.reranked.ranking:
-                prepared["reranked"] = ranking_dict(retrieved.reranked.ranking)
-            if retrieved.trace is not None:
-                prepared["trace"] = dict(retrieved.trace)
-            self._prepared[doc.id] = prepared
-
-    def _retrieve(self, docs: Sequence[RagDoc]) -> list[Retrieved]:
-        retrieval, corpus = self.blocks.retrieval, self.benchmark.corpus
-        if self._agents is None:
-            return retrieve(
-                docs,
-                retrieval,
-                corpus=corpus,
-                siblings=self.benchmark.docs,
-                published=self.benchmark.published,
-                translator=self._translator,
-            )
-        found = retrieve_by_agents(docs, retrieval, self.blocks.agent, self._agents, corpus=corpus)
-        if self._translator is not None:
-            found = with_translated_passages(found, docs, retrieval, self._translator)
-        return found
-
-    def _write_traces(self, numbered: Sequence[tuple[int, Mapping[str, Any]]], rank: int, world_size: int) -> None:
-        if self._agents is None or self.blocks.agent.traces is None:
-            return
-        records = [
-            trace_record(self._name, number, row, self._prepared[row["id"]]["trace"]) for number, row in numbered
-        ]
-        with naming(self._name):
-            write_traces(Path(self.blocks.agent.traces).expanduser(), self._name, records, rank, world_size)
 
     # --------------------------------------------------------------- prompts
 
@@ -256,25 +162,14 @@ class RagTask(ConfigurableTask):
             self.config.generation_kwargs,
         )
         with naming(self._name):
-            if self._agents is not None:
-                self._agents.check()
-            for asked in (self._panel, self._labeller):
-                if asked is not None and not self._predict_only:
-                    asked.check()
+            self._supply.check()
+            if not self._predict_only:
+                self._verdicts.check()
         super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
         self._say_what_runs()
 
     def _say_what_runs(self) -> None:
-        retrieval = self.blocks.retrieval
-        parts = [f"{len(self._instances or ())} rows", f"mode {retrieval.mode}"]
-        if searches(retrieval):
-            parts.append(f"{retrieval.k} passages from '{retrieval.corpus}'")
-            if retrieval.rerank is not None:
-                parts.append(f"the best of {retrieval.rerank_depth} by {retrieval.rerank.name}")
-        if self._skipped:
-            parts.append(f"{len(self._skipped)} rows skipped ({SKIPPED[retrieval.mode]})")
-        if self._without:
-            parts.append(f"{self._without} rows left out (no published documents in this mode)")
+        parts = [f"{len(self._instances or ())} rows", *self._supply.described()]
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
@@ -367,18 +262,7 @@ class RagTask(ConfigurableTask):
             replies.setdefault(instance.doc["id"], []).append(reply)
         rows = [self._read(row, given) for row, given in replies.items()]
         with naming(self._name):
-            asked = self._panel if any(name in VERDICTS for name in self.blocks.metrics) else None
-            rows, self._panel_share = judged(rows, asked, self.blocks.judge, self._language_check)
-            wanted = SUFFICIENCY in self.blocks.metrics and shows_passages(self.blocks.retrieval)
-            if self._panel is not None and wanted:
-                shown = [self._retrieved[row.doc.id].passages for row in rows]
-                rows, self._sufficiency_share = sufficiency_judged(rows, shown, self._panel, self.blocks.judge)
-            if self._labeller is not None:
-                found = [self._retrieved[row.doc.id] for row in rows]
-                texts = ranked_passages(
-                    found, self.blocks.retrieval, corpus=self.benchmark.corpus, published=self.benchmark.published
-                )
-                rows, self._label_share = labelled(rows, texts, self._labeller)
+            rows = self._verdicts.given(rows, self._supply)
         scores = score_rows(
             rows,
             self.blocks.metrics,
@@ -391,19 +275,18 @@ class RagTask(ConfigurableTask):
         return out
 
     def _read(self, row: str, replies: Sequence[Any]) -> Scored:
-        found = self._retrieved[row]
+        doc, found = self._supply.docs[row], self._supply.found(row)
         if self.OUTPUT_TYPE == "multiple_choice":
-            doc = self._prepared[row]
             # under several ranks a padded row is asked twice
-            text, values = most_likely(doc, replies[: len(doc["choices"])])
+            text, values = most_likely(self._supply.row(row), replies[: len(doc.choices or ())])
             self._as_read[row] = {"text": text, "loglikelihoods": values}
-            return Scored(self._docs[row], text, found.ranking, reranked=found.reranked)
+            return Scored(doc, text, found.ranking, reranked=found.reranked)
         reply = str(replies[0][0] if isinstance(replies[0], list) else replies[0])
         form = self.blocks.prompt.answer or self._template.answer_format
         answer = parse_answer(reply, form)
         self._as_read[row] = answer.as_record(reply)
         return Scored(
-            self._docs[row],
+            doc,
             answer.text,
             found.ranking,
             answer.tagged,
@@ -417,12 +300,11 @@ class RagTask(ConfigurableTask):
         if self._predict_only:
             return {"bypass": 999}
         row = doc["id"]
-        scores, judgement = self._scores[row], self._answered[row].judgement
-        answered = self._answered[row]
-        record = row_record(self._docs[row], scores, self._retrieved[row], judgement, answered.labels)
-        record |= task_record(
-            self.blocks.metrics, answered.doc, answered.answer, self._retrieved[row].passages, answered.form
-        )
+        scores, answered = self._scores[row], self._answered[row]
+        judgement = answered.judgement
+        found = self._supply.found(row)
+        record = row_record(answered.doc, scores, found, judgement, answered.labels)
+        record |= task_record(self.blocks.metrics, answered.doc, answered.answer, found.passages, answered.form)
         if answered.sufficiency is not None:
             record["sufficiency"] = answered.sufficiency.as_record()
             record["sufficiency_votes"] = answered.sufficiency.as_votes()
@@ -431,15 +313,10 @@ class RagTask(ConfigurableTask):
         if row == next(iter(self._scores)):
             # once a rank, so that the ranks' prompts and calls can be summed when their rows are gathered
             record["prompts"] = self._budget.fitted(len(self._scores), self._shortened)
-            record |= skipped_record(self.blocks.metrics, self._skipped)
-            if self._panel_share:
-                record["panel"] = self._panel_share
-            if self._sufficiency_share:
-                record["sufficiency_panel"] = self._sufficiency_share
-            if self._translator is not None:
-                record["translation"] = self._translator.as_dict()
-            if self._label_share:
-                record["labelling"] = self._label_share
+            record |= skipped_record(self.blocks.metrics, self._supply.skipped)
+            if self._supply.translator is not None:
+                record["translation"] = self._supply.translator.as_dict()
+            record |= self._verdicts.shares()
         out: dict[str, Any] = {"rows": record}
         if judgement is not None:
             out["votes"] = judgement.as_votes()
@@ -461,8 +338,8 @@ class RagTask(ConfigurableTask):
         named = [published_name(m, self._quota_depth) for m in measured]
         if searches(self.blocks.retrieval) and self.blocks.retrieval.rerank is not None:
             named += rerank_measures(self.blocks.metrics)
-        by = None if self._labeller is None else self._labeller.by
-        return [m for m in self.blocks.metrics if m in METRICS] + [labelled_name(m, by) for m in named]
+        plain = [m for m in self.blocks.metrics if m in METRICS]
+        return plain + [labelled_name(m, self._verdicts.relevance_by) for m in named]
 
     @property
     def _quota_depth(self) -> int | None:
@@ -510,14 +387,9 @@ class RagTask(ConfigurableTask):
             "judge": self.blocks.judge.model_dump(mode="json"),
             "data": dict(self.blocks.data),
             "metrics": list(self.blocks.metrics),
-            "source": self.benchmark.source,
             "scored_by": "likelihood" if self.OUTPUT_TYPE == "multiple_choice" else "generation",
-            "left_out": {"skipped_by_mode": len(self._skipped), "without_documents": self._without},
+            **self._supply.as_record(),
         }
-        if self._index is not None:
-            out["index"] = self._index
-        if self._agents is not None:
-            out["agent"] = self.blocks.agent.model_dump(mode="json") | self._agents.names()
         if self._summary is not None:
             out["scores"] = self._summary
         return out

@@ -188,7 +188,7 @@ def difference(pair: Pair, metric: str, language: str | None = None, seed: int =
     groups = [row.group for row in pair.first]
     grouped = groups if len(set(groups)) < len(groups) else None
     changes = [(row.id, y - x) for row, x, y in zip(pair.first, a, b, strict=True) if x is not None and y is not None]
-    interval = paired_difference(b, a, groups=grouped, n_resamples=_RESAMPLES, seed=seed)
+    interval = paired_difference(b, a, groups=grouped, n_resamples=_RESAMPLES, seed=seed).within((-1.0, 1.0))
     test = _test(b, a, grouped, seed)
     kept = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     return Difference(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from lm_eval.utils import handle_non_serializable
 
-from mrag_eval import task as task_module
+from mrag_eval import supply as supply_module
 from mrag_eval.agents import Agents, agents_for, check_pool, retrieve_by_agents
 from mrag_eval.agents.block import PRESETS, Agent
 from mrag_eval.agents.trace import find_trace, shown_trace
@@ -44,7 +44,7 @@ def seat(monkeypatch: pytest.MonkeyPatch) -> ScriptedAgents:
 
     def place(**scripts: Any) -> ScriptedAgent:
         agent = ScriptedAgent(**scripts)
-        monkeypatch.setattr(task_module, "agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
+        monkeypatch.setattr(supply_module, "agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
         monkeypatch.setattr(Agents, "check", lambda self: None)
         return agent
 
@@ -115,7 +115,7 @@ def test_the_final_documents_may_be_shown_in_translation(
             return [Translation(t.upper(), code, "translated") for t, code in zip(texts, targets, strict=True)]
 
     seat(planner=lambda a: plan("en", "de"), critic=lambda a: GOOD if "1841 gebaut" in a.user else BAD)
-    monkeypatch.setattr(task_module, "translator_for", lambda *_: Upper(None, "upper"))  # type: ignore[arg-type]
+    monkeypatch.setattr(supply_module, "translator_for", lambda *_: Upper(None, "upper"))  # type: ignore[arg-type]
     metadata = {"retrieval": {"document_translation": "en"}}
     results = run(looped, "looped", samples={"looped": [0]}, metadata=metadata)
     (passage,) = results["samples"]["looped"][0]["doc"]["passages"]

@@ -13,6 +13,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import handle_non_serializable
 
+from mrag_eval import supply as supply_module
 from mrag_eval import task as task_module
 from mrag_eval.errors import ConfigError, DataError, MragError
 from mrag_eval.task import RagTask
@@ -41,13 +42,13 @@ def build(tasks: Path, name: str = "small", metadata: Any = None) -> RagTask:
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The row ids of every call of the retrieval, in order."""
     calls: list[list[str]] = []
-    real = task_module.retrieve
+    real = supply_module.retrieve
 
     def spy(docs: Any, *args: Any, **kwargs: Any) -> Any:
         calls.append([doc.id for doc in docs])
         return real(docs, *args, **kwargs)
 
-    monkeypatch.setattr(task_module, "retrieve", spy)
+    monkeypatch.setattr(supply_module, "retrieve", spy)
     return calls
 
 
