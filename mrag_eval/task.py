@@ -173,6 +173,7 @@ class RagTask(ConfigurableTask):
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
+        retrieval = self.blocks.retrieval
         if searches(retrieval) and 0 < retrieval.rerank_depth <= retrieval.k:
             log.warning(
                 "[%s] the reranker orders the %d passages that are shown anyway; to choose them from more, "
