@@ -172,6 +172,11 @@ def corpus_path(corpus: str) -> Path:
 def _how_to_build(corpus: str) -> str:
     if corpus == "wikipedia":
         return "build it:  mrag-eval corpus wikipedia --langs en,ko   (see docs/corpora.md)"
+    if corpus == "wikipedia_splade":
+        return (
+            "build it:  mrag-eval corpus kilt --from kilt_knowledgesource.json --name wikipedia_splade --kind sparse "
+            "--embedder naver/splade-v3   (see docs/mrag.md)"
+        )
     return f"build it:  mrag-eval index build DOCUMENTS {corpora_folder() / corpus}"
 
 

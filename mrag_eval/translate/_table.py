@@ -36,7 +36,7 @@ def load_table(path: Path) -> Table:
 def _read(path: Path, _modified: int) -> Table:
     table: dict[tuple[str, str, str], str] = {}
     lines: dict[tuple[str, str, str], int] = {}
-    for number, text in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    for number, text in enumerate(_text(path).split("\n"), 1):
         if not text.strip():
             continue
         where = f"{path}, line {number}"
@@ -47,6 +47,15 @@ def _read(path: Path, _modified: int) -> Table:
         table[key] = row["target"]
         lines.setdefault(key, number)
     return table
+
+
+def _text(path: Path) -> str:
+    raw = path.read_bytes()
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as err:
+        line = raw.count(b"\n", 0, err.start) + 1
+        raise DataError(f"{path}, line {line}: not valid UTF-8", "save the file as UTF-8") from None
 
 
 def _parsed(text: str, where: str) -> dict[str, str]:

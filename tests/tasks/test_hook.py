@@ -105,6 +105,7 @@ def test_zero_rows_are_an_error_before_anything_runs(tasks: Path) -> None:
     ("metadata", "message"),
     [
         ({"retrieval.corpus": "wikipedia"}, "no corpus named 'wikipedia'"),
+        ({"retrieval.corpus": "wikipedia_splade"}, "mrag-eval corpus kilt .* --kind sparse"),
         ({"retrieval.corpus": "./nowhere"}, "no index at ./nowhere"),
         ({"retrieval": {"mode": "en_only", "languages": ["ko"]}}, "no Korean shard"),
     ],

@@ -72,6 +72,16 @@ def test_a_line_that_is_wrong_is_named(tmp_path: Path, line: str, message: str) 
         load_table(path)
 
 
+def test_a_table_is_utf8_with_or_without_a_mark_in_front(tmp_path: Path) -> None:
+    path = tmp_path / "table.jsonl"
+    line = {"source": "cat", "source_lang": "en", "target": "Käfer", "target_lang": "de"}
+    path.write_text(json.dumps(line, ensure_ascii=False) + "\r\n", encoding="utf-8-sig")
+    assert load_table(path) == {("cat", "en", "de"): "Käfer"}
+    path.write_bytes(b"\n" + json.dumps(line, ensure_ascii=False).encode("latin-1"))
+    with pytest.raises(DataError, match=r"table\.jsonl, line 2: not valid UTF-8"):
+        load_table(path)
+
+
 def test_a_table_needs_a_file_or_a_benchmark_with_parallel_texts(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no file"):
         build_translator(TranslatorSpec(backend="table", path=tmp_path / "none.jsonl"))
