@@ -104,14 +104,23 @@ class DemoScreen:
         results = [path for path in result.files if path.suffix == ".json"]
         samples = [path for path in result.files if path.suffix == ".jsonl"]
         for path in results:
-            self._console.print(f"results    {path}")
+            self._console.print(f"results    {path}", soft_wrap=True)
         if samples:
             self._console.print(
-                f"samples    {output}/samples_*.jsonl ({len(samples)} files: prompts, passages, answers)"
+                f"samples    {output}/samples_*.jsonl ({len(samples)} files: prompts, passages, answers)",
+                soft_wrap=True,
             )
-        self._console.print("next       mrag-eval tasks      what there is to run")
-        self._console.print("           mrag-eval doctor     what is ready for a real run")
-        self._console.print("           README.md            your model, your corpus, your own benchmark")
+        report = f"mrag-eval report {output} -o report.html"
+        width = len(report) + 4
+        for i, (what, why) in enumerate(
+            (
+                (report, "see the answers in a browser"),
+                ("mrag-eval tasks", "what there is to run"),
+                ("mrag-eval doctor", "what is ready for a real run"),
+                ("README.md", "your model, your corpus, your own benchmark"),
+            )
+        ):
+            self._console.print(f"{'next' if i == 0 else '':<11}{what:<{width}}{why}", soft_wrap=True)
 
 
 def _cell(name: str, score: dict[str, Any] | None) -> str:
