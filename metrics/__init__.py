@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mrag_eval.metrics.citation_preference import (
         CitationPreference,
         citation_preference,
+        citation_preferences,
     )
     from mrag_eval.metrics.citations import (
         CitationPrecision,
@@ -180,6 +181,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "citation_preference": (
         "CitationPreference",
         "citation_preference",
+        "citation_preferences",
     ),
     "citations": (
         "CitationPrecision",
@@ -315,6 +317,7 @@ __all__ = [
     "char_ngram_scores_batch",
     "citation_precision",
     "citation_preference",
+    "citation_preferences",
     "citation_rates",
     "cluster_bootstrap",
     "code_switch_share",

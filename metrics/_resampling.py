@@ -188,21 +188,35 @@ def _bca(value: Array, replicates: Array, acceleration: Array, z: Array) -> tupl
     from scipy import special
 
     low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
-    for k in range(len(value)):
-        column = replicates[:, k]
-        column = column[~np.isnan(column)]
-        if not np.isfinite(value[k]) or not np.isfinite(z[k]) or not len(column):
-            continue
-        # rounding of the matrix product must not decide between "below" and "equal"
-        nearness = 1e-12 * max(1.0, abs(value[k]))
-        below = (column < value[k] - nearness).mean()
-        equal = (np.abs(column - value[k]) <= nearness).mean()
-        bias = special.ndtri(np.clip(below + equal / 2, 1 / (2 * len(column)), 1 - 1 / (2 * len(column))))
-        shifted = bias + np.array([z[k], -z[k]])
+    # undefined resamples sort to the end of their column
+    columns = np.sort(replicates.T, axis=1)
+    counts: NDArray[np.int64] = np.sum(~np.isnan(columns), axis=1)
+    known = np.flatnonzero(np.isfinite(value) & np.isfinite(z) & (counts > 0))
+    if not len(known):
+        return low, high
+    value, acceleration, z, columns = (a[known] for a in (value, acceleration, z, columns))
+    counts = counts[known]
+    # rounding of the matrix product must not decide between "below" and "equal"
+    nearness = 1e-12 * np.maximum(1.0, np.abs(value))
+    below = (columns < (value - nearness)[:, None]).sum(axis=1) / counts
+    equal = (np.abs(columns - value[:, None]) <= nearness[:, None]).sum(axis=1) / counts
+    bias = special.ndtri(np.clip(below + equal / 2, 1 / (2 * counts), 1 - 1 / (2 * counts)))
+    for limit, quantile in ((low, z), (high, -z)):
+        shifted = bias + quantile
         # beyond the pole of the formula the quantile is the outermost one
-        tilt = np.maximum(1 - acceleration[k] * shifted, 1e-6)
-        low[k], high[k] = np.quantile(column, special.ndtr(bias + shifted / tilt))
+        tilt = np.maximum(1 - acceleration * shifted, 1e-6)
+        limit[known] = _quantiles(columns, counts, special.ndtr(bias + shifted / tilt))
     return low, high
+
+
+def _quantiles(columns: Array, counts: NDArray[np.int64], levels: Array) -> Array:
+    """Quantile ``levels[k]`` of the first ``counts[k]`` values of ascending row k, interpolated as numpy does."""
+    position = levels * (counts - 1)
+    at = np.floor(position).astype(np.int64)
+    rows = np.arange(len(columns))
+    first, second = columns[rows, at], columns[rows, np.minimum(at + 1, counts - 1)]
+    share, step = position - at, second - first
+    return np.where(share < 0.5, first + step * share, second - step * (1 - share))
 
 
 def _matrix(values: Array) -> Array:

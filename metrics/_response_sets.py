@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from mrag_eval.errors import MetricError, did_you_mean
@@ -160,6 +161,7 @@ def _answer_set(territory: Territory, answers: Mapping[str, str | None], refusal
     return AnswerSet(territory, by_language, control, scored)
 
 
+@lru_cache(maxsize=4_096)
 def _code(language: str) -> str:
     # languages of claimants may be ones that no query is asked in, and unknown to the table
     return normalize(language) if language and is_known(language) else language

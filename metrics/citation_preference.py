@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from mrag_eval.metrics.intervals import Estimate, estimates, group_codes, undefi
 # Which documents are meant: those in the question's language, those in English where that is another language, and
 # those in neither.
 TARGETS = ("own", "english", "other")
+# The cell of all questions.
+ALL = "all"
 _FIGURES = ("inclusion", "citation", "preference", "inclusion_pooled", "citation_pooled", "preference_pooled")
 # Share, its count, target documents, documents; the same of citations.
 _COLUMNS = 8
@@ -67,62 +70,104 @@ def citation_preference(
 
     Raises MetricError as :func:`~mrag_eval.metrics.citation_rates`, and for cells or groups of another length.
     """
-    for name, column in (("cells", cells), ("groups", groups)):
+    found = citation_preferences(
+        responses,
+        document_languages,
+        query_languages,
+        cells={"cells": cells or [ALL] * len(responses)},
+        groups=groups,
+        sources=(source,),
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return found[source]["cells"]
+
+
+def citation_preferences(
+    responses: Sequence[str | Citations | None],
+    document_languages: Sequence[Sequence[str]],
+    query_languages: Sequence[str],
+    *,
+    cells: Mapping[str, Sequence[str]],
+    groups: Sequence[Hashable] | None = None,
+    sources: Sequence[CitationSource] = ("inline", "listed"),
+    confidence: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
+) -> dict[CitationSource, dict[str, dict[str, dict[str, CitationPreference]]]]:
+    """Source -> column of ``cells`` -> target -> cell: several :func:`citation_preference` from the same resamples.
+
+    Arguments and errors as there; a column's figures do not depend on the other columns asked for.
+    """
+    for name, column in (*((name, column) for name, column in cells.items()), ("groups", groups)):
         if column is not None and len(column) != len(responses):
             raise MetricError(f"{len(responses)} responses but {len(column)} {name}")
-    rows = cited_languages(responses, document_languages, query_languages, source=source)
+    table = np.hstack(
+        [_rows(cited_languages(responses, document_languages, query_languages, source=name)) for name in sources]
+    )
     units = group_codes(range(len(responses)) if groups is None else groups, np.ones(len(responses), dtype=bool))[0]
     rng = _resampling.generator(seed)
     settings = {"confidence": confidence, "n_resamples": n_resamples}
-    table = np.array(
-        [[figure for target in TARGETS for figure in _row(target, row)] for row in rows], dtype=np.float64
-    ).reshape(len(rows), _COLUMNS * len(TARGETS))
-    found = {"all": _preferences(table, units, groups is not None, settings, rng)}
-    for cell in sorted(set(cells or ())):
-        within = np.array([c == cell for c in cells or ()])
-        found[cell] = _preferences(table[within], units[within], groups is not None, settings, rng)
-    return {target: {cell: by_target[target] for cell, by_target in found.items()} for target in TARGETS}
-
-
-def _row(target: str, row: tuple[str, Counter[str], Counter[str]] | None) -> list[float]:
-    if row is None or (target == "english" and row[0] == "en"):
-        return [0.0] * _COLUMNS
-    asked, included, cited = row
-    out: list[float] = []
-    for counts in (included, cited):
-        total = counts.total()
-        hits = sum(n for lang, n in counts.items() if _meant(target, asked, lang))
-        out += [hits / total, 1.0, hits, total] if total else [0.0] * 4
+    every = _preferences(table, units, groups is not None, settings, rng)
+    out: dict[CitationSource, dict[str, dict[str, dict[str, CitationPreference]]]] = {name: {} for name in sources}
+    for name, column in cells.items():
+        # every column draws from where the figures of all rows ended, so that none depends on the others
+        own = deepcopy(rng)
+        labels = np.array(column, dtype=object)
+        found = {ALL: every}
+        for cell in sorted(set(column) - {ALL}):
+            within = labels == cell
+            found[cell] = _preferences(table[within], units[within], groups is not None, settings, own)
+        for s, source in enumerate(sources):
+            out[source][name] = {
+                target: {cell: listed[len(TARGETS) * s + t] for cell, listed in found.items()}
+                for t, target in enumerate(TARGETS)
+            }
     return out
 
 
-def _meant(target: str, asked: str, language: str) -> bool:
-    if target == "own":
-        return language == asked
-    return language == "en" if target == "english" else language not in (asked, "en")
+def _rows(rows: Sequence[tuple[str, Counter[str], Counter[str]] | None]) -> Array:
+    """(N, columns x targets): per target the share, 1, the target's and all documents; then the same of citations."""
+    table = np.zeros((len(rows), len(TARGETS), 2, _COLUMNS // 2))
+    for i, row in enumerate(rows):
+        if row is None:
+            continue
+        asked, *counted = row
+        for side, counts in enumerate(counted):
+            total = counts.total()
+            if not total:
+                continue
+            own, english = counts[asked], counts["en"]
+            meant = (own, english, total - own if asked == "en" else total - own - english)
+            for t, hits in enumerate(meant):
+                if asked != "en" or TARGETS[t] != "english":
+                    table[i, t, side] = (hits / total, 1.0, hits, total)
+    return table.reshape(len(rows), -1)
 
 
 def _preferences(
     table: Array, units: Any, grouped: bool, settings: Mapping[str, Any], rng: np.random.Generator
-) -> dict[str, CitationPreference]:
-    """Of every target, from one set of resamples."""
+) -> list[CitationPreference]:
+    """Of every source and target, in the order of the table's columns, from one set of resamples."""
     label, unit = ("cluster bootstrap", "clusters") if grouped else ("bootstrap", "rows")
-    out, counts = {}, table.sum(axis=0)
-    queries = {target: int(counts[_COLUMNS * t + 1]) for t, target in enumerate(TARGETS)}
-    citing = {target: int(counts[_COLUMNS * t + 5]) for t, target in enumerate(TARGETS)}
+    counts = table.sum(axis=0)
+    queries = counts[1::_COLUMNS].astype(int).tolist()
+    citing = counts[5::_COLUMNS].astype(int).tolist()
     listed: list[Estimate] = []
-    if any(citing.values()):
+    if any(citing):
         codes, inverse = np.unique(units, return_inverse=True)
         sums = _resampling.per_unit_sums(table, inverse, len(codes))
         found = _resampling.limits(sums, _figures, **settings, seed=rng)
-        n = [k for target in TARGETS for k in (queries[target], citing[target], citing[target]) * 2]
+        n = [k for asked, cited in zip(queries, citing, strict=True) for k in (asked, cited, cited) * 2]
         listed = estimates(found, n, label, len(sums), unit)
-    for t, target in enumerate(TARGETS):
-        if queries[target] and citing[target]:
-            figures = dict(zip(_FIGURES, listed[len(_FIGURES) * t : len(_FIGURES) * (t + 1)], strict=True))
+    out, width = [], len(_FIGURES)
+    for at, (asked, cited) in enumerate(zip(queries, citing, strict=True)):
+        if asked and cited:
+            figures = dict(zip(_FIGURES, listed[width * at : width * (at + 1)], strict=True))
         else:
-            figures = dict.fromkeys(_FIGURES, undefined(_UNDEFINED, label, queries[target]))
-        out[target] = CitationPreference(figures, queries[target], citing[target])
+            figures = dict.fromkeys(_FIGURES, undefined(_UNDEFINED, label, asked))
+        out.append(CitationPreference(figures, asked, cited))
     return out
 
 

@@ -6,7 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 from mrag_eval import languages
 from mrag_eval.errors import MetricError, did_you_mean
@@ -79,6 +80,10 @@ class LanguageCitations:
         """Citation minus inclusion, of the pooled rates."""
         return _difference(self.citation_pooled, self.inclusion_pooled)
 
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values: the attributes."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True)
 class CitationRates:
@@ -102,6 +107,16 @@ class CitationRates:
     unanswered: int = 0
     without_documents: int = 0
     out_of_range: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values: the attributes."""
+        tables = {asked: _plain(table) for asked, table in self.by_query_language.items()}
+        counts = {name: getattr(self, name) for name in self.__slots__[2:]}
+        return {"by_language": _plain(self.by_language), "by_query_language": tables, **counts}
+
+
+def _plain(table: Mapping[str, LanguageCitations]) -> dict[str, dict[str, Any]]:
+    return {language: entry.as_dict() for language, entry in table.items()}
 
 
 def citation_rates(
@@ -141,8 +156,7 @@ def citation_rates(
         if not found:
             bare += 1
             continue
-        codes = {code: _language(code, f"document_languages[{row}]") for code in dict.fromkeys(found)}
-        documents = [codes[code] for code in found]
+        documents = _languages(found, row)
         numbers = _numbers(response, source, repeats)
         valid = [number for number in numbers if number < len(documents)]
         out_of_range += len(numbers) - len(valid)
@@ -184,8 +198,7 @@ def cited_languages(
         if response is None or not found:
             out.append(None)
             continue
-        codes = {code: _language(code, f"document_languages[{row}]") for code in dict.fromkeys(found)}
-        documents = [codes[code] for code in found]
+        documents = _languages(found, row)
         cited = [documents[n] for n in _numbers(response, source, repeats) if n < len(documents)]
         out.append((asked, Counter(documents), Counter(cited)))
     return out
@@ -264,29 +277,46 @@ def _numbers(response: str | Citations, source: str, repeats: bool) -> tuple[int
 def _table(pairs: Sequence[tuple[Counter[str], Counter[str]]]) -> dict[str, LanguageCitations]:
     included_total: Counter[str] = Counter()
     cited_total: Counter[str] = Counter()
+    inclusion: defaultdict[str, float] = defaultdict(float)
+    citation: defaultdict[str, float] = defaultdict(float)
+    citing = 0
     for included, cited in pairs:
-        included_total.update(included)
-        cited_total.update(cited)
-    table = {}
-    for language in sorted(included_total):
-        inclusion = [included[language] / included.total() for included, _ in pairs]
-        citation = [cited[language] / cited.total() for _, cited in pairs if cited]
-        table[language] = LanguageCitations(
+        citing += bool(cited)
+        for counts, totals, shares in ((included, included_total, inclusion), (cited, cited_total, citation)):
+            size = counts.total()
+            for language, count in counts.items():
+                totals[language] += count
+                shares[language] += count / size
+    n_documents, n_citations = included_total.total(), cited_total.total()
+    return {
+        language: LanguageCitations(
             language=language,
-            inclusion_mean=sum(inclusion) / len(inclusion) if inclusion else None,
-            citation_mean=sum(citation) / len(citation) if citation else None,
-            inclusion_pooled=included_total[language] / included_total.total(),
-            citation_pooled=cited_total[language] / cited_total.total() if cited_total else None,
+            inclusion_mean=inclusion[language] / len(pairs) if pairs else None,
+            citation_mean=citation[language] / citing if citing else None,
+            inclusion_pooled=included_total[language] / n_documents,
+            citation_pooled=cited_total[language] / n_citations if n_citations else None,
             documents=included_total[language],
             citations=cited_total[language],
         )
-    return table
+        for language in sorted(included_total)
+    }
+
+
+def _languages(found: Sequence[str], row: int) -> list[str]:
+    known = {code: _language(code, f"document_languages[{row}]") for code in set(found)}
+    return [known[code] for code in found]
 
 
 def _language(code: str, where: str) -> str:
-    if not isinstance(code, str) or not languages.is_known(code):
+    known = _known(code) if isinstance(code, str) else None
+    if known is None:
         raise MetricError(f"{where}: unknown language {code!r}", "use BCP 47 codes")
-    return languages.normalize(code)
+    return known
+
+
+@lru_cache(maxsize=4_096)
+def _known(code: str) -> str | None:
+    return languages.normalize(code) if languages.is_known(code) else None
 
 
 def _same_length(responses: Sequence[object], other: Sequence[object], what: str) -> None:

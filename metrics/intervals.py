@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -44,10 +44,9 @@ class Estimate:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form; ``reason`` only where there is one."""
-        entry = asdict(self)
-        if self.reason is None:
-            del entry["reason"]
-        return entry
+        # a run has thousands of these, and dataclasses.asdict copies every value
+        entry = {"value": self.value, "low": self.low, "high": self.high, "n": self.n, "method": self.method}
+        return entry if self.reason is None else {**entry, "reason": self.reason}
 
 
 def wilson(successes: int, n: int, confidence: float = 0.95) -> Estimate:

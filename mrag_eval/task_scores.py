@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.errors import DataError
 from mrag_eval.schema import Hit, RagDoc
 
 if TYPE_CHECKING:
-    from mrag_eval.metrics.citations import CitationSource
     from mrag_eval.metrics.intervals import Estimate
     from mrag_eval.metrics.option_replies import Outcome
 
@@ -142,7 +140,7 @@ def _citations(records: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any
 
     ``preference`` is by resource group of the question's language where the rows have one, and by that language.
     """
-    from mrag_eval.metrics import citation_preference, citation_rates, parse_citations
+    from mrag_eval.metrics import citation_preferences, citation_rates, parse_citations
 
     found: dict[str, Any] = {}
     answers = [parse_citations(r["citations"]["answer"]) for r in records]
@@ -152,17 +150,17 @@ def _citations(records: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any
     if all("resource_group" in r["cell"] for r in records):
         cells["resource_group"] = [r["cell"]["resource_group"] for r in records]
     groups = [str(r.get("group", r["row"])) for r in records]
-    sources: tuple[CitationSource, ...] = ("inline", "listed")
-    for source in sources:
-        found[source] = asdict(citation_rates(answers, documents, query_languages=languages, source=source))
-        found[source]["preference"] = {
-            name: {
-                target: {cell: figures.as_dict() for cell, figures in by_cell.items()}
-                for target, by_cell in citation_preference(
-                    answers, documents, languages, cells=column, groups=groups, source=source, seed=seed
-                ).items()
+    preferences = citation_preferences(answers, documents, languages, cells=cells, groups=groups, seed=seed)
+    for source, by_column in preferences.items():
+        rates = citation_rates(answers, documents, query_languages=languages, source=source)
+        found[source] = rates.as_dict() | {
+            "preference": {
+                name: {
+                    target: {cell: figures.as_dict() for cell, figures in by_cell.items()}
+                    for target, by_cell in by_target.items()
+                }
+                for name, by_target in by_column.items()
             }
-            for name, column in cells.items()
         }
     return found
 

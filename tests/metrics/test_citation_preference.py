@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mrag_eval.errors import MetricError
-from mrag_eval.metrics import citation_preference
+from mrag_eval.metrics import citation_preference, citation_preferences, citation_rates
 
 DOCUMENTS = [["ko", "en", "en", "ko"], ["ko", "en"], ["en", "en"], []]
 REPLIES = [
@@ -39,6 +39,32 @@ def test_shares_by_hand() -> None:
     assert found["english"]["en"].n_queries == 0
     # all: inclusion (1/2 + 1/2 + 1) / 3
     assert found["own"]["all"].figures["inclusion"].value == pytest.approx(2 / 3)
+
+
+def test_columns_and_sources_together_give_what_each_gives_alone() -> None:
+    replies = [f"Cited Documents: {k % 2}\nExplanation: <doc{k % 2}> <doc{(k // 2) % 2}>" for k in range(40)]
+    documents, queries = [["ko", "en"]] * 40, ["ko", "fr"] * 20
+    columns = {"query_lang": queries, "resource_group": ["mid"] * 20 + ["high"] * 20}
+    together = citation_preferences(replies, documents, queries, cells=columns, n_resamples=200, seed=3)
+    assert list(together) == ["inline", "listed"]
+    for source, by_column in together.items():
+        for name, found in by_column.items():
+            alone = citation_preference(
+                replies, documents, queries, cells=columns[name], source=source, n_resamples=200, seed=3
+            )
+            assert list(found["own"]) == ["all", *sorted(set(columns[name]))]
+            for target, cells in alone.items():
+                for cell, entry in cells.items():
+                    assert found[target][cell].n_citing == entry.n_citing
+                    for figure, estimate in entry.figures.items():
+                        assert found[target][cell].figures[figure].value == estimate.value
+
+
+def test_rates_as_json() -> None:
+    found = citation_rates(REPLIES, DOCUMENTS, query_languages=QUERIES).as_dict()
+    assert (found["queries"], found["citing"], found["without_documents"], found["out_of_range"]) == (3, 2, 1, 1)
+    assert found["by_query_language"]["ko"]["ko"]["citation_mean"] == pytest.approx((2 / 3 + 0) / 2)
+    assert found["by_language"]["ko"]["documents"] == 3
 
 
 def test_lengths_are_checked() -> None:

@@ -300,3 +300,13 @@ def test_a_macro_mean_of_rows_that_are_all_right_is_not_certain() -> None:
     # each group has a row in both cells: four groups are no more than four
     together = stratified_bootstrap([0.0] * 8, ["a"] * 4 + ["b"] * 4, groups=[0, 1, 2, 3] * 2)
     assert together.high == pytest.approx(wilson(0, 4).high)
+
+
+def test_quantiles_of_all_columns_at_once_are_numpys() -> None:
+    rng = np.random.default_rng(1)
+    rows = np.sort(np.where(rng.random((6, 201)) < 0.2, np.nan, rng.normal(size=(6, 201))), axis=1)
+    counts = np.sum(~np.isnan(rows), axis=1)
+    levels = np.array([0.0, 0.025, 0.5, 0.7, 0.975, 1.0])
+    found = _resampling._quantiles(rows, counts, levels)
+    for row, count, level, value in zip(rows, counts, levels, found, strict=True):
+        assert value == np.quantile(row[:count], level)
