@@ -26,7 +26,7 @@ _WORDS = {"all": "direct", "gold_lang": "language oracle", "balanced_weighted": 
 _ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "translation")
 _MERGED = ", score-merged"
 # Blocks that change what is found; the others change what is made of it.
-_FINDING = ("data", "source", "index", "retrieval", "judge.relevance")
+_FINDING = ("data", "source", "index", "retrieval", "translator", "judge.relevance", "relevance_judges")
 _MACROS = {"same_language": "same language", "cross_language": "cross language"}
 
 
@@ -100,16 +100,7 @@ def _otherwise(before: LeafResult, after: LeafResult) -> str:
     """What was set otherwise in an earlier run, as far as it may change what is found; empty where nothing was."""
     changed = differing(before.config, after.config)
     found = {key: both for key, both in changed.items() if key.startswith(_FINDING)}
-    before_by, after_by = (_translated_by(leaf) for leaf in (before, after))
-    if before_by != after_by:
-        found["translator"] = f"{before_by} | {after_by}"
     return "; ".join(f"{key} was {both.partition(' | ')[0]}" for key, both in found.items())
-
-
-def _translated_by(leaf: LeafResult) -> str:
-    """Who translated: the config file may name it, so that the blocks do not."""
-    translation = (leaf.config.get("scores") or {}).get("translation") or {}
-    return str(translation.get("translator") or "not set")
 
 
 def _index(retrieval: Mapping[str, Any], record: Any) -> str:

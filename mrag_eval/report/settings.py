@@ -31,6 +31,10 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any], allowed: Sequ
     ``allowed`` names blocks or keys that differ on purpose (``retrieval``, ``retrieval.mode``, ``all``).
     """
     a, b = _flat(first), _flat(second)
+    one, other = _asked(first), _asked(second)
+    # one alone translates or judges by its other settings
+    a |= _dotted({name: value for name, value in one.items() if name in other})
+    b |= _dotted({name: value for name, value in other.items() if name in one})
     return {
         key: f"{a.get(key, 'not set')} | {b.get(key, 'not set')}"
         for key in sorted({*a, *b})
@@ -44,12 +48,32 @@ def _is_allowed(key: str, allowed: Sequence[str]) -> bool:
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a task's configuration that decides what is measured."""
-    return {name: config[name] for name in (*_BLOCKS, "metadata") if name in config}
+    kept = {name: config[name] for name in (*_BLOCKS, "metadata") if name in config}
+    asked = _asked(config)
+    return {**kept, "asked": asked} if asked else kept
+
+
+def _asked(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Who translated and judged, as the scores say it: a task leaves that to the config file, which no block shows."""
+    if "asked" in config:
+        return dict(config["asked"])
+    scores = config.get("scores") or {}
+    judges = (scores.get("judge") or {}).get("judges") or {}
+    found = {
+        "translator": (scores.get("translation") or {}).get("translator"),
+        "judges": {seat: judge.get("model") for seat, judge in judges.items() if isinstance(judge, Mapping)},
+        "relevance_judges": (scores.get("relevance") or {}).get("judges"),
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
     chosen = {name: config[name] for name in _BLOCKS if name in config}
     chosen["version"] = (config.get("metadata") or {}).get("version")
+    return _dotted(chosen)
+
+
+def _dotted(blocks: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
 
     def walk(prefix: str, value: Any) -> None:
@@ -59,5 +83,5 @@ def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
         elif value is not None:
             out[prefix] = value
 
-    walk("", chosen)
+    walk("", blocks)
     return out

@@ -121,6 +121,30 @@ def test_other_settings_are_refused_until_named(tmp_path: Path, changes: Mapping
     assert found.differs["qa"]
 
 
+@pytest.mark.parametrize(
+    ("block", "one", "other", "said"),
+    [
+        ("translation", {"translator": "nllb a"}, {"translator": "nllb b"}, "translator: nllb a | nllb b"),
+        ("judge", {"judges": {"s": {"model": "x"}}}, {"judges": {"s": {"model": "y"}}}, "judges.s: x | y"),
+        ("relevance", {"judges": {"s": "x"}}, {"judges": {"s": "y"}}, "relevance_judges.s: x | y"),
+    ],
+)
+def test_who_translated_and_judged_is_a_setting_too(
+    tmp_path: Path, block: str, one: Mapping[str, Any], other: Mapping[str, Any], said: str
+) -> None:
+    # named in the config file, so no block of the task shows it
+    def made(name: str, scores: Mapping[str, Any] | None) -> Path:
+        config = {"scores": {block: scores}} if scores else {}
+        return write_run(tmp_path / name, {"qa": [row(0, acc=1.0), row(1, acc=0.0)]}, config=config)
+
+    a, b, neither = made("a", one), made("b", other), made("c", None)
+    with pytest.raises(DataError, match="differ") as err:
+        compare([a], [b])
+    assert said in str(err.value)
+    assert compare([a], [b], differs=[said.partition(":")[0]]).differs["qa"]
+    assert compare([a], [a]).differs == compare([a], [neither]).differs == {}
+
+
 def test_where_files_lie_makes_no_difference(tmp_path: Path) -> None:
     elsewhere = {"data": {"path": "/elsewhere"}, "retrieval": {"corpus": "/elsewhere/index"}}
     a, b = pair(tmp_path, [1, 0], [1, 1], config=elsewhere)

@@ -180,6 +180,18 @@ def test_a_baseline_file_gives_the_same_outcome(tmp_path: Path) -> None:
     assert gate([file], [file], chosen).exit_code == 0
 
 
+def test_a_baseline_keeps_who_translated(tmp_path: Path) -> None:
+    def made(name: str, translator: str) -> Path:
+        rows = [row(i, acc=1.0) for i in range(100)]
+        return write_run(tmp_path / name, {"qa": rows}, config={"scores": {"translation": {"translator": translator}}})
+
+    file = tmp_path / "baseline.json"
+    write_baseline([made("a", "nllb small")], file)
+    chosen = rules({"metric": "acc"})
+    assert gate([file], [made("b", "nllb small")], chosen).exit_code == 0
+    assert "translator" in not_comparable(gate([file], [made("c", "nllb large")], chosen))
+
+
 @pytest.mark.parametrize("text", ["{", '{"format": 9}', '{"format": 1, "tasks": {"qa": {"rows": [[1]]}}}', "[]"])
 def test_a_file_that_is_no_baseline_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "baseline.json"
