@@ -123,6 +123,11 @@ if TYPE_CHECKING:
         rank_documents,
         ranking_metrics,
     )
+    from mrag_eval.metrics.short_answers import (
+        ShortAnswerScores,
+        VotedAnswer,
+        short_answer_scores,
+    )
     from mrag_eval.metrics.significance import (
         PairedTest,
         benjamini_hochberg,
@@ -254,6 +259,11 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "rank_documents",
         "ranking_metrics",
     ),
+    "short_answers": (
+        "ShortAnswerScores",
+        "VotedAnswer",
+        "short_answer_scores",
+    ),
     "significance": (
         "PairedTest",
         "benjamini_hochberg",
@@ -305,6 +315,8 @@ __all__ = [
     "PairedTest",
     "PanelIndependence",
     "ScriptDetector",
+    "ShortAnswerScores",
+    "VotedAnswer",
     "as_evaluate",
     "benjamini_hochberg",
     "bootstrap_mean",
@@ -360,6 +372,7 @@ __all__ = [
     "rank_documents",
     "ranking_metrics",
     "reply_outcome",
+    "short_answer_scores",
     "stratified_bootstrap",
     "wilson",
     "word_f1",

@@ -70,6 +70,7 @@ class Metric:
 
 
 NO_ANSWERS = "the row has no reference answer"
+NO_VOTES = "the benchmark knows no votes for its answers"
 NO_ALIASES = "the benchmark knows no further spellings of its answers"
 NO_CHOICES = "the row has no choices"
 NO_RELEVANT = "no relevant document is known"
@@ -164,6 +165,34 @@ def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
         else:
             out.append(char_ngram_recall(row.answer, [*row.doc.answers, *aliases]))
     return out
+
+
+def _short_answer(part: str) -> Batch:
+    """SEM-B or SEM-W (``binary``, ``weighted``): the reply against the annotators' answers and their votes."""
+
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        from mrag_eval.metrics import VotedAnswer, short_answer_scores
+
+        out: list[Value] = []
+        for row in rows:
+            votes = [
+                VotedAnswer(tuple(entry["answers"]), tuple(entry["en_answers"]), entry["count"])
+                for entry in row.doc.extra.get("votes") or ()
+            ]
+            lang = row.doc.culture_lang or row.doc.query_lang
+            out.append(getattr(short_answer_scores(row.answer, votes, lang), part) if votes else NO_VOTES)
+        return out
+
+    return score
+
+
+def _lemma_rule(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics.short_answers import has_lemma_rule
+
+    return [
+        float(has_lemma_rule(row.doc.culture_lang or row.doc.query_lang)) if row.doc.extra.get("votes") else NO_VOTES
+        for row in rows
+    ]
 
 
 def _correct_language(rows: Sequence[Scored]) -> list[Value]:
@@ -282,6 +311,11 @@ METRICS: dict[str, Metric] = {
         Metric("f1", _each("word_f1"), True, "word F1, best over answers"),
         Metric("word_recall", _each("word_recall"), True, "word recall, best over answers"),
         Metric("word_precision", _each("word_precision"), True, "word precision, best over answers"),
+        Metric("sem_b", _short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)"),
+        Metric("sem_w", _short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)"),
+        Metric(
+            "sem_lemma_rule", _lemma_rule, False, "local answers are also compared by stem, not as text alone", None
+        ),
         Metric("correct_language", _correct_language, False, "replies over 20 characters: right language"),
         Metric("answered_in_english", _answered_in_english, False, "replies over 20 characters: in English", None),
         Metric("judged_accuracy", _judged_accuracy, False, "judge_correct, and in the language asked for (XRAG)"),

@@ -24,7 +24,14 @@ _TERRITORY = ("territory", "claimants", "claimant_langs", "controller", "control
 
 
 def check_task_scores(names: Sequence[str], docs: Sequence[RagDoc]) -> None:
-    """Raise DataError, before anything is generated, for a row that lacks what a score named needs."""
+    """Raise DataError, before anything is generated, for a row that lacks what a score named needs.
+
+    And MissingExtraError where the metrics of short answers are named and their extra is not installed.
+    """
+    if {"sem_b", "sem_w"} & {*names}:
+        from mrag_eval.metrics.short_answers import check_stemmers
+
+        check_stemmers()
     if "concurrence" not in names:
         return
     for doc in docs:

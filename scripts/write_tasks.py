@@ -92,6 +92,21 @@ def group(name: str, members: Sequence[str], metrics: Mapping[str, bool]) -> str
     return f"{HEADER}group: {name}\ntask:\n{_listed(members)}\n{averages}metadata:\n  version: {VERSION}\n"
 
 
+# The loop on a task of open questions: CORAL's prompt for short answers, which lets the model reason first.
+_OPEN_CORAL = """retrieval:
+  mode: coral
+  rerank: null
+prompt:
+  template: short_answer_line
+  system: null
+generation_kwargs:
+  until: []
+  max_gen_toks: 4096
+  temperature: 0.0
+  do_sample: false
+"""
+
+
 def _indented(block: Mapping[str, object]) -> str:
     return "\n".join(f"  {key}: {_scalar(value)}" for key, value in block.items())
 
@@ -131,6 +146,9 @@ def xquad_rag() -> Files:
         ),
         "xquad_rag_pooled.yaml": leaf("_xquad_rag_yaml", "xquad_rag_pooled", {}),
     }
+    # what the critic keeps is no list of 20
+    listed = f"metrics:\n{_listed([metric for metric in metrics if '@' not in metric])}\n"
+    files["xquad_rag_coral.yaml"] = leaf("_xquad_rag_yaml", "xquad_rag_coral", {}, f"{_OPEN_CORAL}{listed}")
     names = []
     for code in XQUAD_LANGUAGES:
         names.append(f"xquad_rag_{code}")
@@ -206,6 +224,40 @@ def blend() -> Files:
             # the full name: a two-letter one is a country here
             files[f"{short}/countries/{names[-1]}.yaml"] = leaf(f"../{include}", names[-1], {"country": country})
         files[f"{short}/countries/_{prefix}_countries.yaml"] = group(f"{prefix}_countries", names, averaged)
+    return files
+
+
+def blend_saq() -> Files:
+    """BLEnD's short answers: a leaf for each mode and country; a mode's score is the plain mean over countries."""
+    metrics = ("sem_b", "sem_w", "sem_lemma_rule")
+    files = {
+        "_blend_saq_yaml": base(
+            benchmark="blend_saq",
+            retrieval={"k": 5, "corpus": "wikipedia", "query_text": "question"},
+            template="single_answer",
+            metrics=metrics,
+            max_gen_toks=4096,
+        )
+    }
+    modes = {short: mode for short, mode in BLEND_MODES.items() if short not in _ABLATIONS}
+    pool = f"[{', '.join(f'{chr(34)}{code}{chr(34)}' for code in CORAL_POOL)}]"
+    by_country: dict[str, list[str]] = {country: [] for country in COUNTRIES}
+    for short, mode in modes.items():
+        block = f"agent:\n{_indented({'pool': pool})}\n" if mode == "coral" else ""
+        files[f"_blend_saq_{short}_yaml"] = (
+            f"{HEADER}include: _blend_saq_yaml\nretrieval:\n{_indented({'mode': mode})}\n{block}"
+        )
+        names = []
+        for country in COUNTRIES:
+            names.append(f"blend_saq_{short}_{_SPELLED_OUT.get(country, country.lower())}")
+            by_country[country].append(names[-1])
+            files[f"{short}/{names[-1]}.yaml"] = leaf(f"../_blend_saq_{short}_yaml", names[-1], {"country": country})
+        files[f"{short}/_blend_saq_{short}.yaml"] = group(f"blend_saq_{short}", names, dict.fromkeys(metrics, False))
+    # what a country's questions get in every mode: their scores have no mean
+    for country, names in by_country.items():
+        name = f"blend_saq_{_SPELLED_OUT.get(country, country.lower())}"
+        files[f"countries/_{name}.yaml"] = group(name, names, {})
+    files["_blend_saq_coral_suite.yaml"] = group("blend_saq_coral_suite", [f"blend_saq_{s}" for s in modes], {})
     return files
 
 
@@ -321,9 +373,19 @@ def _mrag(
 
 
 def mkqa() -> Files:
-    """MKQA: 13 languages in every retrieval setting; recall of KILT's page where English alone is searched."""
+    """MKQA: 13 languages in every retrieval setting and in CORAL's loop; recall of KILT's page where English alone is
+    searched.
+    """
     metrics = ("char3gram_recall", "correct_language", "char3gram_recall_aliases", "match", "recall@5")
-    return _mrag("mkqa", "mkqa", MKQA_LANGUAGES, metrics)
+    files = _mrag("mkqa", "mkqa", MKQA_LANGUAGES, metrics)
+    files["_mkqa_coral_yaml"] = f"{HEADER}include: _mkqa_yaml\n{_OPEN_CORAL}"
+    names = [f"mkqa_coral_{code}" for code in MKQA_LANGUAGES]
+    for name, code in zip(names, MKQA_LANGUAGES, strict=True):
+        files[f"coral/{name}.yaml"] = leaf("../_mkqa_coral_yaml", name, {"language": code})
+    members = [name for name in names if not name.endswith("_en")]
+    averaged = dict.fromkeys([metric for metric in metrics if "@" not in metric], False)
+    files["coral/_mkqa_coral.yaml"] = group("mkqa_coral", members, averaged)
+    return files
 
 
 def xor_tydi() -> Files:
@@ -439,6 +501,7 @@ _WRITERS: dict[str, Callable[[], Files]] = {
     "xquad_rag": xquad_rag,
     "click": click,
     "blend": blend,
+    "blend_saq": blend_saq,
     "xrag": xrag,
     "mkqa": mkqa,
     "xor_tydi": xor_tydi,

@@ -14,7 +14,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.datasets import blend, bordirlines, click, demo, jsonl, mkqa, tydiqa, xlcost, xor_tydi, xquad, xrag
+from mrag_eval.datasets import (
+    blend,
+    blend_saq,
+    bordirlines,
+    click,
+    demo,
+    jsonl,
+    mkqa,
+    tydiqa,
+    xlcost,
+    xor_tydi,
+    xquad,
+    xrag,
+)
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.datasets._files import iter_csv, iter_jsonl
 from mrag_eval.datasets._imbalance import refuse_imbalance
@@ -39,6 +52,9 @@ LOADERS: dict[str, LoaderSpec] = {
     ),
     "click": LoaderSpec(click.ClickBlock, click.load, "CLIcK, Korean culture, multiple choice"),
     "blend": LoaderSpec(blend.BlendBlock, blend.load, "BLEnD, everyday culture of 16 countries, multiple choice"),
+    "blend_saq": LoaderSpec(
+        blend_saq.BlendSaqBlock, blend_saq.load, "BLEnD, short answers with the annotators' votes, in 13 languages"
+    ),
     "xrag": LoaderSpec(xrag.XragBlock, xrag.load, "XRAG, questions over eight given news articles"),
     "mkqa": LoaderSpec(mkqa.MkqaBlock, mkqa.load, "MKQA, Natural Questions in 13 languages, with KILT's pages"),
     "xor_tydi": LoaderSpec(xor_tydi.XorTydiBlock, xor_tydi.load, "XOR-TyDi QA, questions asked in five languages"),

@@ -217,6 +217,27 @@ def test_coral_runs_as_in_its_paper() -> None:
     assert split_leaf("blend_coral_norewrite_su").agent.pool == CORAL_POOL
 
 
+def test_short_answers_cover_every_country_in_each_mode(configs: dict[str, dict[str, Any]]) -> None:
+    modes = {"norag": "no_ir", "monorag": "qlang", "multirag": "all", "crossrag": "crossrag", "coral": "coral"}
+    assert configs["blend_saq_coral_suite"]["task"] == [f"blend_saq_{short}" for short in modes]
+    for short, mode in modes.items():
+        leaves = [split_leaf(name) for name in _leaf_names(f"blend_saq_{short}")]
+        assert [blocks.data["country"] for blocks in leaves] == list(COUNTRIES)
+        assert {blocks.retrieval.mode for blocks in leaves} == {mode}
+        assert {blocks.metrics for blocks in leaves} == {("sem_b", "sem_w", "sem_lemma_rule")}
+    assert split_leaf("blend_saq_coral_iran").agent.pool == CORAL_POOL
+    assert configs["blend_saq_iran"]["task"] == [f"blend_saq_{short}_iran" for short in modes]
+    assert all(not entry["weight_by_size"] for entry in configs["blend_saq_coral"]["aggregate_metric_list"])
+
+
+def test_the_loop_on_open_questions_ends_on_a_line_and_reranks_nothing() -> None:
+    for name in ("xquad_rag_coral", "mkqa_coral_ja"):
+        blocks = split_leaf(name)
+        assert (blocks.retrieval.mode, blocks.retrieval.rerank) == ("coral", None)
+        assert (blocks.prompt.template, blocks.prompt.system) == ("short_answer_line", None)
+        assert "char3gram_recall" in blocks.metrics
+
+
 def test_click_alone_has_translated_questions(configs: dict[str, dict[str, Any]]) -> None:
     names = _leaf_names("click_trag")
     assert [split_leaf(name).retrieval.mode for name in names] == ["trag"] * len(CATEGORY_SIZES)
