@@ -88,7 +88,8 @@ def document_of(place: Ranked | Hit, doc: RagDoc) -> str:
 
 def is_relevant(place: Ranked | Hit, doc: RagDoc) -> bool:
     """Whether the passage, or the document it was cut from, is known to answer the row's question."""
-    return place.id in doc.relevant_ids or document_of(place, doc) in doc.relevant_ids
+    by_passage = not doc.relevant_documents and place.id in doc.relevant_ids
+    return by_passage or document_of(place, doc) in doc.relevant_ids
 
 
 def ranking_dict(ranking: Sequence[Ranked]) -> dict[str, list[Any]]:

@@ -91,7 +91,8 @@ class RagDoc:
 
     ``id`` is the row's own id, unique in the benchmark, and what runs are paired by. ``answers`` may be empty (then
     lexical metrics leave the row unscored). ``gold_choice`` indexes ``choices``. ``relevant_ids`` are the document
-    (or passage) ids known to answer the question. ``group_id`` ties versions of one question together (languages,
+    (or passage) ids known to answer the question; with ``relevant_documents`` they are documents' alone, and a passage
+    that happens to bear one of these ids is not meant. ``group_id`` ties versions of one question together (languages,
     territories): intervals resample groups, not rows. ``extra`` holds what only this benchmark has.
     """
 
@@ -106,6 +107,7 @@ class RagDoc:
     culture_lang: str | None = None
     relevant_langs: tuple[str, ...] = ()
     relevant_ids: tuple[str, ...] = ()
+    relevant_documents: bool = False
     group_id: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 

@@ -464,12 +464,13 @@ def _judged_order(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) ->
     documents, each once, at the place of its best passage. Where a row names both, a passage of a document that it
     names stands for that document.
     """
-    by_passage = any(place.id in relevant for place in ranking)
+    by_passage = not doc.relevant_documents and any(place.id in relevant for place in ranking)
 
     def name(place: Ranked) -> str:
         document = document_of(place, doc)
         if by_passage and (place.id in relevant or document not in relevant):
             return place.id
-        return document or place.id
+        # a passage without a document of its own is one; where only documents count it must not pass for another
+        return document or (f"passage {place.id}" if doc.relevant_documents else place.id)
 
     return list(dict.fromkeys(map(name, ranking)))

@@ -322,6 +322,7 @@ _MRAG_VARIANTS: dict[str, tuple[dict[str, object], bool, bool]] = {
     "sparse_trag_": ({"mode": "trag", "kind": "sparse", "corpus": "wikipedia_splade"}, True, True),
 }
 # 256 tokens a pair: naver/bergen, the authors' code
+_RERANKER = "{model: BAAI/bge-reranker-v2-m3}"
 _MRAG_RERANKER = "{model: BAAI/bge-reranker-v2-m3, max_length: 256}"
 _MRAG_RETRIEVAL = {
     "mode": "all",
@@ -420,7 +421,14 @@ def xlcost() -> Files:
     files = {
         "_xlcost_yaml": base(
             benchmark="xlcost",
-            retrieval={"mode": "all", "k": 5, "depth": 20, "corpus": "benchmark", "query_text": "question"},
+            retrieval={
+                "mode": "all",
+                "k": 5,
+                "depth": 20,
+                "rerank": _RERANKER,
+                "corpus": "benchmark",
+                "query_text": "question",
+            },
             template="elaborate",
             metrics=metrics,
             max_gen_toks=512,

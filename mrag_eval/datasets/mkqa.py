@@ -154,6 +154,7 @@ def _doc(row: _Row, language: str, kilt: KiltNq | None) -> RagDoc:
         answers=answers.texts,
         gold_doc_lang=None if kilt is None else "en",
         relevant_ids=() if kilt is None else kilt.pages[row.id],
+        relevant_documents=True,
         group_id=row.id,
         extra={"answer_type": answers.type, "aliases": list(answers.aliases)},
     )

@@ -8,7 +8,7 @@ import pytest
 
 from mrag_eval.answers import read_answer
 from mrag_eval.errors import ConfigError
-from mrag_eval.retrieve import Ranked, Retrieved
+from mrag_eval.ranked import Ranked, Retrieved, is_relevant
 from mrag_eval.schema import Hit, RagDoc
 from mrag_eval.scoring import (
     METRICS,
@@ -283,3 +283,13 @@ def test_aliases_count_under_a_name_of_their_own() -> None:
     assert found[0].values == {"char3gram_recall": pytest.approx(3 / 5), "char3gram_recall_aliases": 1.0}
     assert found[1].unscored == {"char3gram_recall_aliases": "the benchmark knows no further spellings of its answers"}
     assert found[2].unscored["char3gram_recall_aliases"] == "the row has no reference answer"
+
+
+def test_a_passage_that_bears_a_pages_id_is_not_that_page() -> None:
+    doc = RagDoc("q", "?", "en", relevant_ids=("12",), relevant_documents=True)
+    ranking = (Ranked("12", "999", "en", 3.0), Ranked("7", "", "en", 2.0), Ranked("34", "12", "en", 1.0))
+    (found,) = score_rows([Scored(doc, "", ranking)], ["hit@1", "hit@2", "hit@3"], searched=True)
+    assert found.values == {"hit@1": 0.0, "hit@2": 0.0, "hit@3": 1.0}
+    assert [is_relevant(place, doc) for place in ranking] == [False, False, True]
+    lone = (Ranked("12", "", "en", 1.0),)
+    assert score_rows([Scored(doc, "", lone)], ["hit@1"], searched=True)[0].values == {"hit@1": 0.0}

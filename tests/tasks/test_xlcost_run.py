@@ -30,7 +30,7 @@ FACTS = {"varnia": "7,250", "sund": "7731"}
 
 def metadata(folder: Path, **blocks: Any) -> dict[str, Any]:
     data = {"path": str(folder), "tokenizer": "model_free", "passage_tokens": 25, **blocks.pop("data", {})}
-    retrieval = {"kind": "bm25", **blocks.pop("retrieval", {})}
+    retrieval = {"kind": "bm25", "rerank": None, **blocks.pop("retrieval", {})}
     return {"data": data, "retrieval": retrieval, **blocks}
 
 
