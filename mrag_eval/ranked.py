@@ -61,10 +61,10 @@ class Searched:
 class Retrieved:
     """What a row gets: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most depth).
 
-    ``searchable`` counts, by language, the passages that the search ranged over; empty where there was no search, or
-    where it was restricted to the row's own candidates. ``queries`` are the texts that were searched for, where they
-    are translations or several. ``ranking`` is the search's own; ``reranked`` that of the second stage, None without
-    one. ``trace`` says how an agents' loop came to the passages.
+    ``searchable`` counts, by language, the passages that the search ranged over (of the row's own candidates, where it
+    was restricted to them); empty where there was no search, or an oracle's. ``queries`` are the texts that were
+    searched for, where they are translations or several. ``ranking`` is the search's own; ``reranked`` that of the
+    second stage, None without one. ``trace`` says how an agents' loop came to the passages.
     """
 
     passages: tuple[Hit, ...] = ()

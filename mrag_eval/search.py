@@ -62,20 +62,43 @@ def search_plans(
         if store:
             store.put_many(fresh)
         found |= fresh
+    searchable = _searchable(index, plans, retrieval, store)
     if store:
         store.close()
-    counts: dict[tuple[str, ...] | None, dict[str, int]] = {}
-    for plan in plans:
-        if plan.languages not in counts:
-            counts[plan.languages] = {lang: index.counts[lang] for lang in index.resolve(plan.languages)}
     return [
         Searched(
             tuple(Ranked(*place) for place in found[key]["ranking"]),
             tuple(Kept(*chosen) for chosen in found[key]["passages"]),
-            {} if plan.candidates else counts[plan.languages],
+            pool,
         )
-        for key, plan in zip(keys, plans, strict=True)
+        for key, pool in zip(keys, searchable, strict=True)
     ]
+
+
+def _searchable(
+    index: Index, plans: Sequence[Plan], retrieval: Retrieval, store: Store | None
+) -> list[Mapping[str, int]]:
+    """Per plan the passages in each language of its scope that its search ranges over: all, or its candidates'.
+
+    Counted once a set of candidates, over all modes and runs. An oracle is shown its documents: none are counted.
+    """
+    scopes = {plan.languages: index.resolve(plan.languages) for plan in plans}
+    sets = {plan.candidates for plan in plans if plan.candidates} if retrieval.mode != "oracle" else set()
+    keys = {ids: content_key("candidates by language", index.manifest.content_hash, sorted(ids)) for ids in sets if ids}
+    known: dict[str, dict[str, int]] = dict(store.get_many(keys.values())) if store else {}
+    new = [ids for ids, key in keys.items() if key not in known]
+    fresh = {keys[ids]: counts for ids, counts in zip(new, index.counts_named(new), strict=True)} if new else {}
+    if store and fresh:
+        store.put_many(fresh)
+    known |= fresh
+    out: list[Mapping[str, int]] = []
+    for plan in plans:
+        if plan.candidates and plan.candidates not in keys:
+            out.append({})
+            continue
+        counts = known[keys[plan.candidates]] if plan.candidates else index.counts
+        out.append({lang: counts.get(lang, 0) for lang in scopes[plan.languages]})
+    return out
 
 
 def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:

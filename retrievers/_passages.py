@@ -100,6 +100,11 @@ class _LanguageFile:
         text = self._text
         return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 0, 0)]
 
+    def names(self, rows: Rows) -> list[tuple[str, str]]:
+        """Passage id and document id."""
+        text = self._text
+        return [(str(text[a:b], "utf-8"), str(text[b:c], "utf-8")) for a, b, c in self._bounds(rows, 0, 1)]
+
 
 class PassageStore:
     """The passages of an index by row; ``counts`` are passages per language."""
@@ -143,6 +148,10 @@ class PassageStore:
                 out[position] = identifier
         return out
 
+    def counts_of(self, rows: Rows) -> dict[str, int]:
+        """How many of the rows are in each language that occurs."""
+        return {lang: len(positions) for lang, positions, _ in self.by_language(rows) if len(positions)}
+
     def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
         """(language, positions within ``rows``, their records) for every language that occurs."""
         for lang, positions, local in self.by_language(rows):
@@ -175,12 +184,11 @@ class PassageStore:
         found: dict[str, Rows] = {}
         for name, a, b in zip(unique, low.tolist(), high.tolist(), strict=True):
             candidates = np.asarray(rows[a:b])
-            if not len(candidates):
-                found[name] = candidates
-                continue
+            keep = np.zeros(len(candidates), dtype=bool)
             # different ids may share a hash: compare the ids themselves
-            keep = [name in (passage.id, passage.doc_id) for passage in self.passages(candidates)]
-            found[name] = candidates[np.asarray(keep, dtype=bool)]
+            for lang, positions, local in self.by_language(candidates):
+                keep[positions] = [name in names for names in self._file(lang).names(local)]
+            found[name] = candidates[keep]
         return found
 
     def rows_of_passages(self, ids: Sequence[str]) -> Rows:

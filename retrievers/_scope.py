@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +70,18 @@ def candidate_rows(store: PassageStore, candidates: Sequence[Collection[str] | N
     if unknown:
         what = "%s: %d of %d candidate ids are not in the index, '%s' among them"
         logger.warning(what, store.folder, len(unknown), len(named), unknown[0])
+    return [None if ids is None else _together(named, ids) for ids in candidates]
+
+
+def candidate_counts(store: PassageStore, candidates: Sequence[Collection[str]]) -> list[dict[str, int]]:
+    """Passages by language among each collection of ids, every passage once; ids not in the index count nothing."""
+    named = store.rows_named(dict.fromkeys(i for ids in candidates for i in ids))
+    return [store.counts_of(_together(named, ids)) for ids in candidates]
+
+
+def _together(named: Mapping[str, Rows], ids: Collection[str]) -> Rows:
     nothing = np.empty(0, dtype=np.int64)
-    return [
-        None if ids is None else np.unique(np.concatenate([nothing, *(named[identifier] for identifier in ids)]))
-        for ids in candidates
-    ]
+    return np.unique(np.concatenate([nothing, *(named[identifier] for identifier in ids)]))
 
 
 def _same_length(what: str, values: Sequence[Any], count: int) -> None:

@@ -14,7 +14,14 @@ from mrag_eval.errors import ConfigError, CorpusError, DataError
 from mrag_eval.retrievers._manifest import EmbedderRecord, Manifest
 from mrag_eval.retrievers._ordering import Rows, Scores, fuse_reciprocal, reciprocal_ranks, top_k, top_k_line
 from mrag_eval.retrievers._passages import PassageStore, Record
-from mrag_eval.retrievers._scope import Candidates, Scope, candidate_rows, queries_by_language, resolve
+from mrag_eval.retrievers._scope import (
+    Candidates,
+    Scope,
+    candidate_counts,
+    candidate_rows,
+    queries_by_language,
+    resolve,
+)
 from mrag_eval.retrievers.bm25_shard import Bm25Shard
 from mrag_eval.retrievers.embedders import Embedder, Vectors, load_embedder, query_vectors
 from mrag_eval.retrievers.faiss_shard import FaissShard
@@ -118,6 +125,10 @@ class Index:
         """The passages with these passage or document ids, by name, in the corpus's order; none for an unknown one."""
         found = self._store.rows_named(names)
         return {name: self._store.passages(np.sort(rows)) if len(rows) else [] for name, rows in found.items()}
+
+    def counts_named(self, candidates: Sequence[Collection[str]]) -> list[dict[str, int]]:
+        """Per collection of passage or document ids: language -> passages; unknown ids count nothing."""
+        return candidate_counts(self._store, candidates)
 
     def resolve(self, languages: Sequence[str] | None) -> tuple[str, ...]:
         """The shards a scope names, sorted; None names all.

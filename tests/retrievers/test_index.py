@@ -156,6 +156,13 @@ def test_candidates_within_a_scope(index: Index) -> None:
     assert {language: ids(hits) for language, hits in lists.items()} == {"en": ["en-0"], "zh-Hans": []}
 
 
+def test_candidates_are_counted_by_language(index: Index) -> None:
+    # a passage that is named twice, by its own id and by its document's, counts once
+    found = index.counts_named([["doc-0", "en-0"], ["en-0", "en-1", "th-1"], ["gone"], []])
+    assert found == [dict.fromkeys(index.languages, 1), {"en": 2, "th": 1}, {}, {}]
+    assert index.counts_named([]) == []
+
+
 def test_unknown_candidates_are_reported(index: Index, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         (hits,) = index.search(["old bridge"], 9, candidates=[["en-0", "gone"]])

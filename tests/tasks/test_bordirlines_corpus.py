@@ -63,6 +63,33 @@ def test_live_retrieval_searches_the_rows_own_subjects(
         build_bordirlines(tmp_path / "pages.jsonl", lines, kind="bm25")
 
 
+def test_the_preference_for_a_language_is_relative_to_the_candidates_of_the_row(
+    tmp_path: Path, lines: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of three languages has 15 passages on Crimea and its claimants; the page on Spain is nobody's candidate."""
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+    build_bordirlines(write(tmp_path / "pages.jsonl", pages_of_crimea()), lines)
+    data = {**lines, "territories": ["Crimea"]}
+    name = "bordirlines_rel_langs_direct_own"
+    for _ in range(2):  # the second time everything comes from the cache
+        out = run(tasks_folder(), name, lm=ScriptedLM(lambda _: "A)"), metadata={"data": data})
+        languages = out["configs"][name]["scores"]["languages"]
+        (sample,) = [s for s in out["samples"][name] if s["doc"]["id"] == "Crimea_ru"]
+        shown = [passage["lang"] for passage in sample["doc"]["passages"]]
+        russian = shown.count("ru")
+        assert languages["retrieved"]["ru->ru"] == russian
+        native, foreign = russian / 15, (10 - russian) / 30
+        preference = languages["preference"]["ru"]
+        assert preference["normalised"] == pytest.approx(native / (native + foreign))
+        if foreign:
+            assert preference["ratio"]["value"] == pytest.approx(native / foreign)
+    name = "bordirlines_qlang_direct_own"
+    out = run(tasks_folder(), name, lm=ScriptedLM(lambda _: "A)"), metadata={"data": data})
+    # only Russian was searched: the other side is undefined and says so
+    ratio = out["configs"][name]["scores"]["languages"]["preference"]["ru"]["ratio"]
+    assert (ratio["value"], ratio["reason"]) == (None, "nothing to search in another language")
+
+
 def test_paragraphs_are_stripped_and_kept_once() -> None:
     long = "A paragraph that is long enough."
     text = f"  {long}  \n\nshort one\n\n{long}\n\nAnother one, also long."

@@ -146,6 +146,9 @@ def test_candidates_restrict_the_search_to_the_rows_documents(benchmark_: Benchm
     docs = [replace(d, extra={"candidates": [f"{d.group_id}-en", f"{d.group_id}-zh"]}) for d in benchmark_.docs]
     for doc, got in zip(docs, search(benchmark_, docs, mode="all", k=15, candidates="row"), strict=True):
         assert {place.id for place in got.ranking} <= set(doc.extra["candidates"])
+        assert got.searchable == {"de": 0, "en": 1, "es": 0, "ru": 0, "zh": 1}
+    (own,) = search(benchmark_, [replace(docs[0], query_lang="zh")], mode="qlang", k=15, candidates="row")
+    assert own.searchable == {"zh": 1}
     with pytest.raises(DataError, match="names no candidate documents"):
         search(benchmark_, mode="all", candidates="row")
 
