@@ -62,12 +62,14 @@ def settings_for(spec: ModelSpec, changes: Mapping[str, Any], where: str) -> Gen
     return validated(Generation, {**spec.generation.model_dump(), **changes}, where)
 
 
-def identity(spec: ModelSpec) -> dict[str, Any]:
-    """What decides a model's answers besides prompt and settings: type and arguments, for local weights their files.
+def asked_args(spec: ModelSpec) -> dict[str, Any]:
+    """The model's arguments that decide its answers; secrets are not among them (they are refused in a spec)."""
+    return {key: value for key, value in spec.model_args.items() if key not in _TRAVEL}
 
-    Secrets are not among the arguments (they are refused there).
-    """
-    args = {key: value for key, value in spec.model_args.items() if key not in _TRAVEL}
+
+def identity(spec: ModelSpec) -> dict[str, Any]:
+    """What decides a model's answers besides prompt and settings: type and arguments, for local weights their files."""
+    args = asked_args(spec)
     found: dict[str, Any] = {"model": spec.model, "args": args}
     folder = Path(str(args.get("pretrained") or args.get("model") or ""))
     if str(folder) != "." and folder.is_dir():

@@ -7,8 +7,8 @@ from typing import Any
 
 # Blocks of a task's configuration that decide what is measured.
 _BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "agent", "generation_kwargs")
-# Where files lie and where a model runs differs between machines and changes no score; files, indexes and runs are
-# told by their hashes.
+# Where files lie and where a model runs differs between machines and changes no score; files, indexes, runs and
+# tables of translations are told by their hashes.
 _PLACES = frozenset(
     {
         "data.path",
@@ -17,6 +17,9 @@ _PLACES = frozenset(
         "source.assignment",
         "retrieval.corpus",
         "retrieval.run",
+        "retrieval.translator.path",
+        "retrieval.translator.save",
+        "retrieval.translator.device",
         "retrieval.device",
         "judge.required",
     }
@@ -32,6 +35,10 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any], allowed: Sequ
     """
     a, b = _flat(first), _flat(second)
     one, other = _asked(first), _asked(second)
+    if "translator_identity" in one and "translator_identity" in other:
+        # behind one label there may be another file or model, and behind two labels the same
+        for asked in (one, other):
+            asked["translator"] = asked.pop("translator_identity")
     # one alone translates or judges by its other settings
     a |= _dotted({name: value for name, value in one.items() if name in other})
     b |= _dotted({name: value for name, value in other.items() if name in one})
@@ -58,9 +65,11 @@ def _asked(config: Mapping[str, Any]) -> dict[str, Any]:
     if "asked" in config:
         return dict(config["asked"])
     scores = config.get("scores") or {}
+    translation = scores.get("translation") or {}
     judges = (scores.get("judge") or {}).get("judges") or {}
     found = {
-        "translator": (scores.get("translation") or {}).get("translator"),
+        "translator": translation.get("translator"),
+        "translator_identity": translation.get("identity"),
         "judges": {seat: judge.get("model") for seat, judge in judges.items() if isinstance(judge, Mapping)},
         "relevance_judges": (scores.get("relevance") or {}).get("judges"),
     }

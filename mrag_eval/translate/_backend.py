@@ -35,6 +35,13 @@ class Backend(Protocol):
         """Everything besides the text and its languages that decides the translation, as JSON; None: not cached."""
         ...
 
+    def identity(self) -> dict[str, Any]:
+        """What decides the translations, as a JSON object for results files: by it two runs are compared.
+
+        No place, clock or secret is in it: a file is told by its hash.
+        """
+        ...
+
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
         """``(position, outcome)`` of every text, as they come: what is handed on is on disk before the next comes."""
         ...

@@ -37,6 +37,9 @@ class GoogleBackend:
     def fingerprint(self, text: Text) -> Any:
         return ["google", self._model]
 
+    def identity(self) -> dict[str, Any]:
+        return {"backend": "google", "model": self._model}
+
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
         client = self._client = self._client or _official_client()
         order = sorted(range(len(texts)), key=lambda i: (texts[i].source, texts[i].target))

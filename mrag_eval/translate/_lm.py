@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from typing import Any
 
 from mrag_eval.languages import name
 from mrag_eval.lm import AuxModel, Conversation, generate_parsed, parse_tag
 from mrag_eval.lm.replies import Parsed
-from mrag_eval.lm.spec import identity
+from mrag_eval.lm.spec import asked_args, identity
 from mrag_eval.prompts import load_template
 from mrag_eval.translate._backend import Outcome, Text
 
 _TAG = "translation"
 # Asked for at a time: what has come is on disk before the next.
 _BATCH = 512
+# What a prompt is told by: its wording around this text.
+_SAMPLE = Text("text", "de", "en")
 
 
 class LmBackend:
@@ -33,6 +37,17 @@ class LmBackend:
     def fingerprint(self, text: Text) -> Any:
         generation = {**self._model.spec.generation.model_dump(mode="json"), **self._settings}
         return ["lm", identity(self._model.spec), generation, self._conversation(text)]
+
+    def identity(self) -> dict[str, Any]:
+        spec = self._model.spec
+        return {
+            "backend": "lm",
+            "model": spec.model,
+            "model_args": asked_args(spec),
+            "generation": {**spec.generation.model_dump(mode="json"), **self._settings},
+            # the prompt may be a file, of which the name says little
+            "prompt_sha256": sha256(json.dumps(self._conversation(_SAMPLE)).encode()).hexdigest(),
+        }
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
         for start in range(0, len(texts), _BATCH):

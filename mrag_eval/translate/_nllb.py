@@ -44,6 +44,10 @@ class NllbBackend:
         ) else None  # fmt: skip
         return ["nllb", self._model, self._revision, files, self._max_tokens, self._num_beams]
 
+    def identity(self) -> dict[str, Any]:
+        settings = {"max_tokens": self._max_tokens, "num_beams": self._num_beams}
+        return {"backend": "nllb", "model": self._model, "revision": self._revision, **settings}
+
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
         able: list[tuple[int, Text]] = []
         for position, text in enumerate(texts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,20 @@ def load_table(path: Path) -> Table:
             f"retrieval.translator.path: no file {path}",
             'write one: lines of {"source": ..., "source_lang": ..., "target": ..., "target_lang": ...}',
         )
-    return _read(path, path.stat().st_mtime_ns)
+    return _read(path, path.stat().st_mtime_ns)[0]
+
+
+def table_hash(path: Path) -> str:
+    """The sha256 of the file as :func:`load_table` read it."""
+    return _read(path, path.stat().st_mtime_ns)[1]
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, _modified: int) -> Table:
+def _read(path: Path, _modified: int) -> tuple[Table, str]:
+    raw = path.read_bytes()
     table: dict[tuple[str, str, str], str] = {}
     lines: dict[tuple[str, str, str], int] = {}
-    for number, text in enumerate(_text(path).split("\n"), 1):
+    for number, text in enumerate(_text(raw, path).split("\n"), 1):
         if not text.strip():
             continue
         where = f"{path}, line {number}"
@@ -46,11 +53,10 @@ def _read(path: Path, _modified: int) -> Table:
             raise DataError(f"{where}: gives another translation of the text of line {lines[key]}", "keep one of them")
         table[key] = row["target"]
         lines.setdefault(key, number)
-    return table
+    return table, sha256(raw).hexdigest()
 
 
-def _text(path: Path) -> str:
-    raw = path.read_bytes()
+def _text(raw: bytes, path: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as err:
@@ -135,23 +141,32 @@ def add_to_table(translations: Mapping[Text, str], path: Path) -> int:
 
 
 class TableBackend:
-    """Looks translations up; ``where`` names the table in errors. ``strict``: a text without one is a DataError."""
+    """Looks translations up; ``where`` names the table in errors. ``strict``: a text without one is a DataError.
 
-    def __init__(self, table: Table, where: str, strict: bool = False) -> None:
-        self._table, self._where, self._strict = table, where, strict
+    ``content`` is the sha256 of what the table was read from.
+    """
+
+    def __init__(self, table: Table, where: str, strict: bool = False, *, content: str) -> None:
+        self._table, self._where, self._strict, self._content = table, where, strict, content
         self._scripts_aside: dict[tuple[str, str, str], str] = {}
         for (text, source, target), translation in table.items():
             self._scripts_aside.setdefault((text, base(source), base(target)), translation)
 
     @classmethod
     def of(cls, parallel: Iterable[Mapping[str, str]], where: str, strict: bool = False) -> TableBackend:
-        """A table of parallel texts."""
-        lines = table_lines(parallel)
-        table = {(row["source"].strip(), row["source_lang"], row["target_lang"]): row["target"] for row in lines}
-        return cls(table, where, strict)
+        """A table of parallel texts, told by the hash of its lines."""
+        table: dict[tuple[str, str, str], str] = {}
+        content = sha256()
+        for row in table_lines(parallel):
+            table[row["source"].strip(), row["source_lang"], row["target_lang"]] = row["target"]
+            content.update(json.dumps(row).encode() + b"\n")
+        return cls(table, where, strict, content=content.hexdigest())
 
     def fingerprint(self, text: Text) -> None:
         """None: looking up again costs nothing."""
+
+    def identity(self) -> dict[str, Any]:
+        return {"backend": "table", "sha256": self._content}
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
         for position, text in enumerate(texts):

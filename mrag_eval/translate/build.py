@@ -61,10 +61,10 @@ def _backend(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Bac
 
 
 def _table(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backend:
-    from mrag_eval.translate._table import TableBackend, load_table
+    from mrag_eval.translate._table import TableBackend, load_table, table_hash
 
     if spec.path is not None:
-        return TableBackend(load_table(spec.path), str(spec.path), spec.strict)
+        return TableBackend(load_table(spec.path), str(spec.path), spec.strict, content=table_hash(spec.path))
     texts = list(parallel)
     if not texts:
         raise ConfigError(

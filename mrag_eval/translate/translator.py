@@ -200,10 +200,13 @@ class Translator:
                 " ".join(first.text.split()),
             )
 
+    def _identity(self) -> dict[str, Any]:
+        return {**self._backend.identity(), "check_language": self._check}
+
     def as_dict(self) -> dict[str, Any]:
-        """For results files: who translated, the counts of each kind, and what was spent."""
+        """For results files: who translated, told by what decides it, the counts of each kind, and what was spent."""
         counts = {kind: {o: counts[o] for o in OUTCOMES if counts[o]} for kind, counts in self.counts.items()}
-        out: dict[str, Any] = {"translator": self.label, "counts": counts}
+        out: dict[str, Any] = {"translator": self.label, "identity": self._identity(), "counts": counts}
         cost = self._backend.cost()
         if cost is not None:
             out["cost"] = cost

@@ -145,6 +145,26 @@ def test_who_translated_and_judged_is_a_setting_too(
     assert compare([a], [a]).differs == compare([a], [neither]).differs == {}
 
 
+def test_a_table_of_translations_is_told_by_its_hash(tmp_path: Path) -> None:
+    def made(name: str, label: str, content: str | None) -> Path:
+        told = {"translator": label} | ({"identity": {"backend": "table", "sha256": content}} if content else {})
+        config = {
+            "scores": {"translation": told},
+            "retrieval": {"translator": {"backend": "table", "path": f"/{name}/{label}"}},
+        }
+        return write_run(tmp_path / name, {"qa": [row(0, acc=1.0), row(1, acc=0.0)]}, config=config)
+
+    first, changed = made("a", "table t.jsonl", "abc"), made("b", "table t.jsonl", "def")
+    moved, unknown = made("c", "table u.jsonl", "abc"), made("d", "table u.jsonl", None)
+    with pytest.raises(DataError, match=r"translator\.sha256: abc \| def"):
+        compare([first], [changed])
+    assert compare([first], [moved]).differs == {}
+    # where one run knows the label alone, labels are held against each other
+    assert compare([moved], [unknown]).differs == {}
+    with pytest.raises(DataError, match=r"translator: table t\.jsonl \| table u\.jsonl"):
+        compare([first], [unknown])
+
+
 def test_where_files_lie_makes_no_difference(tmp_path: Path) -> None:
     elsewhere = {"data": {"path": "/elsewhere"}, "retrieval": {"corpus": "/elsewhere/index"}}
     a, b = pair(tmp_path, [1, 0], [1, 1], config=elsewhere)

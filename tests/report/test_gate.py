@@ -181,15 +181,17 @@ def test_a_baseline_file_gives_the_same_outcome(tmp_path: Path) -> None:
 
 
 def test_a_baseline_keeps_who_translated(tmp_path: Path) -> None:
-    def made(name: str, translator: str) -> Path:
+    def made(name: str, translator: str, content: str = "abc") -> Path:
         rows = [row(i, acc=1.0) for i in range(100)]
-        return write_run(tmp_path / name, {"qa": rows}, config={"scores": {"translation": {"translator": translator}}})
+        told = {"translator": translator, "identity": {"model": translator, "sha256": content}}
+        return write_run(tmp_path / name, {"qa": rows}, config={"scores": {"translation": told}})
 
     file = tmp_path / "baseline.json"
     write_baseline([made("a", "nllb small")], file)
     chosen = rules({"metric": "acc"})
     assert gate([file], [made("b", "nllb small")], chosen).exit_code == 0
-    assert "translator" in not_comparable(gate([file], [made("c", "nllb large")], chosen))
+    assert "translator.model" in not_comparable(gate([file], [made("c", "nllb large")], chosen))
+    assert "translator.sha256" in not_comparable(gate([file], [made("d", "nllb small", "def")], chosen))
 
 
 @pytest.mark.parametrize("text", ["{", '{"format": 9}', '{"format": 1, "tasks": {"qa": {"rows": [[1]]}}}', "[]"])

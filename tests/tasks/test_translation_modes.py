@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from dataclasses import replace
@@ -290,6 +291,11 @@ def test_the_model_gets_the_original_question_and_the_results_say_who_translated
     # 15 questions: 3 English; 3 documents shown in 5 languages, the original among them
     assert results["configs"]["t"]["scores"]["translation"] == {
         "translator": "table table.jsonl",
+        "identity": {
+            "backend": "table",
+            "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
+            "check_language": True,
+        },
         "counts": {
             "queries": {"translated": 12, "same_language": 3},
             "documents": {"translated": 12, "same_language": 3},

@@ -11,6 +11,7 @@ import pytest
 from mrag_eval.errors import ConfigError, MissingExtraError
 from mrag_eval.languages import LANGUAGES
 from mrag_eval.lm import Reply
+from mrag_eval.prompts import load_template
 from mrag_eval.translate import Text, Translator, build_translator
 from mrag_eval.translate._google import GoogleBackend
 from mrag_eval.translate._lm import LmBackend
@@ -303,6 +304,31 @@ def test_without_a_translator_the_error_says_how_to_name_one() -> None:
     with pytest.raises(ConfigError, match="mode 'trag' needs a translator") as caught:
         build_translator(None, needed_by="retrieval mode 'trag'")
     assert "retrieval.translator.backend=nllb" in str(caught.value)
+
+
+def test_results_say_what_is_behind_the_name_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "mrag.yaml"
+    monkeypatch.setenv("MRAG_CONFIG", str(path))
+    prompt = tmp_path / "own.jinja"
+
+    def told(model: str, **spec: Any) -> dict[str, Any]:
+        args = f"{{model: {model}, num_concurrent: 4}}"
+        path.write_text(f"models: {{mt: {{model: local-chat-completions, model_args: {args}}}}}\n", "utf-8")
+        block = TranslatorSpec(backend="lm", model="mt", **spec)
+        found: dict[str, Any] = build_translator(block).as_dict()["identity"]
+        return found
+
+    one = told("aya-8b")
+    assert (one["backend"], one["model"], one["model_args"]) == ("lm", "local-chat-completions", {"model": "aya-8b"})
+    assert one["generation"]["max_tokens"] == 1024
+    assert told("aya-32b")["model_args"] == {"model": "aya-32b"}
+    assert told("aya-8b", max_tokens=64)["generation"]["max_tokens"] == 64
+    seen = {one["prompt_sha256"]}
+    for words in ("Translate:", "Put it into"):
+        prompt.write_text(f"{{% block user %}}{words} {{{{ text }}}}{{% endblock %}}", "utf-8")
+        load_template.cache_clear()
+        seen.add(told("aya-8b", prompt=str(prompt))["prompt_sha256"])
+    assert len(seen) == 3
 
 
 def test_the_config_file_names_one_for_all_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,8 +34,29 @@ def test_parallel_texts_become_a_table_that_translates_every_pair(tmp_path: Path
     assert [t.text for t in out] == ["Wann wurde es gebaut?", "When was it built?", "Wann wurde es gebaut?", "Wer?"]
     assert translator.as_dict() == {
         "translator": "table table.jsonl",
+        "identity": {
+            "backend": "table",
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "check_language": True,
+        },
         "counts": {"queries": {"translated": 3, "missing": 1}},
     }
+
+
+def test_a_table_is_told_by_what_it_holds(tmp_path: Path) -> None:
+    def told(path: Path | None, parallel: Sequence[Mapping[str, str]] = ()) -> Any:
+        spec = TranslatorSpec.model_validate({"backend": "table", "path": path} if path else {"backend": "table"})
+        return build_translator(spec, parallel=parallel).as_dict()["identity"]["sha256"]
+
+    path, copy = tmp_path / "table.jsonl", tmp_path / "copy.jsonl"
+    write_table(PARALLEL, path)
+    copy.write_bytes(path.read_bytes())
+    first = told(path)
+    assert told(copy) == first
+    write_table([{"de": "Wer?", "en": "Whom?"}], path)
+    assert told(path) != first
+    # without a file the benchmark's own texts are told likewise
+    assert told(None, PARALLEL) == told(None, list(PARALLEL)) != told(None, PARALLEL[:1])
 
 
 def test_a_strict_table_names_the_first_missing_text_and_the_file(tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ class Scripted:
     def fingerprint(self, text: Text) -> Any:
         return ["scripted", self.version]
 
+    def identity(self) -> dict[str, Any]:
+        return {"backend": "scripted", "version": self.version}
+
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
         for position, text in enumerate(texts):
             if self.stops is not None and position == self.stops:
@@ -116,6 +119,9 @@ def test_a_wrong_language_is_told_of_long_texts_and_of_foreign_scripts_only() ->
 
         def fingerprint(self, text: Text) -> None: ...
 
+        def identity(self) -> dict[str, Any]:
+            return {}
+
         def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
             yield 0, Outcome(self.text)
 
@@ -143,12 +149,14 @@ def test_counts_are_kept_by_kind_logged_and_added_over_ranks(caplog: pytest.LogC
     mine = translator.as_dict()
     assert mine == {
         "translator": "scripted",
+        "identity": {"backend": "scripted", "version": "1", "check_language": True},
         "counts": {"queries": {"translated": 1, "empty": 1}, "documents": {"translated": 1}},
         "cost": {"texts": 3},
     }
     other = {"translator": "scripted", "counts": {"queries": {"missing": 2, "empty": 1}}, "cost": {"texts": 4}}
     assert total_counts([mine, other]) == {
         "translator": "scripted",
+        "identity": mine["identity"],
         "counts": {"queries": {"translated": 1, "empty": 2, "missing": 2}, "documents": {"translated": 1}},
         "cost": {"texts": 7},
     }
