@@ -66,6 +66,24 @@ def find_trace(places: Sequence[Path], row: str, task: str | None = None) -> dic
     return next(iter(found.values()))
 
 
+def read_traces(places: Sequence[Path], task: str | None = None) -> list[dict[str, Any]]:
+    """Every trace under ``places``, of one task where it is named; of several of one row the newest counts.
+
+    Raises DataError where there is none.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for path in sorted(_files(places), key=lambda p: p.stat().st_mtime):
+        for record in _records(path):
+            if task in (None, record["task"]):
+                found[str(record["task"]), str(record["id"])] = record
+    if not found:
+        raise DataError(
+            f"no trace{f' of task {task}' if task else ''} in {', '.join(map(str, places))}",
+            "traces are written by tasks with retrieval.mode=coral; name their folder, or the samples of a run",
+        )
+    return list(found.values())
+
+
 def _files(places: Sequence[Path]) -> list[Path]:
     files: list[Path] = []
     for place in places:

@@ -30,7 +30,7 @@ _ANSWER_FORMATS = {
 _FENCED = re.compile(
     r"<(?=\s*/?\s*(?:documents?|doc\d+|questions?|options|answers?|articles?|text_\d+|date_\d+"
     r"|passages?|passage_\d+|golden_answers?|(?:generated|predicted)_answer|same_meaning|source_text|translations?"
-    r"|previous_query|previous_languages|why_insufficient|critic_scores|critic_remark)\b"
+    r"|previous_query|rewritten_query|previous_languages|why_insufficient|critic_scores|critic_remark)\b"
     r"|\||/?s>|(?:start|end)_of_turn>|(?:bos|eos)>)",
     re.IGNORECASE,
 )
