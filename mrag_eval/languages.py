@@ -228,7 +228,8 @@ CORAL_TIERS: dict[str, tuple[str, ...]] = {
 # The 13 corpora CORAL's planner chooses from (its section 4).
 CORAL_POOL: tuple[str, ...] = ("id", "am", "su", "ar", "ha", "en", "zh", "ko", "as", "el", "fa", "es", "az")
 
-# By the classes of Joshi et al. (2020), in three steps: high (4 and 5), mid (3), low (0 to 2).
+# The classes 0 to 5 of Joshi et al., "The State and Fate of Linguistic Diversity and Inclusion in the NLP World"
+# (ACL 2020), as published in their table lang2tax, in three steps: high is 4 and 5, mid is 3, low is 0 to 2.
 RESOURCE_GROUPS: dict[str, tuple[str, ...]] = {
     "high": (
         *("ar", "ca", "cs", "de", "en", "es", "fa", "fi", "fr", "hi", "hr", "hu", "it", "ja", "ko", "nl"),

@@ -93,7 +93,8 @@ class RagDoc:
     lexical metrics leave the row unscored). ``gold_choice`` indexes ``choices``. ``relevant_ids`` are the document
     (or passage) ids known to answer the question; with ``relevant_documents`` they are documents' alone, and a passage
     that happens to bear one of these ids is not meant. ``group_id`` ties versions of one question together (languages,
-    territories): intervals resample groups, not rows. ``extra`` holds what only this benchmark has.
+    territories): intervals resample groups, not rows. ``extra`` holds what only this benchmark has; a
+    ``question_id`` there ties the versions of one question where the group is wider (a paragraph's questions).
     """
 
     id: str

@@ -56,6 +56,8 @@ def row_record(
         record["gold_positions"] = gold
     if doc.group_id is not None:
         record["group"] = doc.group_id
+    if "question_id" in doc.extra:
+        record["question"] = doc.extra["question_id"]
     if scores.unscored:
         record["unscored"] = scores.unscored
     if judgement is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -183,18 +183,18 @@ def annotate(
 @app.command(short_help="Does the model answer alike in every language? For runs on parallel questions.")
 def consistency(
     samples: Annotated[list[Path], typer.Argument(help="Sample files, or folders of them (--log_samples).")],
-    by: Annotated[str, typer.Option(help="What versions of a question share: group or row.")] = "group",
+    by: Annotated[str, typer.Option(help="What versions of a question share: question, group or row.")] = "question",
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
 ) -> None:
     """Print the share of agreeing pairs of languages: the same answer, and the same correctness."""
     from dataclasses import asdict
 
+    from mrag_eval.report.consistency import By, shown_consistency
     from mrag_eval.report.consistency import consistency as consistency_of
-    from mrag_eval.report.consistency import shown_consistency
 
-    if by not in ("group", "row"):
-        raise typer.BadParameter("group or row", param_hint="--by")
-    found = consistency_of(samples, by="row" if by == "row" else "group")
+    if by not in get_args(By):
+        raise typer.BadParameter("question, group or row", param_hint="--by")
+    found = consistency_of(samples, by=cast(By, by))
     typer.echo(json.dumps([asdict(e) for e in found], indent=2) if as_json else shown_consistency(found))
 
 

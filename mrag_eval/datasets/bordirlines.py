@@ -50,7 +50,8 @@ class BordirlinesBlock(DataBlock):
     another's, and keeps the questions where that can be done. ``persona`` is who asks or answers; the asker of
     ``nationalist`` and ``demographic`` is of the claimant that speaks the question's language. ``languages`` and
     ``territories`` keep part of the questions. ``resource_groups`` is a JSON file of groups of languages, ``{name:
-    [codes]}``, to break scores down by (default: :data:`mrag_eval.languages.RESOURCE_GROUPS`).
+    [codes]}``, to break scores down by (default: :data:`mrag_eval.languages.RESOURCE_GROUPS`, the
+    classes of Joshi et al., 2020: high is 4 and 5, mid is 3, low is 0 to 2).
     """
 
     borderlines: Path | None = None

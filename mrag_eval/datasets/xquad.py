@@ -41,12 +41,16 @@ _KNOWN = (*LANGUAGES, "ro", "th")
 
 
 class XquadBlock(DataBlock):
-    """The languages (ten by default), a JSON file that fixes the draw, and a filter on the question's language."""
+    """The languages (ten by default), a JSON file that fixes the draw, and a filter on the question's language.
+
+    ``parallel`` asks every question in every language instead of in one: for consistency over languages.
+    """
 
     split: str = "validation"
     languages: tuple[str, ...] | None = None
     assignment: Path | None = None
     question_language: str | None = None
+    parallel: bool = False
 
     @field_validator("assignment")
     @classmethod
@@ -112,12 +116,14 @@ def load(block: XquadBlock) -> Benchmark:
         for index, (name, code) in enumerate(zip(names, drawn.paragraphs, strict=True))
     ]
     docs = [
-        _doc(index, editions, drawn, names, first.paragraph_of[index])
-        for index, code in enumerate(drawn.questions)
+        _doc(index, code, editions, drawn, names, first.paragraph_of[index], block.parallel)
+        for index, asked in enumerate(drawn.questions)
+        for code in (codes if block.parallel else (asked,))
         if block.question_language in (None, code)
     ]
     notes = [
         f"{len(docs)} questions on {len(corpus)} paragraphs, languages {' '.join(codes)}, "
+        + ("every question in each, " if block.parallel and block.question_language is None else "")
         + (f"assignment from {block.assignment}" if fixed else f"drawn with seed {block.seed}")
     ]
     if (len(first.paragraphs), len(first.questions)) != (240, 1190):
@@ -149,18 +155,26 @@ def _imbalanced(drawn: _Assignment, imbalance: Imbalance, seed: int) -> _Assignm
     return replace(drawn, paragraphs=tuple(kept))
 
 
-def _doc(index: int, editions: dict[str, _Edition], drawn: _Assignment, names: Sequence[str], paragraph: int) -> RagDoc:
-    asked, kept = drawn.questions[index], drawn.paragraphs[paragraph]
+def _doc(
+    index: int,
+    asked: str,
+    editions: dict[str, _Edition],
+    drawn: _Assignment,
+    names: Sequence[str],
+    paragraph: int,
+    parallel: bool,
+) -> RagDoc:
+    kept = drawn.paragraphs[paragraph]
     question = editions[asked].questions[index]
     return RagDoc(
-        id=question.id,
+        id=f"{question.id}-{asked}" if parallel else question.id,
         query=question.text,
         query_lang=asked,
         answers=question.answers,
         gold_doc_lang=kept,
         relevant_ids=(names[paragraph],),
         group_id=names[paragraph],
-        extra={"paragraph_answers": list(editions[kept].questions[index].answers)},
+        extra={"paragraph_answers": list(editions[kept].questions[index].answers), "question_id": question.id},
     )
 
 
@@ -288,6 +302,8 @@ def _check_parallel(editions: dict[str, _Edition]) -> None:
 
 def _source(block: XquadBlock, editions: dict[str, _Edition]) -> dict[str, Any]:
     source: dict[str, Any] = {"seed": None if block.assignment else block.seed, "languages": list(editions)}
+    if block.parallel:
+        source["parallel"] = True
     if block.imbalance is not None:
         source["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
     if block.assignment is not None:

@@ -17,11 +17,13 @@ _CORRECT = ("acc", "judged_accuracy", "judge_correct", "match", "exact_match")
 class Given:
     """One answer. ``key`` is an option's place, or the normalised text; None where no option could be read.
 
-    ``shown`` is the answer to read, ``correct`` None where that is not known. ``group`` ties versions of one question.
+    ``shown`` is the answer to read, ``correct`` None where that is not known. ``group`` is resampled together;
+    ``question`` ties versions of one question: its ``question_id`` where the benchmark names one, else the group.
     """
 
     row: str
     group: str
+    question: str
     language: str
     key: str | None
     shown: str
@@ -62,7 +64,7 @@ def _given(sample: Sample) -> Given:
     language = str((record.get("cell") or {}).get("query_lang", ""))
     row, group = str(record["row"]), str(record.get("group", record["row"]))
     key, shown, correct = _answer(sample, record, language)
-    return Given(row, group, language, key, shown, correct)
+    return Given(row, group, str(record.get("question", group)), language, key, shown, correct)
 
 
 def _answer(sample: Sample, record: Mapping[str, Any], language: str) -> tuple[str | None, str, bool | None]:

@@ -13,7 +13,7 @@ from mrag_eval.errors import DataError
 from mrag_eval.report.answers_given import Given, read_answers
 from mrag_eval.report.tables import pipe_lines
 
-By = Literal["group", "row"]
+By = Literal["question", "group", "row"]
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,13 @@ class Consistency:
     unread: int
 
 
-def consistency(paths: Sequence[Path], *, by: By = "group", seed: int = 0) -> list[Consistency]:
+def consistency(paths: Sequence[Path], *, by: By = "question", seed: int = 0) -> list[Consistency]:
     """Share of agreeing pairs of languages, per question and then averaged, as BordIRlines' Cst CS is for territories.
 
     Two answers agree if they choose the same option, or are equal once normalised; two correctnesses if both are right
     or both wrong. Tasks of one model, benchmark and mode are taken together (one task a language). ``by``: versions of
-    a question share their ``group_id``, or their row id.
+    a question share their ``question_id`` (where the benchmark has none: their ``group_id``), their ``group_id``, or
+    their row id. Questions of one group (on one paragraph) are resampled together.
 
     Raises DataError where nothing is asked in two languages.
     """
@@ -67,7 +68,7 @@ def _consistency(cell: tuple[str, str, str, str], answers: Sequence[Given], by: 
 
     versions: dict[str, list[Given]] = defaultdict(list)
     for given in answers:
-        versions[given.group if by == "group" else given.row].append(given)
+        versions[getattr(given, by)].append(given)
     ambiguous = {name for name, rows in versions.items() if len({g.language for g in rows}) < len(rows)}
     single = sum(len(rows) == 1 for rows in versions.values())
     parallel = [rows for name, rows in versions.items() if len(rows) > 1 and name not in ambiguous]
@@ -77,14 +78,16 @@ def _consistency(cell: tuple[str, str, str, str], answers: Sequence[Given], by: 
         same.append(sum(a.key is not None and a.key == b.key for a, b in pairs) / len(pairs))
         known = [a.correct == b.correct for a, b in pairs if a.correct is not None and b.correct is not None]
         right.append(sum(known) / len(known) if known else None)
+    units = [rows[0].group for rows in parallel]
+    groups = units if len(set(units)) < len(units) else None
     model, benchmark, mode, form = cell
     return Consistency(
         model,
         form or benchmark,
         mode,
         tuple(sorted({given.language for rows in parallel for given in rows})),
-        interval_for(same, seed=seed).as_dict(),
-        interval_for(right, seed=seed).as_dict(),
+        interval_for(same, groups=groups, seed=seed).as_dict(),
+        interval_for(right, groups=groups, seed=seed).as_dict(),
         len(parallel),
         single,
         len(ambiguous),
