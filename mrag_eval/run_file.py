@@ -30,6 +30,7 @@ class RunFile:
     """A run: per query its passages, best first (score descending, then id ascending, whatever the rank column says).
 
     ``reordered`` counts queries whose ranks say otherwise, ``first_reordered`` is the line where the first one does.
+    ``tag`` is what the last column calls the run; None where its lines disagree.
     """
 
     path: Path
@@ -37,6 +38,7 @@ class RunFile:
     lists: Mapping[str, tuple[RunLine, ...]]
     reordered: int = 0
     first_reordered: int | None = None
+    tag: str | None = None
 
 
 def read_run(path: str | Path) -> RunFile:
@@ -56,9 +58,11 @@ def read_run(path: str | Path) -> RunFile:
 def _read(path: Path, _modified: int, _size: int) -> RunFile:
     passages: dict[str, dict[str, RunLine]] = {}
     ranks: dict[str, dict[int, int]] = {}
+    tags: set[str] = set()
     digest = hashlib.sha256()
     for number, text in _lines(path, digest):
-        query, passage, rank, score = _parsed(path, number, text)
+        query, passage, rank, score, tag = _parsed(path, number, text)
+        tags.add(tag)
         own, places = passages.setdefault(query, {}), ranks.setdefault(query, {})
         if passage in own:
             raise DataError(
@@ -79,7 +83,14 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
         fault = next((b for a, b in itertools.pairwise(in_order) if by_line[b] > by_line[a]), None)
         if fault is not None:
             wrong.append(fault)
-    return RunFile(path, digest.hexdigest(), lists, len(wrong), min(wrong, default=None))
+    return RunFile(
+        path,
+        digest.hexdigest(),
+        lists,
+        len(wrong),
+        min(wrong, default=None),
+        tags.pop() or None if len(tags) == 1 else None,
+    )
 
 
 def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
@@ -96,12 +107,12 @@ def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
             raise DataError(f"{path} cannot be read: {error}") from None
 
 
-def _parsed(path: Path, number: int, text: str) -> tuple[str, str, int, float]:
+def _parsed(path: Path, number: int, text: str) -> tuple[str, str, int, float, str]:
     # ids may hold spaces where tabs stand between the columns
     columns = [column.strip() for column in text.split("\t")] if "\t" in text else text.split()
     if len(columns) != 6 or not columns[0] or not columns[2]:
         raise DataError(f"{path}, line {number}: {len(columns)} columns, a run has six ({_COLUMNS})")
-    query, _, passage, rank, score, _ = columns
+    query, _, passage, rank, score, tag = columns
     try:
         place = int(rank)
     except ValueError:
@@ -112,4 +123,4 @@ def _parsed(path: Path, number: int, text: str) -> tuple[str, str, int, float]:
         value = math.nan
     if not math.isfinite(value):
         raise DataError(f"{path}, line {number}: the score {score!r:.40} is not a number")
-    return query, passage, place, value
+    return query, passage, place, value, tag

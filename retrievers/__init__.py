@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.chunking import ChunkConfig, chunk_documents
     from mrag_eval.retrievers.corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
     from mrag_eval.retrievers.editions import Edition
-    from mrag_eval.retrievers.embedders import Embedder, load_embedder
+    from mrag_eval.retrievers.embedders import Embedder, embedder_as_named, load_embedder
     from mrag_eval.retrievers.fusion import (
         equal_quotas,
         merge_by_quota,
@@ -45,6 +45,7 @@ _HOMES = {
     "build_index": "build",
     "cached_index": "cached",
     "chunk_documents": "chunking",
+    "embedder_as_named": "embedders",
     "equal_quotas": "fusion",
     "index_info": "load",
     "join_indexes": "joining",
@@ -81,6 +82,7 @@ __all__ = [
     "build_index",
     "cached_index",
     "chunk_documents",
+    "embedder_as_named",
     "equal_quotas",
     "index_info",
     "join_indexes",

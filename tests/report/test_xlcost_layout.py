@@ -223,6 +223,40 @@ def test_names_of_retrievers(retrieval: dict[str, Any], name: str | None) -> Non
     assert retriever_name({"retrieval": retrieval}) == name
 
 
+@pytest.mark.parametrize(
+    ("retrieval", "index", "name"),
+    [
+        ({"corpus": "w"}, {"kind": "sparse", "embedder": "naver/splade-v3"}, "naver/splade-v3"),
+        ({"corpus": "w", "kind": "sparse"}, {"kind": "sparse", "embedder": "naver/splade-v2"}, "naver/splade-v2"),
+        ({"corpus": "w"}, {"kind": "bm25", "embedder": None}, "bm25"),
+        ({"corpus": "w"}, {"kind": "hybrid", "embedder": "BAAI/bge-m3"}, "hybrid, bm25 and BAAI/bge-m3"),
+        (
+            {"kind": "precomputed", "run": "/there/a.trec"},
+            {"kind": "precomputed", "sha256": "3fa2b1c8d0e9", "tag": "anserini"},
+            "run anserini (3fa2b1c8)",
+        ),
+        (
+            {"kind": "precomputed", "run": "/there/a.trec"},
+            {"kind": "precomputed", "sha256": "77a2b1c8d0e9", "tag": None},
+            "run a.trec (77a2b1c8)",
+        ),
+    ],
+)
+def test_names_of_retrievers_whose_index_is_known(retrieval: dict[str, Any], index: dict[str, Any], name: str) -> None:
+    assert retriever_name({"retrieval": {"mode": "all", **retrieval}, "index": index}) == f"{name}, not reranked"
+
+
+def test_two_runs_of_other_systems_have_rows_of_their_own(tmp_path: Path) -> None:
+    files = []
+    for number, content in enumerate(("3fa2b1c8d0e9", "77a2b1c8d0e9")):
+        config = leaf("all", retrieval={"kind": "precomputed", "run": f"/there/{number}.trec"})
+        config["index"] = {"kind": "precomputed", "sha256": content, "tag": "system"}
+        files.append(write(tmp_path / f"results_{number}.json", {"xlcost_legal": config}, date=float(number)))
+    table = tables(*files)["1"]
+    for content in ("3fa2b1c8", "77a2b1c8"):
+        assert own(table, "Legal", f"run system ({content}), not reranked")["Retrieval"].value == pytest.approx(45)
+
+
 def test_parts_of_a_score() -> None:
     config = leaf("all")
     found = LeafResult("t", config["scores"]["metrics"], {}, config)

@@ -222,4 +222,6 @@ def test_what_is_missing_is_said_before_anything_runs(benchmark_: Benchmark, tmp
 def test_results_say_which_run_it_was(tmp_path: Path) -> None:
     path = write(tmp_path, LINES)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert index_record(block(path), [RagDoc("q", "?", "en")]) == {"kind": "precomputed", "sha256": digest}
+    told = {"kind": "precomputed", "sha256": digest, "tag": "system"}
+    assert index_record(block(path), [RagDoc("q", "?", "en")]) == told
+    assert read_run(write(tmp_path, f"{LINES}q-bakery-fr Q0 bakery-fr 0 3 other\n")).tag is None
