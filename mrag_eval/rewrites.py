@@ -248,11 +248,12 @@ def shown_report(report: Mapping[str, Any]) -> str:
     if "written" in report:
         lines.append(f"{report['written']['pairs']:,} pairs to label in {report['written']['file']}")
     if "shares" in report:
-        lines.append(f"{'overall':<12} {_line(report['shares']['overall'])}")
-        cells = [*report["shares"]["by_task"].items()] if len(report["shares"]["by_task"]) > 1 else []
-        cells += [(f"round {number}", found) for number, found in report["shares"]["by_round"].items()]
-        lines += [f"{cell:<12} {_line(found)}" for cell, found in cells]
-        lines += [f"no label     {count:,} ({reason})" for reason, count in report["unlabelled"].items()]
+        tasks = report["shares"]["by_task"]
+        cells = {"overall": report["shares"]["overall"], **(tasks if len(tasks) > 1 else {})}
+        cells |= {f"round {number}": found for number, found in report["shares"]["by_round"].items()}
+        width = max(map(len, cells))
+        lines += [f"{cell:<{width}}  {_line(found)}" for cell, found in cells.items()]
+        lines += [f"no label: {count:,} ({reason})" for reason, count in report["unlabelled"].items()]
     if "agreement" in report:
         lines += _agreement_lines(report["agreement"])
     return "\n".join(lines)
@@ -272,9 +273,9 @@ def _agreement_lines(found: Mapping[str, Any]) -> list[str]:
     value = kappa["reason"] if kappa["value"] is None else f"{kappa['value']:.3f}"
     interval = "" if kappa["low"] is None else f" [{kappa['low']:.3f}, {kappa['high']:.3f}]"
     lines = [
-        f"with people  kappa {value}{interval} · {found['equal']} of {found['pairs']} equal, "
+        f"with people: kappa {value}{interval} · {found['equal']} of {found['pairs']} equal, "
         f"{found['labelled_by_people']} labelled by people"
     ]
     lines += [f"  people: {name:<11} model: {json.dumps(row)[1:-1]}" for name, row in found["confusion"].items()]
-    lines += [f"no label     {count} of people's pairs ({reason})" for reason, count in found["failed"].items()]
+    lines += [f"no label: {count} of people's pairs ({reason})" for reason, count in found["failed"].items()]
     return lines

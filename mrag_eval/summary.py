@@ -23,7 +23,7 @@ _RESAMPLES = 2_000
 # Every metric of a row lies in it.
 _RANGE = (0.0, 1.0)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
-_CORRECT = ("acc", "judged_accuracy", "judge_correct", "match", "exact_match")
+_CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
 _CELLS = ("resource_group", "country", "category", "q_type", "a_type", "crossdoc_type")
 
 Record = Mapping[str, Any]

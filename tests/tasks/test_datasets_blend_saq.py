@@ -15,9 +15,11 @@ from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets.blend import COUNTRIES
 from mrag_eval.datasets.blend_saq import SOURCES, why_invalid
 from mrag_eval.errors import ConfigError, DataError, MissingExtraError
+from mrag_eval.loop_table import loop_record
 from mrag_eval.prompts import load_template
 from mrag_eval.schema import RagDoc
-from mrag_eval.scoring import NO_VOTES, Scored, score_rows
+from mrag_eval.scoring import NO_VOTES, RowScores, Scored, score_rows
+from mrag_eval.summary import row_record, summarize
 from mrag_eval.task_scores import check_task_scores
 
 CAKE = {"answers": ["케이크", "케익"], "en_answers": ["cake"], "count": 2}
@@ -138,6 +140,16 @@ def test_scores_of_rows() -> None:
     first, second = score_rows([Scored(doc, "케이크"), Scored(other, "x")], names, searched=False)
     assert first.values == {"sem_b": 1.0, "sem_w": 0.5, "sem_lemma_rule": 0.0}
     assert second.unscored == dict.fromkeys(names, NO_VOTES)
+
+
+def test_the_loop_s_accuracy_is_that_of_sem_b() -> None:
+    usage = {"calls": 3, "cached": 0, "tokens_in": 10, "tokens_out": 2}
+    trace = {"rounds": [], "stopped": "sufficient", "valid": 0, "fallback": False, "faults": {}, "usage": usage}
+    doc = RagDoc("r", "Q", "ko", culture_lang="ko")
+    scores = RowScores(values={"sem_w": 0.5, "sem_b": 1.0})
+    loop = summarize([{**row_record(doc, scores), "loop": loop_record(doc, trace, [])}])["loop"]
+    assert loop["correct_by"] == "sem_b"
+    assert loop["by_calls"]["3"]["value"] == 1.0
 
 
 def test_a_missing_extra_ends_the_run_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
