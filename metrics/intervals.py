@@ -126,6 +126,11 @@ def cluster_bootstrap(
     )
 
 
+def _cell_name(cell: Hashable) -> str:
+    """A pair of languages as everywhere: ``ar->en``."""
+    return "->".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
+
+
 def stratified_bootstrap(
     values: Sequence[float | None] | ArrayLike,
     cells: Sequence[Hashable],
@@ -150,7 +155,7 @@ def stratified_bootstrap(
     cell_codes, n_cells = group_codes(cells, np.ones(len(kept), dtype=bool))
     cell_codes = cell_codes[kept]
     if len(np.unique(cell_codes)) < n_cells:
-        empty = sorted({str(cell) for cell in cells} - {str(cells[int(row)]) for row in np.flatnonzero(kept)})
+        empty = sorted(map(_cell_name, {*cells} - {cells[int(row)] for row in np.flatnonzero(kept)}))
         return undefined(f"no scored row in cell {', '.join(empty)}", "stratified bootstrap", len(scored))
     if len(scored) and scored[0] in (0.0, 1.0) and bool((scored == scored[0]).all()):
         units = np.arange(len(scored)) if groups is None else group_codes(groups, kept)[0]

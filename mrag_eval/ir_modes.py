@@ -14,7 +14,7 @@ from mrag_eval.config import Retrieval
 from mrag_eval.errors import DataError
 from mrag_eval.languages import is_known, normalize
 from mrag_eval.modes import MODES
-from mrag_eval.schema import RagDoc
+from mrag_eval.schema import KEPT_LANGS, RagDoc
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +194,32 @@ def _scope(doc: RagDoc, roles: Sequence[str], asker: RagDoc, mode: str) -> tuple
         elif role == "culture":
             codes.append(_needed(doc, doc.culture_lang, "culture_lang", mode))
         elif role == "gold":
-            codes.append(_needed(doc, doc.gold_doc_lang, "gold_doc_lang", mode))
+            codes.append(_needed(doc, _drawn_gold(doc, mode), "gold_doc_lang", mode))
         elif role == "relevant":
             _needed(doc, doc.relevant_langs[0] if doc.relevant_langs else None, "relevant_langs", mode)
             codes.extend(doc.relevant_langs)
         else:
             codes.append(role)
     return tuple(dict.fromkeys(normalize(code) for code in codes))
+
+
+def _drawn_gold(doc: RagDoc, mode: str) -> str | None:
+    """The row's gold language; DataError where ``data.imbalance``, which decides it, left it without one."""
+    if doc.gold_doc_lang or KEPT_LANGS not in doc.extra:
+        return doc.gold_doc_lang
+    kept = doc.extra[KEPT_LANGS]
+    another = "or choose another mode, e.g. --metadata retrieval.mode=all"
+    if not kept:
+        raise DataError(
+            f"row '{doc.id}' names no relevant document, so data.imbalance knows no gold_doc_lang for it, "
+            f"which retrieval mode '{mode}' needs",
+            f"add relevant_ids to the row, {another}",
+        )
+    raise DataError(
+        f"row '{doc.id}' has relevant documents that data.imbalance kept in {' and '.join(kept)}, "
+        f"and retrieval mode '{mode}' needs one language",
+        f"take the row out of the questions' file, {another}",
+    )
 
 
 def _needed(doc: RagDoc, value: str | None, field: str, mode: str) -> str:

@@ -85,6 +85,10 @@ class Hit:
         return out
 
 
+# In ``RagDoc.extra``, of a row whose documents were drawn: their languages, where these are not one.
+KEPT_LANGS = "kept_langs"
+
+
 @dataclass(frozen=True, slots=True)
 class RagDoc:
     """One question of a benchmark, in the one schema every benchmark is read into.

@@ -140,6 +140,15 @@ def summarize(records: Sequence[Record], seed: int = 0, evaluated: str | None = 
     return out
 
 
+def unscored_lines(unscored: Mapping[str, Mapping[str, int]]) -> list[tuple[str, int, str]]:
+    """``(metrics, rows, reason)``: metrics that lack as many rows for the same reason are told together."""
+    together: dict[tuple[str, int], list[str]] = {}
+    for metric, reasons in unscored.items():
+        for reason, count in reasons.items():
+            together.setdefault((reason, count), []).append(metric)
+    return [(", ".join(metrics), count, reason) for (reason, count), metrics in together.items()]
+
+
 def _on_passages(record: Record) -> Record:
     """A record with what the panel said on the passages in the place of what it said on the answer."""
     kept = {key: value for key, value in record.items() if key not in ("judge", "panel")}

@@ -31,7 +31,7 @@ from mrag_eval.loop_table import loop_line
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
 from mrag_eval.scoring import METRICS, RowScores, Scored, published_name, ranking_measures, rerank_measures, score_rows
-from mrag_eval.summary import row_record, summarize
+from mrag_eval.summary import row_record, summarize, unscored_lines
 from mrag_eval.supply import Supply
 from mrag_eval.task_scores import check_task_scores, skipped_record, task_record
 from mrag_eval.verdicts import Verdicts
@@ -374,9 +374,8 @@ class RagTask(ConfigurableTask):
             log.info("[%s] %s", self._name, panel_line(self._summary["sufficiency"], "contexts"))
         if "relevance" in self._summary:
             log.info("[%s] %s", self._name, label_line(self._summary["relevance"]))
-        for metric, reasons in self._summary["unscored"].items():
-            counts = ", ".join(f"{count} ({reason})" for reason, count in reasons.items())
-            log.warning("[%s] %s: %d of %d rows unscored: %s", self._name, metric, sum(reasons.values()), rows, counts)
+        for metrics, count, reason in unscored_lines(self._summary["unscored"]):
+            log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, rows, reason)
         return float(rows)
 
     def dump_config(self) -> dict[str, Any]:

@@ -45,6 +45,8 @@ def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
         parent, key = path.rpartition(".")[0], str(loc[-1])
         return f"{parent}: unknown key '{key}'{did_you_mean(key, _keys_at(model, loc[:-1]))}"
     message = str(fault["msg"]).removeprefix("Value error, ")
+    if fault["type"] == "model_type":
+        message = f"expected keys and values, got {type(fault['input']).__name__}"
     if not path:
         return f": {message}"
     # a whole block may hold what must not be printed, and is no help either

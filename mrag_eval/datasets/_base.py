@@ -105,6 +105,14 @@ def _config_error(model: type[DataBlock], data: Mapping[str, Any], error: Valida
             f"data (benchmark '{name}'): {key} = {first['input']!r} is not one of its values{hint}",
             f"allowed: {', '.join(allowed)}" if "did you mean" in hint else None,
         )
+    if first["type"] == "model_type":
+        found = first["input"]
+        inner = model.model_fields[key].annotation if key in model.model_fields else None
+        keys: Iterable[str] = next((part.model_fields for part in get_args(inner) if hasattr(part, "model_fields")), {})
+        return ConfigError(
+            f"data (benchmark '{name}'): {key}: expected keys and values, got {type(found).__name__} ({found!r})",
+            f"its keys: {', '.join(keys)}" if keys else None,
+        )
     reason = first["msg"].removeprefix("Value error, ")
     return ConfigError(f"data (benchmark '{name}'): {key} = {first['input']!r}: {reason}")
 

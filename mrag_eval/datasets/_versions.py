@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
 from mrag_eval.errors import DataError
-from mrag_eval.schema import Passage, RagDoc
+from mrag_eval.schema import KEPT_LANGS, Passage, RagDoc
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def imbalanced(
     """Questions and corpus with one language version of each document, and a note on the draw.
 
     ``relevant_ids`` that name a version which is not kept name the documents of the one that is; ``gold_doc_lang``
-    becomes the language that the relevant documents are kept in, None where these are several or unknown. DataError
-    for a document that has one version.
+    becomes the language that the relevant documents are kept in. Where these are several or unknown it is None, and
+    ``extra["kept_langs"]`` lists them. DataError for a document that has one version.
     """
     alone = next((v.passage.id for v in versions if v.document is None), None)
     if alone is not None:
@@ -71,7 +71,8 @@ def imbalanced(
         relevant = dict.fromkeys(
             name for one in doc.relevant_ids for name in ((one,) if one in names else own[document[one]])
         )
-        found = {kept[document[name]] for name in relevant}
-        gold = found.pop() if len(found) == 1 else None
-        moved.append(replace(doc, relevant_ids=tuple(relevant), gold_doc_lang=gold))
+        found = sorted({kept[document[name]] for name in relevant})
+        gold = found[0] if len(found) == 1 else None
+        extra = doc.extra if gold is not None else {**doc.extra, KEPT_LANGS: found}
+        moved.append(replace(doc, relevant_ids=tuple(relevant), gold_doc_lang=gold, extra=extra))
     return moved, remaining, imbalance_note(list(kept.values()), block)

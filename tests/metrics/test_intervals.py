@@ -158,6 +158,9 @@ def test_unscored_rows_are_left_out_and_named_where_a_cell_is_empty() -> None:
     assert bootstrap_mean([None, 0.5, 0.7, None]).n == 2
     found = stratified_bootstrap([1.0, 0.0, None], ["a", "a", "b"])
     assert (found.value, found.reason) == (None, "no scored row in cell b")
+    pairs = [("ar", "en"), ("zh", "en"), ("en", "ar"), ("en", "zh")]
+    found = stratified_bootstrap([1.0, None, 0.0, None], pairs)
+    assert found.reason == "no scored row in cell en->zh, zh->en"
     lonely = stratified_bootstrap([1.0, 0.0, 0.5], ["a", "a", "b"])
     assert "single row" in (lonely.reason or "")
 

@@ -32,6 +32,7 @@ def config(**changes: Any) -> dict[str, Any]:
         ({"metadata": "version"}, ("metadata", "'version'")),
         ({"retrieval": {"languages": 5}}, ("retrieval.languages", "list")),
         ({"retrieval": {"mode": "all", "languages": {"en": 1}}}, ("retrieval.languages", "list")),
+        ({"retrieval": {"given": 3}}, ("retrieval.given", "expected keys and values", "int")),
         ({"retrieval": {"seed": -1}}, ("retrieval.seed", "-1")),
         ({"retrieval": {"depth": "deep"}}, ("retrieval.depth", "'deep'")),
     ],

@@ -150,8 +150,28 @@ def test_documents_kept_in_two_languages_leave_a_question_without_a_gold_languag
     seed = next(s for s in range(99) if len(set(kept(0.5, 2, seed=s))) == 2)
     mixed = own(tmp_path, DOCUMENTS, imbalance={"keep_english": 0.5, "seed": seed})
     assert mixed.docs[2].gold_doc_lang is None
-    with pytest.raises(DataError, match="row 'q3' has no gold_doc_lang"):
-        retrieve(mixed.docs, Retrieval(mode="gold_lang", kind="bm25"), corpus=mixed.corpus)
+    block = Retrieval(mode="gold_lang", kind="bm25")
+    with pytest.raises(DataError, match="row 'q3' has relevant documents that .* kept in ar and en") as error:
+        retrieve(mixed.docs[:3], block, corpus=mixed.corpus)
+    # gold_doc_lang in the file would be overwritten by the draw
+    assert str(error.value.next_step).startswith("take the row out of the questions' file")
+    assert len(retrieve(mixed.docs[:2], block, corpus=mixed.corpus)) == 2
+    assert len(retrieve(mixed.docs, Retrieval(mode="all", kind="bm25"), corpus=mixed.corpus)) == 4
+
+
+def test_a_question_without_relevant_documents_is_told_to_name_some(tmp_path: Path) -> None:
+    drawn = own(tmp_path, DOCUMENTS, imbalance={"keep_english": 1})
+    assert drawn.docs[3].extra["kept_langs"] == []
+    with pytest.raises(DataError, match="row 'q4' names no relevant document") as error:
+        retrieve(drawn.docs, Retrieval(mode="gold_lang", kind="bm25"), corpus=drawn.corpus)
+    assert str(error.value.next_step).startswith("add relevant_ids to the row")
+
+
+def test_a_number_in_the_place_of_the_block_is_told_what_is_expected() -> None:
+    with pytest.raises(ConfigError) as error:
+        validate_data({"benchmark": "xquad", "imbalance": 0.5})
+    assert error.value.message == "data (benchmark 'xquad'): imbalance: expected keys and values, got float (0.5)"
+    assert error.value.next_step == "its keys: keep_english, seed"
 
 
 def test_versions_of_one_passage_are_parallel_texts(tmp_path: Path) -> None:

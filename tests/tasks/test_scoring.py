@@ -19,7 +19,7 @@ from mrag_eval.scoring import (
     published_name,
     score_rows,
 )
-from mrag_eval.summary import row_record, summarize
+from mrag_eval.summary import row_record, summarize, unscored_lines
 
 
 def mc(answer: str, gold: int = 1, choices: tuple[str, ...] = ("Berg", "Fluss", "See")) -> Scored:
@@ -192,6 +192,15 @@ def test_unscored_rows_are_counted_by_reason() -> None:
     out = summarize(rows)
     assert out["unscored"] == {"acc": {"no reply": 1}}
     assert (out["metrics"]["acc"]["n"], out["rows"]) == (1, 2)
+
+
+def test_metrics_that_lack_a_score_for_one_reason_are_told_in_one_line() -> None:
+    unscored = {"ndcg@20": {"a set": 8}, "match": {"no answer": 2, "a set": 1}, "mrr@20": {"a set": 8}}
+    assert unscored_lines(unscored) == [
+        ("ndcg@20, mrr@20", 8, "a set"),
+        ("match", 2, "no answer"),
+        ("match", 1, "a set"),
+    ]
 
 
 def test_a_pair_without_a_scored_row_leaves_its_macro_mean_undefined_and_says_so() -> None:
