@@ -151,7 +151,7 @@ def test_documents_kept_in_two_languages_leave_a_question_without_a_gold_languag
     mixed = own(tmp_path, DOCUMENTS, imbalance={"keep_english": 0.5, "seed": seed})
     assert mixed.docs[2].gold_doc_lang is None
     block = Retrieval(mode="gold_lang", kind="bm25")
-    with pytest.raises(DataError, match="row 'q3' has relevant documents that .* kept in ar and en") as error:
+    with pytest.raises(DataError, match=r"row 'q3' has relevant documents that .* kept in ar and en") as error:
         retrieve(mixed.docs[:3], block, corpus=mixed.corpus)
     # gold_doc_lang in the file would be overwritten by the draw
     assert str(error.value.next_step).startswith("take the row out of the questions' file")
