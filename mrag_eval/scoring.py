@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mrag_eval.errors import ConfigError, did_you_mean
@@ -32,6 +32,8 @@ class Scored:
     of the ranking are relevant; None where the document's own ``relevant_ids`` do. ``reranked`` is what the second
     stage made of the ranking, None without one. ``form`` is where the answer stands in the reply (the ``prompt``
     block's ``answer``). ``sufficiency`` is the panel's word on the passages shown, None where it was not asked for.
+    ``translated`` is the answer in the language of the reference answers, ``untranslated`` why there is none; both None
+    where that was not asked for.
     """
 
     doc: RagDoc
@@ -45,6 +47,8 @@ class Scored:
     reranked: Reranking | None = None
     form: str = "plain"
     sufficiency: Judgement | None = None
+    translated: str | None = None
+    untranslated: str | None = None
 
 
 @dataclass
@@ -77,6 +81,7 @@ NO_RELEVANT = "no relevant document is known"
 DECLINED = "the model declined to answer"
 NO_PANEL = "no panel judged the row"
 NO_CHECK = "the judge block asks for no language check"
+NO_TRANSLATION = "the reply was not translated"
 NO_TAG = "the prompt asks for no answer tag"
 NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
 NO_RERANKING = "the row was not reranked"
@@ -165,6 +170,20 @@ def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
         else:
             out.append(char_ngram_recall(row.answer, [*row.doc.answers, *aliases]))
     return out
+
+
+def _translated(batch: Batch) -> Batch:
+    """A metric on the answers in the language of the reference answers."""
+
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        out: list[Value] = [(row.untranslated or NO_TRANSLATION) if row.doc.answers else NO_ANSWERS for row in rows]
+        where = [i for i, row in enumerate(rows) if row.doc.answers and row.translated is not None]
+        values = batch([replace(rows[i], answer=rows[i].translated or "") for i in where])
+        for i, value in zip(where, values, strict=True):
+            out[i] = value
+        return out
+
+    return score
 
 
 def _short_answer(part: str) -> Batch:
@@ -308,6 +327,13 @@ METRICS: dict[str, Metric] = {
         Metric("char3gram_recall_unicode", _char_recall_unicode, True, "the same, normalised for every script"),
         Metric("exact_match", _each("exact_match"), True, "normalised reply equals an answer"),
         Metric("match", _each("match"), True, "normalised answer is contained in the normalised reply"),
+        Metric(
+            "char3gram_recall_translated",
+            _translated(_lexical(_char_recall)),
+            False,
+            "char3gram_recall of the reply in the language of the reference answers, translated where it is not in it",
+        ),
+        Metric("match_translated", _translated(_each("match")), False, "match, likewise"),
         Metric("f1", _each("word_f1"), True, "word F1, best over answers"),
         Metric("word_recall", _each("word_recall"), True, "word recall, best over answers"),
         Metric("word_precision", _each("word_precision"), True, "word precision, best over answers"),
@@ -334,6 +360,8 @@ METRICS: dict[str, Metric] = {
 VERDICTS = ("judged_accuracy", "judge_correct")
 SUFFICIENCY = "context_sufficiency"
 JUDGED = (*VERDICTS, SUFFICIENCY)
+# Metrics that need a translator.
+TRANSLATED = ("char3gram_recall_translated", "match_translated")
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
 # The same measures on the list that the second stage made of it.
 RERANKED = "rerank_"

@@ -12,12 +12,14 @@ from mrag_eval.blocks import TaskBlocks
 from mrag_eval.corpora import index_record
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.errors import DataError
-from mrag_eval.ir_modes import SKIPPED, applicable, searches
+from mrag_eval.ir_modes import SKIPPED, applicable, searches, translates
 from mrag_eval.published import published_hits
 from mrag_eval.ranked import Retrieved, ranking_dict
 from mrag_eval.retrieve import check_corpus, ranked_passages, retrieve, translator_for
 from mrag_eval.schema import Passage, RagDoc
+from mrag_eval.scoring import TRANSLATED
 from mrag_eval.shown_translation import with_translated_passages
+from mrag_eval.translate import Translator, build_translator
 
 
 class Supply:
@@ -43,7 +45,7 @@ class Supply:
             )
         check_corpus(blocks.retrieval, running, self.benchmark.corpus)
         self.docs = {doc.id: doc for doc in running}
-        self.translator = translator_for(blocks.retrieval, self.benchmark.parallel)
+        self.translator = self._translator()
         self._index = index_record(blocks.retrieval, running)
         self._agents: Agents | None = None
         if blocks.retrieval.mode == "coral":
@@ -51,6 +53,14 @@ class Supply:
             check_pool(blocks.retrieval, blocks.agent, running, self.benchmark.corpus)
         self._retrieved: dict[str, Retrieved] = {}
         self._prepared: dict[str, dict[str, Any]] = {}
+
+    def _translator(self) -> Translator | None:
+        """For what is retrieved, and for the replies where a metric asks for that."""
+        blocks, parallel = self._blocks, self.benchmark.parallel
+        metric = next((name for name in blocks.metrics if name in TRANSLATED), None)
+        if metric is None or translates(blocks.retrieval):
+            return translator_for(blocks.retrieval, parallel)
+        return build_translator(blocks.retrieval.translator, needed_by=f"metric '{metric}'", parallel=parallel)
 
     def _applicable(self) -> list[RagDoc]:
         rows = self.benchmark.docs
@@ -88,7 +98,7 @@ class Supply:
                 translator=self.translator,
             )
         found = retrieve_by_agents(docs, retrieval, self._blocks.agent, self._agents, corpus=corpus)
-        if self.translator is not None:
+        if self.translator is not None and translates(retrieval):
             found = with_translated_passages(found, docs, retrieval, self.translator)
         return found
 

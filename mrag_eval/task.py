@@ -311,6 +311,8 @@ class RagTask(ConfigurableTask):
             record["sufficiency_votes"] = answered.sufficiency.as_votes()
         if self._as_read[row]:
             record["answer"] = self._as_read[row]
+        if answered.translated not in (None, answered.answer):
+            record["answer_translated"] = answered.translated
         if row == next(iter(self._scores)):
             # once a rank, so that the ranks' prompts and calls can be summed when their rows are gathered
             record["prompts"] = self._budget.fitted(len(self._scores), self._shortened)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mrag_eval.answer_translation import with_translated_answers
 from mrag_eval.blocks import TaskBlocks
 from mrag_eval.ir_modes import searches
 from mrag_eval.judging import judged, language_check, panel_for
 from mrag_eval.labelling import labelled, labeller_for
-from mrag_eval.scoring import JUDGED, SUFFICIENCY, VERDICTS, Scored
+from mrag_eval.scoring import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, Scored
 from mrag_eval.sufficiency import shows_passages, sufficiency_judged
 from mrag_eval.supply import Supply
 
@@ -45,6 +46,8 @@ class Verdicts:
     def given(self, rows: Sequence[Scored], supply: Supply) -> list[Scored]:
         """The rows with every verdict the metrics need; all rows of a rank at once."""
         self._shares.clear()
+        if supply.translator is not None and {*TRANSLATED} & {*self.metrics}:
+            rows = with_translated_answers(rows, supply.translator)
         asked = self._panel if any(name in VERDICTS for name in self.metrics) else None
         out, self._shares["panel"] = judged(rows, asked, self._judge, self._check)
         if self._panel is not None and SUFFICIENCY in self.metrics and shows_passages(self._retrieval):
