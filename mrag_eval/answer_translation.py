@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mrag_eval.languages import is_known
-from mrag_eval.scoring import Scored
+from mrag_eval.scored import Scored
 from mrag_eval.translate import Translation, Translator
 
 # A language detector guesses below this many characters: such a reply is told by its script alone.

@@ -15,7 +15,8 @@ from typing import Any
 from mrag_eval.agents.block import Agent
 from mrag_eval.config import Judge, Prompt, Retrieval
 from mrag_eval.errors import ConfigError, did_you_mean
-from mrag_eval.scoring import RERANKED, check_metrics, deepest_cutoff, rerank_measures
+from mrag_eval.ranking_scores import RERANKED, deepest_cutoff, rerank_measures
+from mrag_eval.scoring import check_metrics
 from mrag_eval.validation import deep_merge, undotted, validated
 
 BLOCKS = ("retrieval", "agent", "prompt", "judge", "data", "metrics")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.config import Judge
 from mrag_eval.judge import EXAMPLE, Judgement, Panel, build_panel
 from mrag_eval.rubrics import Case, sufficiency_rubric, verdict_rubric
-from mrag_eval.scoring import DECLINED, JUDGED, SUFFICIENCY, VERDICTS, Scored, Value
+from mrag_eval.scored import Scored, Value
+from mrag_eval.scoring import DECLINED, JUDGED, SUFFICIENCY, VERDICTS
 
 if TYPE_CHECKING:
     from mrag_eval.metrics.language_detection import LanguageDetector

@@ -21,7 +21,8 @@ from mrag_eval.lm import Answered
 from mrag_eval.metrics import majority_vote
 from mrag_eval.rubrics import Case, relevance_rubric
 from mrag_eval.schema import Passage
-from mrag_eval.scoring import NO_ANSWERS, Scored
+from mrag_eval.scored import Scored
+from mrag_eval.scoring import NO_ANSWERS
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")

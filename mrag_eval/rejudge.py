@@ -18,7 +18,8 @@ from mrag_eval.lm import as_verdict
 from mrag_eval.panel_table import against_human
 from mrag_eval.report.samples import Sample, config_beside, read_samples
 from mrag_eval.schema import Hit, RagDoc
-from mrag_eval.scoring import SUFFICIENCY, VERDICTS, Scored, score_rows
+from mrag_eval.scored import Scored
+from mrag_eval.scoring import SUFFICIENCY, VERDICTS, score_rows
 from mrag_eval.sufficiency import sufficiency_judged
 from mrag_eval.summary import summarize
 from mrag_eval.validation import deep_merge, validated

@@ -5,58 +5,25 @@ A value is a float, or a reason why there is none: never a silent 0 or NaN. All 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mrag_eval.errors import ConfigError, did_you_mean
-from mrag_eval.judge import Judgement
-from mrag_eval.labels import Labels, labelled_name
-from mrag_eval.ranked import Ranked, Reranking, document_of
-from mrag_eval.schema import RagDoc
+from mrag_eval.labels import labelled_name
+from mrag_eval.ranking_scores import (
+    RANKING_MEASURE,
+    RERANKED,
+    ranking_columns,
+    ranking_measures,
+    rerank_columns,
+    rerank_measures,
+)
+from mrag_eval.scored import RowScores, Scored, Value
 from mrag_eval.task_scores import TASK_SCORES, read_option
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import LanguageRate
-
-Value = float | str  # a score, or the reason why there is none
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """What is scored of one row: the question, the answer read off the reply, the ranking (empty without a search).
-
-    ``tagged`` and ``declined`` as in :class:`~mrag_eval.answers.Answer`. ``judgement`` is the panel's, None without a
-    panel; ``in_language`` what the judge block's language check found, None without one. ``labels`` say which passages
-    of the ranking are relevant; None where the document's own ``relevant_ids`` do. ``reranked`` is what the second
-    stage made of the ranking, None without one. ``form`` is where the answer stands in the reply (the ``prompt``
-    block's ``answer``). ``sufficiency`` is the panel's word on the passages shown, None where it was not asked for.
-    ``translated`` is the answer in the language of the reference answers, ``untranslated`` why there is none; both None
-    where that was not asked for.
-    """
-
-    doc: RagDoc
-    answer: str
-    ranking: tuple[Ranked, ...] = ()
-    tagged: bool | None = None
-    declined: bool = False
-    judgement: Judgement | None = None
-    in_language: Value | None = None
-    labels: Labels | None = None
-    reranked: Reranking | None = None
-    form: str = "plain"
-    sufficiency: Judgement | None = None
-    translated: str | None = None
-    untranslated: str | None = None
-
-
-@dataclass
-class RowScores:
-    """Per-row outcome: a float where scored, else an entry in ``unscored`` with the reason."""
-
-    values: dict[str, float] = field(default_factory=dict)
-    unscored: dict[str, str] = field(default_factory=dict)
 
 
 Batch = Callable[[Sequence[Scored]], list[Value]]
@@ -77,15 +44,12 @@ NO_ANSWERS = "the row has no reference answer"
 NO_VOTES = "the benchmark knows no votes for its answers"
 NO_ALIASES = "the benchmark knows no further spellings of its answers"
 NO_CHOICES = "the row has no choices"
-NO_RELEVANT = "no relevant document is known"
 DECLINED = "the model declined to answer"
 NO_PANEL = "no panel judged the row"
 NO_CHECK = "the judge block asks for no language check"
 NO_TRANSLATION = "the reply was not translated"
 NO_TAG = "the prompt asks for no answer tag"
 NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
-NO_RERANKING = "the row was not reranked"
-QUOTA = "quota modes hand over a set of passages, not one ranking"
 
 
 def _choice(rows: Sequence[Scored], value: Callable[[int | None, int], float]) -> list[Value]:
@@ -362,11 +326,6 @@ SUFFICIENCY = "context_sufficiency"
 JUDGED = (*VERDICTS, SUFFICIENCY)
 # Metrics that need a translator.
 TRANSLATED = ("char3gram_recall_translated", "match_translated")
-RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
-# The same measures on the list that the second stage made of it.
-RERANKED = "rerank_"
-# Measures that depend on the order of the list at any depth; the others do below the depth of the list.
-_ORDERED = ("mrr", "ndcg", "map")
 
 
 def check_metrics(names: Sequence[str], where: str) -> None:
@@ -377,34 +336,6 @@ def check_metrics(names: Sequence[str], where: str) -> None:
             known = [*METRICS, *TASK_SCORES, "hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
             known += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
             raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, known)}")
-
-
-def ranking_measures(names: Sequence[str]) -> list[str]:
-    """Those of the names that are measured on the retrieved list."""
-    return [n for n in names if RANKING_MEASURE.match(n)]
-
-
-def rerank_measures(names: Sequence[str]) -> list[str]:
-    """Those of the names that are measured on the reranked list."""
-    return [n for n in names if n.startswith(RERANKED) and RANKING_MEASURE.match(n.removeprefix(RERANKED))]
-
-
-def deepest_cutoff(names: Sequence[str]) -> int:
-    """The largest k of the ranking measures, those on the reranked list aside; 0 without any."""
-    return max((int(n.rpartition("@")[2]) for n in ranking_measures(names)), default=0)
-
-
-def published_name(metric: str, quota_depth: int | None) -> str:
-    """The name of a ranking measure: in a quota mode, one that depends on an order says that it was made by score.
-
-    ``quota_depth`` is the length of a quota mode's list, None in a mode with one ranking. Whether the whole list holds
-    a relevant document depends on no order; whether its first few places do, depends on one.
-    """
-    found = RANKING_MEASURE.match(metric)
-    if found is None or quota_depth is None:
-        return metric
-    ordered = found[1] in _ORDERED or int(found[2]) < quota_depth
-    return f"{metric}_score_merged" if ordered else metric
 
 
 def score_rows(
@@ -424,9 +355,9 @@ def score_rows(
     out = [RowScores() for _ in rows]
     columns: dict[str, list[Value]] = {n: METRICS[n].score(rows) for n in names if n in METRICS}
     if searched:
-        ranked = _ranking_columns(rows, ranking_measures(names), quota_depth)
+        ranked = ranking_columns(rows, ranking_measures(names), quota_depth)
         if reranked:
-            ranked |= _rerank_columns(rows, rerank_measures(names))
+            ranked |= rerank_columns(rows, rerank_measures(names))
         by = next((row.labels.by for row in rows if row.labels is not None), None)
         columns |= {labelled_name(name, by): values for name, values in ranked.items()}
     for metric, values in columns.items():
@@ -436,69 +367,3 @@ def score_rows(
             else:
                 row.values[metric] = value
     return out
-
-
-def _ranking_columns(
-    rows: Sequence[Scored], measures: Sequence[str], quota_depth: int | None
-) -> dict[str, list[Value]]:
-    measured = _measured(rows, [row.ranking for row in rows], measures)
-    columns: dict[str, list[Value]] = {}
-    for measure, values in measured.items():
-        name = published_name(measure, quota_depth)
-        columns[name] = values
-        if name != measure:
-            columns[measure] = [QUOTA] * len(rows)
-    return columns
-
-
-def _rerank_columns(rows: Sequence[Scored], measures: Sequence[str]) -> dict[str, list[Value]]:
-    lists = [row.reranked.ranking if row.reranked is not None else () for row in rows]
-    faults = [row.reranked.fault if row.reranked is not None else NO_RERANKING for row in rows]
-    measured = _measured(rows, lists, [measure.removeprefix(RERANKED) for measure in measures])
-    return {
-        f"{RERANKED}{measure}": [value if fault is None else fault for value, fault in zip(values, faults, strict=True)]
-        for measure, values in measured.items()
-    }
-
-
-def _measured(
-    rows: Sequence[Scored], rankings: Sequence[Sequence[Ranked]], measures: Sequence[str]
-) -> dict[str, list[Value]]:
-    """Every measure's values on these rankings, one a row."""
-    if not measures:
-        return {}
-    from mrag_eval.metrics import ranking_metrics
-
-    judged = [_judgements(row) for row in rows]
-    qrels = {str(i): grades for i, grades in enumerate(judged) if not isinstance(grades, str)}
-    run = {i: _judged_order(rows[int(i)].doc, rankings[int(i)], set(grades)) for i, grades in qrels.items()}
-    values = ranking_metrics(qrels, run, measures=tuple(measures)) if qrels else {}
-    return {
-        measure: [grades if isinstance(grades, str) else values[str(i)][measure] for i, grades in enumerate(judged)]
-        for measure in measures
-    }
-
-
-def _judgements(row: Scored) -> dict[str, int] | str:
-    """The row's judgements by id, or why there are none."""
-    if row.labels is None:
-        return dict.fromkeys(row.doc.relevant_ids, 1) or NO_RELEVANT
-    # nothing retrieved is nothing found, not nothing known
-    return row.labels.fault or row.labels.grades or {"": 0}
-
-
-def _judged_order(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
-    """Retrieved ids in the qrels' terms, best first: passages where these are judged by passage, else their
-    documents, each once, at the place of its best passage. Where a row names both, a passage of a document that it
-    names stands for that document.
-    """
-    by_passage = not doc.relevant_documents and any(place.id in relevant for place in ranking)
-
-    def name(place: Ranked) -> str:
-        document = document_of(place, doc)
-        if by_passage and (place.id in relevant or document not in relevant):
-            return place.id
-        # a passage without a document of its own is one; where only documents count it must not pass for another
-        return document or (f"passage {place.id}" if doc.relevant_documents else place.id)
-
-    return list(dict.fromkeys(map(name, ranking)))

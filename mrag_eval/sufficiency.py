@@ -10,7 +10,7 @@ from mrag_eval.config import Judge, Retrieval
 from mrag_eval.judge import Judgement, Panel
 from mrag_eval.rubrics import Case, sufficiency_rubric
 from mrag_eval.schema import Hit, RagDoc
-from mrag_eval.scoring import Scored
+from mrag_eval.scored import Scored
 
 
 def shows_passages(retrieval: Retrieval) -> bool:

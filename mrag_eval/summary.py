@@ -14,7 +14,7 @@ from mrag_eval.loop_table import loop_record, loop_table
 from mrag_eval.panel_table import panel_table
 from mrag_eval.ranked import Ranked, Retrieved, is_relevant
 from mrag_eval.schema import Hit, RagDoc
-from mrag_eval.scoring import RowScores
+from mrag_eval.scored import RowScores
 from mrag_eval.task_scores import task_scores
 from mrag_eval.translate import total_counts
 

@@ -30,7 +30,9 @@ from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.loop_table import loop_line
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
-from mrag_eval.scoring import METRICS, RowScores, Scored, published_name, ranking_measures, rerank_measures, score_rows
+from mrag_eval.ranking_scores import published_name, ranking_measures, rerank_measures
+from mrag_eval.scored import RowScores, Scored
+from mrag_eval.scoring import METRICS, score_rows
 from mrag_eval.summary import row_record, summarize, unscored_lines
 from mrag_eval.supply import Supply
 from mrag_eval.task_scores import check_task_scores, skipped_record, task_record

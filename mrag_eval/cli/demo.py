@@ -110,7 +110,8 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, dict[str, Any]]]:
     from mrag_eval.datasets import load_benchmark
     from mrag_eval.ir_modes import searches
     from mrag_eval.retrieve import open_index, retrieve
-    from mrag_eval.scoring import Scored, score_rows
+    from mrag_eval.scored import Scored
+    from mrag_eval.scoring import score_rows
     from mrag_eval.summary import row_record, summarize
 
     benchmark = load_benchmark({"benchmark": "demo"})

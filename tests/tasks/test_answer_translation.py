@@ -14,7 +14,8 @@ from lm_eval.tasks import TaskManager
 from mrag_eval.answer_translation import UNTOLD, with_translated_answers
 from mrag_eval.errors import ConfigError
 from mrag_eval.schema import RagDoc
-from mrag_eval.scoring import Scored, score_rows
+from mrag_eval.scored import Scored
+from mrag_eval.scoring import score_rows
 from mrag_eval.translate import Translator, build_translator
 from mrag_eval.translate.translator import Translation
 from mrag_eval.translator_spec import TranslatorSpec

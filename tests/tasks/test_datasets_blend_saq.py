@@ -18,7 +18,8 @@ from mrag_eval.errors import ConfigError, DataError, MissingExtraError
 from mrag_eval.loop_table import loop_record
 from mrag_eval.prompts import load_template
 from mrag_eval.schema import RagDoc
-from mrag_eval.scoring import NO_VOTES, RowScores, Scored, score_rows
+from mrag_eval.scored import RowScores, Scored
+from mrag_eval.scoring import NO_VOTES, score_rows
 from mrag_eval.summary import row_record, summarize
 from mrag_eval.task_scores import check_task_scores
 

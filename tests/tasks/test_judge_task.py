@@ -15,7 +15,8 @@ from mrag_eval.errors import ConfigError
 from mrag_eval.judge import Judgement, Panel, Vote
 from mrag_eval.panel_table import family, panel_line
 from mrag_eval.schema import RagDoc
-from mrag_eval.scoring import METRICS, Scored, score_rows
+from mrag_eval.scored import Scored
+from mrag_eval.scoring import METRICS, score_rows
 from tests.tasks.judges import ScriptedJudge, always, exact, failing, verdict
 from tests.tasks.test_hook import build, knows_everything, run, run_ranks
 from tests.tasks.world import BASE, ScriptedLM, write_task

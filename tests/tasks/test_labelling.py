@@ -19,7 +19,8 @@ from mrag_eval.labelling import OTHER_LANGUAGE, Labeller, labelled, labeller_for
 from mrag_eval.labels import Labels
 from mrag_eval.ranked import Ranked
 from mrag_eval.schema import Passage, RagDoc
-from mrag_eval.scoring import NO_ANSWERS, Scored, score_rows
+from mrag_eval.scored import Scored
+from mrag_eval.scoring import NO_ANSWERS, score_rows
 from tests.tasks.judges import ScriptedJudge, failing, lists_answers
 from tests.tasks.test_hook import knows_everything, run, run_ranks
 from tests.tasks.world import BASE, write_task

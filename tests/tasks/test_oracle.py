@@ -14,7 +14,8 @@ from mrag_eval.ranked import Ranked, is_relevant
 from mrag_eval.retrieve import retrieve
 from mrag_eval.retrievers import build_index, read_jsonl
 from mrag_eval.schema import GivenPassage, RagDoc
-from mrag_eval.scoring import Scored, score_rows
+from mrag_eval.scored import Scored
+from mrag_eval.scoring import score_rows
 from mrag_eval.summary import row_record
 from tests.tasks.mkqa_rows import PAGES, page_id, write_all
 from tests.tasks.test_hook import run

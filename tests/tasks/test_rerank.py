@@ -19,7 +19,8 @@ from mrag_eval.rerank_listwise import ListwiseReranker
 from mrag_eval.retrieve import Retrieved, retrieve
 from mrag_eval.retrievers import load_cross_encoder
 from mrag_eval.schema import Passage, RagDoc
-from mrag_eval.scoring import Scored, score_rows
+from mrag_eval.scored import Scored
+from mrag_eval.scoring import score_rows
 from mrag_eval.summary import row_record, summarize
 from mrag_eval.validation import validated
 from tests.lm.server import Answer, ModelServer

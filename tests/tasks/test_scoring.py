@@ -9,16 +9,10 @@ import pytest
 from mrag_eval.answers import read_answer
 from mrag_eval.errors import ConfigError
 from mrag_eval.ranked import Ranked, Retrieved, is_relevant
+from mrag_eval.ranking_scores import deepest_cutoff, published_name
 from mrag_eval.schema import Hit, RagDoc
-from mrag_eval.scoring import (
-    METRICS,
-    RowScores,
-    Scored,
-    check_metrics,
-    deepest_cutoff,
-    published_name,
-    score_rows,
-)
+from mrag_eval.scored import RowScores, Scored
+from mrag_eval.scoring import METRICS, check_metrics, score_rows
 from mrag_eval.summary import row_record, summarize, unscored_lines
 
 

@@ -17,7 +17,8 @@ from mrag_eval.judge import Judgement, Panel, Vote
 from mrag_eval.report import layout_tables, render
 from mrag_eval.rubrics import sufficiency_rubric, verdict_rubric
 from mrag_eval.schema import Hit, RagDoc
-from mrag_eval.scoring import Scored, score_rows
+from mrag_eval.scored import Scored
+from mrag_eval.scoring import score_rows
 from mrag_eval.sufficiency import shows_passages, sufficiency_judged
 from tests.tasks.judges import ScriptedJudge, failing
 from tests.tasks.test_hook import build, knows_everything, run, run_ranks

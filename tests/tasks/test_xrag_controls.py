@@ -15,7 +15,7 @@ from mrag_eval.datasets import Benchmark, load_benchmark, validate_data
 from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.retrieve import Retrieved, retrieve
 from mrag_eval.schema import RagDoc
-from mrag_eval.scoring import RowScores
+from mrag_eval.scored import RowScores
 from mrag_eval.summary import row_record, summarize
 from mrag_eval.validation import validated
 from tests.tasks.xrag_rows import FOREIGN, LANGS, row, translations, write, write_translations
