@@ -72,7 +72,7 @@ def test_english_is_the_same_run_in_tables_1_6_and_7() -> None:
 
 def test_what_the_text_says_of_the_figures() -> None:
     mkqa = {c.name: figures("1 (MKQA)", c.name) for c in published("1 (MKQA)").conditions}
-    # "high performance improvement brought by RAG for all languages"
+    # section 5: retrieval helps in every language
     for name, row in mkqa.items():
         assert row["English"] is not None
         assert row["No retrieval"] is not None
