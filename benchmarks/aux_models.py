@@ -15,48 +15,23 @@ import asyncio
 import json
 import logging
 import math
-import multiprocessing
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+
+from latency_server import LatencyServer
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 MODELS = 3
 
 
-def serve(latency: float, report: Connection) -> None:
-    """Answer chat completions after ``latency`` seconds; the port, and on request the number of calls, go to report."""
-    from aiohttp import web
-
-    calls = 0
-
-    async def answer(request: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        await request.read()
-        await asyncio.sleep(latency)
-        content = json.dumps({"justification": "It says the same.", "answer": "correct"})
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
-        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 900, "completion_tokens": 20}})
-
-    async def main() -> None:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", answer)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
-        await site.start()
-        report.send(runner.addresses[0][1])
-        while await asyncio.to_thread(report.recv) is not None:
-            report.send(calls)
-
-    asyncio.run(main())
+def reply(_: str) -> str:
+    """What every judge says."""
+    return json.dumps({"justification": "It says the same.", "answer": "correct"})
 
 
 async def bare(url: str, bodies: list[str], in_flight: int) -> None:
@@ -87,21 +62,13 @@ def main() -> None:
     count, repeats = (64, 1) if args.quick else (args.conversations, args.repeats)
     logging.disable(logging.WARNING)
 
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    server = context.Process(target=serve, args=(args.latency, theirs), daemon=True)
-    server.start()
-    url = f"http://127.0.0.1:{ours.recv()}/v1/chat/completions"
+    server = LatencyServer(args.latency, reply)
 
     from mrag_eval.lm import AuxModel, ModelSpec, generate_all
     from mrag_eval.store import Store
 
-    def calls() -> int:
-        ours.send("calls")
-        return int(ours.recv())
-
     spec = ModelSpec(
-        model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=args.in_flight
+        model="local-chat-completions", model_args={"model": "m", "base_url": server.url}, max_in_flight=args.in_flight
     )
     text = "Is the answer the same as the reference? " * 60
     taken: dict[str, list[float]] = {"cold": [], "again": [], "bare": []}
@@ -116,19 +83,18 @@ def main() -> None:
                     model.check()
                 if repeat == 0 and kind == "cold":
                     model.generate([[{"role": "user", "content": "warm up"}]] * args.in_flight)
-                before, start = calls(), time.perf_counter()
+                before, start = server.calls(), time.perf_counter()
                 replies = generate_all(panel)
                 taken[kind].append(time.perf_counter() - start)
                 assert all(reply.error is None for seat in replies.values() for reply in seat)
                 if kind == "again":
-                    asked_again += calls() - before
+                    asked_again += server.calls() - before
             store.close()
             bodies = [json.dumps({"model": "m", "messages": turns}) for turns in conversations]
             start = time.perf_counter()
-            asyncio.run(bare(url, bodies, args.in_flight))
+            asyncio.run(bare(server.url, bodies, args.in_flight))
             taken["bare"].append(time.perf_counter() - start)
-    ours.send(None)
-    server.join()
+    server.close()
 
     ideal = math.ceil(count / args.in_flight) * args.latency
     cold, again, least = (statistics.median(taken[kind]) for kind in taken)

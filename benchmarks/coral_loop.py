@@ -11,17 +11,16 @@ at once, for its own work. The search is a table: it costs nothing.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import logging
-import multiprocessing
 import os
 import tempfile
 import time
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from latency_server import LatencyServer
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -38,35 +37,6 @@ def reply(user: str) -> str:
     if "<document>" in user:
         return json.dumps({"scores": SCORES, "critique": "It names the building, but not the year it was built."})
     return json.dumps({"language_names": list(CORPORA)})
-
-
-def serve(latency: float, report: Connection) -> None:
-    """Answer chat completions after ``latency`` seconds; the port, and on request the number of calls, go to report."""
-    from aiohttp import web
-
-    calls = 0
-
-    async def answer(request: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        body = await request.json()
-        await asyncio.sleep(latency)
-        message = {"role": "assistant", "content": reply(body["messages"][-1]["content"])}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 900, "completion_tokens": 40}})
-
-    async def main() -> None:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", answer)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
-        await site.start()
-        report.send(runner.addresses[0][1])
-        while await asyncio.to_thread(report.recv) is not None:
-            report.send(calls)
-
-    asyncio.run(main())
 
 
 def search(requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Any]]:
@@ -107,23 +77,15 @@ def main() -> None:
     count, alone = (16, 2) if args.quick else (args.questions, args.one_by_one)
     logging.disable(logging.WARNING)
 
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    server = context.Process(target=serve, args=(args.latency, theirs), daemon=True)
-    server.start()
-    url = f"http://127.0.0.1:{ours.recv()}/v1/chat/completions"
+    server = LatencyServer(args.latency, reply)
 
     from mrag_eval.agents import Agent, Coral, Start
     from mrag_eval.lm import AuxModel, ModelSpec
     from mrag_eval.schema import RagDoc
     from mrag_eval.store import Store
 
-    def calls() -> int:
-        ours.send("calls")
-        return int(ours.recv())
-
     spec = ModelSpec(
-        model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=args.in_flight
+        model="local-chat-completions", model_args={"model": "m", "base_url": server.url}, max_in_flight=args.in_flight
     )
     agent = Agent(max_rounds=ROUNDS)
 
@@ -140,14 +102,14 @@ def main() -> None:
         warm.run(starts("warm", 2))
 
         cache = Store(Path(folder) / "models.sqlite")
-        before, start = calls(), time.perf_counter()
+        before, start = server.calls(), time.perf_counter()
         outcomes = loop(AuxModel(spec, cache=cache)).run(starts("q", count))
-        together, made = time.perf_counter() - start, calls() - before
+        together, made = time.perf_counter() - start, server.calls() - before
         ideal = made * args.latency / args.in_flight
 
-        before, start = calls(), time.perf_counter()
+        before, start = server.calls(), time.perf_counter()
         again = loop(AuxModel(spec, cache=cache)).run(starts("q", count))
-        cached, made_again = time.perf_counter() - start, calls() - before
+        cached, made_again = time.perf_counter() - start, server.calls() - before
         assert [o.as_dict()["shown"] for o in again] == [o.as_dict()["shown"] for o in outcomes]
 
         one = loop(AuxModel(spec, cache=Store(Path(folder) / "one.sqlite")))
@@ -162,8 +124,7 @@ def main() -> None:
         start = time.process_time()
         quick.run(starts("own", count))
         own = (time.process_time() - start) / count
-    ours.send(None)
-    server.join(5)
+    server.close()
 
     print(f"{count} questions · {made} calls of {args.latency * 1000:.0f} ms · {args.in_flight} in flight")
     print(f"all together   {together:7.2f} s   {together / ideal:5.2f} × the ideal of {ideal:.2f} s")
