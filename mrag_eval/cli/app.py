@@ -12,6 +12,7 @@ import typer
 from mrag_eval.cli.corpus import corpus_app
 from mrag_eval.cli.gate import baseline, compare, gate
 from mrag_eval.cli.index import index_app
+from mrag_eval.cli.inspect import inspect
 from mrag_eval.cli.judge import judge_app
 from mrag_eval.cli.trace import trace_app
 
@@ -210,6 +211,9 @@ def flips(
 
     found = flips_of(samples)
     typer.echo(json.dumps([e.as_dict() for e in found], indent=2) if as_json else shown_flips(found, most))
+
+
+app.command(short_help="A sheet for people to say what is wrong with predictions, and its counts.")(inspect)
 
 
 @app.command(short_help="What is installed and found, and the command that mends what is missing.")

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.report.samples import Sample, config_beside, model_beside, read_samples, sample_files
-
-# Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
-_CORRECT = ("acc", "judged_accuracy", "judge_correct", "match", "exact_match")
+from mrag_eval.report.samples import (
+    Sample,
+    config_beside,
+    model_beside,
+    read_samples,
+    reply_text,
+    sample_files,
+    verdict_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +79,8 @@ def _answer(sample: Sample, record: Mapping[str, Any], language: str) -> tuple[s
         country = territory["claimants"][index] if index >= 0 else None
         known = territory["controller"] not in ("Unknown", "")
         return country, country or "(none)", country == territory["controller"] if known else None
-    values = record.get("values") or {}
-    metric = next((name for name in _CORRECT if name in values), None)
-    correct = None if metric is None else values[metric] == 1.0
-    text = str((record.get("answer") or {}).get("text") or _reply(sample))
+    correct = verdict_of(record)
+    text = str((record.get("answer") or {}).get("text") or reply_text(sample))
     choices = (sample.get("doc") or {}).get("choices")
     if choices:
         from mrag_eval.metrics import extract_choice
@@ -87,10 +90,3 @@ def _answer(sample: Sample, record: Mapping[str, Any], language: str) -> tuple[s
     from mrag_eval.metrics import normalize_answer
 
     return normalize_answer(text, lang=language), text, correct
-
-
-def _reply(sample: Sample) -> str:
-    value: Any = sample.get("filtered_resps")
-    while isinstance(value, list) and value:
-        value = value[0]
-    return value if isinstance(value, str) else ""

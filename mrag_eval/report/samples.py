@@ -14,6 +14,9 @@ from mrag_eval.report.results import model_name
 
 Sample = dict[str, Any]
 
+# Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first; as in mrag_eval.summary.
+CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
@@ -93,6 +96,26 @@ def sample_files(paths: Sequence[Path]) -> list[Path]:
             if key not in newest or order > newest[key][0]:
                 newest[key] = (order, file)
     return [file for _, file in newest.values()]
+
+
+def task_of(path: Path) -> str:
+    """The task whose rows the sample file at ``path`` holds, by its name."""
+    return _task_and_date(path)[0]
+
+
+def reply_text(sample: Sample) -> str:
+    """What the model replied, after the task's filter; empty where nothing is kept."""
+    value: Any = sample.get("filtered_resps")
+    while isinstance(value, list) and value:
+        value = value[0]
+    return value if isinstance(value, str) else ""
+
+
+def verdict_of(record: Mapping[str, Any]) -> bool | None:
+    """Whether the row's answer is right, by the first of :data:`CORRECT` that it has; None without one."""
+    values = record.get("values") or {}
+    metric = next((name for name in CORRECT if name in values), None)
+    return None if metric is None else values[metric] == 1.0
 
 
 def _groups_beside(path: Path) -> tuple[str, ...]:
