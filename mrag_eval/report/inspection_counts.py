@@ -19,8 +19,7 @@ _NAMES = {name: number for number, (_, name) in CATEGORIES.items()} | {NOTHING: 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What people found. ``drawn`` rows the sheet was written with, ``inspected`` of them count, by language (0 where a language has
-    none yet).
+    """What people found. ``drawn`` rows the sheet was written with; ``inspected`` are those that count, by language.
 
     ``counts``: category -> language -> rows. ``faults`` are rows that do not count and why, ``left`` how many are not
     filled in yet; each row of the sheet is in exactly one of the three, or it is lost (a fault).
@@ -132,7 +131,7 @@ def inspection_table(found: Inspection) -> Table:
             k, n = sums.get(language, 0), inspected[language]
             share = wilson(k, n)
             low, high = (None if x is None else 100 * x for x in (share.low, share.high))
-            none = None if n else "none inspected"
+            none = None if n else ""  # the notes say how many are inspected
             out += [Cell(float(k) if n else None, none, digits=0), Cell(100 * k / n if n else None, none, low, high, n)]
         return tuple(out)
 
