@@ -16,7 +16,7 @@ from mrag_eval.languages import normalize
 from mrag_eval.modes import LANGUAGE_ROLES, MODES
 from mrag_eval.rerank_block import Rerank
 from mrag_eval.translator_spec import TranslatorSpec
-from mrag_eval.validation import Block
+from mrag_eval.validation import Block, Device
 
 Merge = Literal["score", "rrf", "quota", "quota_share", "zscore", "rank_norm"]
 
@@ -51,6 +51,9 @@ class Retrieval(Block):
     cross-encoder). ``kind`` says what kind of index is searched; ``precomputed`` takes the lists of another system from
     the TREC file ``run``, and their passages from ``corpus``: an index, or a JSON Lines file.
 
+    ``device`` is where embedder and reranker run: ``cpu``, ``cuda``, ``cuda:N``, ``mps``, or ``auto``, which takes a
+    GPU only if it has room beside what is loaded there already.
+
     ``shuffle`` shows the passages in an order drawn by this seed and the row, to see whether their order matters.
     """
 
@@ -70,7 +73,7 @@ class Retrieval(Block):
     query_text: Literal["question", "question+options"] = "question+options"
     candidates: Literal["all", "row"] = "all"
     given: Given = Given()
-    device: str = "cpu"
+    device: Device = "cpu"
     seed: int = Field(default=0, ge=0)
     shuffle: int | None = Field(default=None, ge=0)
 

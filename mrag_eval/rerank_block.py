@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.model_spec import secret_in
-from mrag_eval.validation import Block
+from mrag_eval.validation import Block, Device
 
 # What is loaded where no model is named.
 _DEFAULT_MODELS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
@@ -51,7 +51,7 @@ class Rerank(Block):
     revision: str | None = None
     max_length: int = Field(default=512, ge=16)
     batch_size: int = Field(default=32, ge=1)
-    device: str | None = None
+    device: Device | None = None
     trust_remote_code: bool = False
     weights: tuple[float, float, float] = (1.0, 0.3, 1.0)
     url: str | None = None

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from mrag_eval.validation import Block
+from mrag_eval.validation import Block, Device
 
 # Which keys belong to which backend; written for another one they would do nothing.
 _KEYS: dict[str, frozenset[str]] = {
@@ -44,7 +44,7 @@ class TranslatorSpec(Block):
     max_tokens: int | None = Field(default=None, ge=1)
     num_beams: int = Field(default=1, ge=1)
     batch_size: int = Field(default=16, ge=1)
-    device: str = "cpu"
+    device: Device = "cpu"
     check_language: bool = True
 
     @field_validator("path", "save")

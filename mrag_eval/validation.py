@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from mrag_eval.errors import ConfigError, did_you_mean
 
@@ -16,6 +17,14 @@ class Block(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _known_device(name: str) -> str:
+    if not re.fullmatch(r"cpu|cuda(:[0-9]+)?|mps|auto", name):
+        raise ValueError("expected cpu, cuda, cuda:N, mps or auto (a GPU that has room, else the CPU)")
+    return name
+
+
+# Where a model runs.
+Device = Annotated[str, AfterValidator(_known_device)]
 B = TypeVar("B", bound=BaseModel)
 
 

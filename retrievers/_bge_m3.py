@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mrag_eval.devices import placed
 from mrag_eval.errors import ConfigError, missing_extra
 from mrag_eval.retrievers._cross_encoder import folder_identity
 from mrag_eval.retrievers._sentence_transformers import _offline
@@ -73,7 +74,8 @@ class BgeM3Reranker:
         options: dict[str, Any] = {"revision": revision, "local_files_only": _offline()}
         try:
             self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(model, **options)
-            self._model: Any = transformers.AutoModel.from_pretrained(model, **options).eval().to(device)
+            self._model: Any = transformers.AutoModel.from_pretrained(model, **options).eval()
+            device = placed(self._model, device, f"reranker {model}")
             self._sparse, self._multi = (
                 {name: value.float().to(device) for name, value in torch.load(path, weights_only=True).items()}
                 for path in (_head(model, file, options) for file in _HEADS)

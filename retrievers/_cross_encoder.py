@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mrag_eval.devices import loading_device, placed
 from mrag_eval.errors import ConfigError, missing_extra
 from mrag_eval.retrievers._sentence_transformers import _files_hash, _offline
 from mrag_eval.retrievers.rerank import Scores
@@ -69,7 +70,11 @@ class CrossEncoderReranker:
         offline = _offline()
         try:
             self._model: Any = encoder_class(
-                model, revision=revision, device=device, trust_remote_code=trust_remote_code, local_files_only=offline
+                model,
+                revision=revision,
+                device=loading_device(device),
+                trust_remote_code=trust_remote_code,
+                local_files_only=offline,
             )
         except (OSError, ValueError, RuntimeError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -82,6 +87,7 @@ class CrossEncoderReranker:
                 f"reranker {model} gives {self._model.num_labels} numbers for a pair, one is needed",
                 "name a model that was trained to rerank, such as BAAI/bge-reranker-v2-m3",
             )
+        placed(self._model, device, f"reranker {model}")
         self.name = model
         self._batch_size = batch_size
         self.max_length = min(max_length, _longest(self._model, max_length))

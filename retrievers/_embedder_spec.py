@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -55,6 +57,21 @@ class EmbedderSpec(BaseModel):
     def identity(self) -> dict[str, Any]:
         """The settings given, without those that do not change vectors: what a manifest stores to load it again."""
         return self.model_dump(exclude_none=True, exclude={"batch_size"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A spec as a key by which a loaded model is found again: how many texts it takes at a time makes no other model.
+
+    An index names the embedder it was built with without that number, so that one model would be loaded twice.
+    """
+
+    identity: str
+    spec: EmbedderSpec = field(compare=False)
+
+    @classmethod
+    def of(cls, spec: EmbedderSpec) -> Asked:
+        return cls(json.dumps(spec.identity(), sort_keys=True), spec)
 
 
 def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:

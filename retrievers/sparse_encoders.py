@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mrag_eval.devices import loading_device, placed
 from mrag_eval.errors import ConfigError, CorpusError, missing_extra
-from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
+from mrag_eval.retrievers._embedder_spec import Asked, EmbedderSpec, parse_spec
 from mrag_eval.retrievers._sentence_transformers import _files_hash, _offline
 
 # The first release of sentence-transformers whose sparse encoders this was written for.
@@ -65,12 +67,12 @@ def load_sparse_encoder(spec: str | Mapping[str, Any] | EmbedderSpec, *, device:
     for key in sorted(parsed.model_fields_set - _SETTINGS):
         if getattr(parsed, key) is not None:
             raise ConfigError(f"embedder {parsed.name}: '{key}' has no meaning for a sparse encoder")
-    return _load(parsed, device)
+    return _load(Asked.of(parsed), device)
 
 
 @lru_cache(maxsize=2)
-def _load(spec: EmbedderSpec, device: str) -> SparseEncoder:
-    return SentenceTransformersSparse(spec, device)
+def _load(asked: Asked, device: str) -> SparseEncoder:
+    return SentenceTransformersSparse(asked.spec, device)
 
 
 class SentenceTransformersSparse:
@@ -82,7 +84,7 @@ class SentenceTransformersSparse:
         try:
             self._model: Any = encoder_class(
                 spec.model,
-                device=device,
+                device=loading_device(device),
                 revision=spec.revision,
                 trust_remote_code=spec.trust_remote_code,
                 local_files_only=_offline(),
@@ -93,6 +95,7 @@ class SentenceTransformersSparse:
                 f"sparse encoder {spec.model} cannot be loaded: {reason}",
                 "check the name and the network, or give the path of a downloaded model",
             ) from error
+        placed(self._model, device, f"sparse encoder {spec.model}")
         if spec.max_tokens is not None:
             self._model.max_seq_length = spec.max_tokens
         # what the library calls the embedding's dimension is, for some models, that of a layer below the vocabulary
@@ -130,6 +133,28 @@ class SentenceTransformersSparse:
             save_to_cpu=True,
         )
         return found
+
+
+# Per encoder the vectors of recent queries: the modes of a suite ask the same questions of the same index.
+_MEMO_SIZE = 16_384
+_MEMO: WeakKeyDictionary[SparseEncoder, dict[str, SparseVector]] = WeakKeyDictionary()
+
+
+def sparse_query_vectors(encoder: SparseEncoder, texts: Sequence[str]) -> list[SparseVector]:
+    """``encoder.encode_queries``, each distinct text once, remembering recent ones within the process."""
+    try:
+        memo = _MEMO.setdefault(encoder, {})
+    except TypeError:  # an object of the caller's that cannot be hashed or weakly referenced
+        memo = {}
+    known = {text: memo[text] for text in texts if text in memo}
+    new = [text for text in dict.fromkeys(texts) if text not in known]
+    if new:
+        known |= dict(zip(new, checked_sparse(encoder, encoder.encode_queries(new), len(new)), strict=True))
+    for text in new:
+        if len(memo) >= _MEMO_SIZE:
+            del memo[next(iter(memo))]
+        memo[text] = known[text]
+    return [known[text] for text in texts]
 
 
 def checked_sparse(encoder: SparseEncoder, vectors: Sequence[SparseVector], count: int) -> Sequence[SparseVector]:

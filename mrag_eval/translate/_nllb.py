@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.devices import placed
 from mrag_eval.errors import ConfigError, missing_extra
 from mrag_eval.translate._backend import Outcome, Text
 from mrag_eval.translate._pieces import joined, sentences
@@ -120,4 +121,5 @@ def _loaded(model: str, revision: str | None, device: str) -> tuple[Any, Any]:
             f"retrieval.translator.model: {model} cannot be loaded as a translation model ({reason})",
             "give a hub id or a folder; offline, download it once where there is a network",
         ) from None
-    return tokenizer, network.to(device).eval()
+    placed(network, device, f"translator {model}")
+    return tokenizer, network.eval()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mrag_eval.errors import ConfigError, CorpusError, MissingExtraError
-from mrag_eval.retrievers import Embedder, build_index, load_embedder, load_index
+from mrag_eval.retrievers import Embedder, build_index, embedders, load_embedder, load_index
 from mrag_eval.retrievers._embedder_spec import parse_spec
 from mrag_eval.retrievers._families import FAMILIES, family
 from mrag_eval.retrievers._openai_embeddings import OpenAIEmbedder
@@ -248,7 +248,14 @@ def test_every_setting_that_changes_vectors_changes_the_revision(tiny_model: Pat
     shutil.copytree(tiny_model, other)
     assert load_embedder(str(other)).revision == revisions[0]
     (other / "config.json").write_text((other / "config.json").read_text().replace("0.02", "0.03"))
-    assert load_embedder({"model": str(other), "batch_size": 3}).revision != revisions[0]
+    embedders._load.cache_clear()
+    assert load_embedder(str(other)).revision != revisions[0]
+
+
+@pytest.mark.model
+def test_how_many_texts_it_takes_at_a_time_makes_no_other_model(tiny_model: Path) -> None:
+    assert load_embedder({"model": str(tiny_model), "batch_size": 7}) is load_embedder(str(tiny_model))
+    assert load_embedder(str(tiny_model)) is not load_embedder({"model": str(tiny_model), "max_tokens": 9})
 
 
 @pytest.mark.model
