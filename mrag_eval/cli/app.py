@@ -9,6 +9,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
+from mrag_eval.cli.build import build_app
 from mrag_eval.cli.corpus import corpus_app
 from mrag_eval.cli.gate import baseline, compare, gate
 from mrag_eval.cli.index import index_app
@@ -34,6 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 config_app = typer.Typer(help="The config file in force.", no_args_is_help=True)
+app.add_typer(build_app, name="build")
 app.add_typer(corpus_app, name="corpus")
 app.add_typer(index_app, name="index")
 app.add_typer(judge_app, name="judge")

@@ -1,6 +1,6 @@
 """Prompt templates and their rendering."""
 
-from mrag_eval.prompts.render import PromptTemplate, builtin_names, defuse, fence, load_template
+from mrag_eval.prompts.render import PromptTemplate, builtin_names, defuse, fence, load_template, template_source
 from mrag_eval.prompts.system_prompts import SystemPrompt, prompt_languages, system_prompts
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "load_template",
     "prompt_languages",
     "system_prompts",
+    "template_source",
 ]

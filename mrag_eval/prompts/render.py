@@ -35,6 +35,13 @@ _FENCED = re.compile(
     re.IGNORECASE,
 )
 
+# The tags of the prompts that build benchmarks, whose replies are read from tags too.
+_BUILT = re.compile(
+    r"<(?=\s*/?\s*(?:first_text|second_text|first_date|second_date|summary|summaries|titles?|entity|entities|qa_pairs?"
+    r"|first_pairs|second_pairs|related|holds|claims?|gold|query|categor(?:y|ies)|personas?|instructions?|verdicts?"
+    r"|examples?|reasons?)\b)",
+    re.IGNORECASE,
+)
 
 # What can only be meant as the name of a system prompt.
 _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
@@ -43,7 +50,7 @@ _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
 _MEND = "mend the template; the variables it may use are listed in mrag_eval.prompts.PromptTemplate"
 # What a template is for, where that is not the task's own prompt; its file's name begins with it.
-_ROLES = ("judge", "rerank", "translator", "agent", "annotate")
+_ROLES = ("judge", "rerank", "translator", "agent", "annotate", "build")
 # Whose values are defused: what their reply is parsed for must not come out of a sample.
 _DEFUSED = ("judge", "rerank", "agent", "annotate")
 
@@ -51,6 +58,13 @@ _DEFUSED = ("judge", "rerank", "agent", "annotate")
 def fence(text: str) -> str:
     """``text`` with brackets that open a template tag or a chat turn replaced by ``‹``, so that it closes none."""
     return _FENCED.sub("‹", text) if "<" in text else text
+
+
+def fence_build(text: str) -> str:
+    """:func:`fence`, and the tags of the prompts that build benchmarks: what these hold of a document, repeated in the
+    reply as it stands, closes no tag and opens none, and is otherwise unchanged.
+    """
+    return _BUILT.sub("‹", fence(text)) if "<" in text else text
 
 
 def defuse(text: str) -> str:
@@ -179,8 +193,15 @@ def load_template(template: str, system: str | None = None, role: str = "") -> P
     """The built-in template of that name, or the file at that path; ``system`` as in the ``prompt`` block.
 
     ``role``: what it is for (``judge``, ``translator``, ``agent``); values in the prompt of a judge or an agent are
-    defused, since its reply is parsed for a decision. A translator's are fenced only: its reply repeats them.
+    defused, since its reply is parsed for a decision. A translator's are fenced only: its reply repeats them; so are
+    those of ``build``, with its own tags besides.
     """
+    clean = fence_build if role == "build" else defuse if role in _DEFUSED else fence
+    return PromptTemplate(template_source(template, role), template, _system_text(system), clean)
+
+
+def template_source(template: str, role: str = "") -> str:
+    """The source of the built-in template of that name, or of the file at that path."""
     built_in = "/" not in template and not template.endswith(".jinja")
     path = _FOLDER / f"{f'{role}_' if role else ''}{template}.jinja" if built_in else Path(template)
     known = builtin_names(role)
@@ -190,8 +211,7 @@ def load_template(template: str, system: str | None = None, role: str = "") -> P
             f"{did_you_mean(template, known)}",
             "give a built-in name or a path that contains '/' or ends in .jinja",
         )
-    source = _read(path, f"{role}.prompt" if role else "prompt.template")
-    return PromptTemplate(source, template, _system_text(system), defuse if role in _DEFUSED else fence)
+    return _read(path, f"{role}.prompt" if role else "prompt.template")
 
 
 def _read(path: Path, key: str) -> str:

@@ -1,0 +1,43 @@
+"""A model in this process that answers by script, telling of every answer as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mrag_eval.lm import Conversation, Ledger, Reply
+from mrag_eval.model_spec import ModelSpec
+
+# The last message of a conversation to a reply, or to the error of a failed call.
+Script = Callable[[str], "str | Reply"]
+
+
+class ScriptedModel:
+    """Stands in for an AuxModel; ``asked`` remembers the last message of every conversation."""
+
+    def __init__(self, script: Script, name: str = "scripted") -> None:
+        self.script, self.name = script, name
+        self.spec = ModelSpec(model="dummy", model_args={"model": name})
+        self.ledger = Ledger()
+        self.asked: list[str] = []
+
+    def check(self) -> None:
+        pass
+
+    def generate(
+        self, conversations: Sequence[Conversation], *, seat: str = "", on_reply: Any = None, **settings: Any
+    ) -> list[Reply]:
+        replies = []
+        for position, conversation in enumerate(conversations):
+            self.asked.append(conversation[-1]["content"])
+            answer = self.script(conversation[-1]["content"])
+            reply = answer if isinstance(answer, Reply) else Reply(answer, tokens_in=10, tokens_out=5)
+            self.ledger.add(reply)
+            replies.append(reply)
+            if on_reply is not None:
+                on_reply(position, reply)
+        return replies
+
+
+def failed(reason: str = "timeout") -> Reply:
+    return Reply("", error=f"{reason}: nothing came")

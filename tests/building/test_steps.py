@@ -1,0 +1,224 @@
+"""The step runner: what is kept, what is done again, what is counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.building import Outcome, Record, Settle, Step, dropped, each, kept, run_steps, step_records
+from mrag_eval.building.steps import read_records
+from mrag_eval.errors import ConfigError, CorpusError
+from tests.building.scripted import ScriptedModel
+
+
+def source(count: int = 4) -> Step:
+    def read(_: Sequence[Record], settle: Settle) -> None:
+        for n in range(count):
+            settle(f"line {n}", kept({"id": f"a{n}", "n": n, "text": "long"}))
+
+    return Step("articles", read, {"count": count})
+
+
+class Doubling:
+    """A step that remembers which items it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def __call__(self, items: Sequence[Record], settle: Settle) -> None:
+        def make(item: Record) -> Outcome:
+            self.given.append(item["id"])
+            if item["n"] == 1:
+                return dropped("odd", "one is odd")
+            return kept(*({"id": f"{item['id']}-{i}", "n": item["n"]} for i in range(2)))
+
+        each(items, make, settle)
+
+
+def records(folder: Path, name: str) -> list[dict[str, Any]]:
+    return list(read_records(step_records(folder, name)))
+
+
+def test_every_step_leaves_its_records_its_drops_and_its_counts(tmp_path: Path) -> None:
+    said: list[str] = []
+    reports = run_steps([source(), Step("double", Doubling())], tmp_path, say=said.append)
+    assert [(r.taken, r.made, dict(r.dropped)) for r in reports] == [(4, 4, {}), (4, 6, {"odd": 1})]
+    assert [r["id"] for r in records(tmp_path, "double")] == ["a0-0", "a0-1", "a2-0", "a2-1", "a3-0", "a3-1"]
+    drops = (tmp_path / "02_double.dropped.jsonl").read_text()
+    assert json.loads(drops) == {"id": "a1", "reason": "odd", "detail": "one is odd"}
+    assert json.loads((tmp_path / "02_double.json").read_text())["dropped"] == {"odd": 1}
+    assert said[1].startswith("double       4 in, 6 out · dropped 1 (odd 1)")
+    # neither journals nor half-written files stay behind
+    assert not [p.name for p in tmp_path.iterdir() if "journal" in p.name or "partial" in p.name]
+
+
+def test_what_is_there_is_not_done_again(tmp_path: Path) -> None:
+    run_steps([source(), Step("double", Doubling())], tmp_path)
+    again = Doubling()
+    said: list[str] = []
+    reports = run_steps([source(), Step("double", again)], tmp_path, say=said.append)
+    assert again.given == []
+    assert reports[1].made == 6
+    assert all(line.endswith("there already") for line in said)
+
+
+def test_a_changed_setting_redoes_that_step_and_the_later_ones_and_says_so(tmp_path: Path) -> None:
+    def steps(limit: int) -> tuple[Doubling, Doubling, list[Step]]:
+        first, second = Doubling(), Doubling()
+        return first, second, [source(), Step("one", first, {"limit": limit}), Step("two", second)]
+
+    run_steps(steps(1)[2], tmp_path)
+    first, second, changed = steps(2)
+    said: list[str] = []
+    run_steps(changed, tmp_path, say=said.append)
+    assert first.given
+    assert second.given
+    assert said[0].endswith("there already")
+    assert "one          its settings, or a step before it, changed: done again" in said
+    assert "two          its settings, or a step before it, changed: done again" in said
+
+
+def test_records_that_were_edited_by_hand_are_noticed(tmp_path: Path) -> None:
+    run_steps([source(), Step("one", Doubling())], tmp_path)
+    path = step_records(tmp_path, "articles")
+    path.write_text(path.read_text().replace('"n": 2', '"n": 1'))
+    assert run_steps([source(), Step("one", Doubling())], tmp_path)[1].dropped == {"odd": 2}
+
+
+class KilledError(BaseException):
+    pass
+
+
+def test_a_killed_step_goes_on_where_it_stood(tmp_path: Path) -> None:
+    def killed(items: Sequence[Record], settle: Settle) -> None:
+        settle("a0", kept({"id": "a0", "n": 0}))
+        settle("a1", dropped("odd"))
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        run_steps([source(), Step("double", killed)], tmp_path)
+    # the kill came in the middle of a line
+    with (tmp_path / "02_double.journal.jsonl").open("ab") as handle:
+        handle.write(b'{"item": "a2", "made": [{"id": "a')
+    assert not (tmp_path / "02_double.jsonl").exists()
+    step = Doubling()
+    report = run_steps([source(), Step("double", step)], tmp_path)[1]
+    assert step.given == ["a2", "a3"]
+    assert (report.resumed, report.made, dict(report.dropped)) == (2, 5, {"odd": 1})
+    assert [r["id"] for r in records(tmp_path, "double")] == ["a0", "a2-0", "a2-1", "a3-0", "a3-1"]
+
+
+def test_a_journal_of_other_settings_is_begun_anew(tmp_path: Path) -> None:
+    def killed(items: Sequence[Record], settle: Settle) -> None:
+        settle("a0", kept({"id": "a0", "n": 0}))
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        run_steps([source(), Step("double", killed, {"limit": 1})], tmp_path)
+    step = Doubling()
+    said: list[str] = []
+    run_steps([source(), Step("double", step, {"limit": 2})], tmp_path, say=said.append)
+    assert step.given == ["a0", "a1", "a2", "a3"]
+    assert "double       settings or input changed since it was interrupted: begun anew" in said
+
+
+def test_a_step_whose_items_decide_on_one_another_begins_anew(tmp_path: Path) -> None:
+    def killed(items: Sequence[Record], settle: Settle) -> None:
+        settle("a0", kept({"id": "a0", "n": 0}))
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        run_steps([source(), Step("pairs", killed, whole=True)], tmp_path)
+    step = Doubling()
+    run_steps([source(), Step("pairs", step, whole=True)], tmp_path)
+    assert step.given == ["a0", "a1", "a2", "a3"]
+
+
+def test_what_failed_in_passing_is_tried_again_and_the_rest_is_not(tmp_path: Path) -> None:
+    def failing(items: Sequence[Record], settle: Settle) -> None:
+        for item in items:
+            lost = dropped("call failed: timeout", passing=True)
+            settle(item["id"], lost if item["n"] == 2 else kept({"id": item["id"], "n": item["n"]}))
+
+    first = run_steps([source(), Step("ask", failing)], tmp_path)
+    assert (first[1].made, first[1].failed) == (3, 1)
+    step = Doubling()
+    said: list[str] = []
+    second = run_steps([source(), Step("ask", step)], tmp_path, say=said.append)
+    assert step.given == ["a2"]
+    assert (second[1].made, second[1].failed) == (5, 0)
+    assert "ask          1 calls had failed: those items are tried again" in said
+    assert run_steps([source(), Step("ask", Doubling())], tmp_path)[1].reused
+
+
+def test_an_item_that_raises_is_dropped_and_one_left_alone_is_too(tmp_path: Path) -> None:
+    def work(items: Sequence[Record], settle: Settle) -> None:
+        each(items[:2], lambda item: kept({"id": item["id"], "x": 1 // item["n"]}), settle)
+
+    report = run_steps([source(), Step("divide", work)], tmp_path)[1]
+    assert report.dropped == {"no result": 2, "error": 1}
+    assert "ZeroDivisionError" in (tmp_path / "02_divide.dropped.jsonl").read_text()
+
+
+def test_a_setting_that_concerns_every_item_ends_the_run(tmp_path: Path) -> None:
+    def work(items: Sequence[Record], settle: Settle) -> None:
+        def make(_: Record) -> Outcome:
+            raise ConfigError("no such model")
+
+        each(items, make, settle)
+
+    with pytest.raises(ConfigError):
+        run_steps([source(), Step("ask", work)], tmp_path)
+
+
+def test_a_step_that_leaves_nothing_lets_the_others_count_nothing(tmp_path: Path) -> None:
+    def nothing(items: Sequence[Record], settle: Settle) -> None:
+        each(items, lambda item: dropped("unrelated"), settle)
+
+    reports = run_steps([source(), Step("none", nothing), Step("after", Doubling())], tmp_path)
+    assert [(r.taken, r.made) for r in reports] == [(4, 4), (4, 0), (0, 0)]
+
+
+def test_two_records_of_one_id_are_refused(tmp_path: Path) -> None:
+    def same(items: Sequence[Record], settle: Settle) -> None:
+        each(items, lambda item: kept({"id": "x"}), settle)
+
+    with pytest.raises(ValueError, match="two records with the id 'x'"):
+        run_steps([source(), Step("same", same)], tmp_path)
+
+
+def test_only_the_fields_asked_for_are_read(tmp_path: Path) -> None:
+    seen: list[Record] = []
+
+    def look(items: Sequence[Record], settle: Settle) -> None:
+        seen.extend(items)
+        each(items, lambda item: Outcome(), settle)
+
+    report = run_steps([source(1), Step("look", look, fields=("n",))], tmp_path)[1]
+    assert seen == [{"id": "a0", "n": 0}]
+    assert (report.made, dict(report.dropped)) == (0, {})
+
+
+def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
+    def inner(items: Sequence[Record], settle: Settle) -> None:
+        run_steps([source()], tmp_path)
+
+    with pytest.raises(CorpusError, match="another process"):
+        run_steps([source(), Step("inner", inner)], tmp_path)
+
+
+def test_calls_are_counted_by_step(tmp_path: Path) -> None:
+    model: Any = ScriptedModel(lambda prompt: "yes")
+
+    def ask(items: Sequence[Record], settle: Settle) -> None:
+        model.generate([[{"role": "user", "content": item["id"]}] for item in items])
+        each(items, lambda item: kept(item), settle)
+
+    steps = [source(), Step("one", ask, models=(model,)), Step("two", ask, models=(model,))]
+    reports = run_steps(steps, tmp_path)
+    assert [r.ledgers.get("scripted", {}).get("calls") for r in reports] == [None, 4, 4]
+    assert reports[2].ledgers["scripted"]["tokens_in"] == 40
