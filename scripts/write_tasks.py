@@ -413,7 +413,10 @@ _XLCOST_MODES = {
 
 
 def xlcost() -> Files:
-    """The Cross-Lingual Cost: travel and law, a leaf for each retriever of the paper."""
+    """The Cross-Lingual Cost: travel, law and a benchmark of one's own, a leaf for each retriever of the paper.
+
+    One's own names the documents that answer, so it has the upper bound too.
+    """
     metrics = (
         *("judge_correct", "char3gram_recall", "correct_language"),
         *("hit@20", "ndcg@20", "mrr@20", "rerank_hit@5"),
@@ -436,15 +439,16 @@ def xlcost() -> Files:
         ),
         "_xlcost.yaml": group("xlcost", ["xlcost_travel", "xlcost_legal"], dict.fromkeys(metrics, False)),
     }
-    for domain in ("travel", "legal"):
-        for short, mode in _XLCOST_MODES.items():
+    for domain in ("travel", "legal", "own"):
+        modes = _XLCOST_MODES | ({"_oracle": "oracle"} if domain == "own" else {})
+        for short, mode in modes.items():
             name = f"xlcost_{domain}{short}"
             # nothing is searched, so neither corpus nor tokenizer is needed
             data = {"domain": domain} | ({"corpus": "none"} if mode == "no_ir" else {})
             block = f"retrieval:\n{_indented({'mode': mode})}\n" if short else ""
             files[f"{name}.yaml"] = leaf("_xlcost_yaml", name, data, block)
         # without the retriever that needs a translator: its error would end all of them
-        members = [f"xlcost_{domain}{short}" for short in _XLCOST_MODES if short != "_translation"]
+        members = [f"xlcost_{domain}{short}" for short in modes if short != "_translation"]
         files[f"_xlcost_{domain}_suite.yaml"] = group(f"xlcost_{domain}_suite", members, {})
     return files
 

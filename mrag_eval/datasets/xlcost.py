@@ -6,14 +6,18 @@ document ids: which passage answers a question is for a judge, or its lexical pr
 The published files are cleaned unless ``as_published`` is set: the second half of the travel questions repeats the
 first one, a few questions occur twice, and about a tenth of the travel rows say Arabic although question and answer
 are English. Without repeated questions the legal file has exactly the counts of the paper's Table 4.
+
+The domain ``own`` is a benchmark of one's own in the same files, in any languages (``mrag-eval build qa``). Its rows
+may name their document and their categories.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,24 +29,27 @@ from mrag_eval.datasets._files import require_path, require_text, sha256_file, u
 from mrag_eval.datasets._github import github_file
 from mrag_eval.datasets._xlcost_corpus import Passages, read_passages
 from mrag_eval.errors import DataError
+from mrag_eval.languages import is_known, normalize
 from mrag_eval.schema import RagDoc
 
 REPOSITORY = "chenamiraz/cross-lingual-cost"
 COMMIT = "7e548b57935dbac3b8fa2cb0536cf76f863337eb"
 LANGUAGES: Mapping[str, str] = {"arabic": "ar", "english": "en"}
 _COLUMNS = ("question", "answer", "supporting_document_language", "user_language")
+# What rows of one's own may have besides: the id of the document, a JSON object of categories, the kind of question.
+_OWN_COLUMNS = ("document", "categories", "q_type")
 _FOLDERS = {"benchmark": "benchmarks", "corpus": "corpora"}
 
 
 class XlcostBlock(DataBlock):
-    """``domain`` is ``travel`` or ``legal``; ``path`` a folder with the authors' files.
+    """``domain`` is ``travel``, ``legal`` or ``own``; ``path`` a folder with the authors' files, or one's own.
 
     ``corpus`` is a Parquet or JSON Lines file of documents instead of theirs, or ``none`` (nothing is searched).
     Passages have up to ``passage_tokens`` tokens of ``tokenizer``. ``as_published`` keeps every row and tag of the
     file; ``sample`` keeps that many questions, drawn with ``seed``.
     """
 
-    domain: Literal["travel", "legal"] = "travel"
+    domain: Literal["travel", "legal", "own"] = "travel"
     corpus: Literal["none"] | Path | None = Field(default=None, union_mode="left_to_right")
     tokenizer: Literal["cl100k_base", "model_free"] = "cl100k_base"
     passage_tokens: int = Field(default=100, ge=1)
@@ -64,13 +71,14 @@ class _Row:
     doc_lang: str
     user_lang: str
     tagged: str
+    own: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def load(block: XlcostBlock) -> Benchmark:
     """Load the questions of a domain, cleaned, and its passages."""
     file = _file(block, "benchmark")
-    rows = _read(file)
-    kept, counts = (rows, {}) if block.as_published else _cleaned(rows)
+    rows = _read(file, own=block.domain == "own")
+    kept, counts = (rows, {}) if block.as_published else _cleaned(rows, relabel=block.domain != "own")
     docs = _docs(kept)
     if block.sample is not None and block.sample < len(docs):
         drawn = np.random.default_rng(block.seed).choice(len(docs), size=block.sample, replace=False)
@@ -120,14 +128,24 @@ def _docs(rows: Sequence[_Row]) -> list[RagDoc]:
             answers=(row.answer,),
             gold_doc_lang=row.doc_lang,
             group_id=group,
-            extra={} if row.tagged == row.user_lang else {"tagged_language": row.tagged},
+            extra=_extra(row),
+            **_known_document(row),
         )
         for name, group, row in zip(ids, groups, rows, strict=True)
     ]
 
 
-def _cleaned(rows: Sequence[_Row]) -> tuple[list[_Row], dict[str, int]]:
-    """The rows without repetitions, the first one kept, and the questions' languages as detected."""
+def _extra(row: _Row) -> dict[str, Any]:
+    tag = {} if row.tagged == row.user_lang else {"tagged_language": row.tagged}
+    return tag | {key: value for key, value in row.own.items() if key != "document"}
+
+
+def _known_document(row: _Row) -> dict[str, Any]:
+    return {"relevant_ids": (row.own["document"],), "relevant_documents": True} if "document" in row.own else {}
+
+
+def _cleaned(rows: Sequence[_Row], *, relabel: bool) -> tuple[list[_Row], dict[str, int]]:
+    """The rows without repetitions, the first one kept, and (``relabel``) the questions' languages as detected."""
     half, odd = divmod(len(rows), 2)
     repeats = not odd and rows[:half] == rows[half:]
     once = list(rows[:half] if repeats else rows)
@@ -135,7 +153,9 @@ def _cleaned(rows: Sequence[_Row]) -> tuple[list[_Row], dict[str, int]]:
     first: dict[str, _Row] = {}
     for row in distinct:
         first.setdefault(row.question, row)
-    kept = _relabelled(list(first.values()))
+    kept = list(first.values())
+    if relabel:
+        kept = _relabelled(kept)
     counts = {
         "repeated_half": half if repeats else 0,
         "repeated_rows": len(once) - len(distinct),
@@ -172,11 +192,17 @@ def _file(block: XlcostBlock, kind: str) -> Path:
     """The domain's benchmark or corpus: in the folder given (flat, or laid out as the repository), or fetched."""
     name = f"{block.domain}_{kind}.parquet"
     if block.path is None:
+        if block.domain == "own":
+            raise DataError(
+                "xlcost: data.domain=own is a benchmark of one's own, and data.path does not say where it is",
+                "--metadata data.path=FOLDER, as `mrag-eval build qa` wrote it",
+            )
         return github_file("xlcost", REPOSITORY, block.revision or COMMIT, f"{_FOLDERS[kind]}/{name}")
     folder = require_path(block.path, "xlcost")
     found = next((path for path in (folder / name, folder / _FOLDERS[kind] / name) if path.is_file()), None)
     if found is None:
-        raise DataError(f"xlcost: {folder} has no file {name}", "give the folder of a copy of the authors' repository")
+        whose = "that `mrag-eval build qa` wrote" if block.domain == "own" else "of a copy of the authors' repository"
+        raise DataError(f"xlcost: {folder} has no file {name}", f"give the folder {whose}")
     return found
 
 
@@ -194,7 +220,7 @@ def _corpus_file(block: XlcostBlock) -> Path:
     try:
         return _file(block, "corpus")
     except DataError as error:
-        if block.domain == "travel":
+        if block.domain != "legal":
             raise
         raise DataError(
             f"xlcost: the legal corpus is not at hand ({error.message.removeprefix('xlcost: ')})",
@@ -203,7 +229,7 @@ def _corpus_file(block: XlcostBlock) -> Path:
         ) from None
 
 
-def _read(path: Path) -> list[_Row]:
+def _read(path: Path, *, own: bool) -> list[_Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -216,15 +242,35 @@ def _read(path: Path) -> list[_Row]:
             raise DataError(f"{path}: column '{name}' is missing; found: {', '.join(table.column_names) or 'none'}")
     if not table.num_rows:
         raise DataError(f"{path}: holds no question")
-    return [_row(record, f"{path}, row {i}") for i, record in enumerate(table.select(_COLUMNS).to_pylist())]
+    columns = [*_COLUMNS, *(name for name in _OWN_COLUMNS if own and name in table.column_names)]
+    records = table.select(columns).to_pylist()
+    return [_row(record, f"{path}, row {i}", own) for i, record in enumerate(records)]
 
 
-def _row(record: Mapping[str, Any], where: str) -> _Row:
+def _row(record: Mapping[str, Any], where: str, own: bool) -> _Row:
     question, answer = (require_text(record[key], where, key).strip() for key in ("question", "answer"))
-    codes = {}
-    for key in _COLUMNS[2:]:
-        if record[key] not in LANGUAGES:
-            raise DataError(f"{where}: {key} is {record[key]!r}, neither 'arabic' nor 'english'")
-        codes[key] = LANGUAGES[record[key]]
-    tagged = codes["user_language"]
-    return _Row(question, answer, codes["supporting_document_language"], tagged, tagged)
+    document, tagged = (_code(record[key], where, key, own) for key in _COLUMNS[2:])
+    return _Row(question, answer, document, tagged, tagged, _own(record, where) if own else {})
+
+
+def _code(value: Any, where: str, key: str, own: bool) -> str:
+    if value in LANGUAGES:
+        return LANGUAGES[value]
+    if not own:
+        raise DataError(f"{where}: {key} is {value!r}, neither 'arabic' nor 'english'")
+    if not isinstance(value, str) or not is_known(value):
+        raise DataError(f"{where}: {key} is {value!r}, no language known", "a BCP 47 code or an English name")
+    return normalize(value)
+
+
+def _own(record: Mapping[str, Any], where: str) -> dict[str, str]:
+    """What a row of one's own says besides: ``document``, ``q_type``, and a text for every category."""
+    found = {key: str(record[key]) for key in ("document", "q_type") if record.get(key)}
+    listed = record.get("categories") or "{}"
+    try:
+        categories = json.loads(listed)
+    except (TypeError, json.JSONDecodeError):
+        categories = None
+    if not isinstance(categories, dict) or not all(isinstance(value, str) for value in categories.values()):
+        raise DataError(f"{where}: 'categories' must be a JSON object of texts, found {listed!r:.60}")
+    return {**categories, **found}

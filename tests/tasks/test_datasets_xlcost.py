@@ -187,6 +187,56 @@ def test_a_corpus_of_ones_own(tmp_path: Path) -> None:
     assert [p.doc_id for p in loaded.corpus] == ["7", "8"]
 
 
+# ------------------------------------------------------------ a benchmark of one's own
+
+
+def own_rows() -> list[dict[str, str]]:
+    """In three languages, named by code or in words; one row knows its document and its categories."""
+    texts = [("Wo liegt Sund?", "Am Meer.", "ar", "de"), ("苏恩德在哪里？", "海边。", "arabic", "zh")]
+    rows = [dict(zip(question_rows()[0], text, strict=True)) for text in texts]
+    rows.append({**question_rows()[2], "question": "112", "user_language": "arabic"})
+    more = {"document": "1", "categories": json.dumps({"formulation": "short", "need": "visit"}), "q_type": "open"}
+    return [{**rows[0], **more}, *({**row, "document": "", "categories": "", "q_type": ""} for row in rows[1:])]
+
+
+def own(folder: Path, rows: list[dict[str, str]], **block: Any) -> Benchmark:
+    return load(write(folder, rows, domain="own"), domain="own", tokenizer="model_free", **block)
+
+
+def test_ones_own_benchmark_may_be_in_any_language_and_know_its_documents(tmp_path: Path) -> None:
+    loaded = own(tmp_path, own_rows())
+    assert [(d.query_lang, d.gold_doc_lang) for d in loaded.docs] == [("de", "ar"), ("zh", "ar"), ("ar", "ar")]
+    first, *others = loaded.docs
+    assert (first.relevant_ids, first.relevant_documents) == (("1",), True)
+    assert first.extra == {"formulation": "short", "need": "visit", "q_type": "open"}
+    assert not any(doc.relevant_ids or doc.extra for doc in others)
+    # the builder has checked the languages: no tag is changed, nor taken for one of two
+    assert loaded.source["rows"]["relabelled"] == 0
+    assert loaded.source["pairs"]["kept"] == {"ar->ar": 1, "de->ar": 1, "zh->ar": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"user_language": "klingon"}, "user_language is 'klingon', no language known"),
+        ({"categories": "[1]"}, "'categories' must be a JSON object of texts"),
+        ({"categories": '{"a": 1}'}, "'categories' must be a JSON object of texts"),
+        ({"categories": "formulation"}, "'categories' must be a JSON object of texts"),
+    ],
+)
+def test_wrong_rows_of_ones_own(change: dict[str, str], expected: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"row 0: {expected}"):
+        own(tmp_path, [{**own_rows()[0], **change}])
+
+
+def test_ones_own_benchmark_lies_somewhere(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"data\.path does not say where it is"):
+        load_benchmark({"benchmark": "xlcost", "domain": "own"})
+    with pytest.raises(DataError, match=r"has no file own_benchmark\.parquet") as caught:
+        load(tmp_path, domain="own")
+    assert "mrag-eval build qa" in (caught.value.next_step or "")
+
+
 # ------------------------------------------------------------ wrong files
 
 
