@@ -8,7 +8,7 @@ include chain from the ground up, the task's YAML or a group's override, ``--met
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,10 @@ _UNUSED = {
 
 @dataclass(frozen=True)
 class TaskBlocks:
-    """The validated blocks of one task. ``data`` is validated by its benchmark's loader."""
+    """The validated blocks of one task. ``data`` is validated by its benchmark's loader.
+
+    ``overrides`` is what ``--metadata`` said of them.
+    """
 
     retrieval: Retrieval
     agent: Agent
@@ -49,6 +52,7 @@ class TaskBlocks:
     judge: Judge
     data: dict[str, Any]
     metrics: tuple[str, ...]
+    overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
 def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], TaskBlocks]:
@@ -63,12 +67,13 @@ def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], TaskBlocks]
         kind = type(metadata).__name__
         raise ConfigError(f"task {task}, metadata: expected keys and values, got {kind} ({metadata!r})")
     own = {key: config[key] for key in BLOCKS if key in config}
-    merged = deep_merge(*_include_chain(metadata.get("config_source")), own, _overrides(metadata, task))
+    overrides = _overrides(metadata, task)
+    merged = deep_merge(*_include_chain(metadata.get("config_source")), own, overrides)
     rest["metadata"] = {key: metadata[key] for key in KEPT_METADATA if key in metadata}
     for key, value in _HARNESS_DEFAULTS.items():
         rest.setdefault(key, value)
     _check_harness_keys(rest, task)
-    return rest, _validate(merged, task)
+    return rest, replace(_validate(merged, task), overrides=overrides)
 
 
 def _validate(merged: Mapping[str, Any], task: str) -> TaskBlocks:

@@ -23,6 +23,7 @@ from mrag_eval.lm import (
     behind_api,
     generate_parsed,
     named_spec,
+    portable_identity,
     total,
 )
 from mrag_eval.metrics import majority_vote
@@ -130,6 +131,12 @@ class Panel:
             seat: str(args[name].get("model") or args[name].get("pretrained") or name)
             for seat, (name, _) in self._seats.items()
         }
+
+    @property
+    def identities(self) -> dict[str, Any]:
+        """For each seat what decides its votes, in words that hold on any machine."""
+        asked = {name: portable_identity(model.spec) for name, model in self._models.items()}
+        return {seat: {**asked[name], "nth": nth} for seat, (name, nth) in self._seats.items()}
 
     def check(self) -> None:
         """Raise the ConfigError that would leave a judge behind an API without answers (a missing key, say)."""

@@ -143,6 +143,10 @@ class Supply:
             parts.append(f"{self.without} rows left out (no published documents in this mode)")
         return parts
 
+    def models(self) -> dict[str, Any]:
+        """The models that plan and criticise, by what decides their replies; empty where none do."""
+        return {} if self._agents is None else self._agents.identities()
+
     def as_record(self) -> dict[str, Any]:
         """Where rows and passages came from, for the results."""
         out: dict[str, Any] = {

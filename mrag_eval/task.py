@@ -30,6 +30,7 @@ from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.loop_table import loop_line
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
+from mrag_eval.provenance import Ran, provenance
 from mrag_eval.ranking_scores import published_name, ranking_measures, rerank_measures
 from mrag_eval.scored import RowScores, Scored
 from mrag_eval.scoring import METRICS, score_rows
@@ -74,6 +75,8 @@ class RagTask(ConfigurableTask):
         self._folds_system: bool | None = None
         self._world: tuple[int, int] = (0, 1)
         self._summary: dict[str, Any] | None = None
+        self._samples: list[int] | None = None
+        self._ran: Ran | None = None
         with naming(self._name):
             self._verdicts = Verdicts(self.blocks)
         self.blocks = replace(self.blocks, metrics=self._verdicts.metrics)
@@ -120,6 +123,7 @@ class RagTask(ConfigurableTask):
 
         ``samples`` keep the order they are given in, which is the order in which the harness names them afterwards.
         """
+        self._samples = list(samples) if samples else None
         if samples:
             chosen = self._chosen(samples)
             numbered: list[tuple[int, Any]] = list(enumerate(chosen))[rank::world_size]
@@ -157,6 +161,7 @@ class RagTask(ConfigurableTask):
         self._shortened = 0
         self._scores.clear()
         self._summary = None
+        self._ran = None
         self._budget = budget_for(
             self.blocks.prompt.max_tokens,
             getattr(chat_template, "__self__", None),
@@ -369,6 +374,7 @@ class RagTask(ConfigurableTask):
         metadata = self.config.metadata or {}
         evaluated = metadata.get("pretrained") or metadata.get("model")
         self._summary = summarize(records, self.blocks.retrieval.seed, None if evaluated is None else str(evaluated))
+        self._ran = Ran(list(dict.fromkeys(str(record["row"]) for record in records)), self._samples)
         rows = self._summary["rows"]
         if "loop" in self._summary:
             log.info("[%s] %s", self._name, loop_line(self._summary["loop"]))
@@ -396,4 +402,7 @@ class RagTask(ConfigurableTask):
         }
         if self._summary is not None:
             out["scores"] = self._summary
+        texts = {"prompt": self._template.sha256, **self._verdicts.texts()}
+        models = {**self._supply.models(), **self._verdicts.models()}
+        out["provenance"] = provenance(self.blocks, out, texts, models, self._ran)
         return out

@@ -10,6 +10,7 @@ from mrag_eval.blocks import TaskBlocks
 from mrag_eval.ir_modes import searches
 from mrag_eval.judging import judged, language_check, panel_for
 from mrag_eval.labelling import labelled, labeller_for
+from mrag_eval.rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.scored import Scored
 from mrag_eval.scoring import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS
 from mrag_eval.sufficiency import shows_passages, sufficiency_judged
@@ -58,6 +59,22 @@ class Verdicts:
             texts = supply.ranked_texts([row.doc.id for row in out])
             out, self._shares["labelling"] = labelled(out, texts, self._labeller)
         return out
+
+    def texts(self) -> dict[str, str]:
+        """The hashes of the prompts that are used here, by what they are for."""
+        block, out = self._judge, {}
+        if self._panel is not None and any(name in VERDICTS for name in self.metrics):
+            out["judge"] = verdict_rubric(block.prompt, block.reply).template.sha256
+        if self._panel is not None and SUFFICIENCY in self.metrics:
+            out["sufficiency"] = sufficiency_rubric(block.sufficiency.prompt).template.sha256
+        if self.relevance_by == "judge":
+            out["relevance"] = relevance_rubric(block.relevance.prompt).template.sha256
+        return out
+
+    def models(self) -> dict[str, Any]:
+        """The judges by seat, and what decides their votes; empty where nobody judges."""
+        panel = self._panel or (None if self._labeller is None else self._labeller.panel)
+        return {} if panel is None else {"judges": panel.identities}
 
     def shares(self) -> dict[str, dict[str, Any]]:
         """This rank's models and ledgers, for one of its rows: they are summed when the ranks' rows are gathered."""

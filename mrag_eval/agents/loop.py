@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.agents.block import Agent
 from mrag_eval.agents.coral import Coral, Start
@@ -19,7 +19,7 @@ from mrag_eval.folders import cache_dir
 from mrag_eval.ir_modes import Plan, query_text, scope_of
 from mrag_eval.languages import held_for
 from mrag_eval.languages import name as language_name
-from mrag_eval.lm import AuxModel, behind_api, named_spec
+from mrag_eval.lm import AuxModel, behind_api, named_spec, portable_identity
 from mrag_eval.ranked import Ranked, Retrieved
 from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.search import search_plans
@@ -46,6 +46,10 @@ class Agents:
     def names(self) -> dict[str, str]:
         """What the models are called in the config file, for results."""
         return {"planner": self.planner.name, "critic": self.critic.name}
+
+    def identities(self) -> dict[str, Any]:
+        """What decides their replies, in words that hold on any machine."""
+        return {"planner": portable_identity(self.planner.spec), "critic": portable_identity(self.critic.spec)}
 
     def check(self) -> None:
         """Raise the ConfigError that would leave a model behind an API without answers (a missing key, say)."""

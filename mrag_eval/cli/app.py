@@ -15,6 +15,7 @@ from mrag_eval.cli.gate import baseline, compare, gate
 from mrag_eval.cli.index import index_app
 from mrag_eval.cli.inspect import inspect
 from mrag_eval.cli.judge import judge_app
+from mrag_eval.cli.rerun import rerun
 from mrag_eval.cli.trace import trace_app
 
 
@@ -44,6 +45,7 @@ app.add_typer(config_app, name="config")
 app.command(short_help="Two runs, paired row by row: what changed, and how surely.")(compare)
 app.command(short_help="Keep a run's scores, row by row, as a file for the gate.")(baseline)
 app.command(short_help="Exit code 1 where a run is worse than its baseline by more than the rules allow.")(gate)
+app.command(short_help="The command that repeats a run, from its results; --run runs it and compares.")(rerun)
 
 
 def _print_version(wanted: bool) -> None:

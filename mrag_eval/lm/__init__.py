@@ -19,7 +19,7 @@ from mrag_eval.lm.replies import (
     parse_verdict_json,
     parse_verdict_tag,
 )
-from mrag_eval.lm.spec import behind_api, key_variable, named_spec
+from mrag_eval.lm.spec import behind_api, key_variable, named_spec, portable_identity
 from mrag_eval.model_spec import Generation, ModelBudget, ModelSpec
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "parse_tag",
     "parse_verdict_json",
     "parse_verdict_tag",
+    "portable_identity",
     "redact",
     "total",
 ]

@@ -76,3 +76,15 @@ def identity(spec: ModelSpec) -> dict[str, Any]:
         stats = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
         found["files"] = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
     return found
+
+
+def portable_identity(spec: ModelSpec) -> dict[str, Any]:
+    """What decides a model's answers, in words that hold on any machine: no addresses, of a local folder its files."""
+    args = {key: value for key, value in asked_args(spec).items() if key != "base_url"}
+    found: dict[str, Any] = {"model": spec.model, "generation": spec.generation.model_dump(mode="json")}
+    for key in ("pretrained", "model"):
+        folder = Path(str(args.get(key) or "")).expanduser()
+        if args.get(key) and folder.is_dir():
+            args[key] = folder.resolve().name
+            found["files"] = {file.name: file.stat().st_size for file in sorted(folder.iterdir()) if file.is_file()}
+    return {**found, "args": args}

@@ -17,6 +17,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.languages import is_known, name
 from mrag_eval.prompts.system_prompts import SystemPrompt, system_prompts
+from mrag_eval.store import content_key
 
 _FOLDER = Path(__file__).parent
 # Where a built-in template asks for the answer, unless the task says otherwise.
@@ -111,6 +112,7 @@ class PromptTemplate:
             undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
         )
         self.name = name_
+        self._source = source
         self.answer_format = _ANSWER_FORMATS.get(name_, "plain")
         self._system = system
         self._clean = clean
@@ -122,6 +124,13 @@ class PromptTemplate:
             raise ConfigError(
                 f"prompt template {name_} has no block 'user'", "write {% block user %} ... {% endblock %} into it"
             )
+
+    @property
+    def sha256(self) -> str:
+        """Of everything in it that is the same for every row: the template, and the system prompt in all languages."""
+        system = self._system
+        texts = system.texts() if isinstance(system, SystemPrompt) else system
+        return content_key(self._source, texts)
 
     def render(
         self,

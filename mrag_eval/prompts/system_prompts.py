@@ -42,6 +42,10 @@ class SystemPrompt:
             return first
         return first + sentences.get("joint", " ") + sentences[self.then].replace("{language}", name(language))
 
+    def texts(self) -> dict[str, tuple[str, str]]:
+        """Every language's text, for a prompt with documents and for one without."""
+        return {code: (self.text(code, True), self.text(code, False)) for code in prompt_languages()}
+
     def check(self, languages: Iterable[str]) -> None:
         """Raise ConfigError for the first of ``languages`` that this prompt has no text in."""
         for language in languages:

@@ -5,25 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mrag_eval.provenance import PLACES
+
 # Blocks of a task's configuration that decide what is measured.
 _BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "agent", "generation_kwargs")
-# Where files lie and where a model runs differs between machines and changes no score; files, indexes, runs and
-# tables of translations are told by their hashes.
-_PLACES = frozenset(
-    {
-        "data.path",
-        "data.assignment",
-        "source.path",
-        "source.assignment",
-        "retrieval.corpus",
-        "retrieval.run",
-        "retrieval.translator.path",
-        "retrieval.translator.save",
-        "retrieval.translator.device",
-        "retrieval.device",
-        "judge.required",
-    }
-)
 # Names that stand for "leave everything unchecked".
 EVERYTHING = "all"
 
@@ -39,13 +24,16 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any], allowed: Sequ
         # behind one label there may be another file or model, and behind two labels the same
         for asked in (one, other):
             asked["translator"] = asked.pop("translator_identity")
+    # a name alone does not tell what a prompt said; a run of before this was recorded says nothing of it
+    for name in {*_texts(first)} & {*_texts(second)}:
+        a[f"{name}.text"], b[f"{name}.text"] = _texts(first)[name], _texts(second)[name]
     # one alone translates or judges by its other settings
     a |= _dotted({name: value for name, value in one.items() if name in other})
     b |= _dotted({name: value for name, value in other.items() if name in one})
     return {
         key: f"{a.get(key, 'not set')} | {b.get(key, 'not set')}"
         for key in sorted({*a, *b})
-        if a.get(key) != b.get(key) and key not in _PLACES and not _is_allowed(key, allowed)
+        if a.get(key) != b.get(key) and key not in PLACES and not _is_allowed(key, allowed)
     }
 
 
@@ -56,8 +44,15 @@ def _is_allowed(key: str, allowed: Sequence[str]) -> bool:
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a task's configuration that decides what is measured."""
     kept = {name: config[name] for name in (*_BLOCKS, "metadata") if name in config}
+    if _texts(config):
+        kept["provenance"] = {"texts": _texts(config)}
     asked = _asked(config)
     return {**kept, "asked": asked} if asked else kept
+
+
+def _texts(config: Mapping[str, Any]) -> dict[str, str]:
+    """The hashes of the prompts, by what they are for."""
+    return dict((config.get("provenance") or {}).get("texts") or {})
 
 
 def _asked(config: Mapping[str, Any]) -> dict[str, Any]:
