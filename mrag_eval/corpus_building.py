@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.corpora import corpora_folder
 from mrag_eval.errors import ConfigError, CorpusError, MragError, did_you_mean
 from mrag_eval.languages import CORAL_POOL
+from mrag_eval.retrievers._disk import room_on_disk
 from mrag_eval.store import content_key
 
 if TYPE_CHECKING:
@@ -70,7 +69,11 @@ def build_corpus(
     _check_languages(name, editions, target if add else None)
     chosen = _settings(settings or CorpusSettings(), target if add else None)
     parts = target.with_name(f"{name}.parts")
-    with _room_on_disk(parts):
+    again = (
+        "free some space, and give the same command again: it goes on where it stopped\n"
+        f"    or build elsewhere: export MRAG_CACHE=FOLDER, after moving {parts} there"
+    )
+    with room_on_disk(parts, again):
         folders = []
         for edition in editions:
             index = _build_part(edition, parts, chosen)
@@ -186,19 +189,3 @@ def _build_part(edition: Edition, parts: Path, settings: dict[str, Any]) -> Inde
     if folder.exists():
         return load_index(folder, device=settings["device"])
     return build_index(edition.documents(), folder, resume=True, source=edition.source, **settings)
-
-
-@contextmanager
-def _room_on_disk(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        home = next(parent for parent in folder.parents if parent.exists())
-        free = shutil.disk_usage(home).free
-        raise CorpusError(
-            f"the disk is full ({free / 1e9:,.1f} GB left at {home})",
-            "free some space, and give the same command again: it goes on where it stopped\n"
-            f"    or build elsewhere: export MRAG_CACHE=FOLDER, after moving {folder} there",
-        ) from None

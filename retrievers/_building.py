@@ -15,7 +15,7 @@ from mrag_eval.errors import CorpusError
 from mrag_eval.retrievers import sparse_shard
 from mrag_eval.retrievers._hashing import ContentHash
 from mrag_eval.retrievers._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
-from mrag_eval.retrievers.bm25_shard import Postings, read_vocabulary
+from mrag_eval.retrievers.bm25_shard import Postings, chosen, read_vocabulary
 from mrag_eval.retrievers.embedders import Vectors
 from mrag_eval.retrievers.faiss_shard import HEADER_SIZE
 from mrag_eval.retrievers.sparse_encoders import SparseVector
@@ -126,6 +126,11 @@ class Building:
             if path.is_file() and name not in self.sizes and name != f"{WORK}/{_STATE}":
                 path.unlink()
 
+    def _shard(self, name: str) -> Postings:
+        if name not in self.postings:
+            self.postings[name] = self._new_postings()
+        return self.postings[name]
+
     def _new_postings(self, vocabulary: Any = ()) -> Postings:
         assert self._tokenizer is not None
         return Postings(self._tokenizer, vocabulary)
@@ -138,6 +143,10 @@ class Building:
         for position, passage in enumerate(passages):
             by_language.setdefault(passage.lang, []).append(position)
             self.content.add(passage)
+        if self._tokenizer is not None and self._joint:
+            # together, so that tokens are numbered in the order of the corpus, whatever the size of batches
+            all_lengths, all_postings, words = self._shard("joint").encode([passage.text for passage in passages])
+            self._write(vocabulary_name("joint"), words)
         for lang, positions in by_language.items():
             own = [passages[position] for position in positions]
             text_name = _passages.text_path(Path(), lang).as_posix()
@@ -151,13 +160,13 @@ class Building:
                 self._write(lengths_name(lang), lengths)
                 self._write(postings_name(lang), pairs)
             if self._tokenizer is not None:
-                shard = "joint" if self._joint else lang
-                if shard not in self.postings:
-                    self.postings[shard] = self._new_postings()
-                lengths, postings, words = self.postings[shard].encode([passage.text for passage in own])
+                if self._joint:
+                    lengths, postings = chosen(all_lengths, all_postings, positions)
+                else:
+                    lengths, postings, words = self._shard(lang).encode([passage.text for passage in own])
+                    self._write(vocabulary_name(lang), words)
                 self._write(lengths_name(lang), lengths)
                 self._write(postings_name(lang), postings)
-                self._write(vocabulary_name(shard), words)
             self.counts[lang] = self.counts.get(lang, 0) + len(own)
         self.done += len(passages)
         self._save()

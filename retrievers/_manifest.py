@@ -19,6 +19,8 @@ MANIFEST = "manifest.json"
 Kind = Literal["dense", "bm25", "hybrid", "sparse"]
 KINDS: tuple[str, ...] = ("dense", "bm25", "hybrid", "sparse")
 
+# Their bytes depend on the release of the library that wrote them; what they say is elsewhere in the index.
+_BY_RELEASE = (".parquet", "params.index.json")
 # Files below this are read and compared whenever an index is opened.
 _SMALL = 1 << 20
 _REBUILD = "rebuild it: mrag-eval index build --overwrite ..."
@@ -77,6 +79,25 @@ class Manifest(BaseModel):
     def settings(self) -> dict[str, Any]:
         """What must be the same for an interrupted build to be continued."""
         return self.model_dump(include={"format", "kind", "joint", "embedder", "chunker", "tokenizer", "bm25"})
+
+    @property
+    def fingerprint(self) -> str:
+        """One hash of the index: two with the same fingerprint hold the same and answer alike.
+
+        SHA-256 over the settings, ``content_hash``, passages and documents by language, and the SHA-256 of every file
+        that is searched. Not over sources, versions of libraries, or files whose bytes depend on those versions (the
+        Parquet copies, bm25s's parameters). The order of the corpus matters, as it does to the files; how the index
+        was built (batches, workers, engine, interruptions) does not.
+        """
+        searched = {name: record.sha256 for name, record in self.files.items() if not name.endswith(_BY_RELEASE)}
+        covered = {
+            "settings": self.settings(),
+            "content": self.content_hash,
+            "languages": {lang: [record.passages, record.documents] for lang, record in self.languages.items()},
+            "files": searched,
+        }
+        canonical = json.dumps(covered, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def library_versions() -> dict[str, str]:

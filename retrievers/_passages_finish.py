@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mrag_eval.retrievers._disk import save_array
 from mrag_eval.retrievers._hashing import hash64
 from mrag_eval.retrievers._passages import FIELDS, LOOKUP_HASHES, LOOKUP_ROWS, Record, offsets_path, text_path
 
@@ -54,8 +55,8 @@ def finish_passages(folder: Path, languages: tuple[str, ...]) -> dict[str, int]:
     hashes.clear()
     rows.clear()
     order = np.argsort(all_hashes, kind="stable")
-    np.save(folder / "passages" / LOOKUP_HASHES, all_hashes[order])
-    np.save(folder / "passages" / LOOKUP_ROWS, all_rows[order])
+    save_array(folder / "passages" / LOOKUP_HASHES, all_hashes[order])
+    save_array(folder / "passages" / LOOKUP_ROWS, all_rows[order])
     return documents
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.errors import CorpusError
+from mrag_eval.retrievers._disk import mapped_array, save_array
 from mrag_eval.retrievers.tokenize import Tokenizer
 
 _BLOCK = 32_768
@@ -69,6 +70,13 @@ class Postings:
         return np.asarray(lengths, "<i4").tobytes(), np.asarray(postings, "<i4").tobytes(), "".join(added).encode()
 
 
+def chosen(lengths: bytes, postings: bytes, positions: Sequence[int]) -> tuple[bytes, bytes]:
+    """Lengths and postings of some of the passages that were encoded together."""
+    counts = np.frombuffer(lengths, "<i4").reshape(-1, 2)
+    own = np.split(np.frombuffer(postings, "<i4").reshape(-1, 2), np.cumsum(counts[:-1, 1]))
+    return counts[positions].tobytes(), np.concatenate([own[position] for position in positions]).tobytes()
+
+
 def read_vocabulary(path: Path) -> Iterator[str]:
     """The tokens of a vocabulary file, in order of their numbers."""
     with path.open(encoding="utf-8") as lines:
@@ -105,12 +113,12 @@ def finish(
             tokens += int(lengths[:, 0].sum())
     starts = np.zeros(size + 1, dtype=np.int64)
     np.cumsum(frequencies, out=starts[1:])
-    np.save(folder / "indptr.csc.index.npy", starts)
+    save_array(folder / "indptr.csc.index.npy", starts)
     total = int(starts[-1])
     # an empty file cannot be mapped: a shard without any token keeps one place that nothing points to
     shape = (max(total, 1),)
-    data = np.lib.format.open_memmap(folder / "data.csc.index.npy", mode="w+", dtype=np.float32, shape=shape)
-    indices = np.lib.format.open_memmap(folder / "indices.csc.index.npy", mode="w+", dtype=np.int32, shape=shape)
+    data = mapped_array(folder / "data.csc.index.npy", np.float32, shape)
+    indices = mapped_array(folder / "indices.csc.index.npy", np.int32, shape)
     idf = np.log(1.0 + (passages - frequencies + 0.5) / (frequencies + 0.5))
     mean_length = tokens / passages if tokens else 1.0
     cursor = starts[:-1].copy()

@@ -18,6 +18,7 @@ from mrag_eval.retrievers._building import (
     postings_name,
     vectors_name,
 )
+from mrag_eval.retrievers._disk import room_on_disk
 from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
 from mrag_eval.retrievers._hashing import ContentHash
 from mrag_eval.retrievers._intake import batches, checked_passages
@@ -142,7 +143,10 @@ def build_unlocked(
         model, record = _embedder(embedder, device)
     build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters(), source)
     passages = checked_passages(corpus, chunking, token_counter)
-    build.run(passages, batch_size, resume, _total(corpus, progress, chunking))
+    kept = f"{build.folder} keeps what is done"
+    again = f"free some space, then give the same command again (index build: with --resume); {kept}"
+    with room_on_disk(target, again):
+        build.run(passages, batch_size, resume, _total(corpus, progress, chunking))
     custom = model if record is not None and record.spec is None else None
     return load_index(target, device=device, embedder=custom)
 

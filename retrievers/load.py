@@ -105,6 +105,7 @@ def index_info(path: str | Path) -> dict[str, Any]:
     return {
         "path": str(folder),
         **content,
+        "fingerprint": manifest.fingerprint,
         "bytes": sum(record.bytes for record in manifest.files.values()),
     }
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.errors import CorpusError
+from mrag_eval.retrievers._disk import mapped_array, save_array
 from mrag_eval.retrievers.sparse_encoders import SparseVector
 
 _BLOCK = 32_768
@@ -49,11 +50,11 @@ def finish(folder: Path, lengths_path: Path, pairs_path: Path, dim: int) -> None
         frequencies += np.bincount(pairs["term"], minlength=dim)
     starts = np.zeros(dim + 1, dtype=np.int64)
     np.cumsum(frequencies, out=starts[1:])
-    np.save(folder / "starts.npy", starts)
+    save_array(folder / "starts.npy", starts)
     # an empty file cannot be mapped: a shard without any term keeps one place that nothing points to
     shape = (max(int(starts[-1]), 1),)
-    rows = np.lib.format.open_memmap(folder / "rows.npy", mode="w+", dtype=np.int32, shape=shape)
-    weights = np.lib.format.open_memmap(folder / "weights.npy", mode="w+", dtype=np.float32, shape=shape)
+    rows = mapped_array(folder / "rows.npy", np.int32, shape)
+    weights = mapped_array(folder / "weights.npy", np.float32, shape)
     cursor = starts[:-1].copy()
     first = 0
     for lengths, pairs in _blocks(lengths_path, pairs_path):

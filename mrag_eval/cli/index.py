@@ -81,9 +81,10 @@ def info(
         "chunker": _chunker(found["chunker"]),
         "size": f"{found['bytes'] / 1e6:,.1f} MB",
         "content": found["content_hash"],
+        "fingerprint": found["fingerprint"],
     }
     for name, value in lines.items():
-        typer.echo(f"{name:<10} {value}")
+        typer.echo(f"{name:<11} {value}")
 
 
 @index_app.command(short_help="Read every file of an index and compare its checksum; exit code 1 on damage.")

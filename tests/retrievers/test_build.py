@@ -17,6 +17,7 @@ import pytest
 from mrag_eval.errors import ConfigError, CorpusError, DataError
 from mrag_eval.retrievers import Document, Index, build_index, index_info, load_index
 from mrag_eval.retrievers._locking import build_lock
+from mrag_eval.retrievers.bm25_shard import Bm25Parameters
 from mrag_eval.schema import Passage
 
 MakeIndex = Callable[..., Index]
@@ -236,6 +237,27 @@ def test_same_passages_same_hash_in_any_order_and_batch(tmp_path: Path, make_ind
     second = make_index(corpus[::-1], kind="dense", batch_size=7)
     assert first.manifest.content_hash == second.manifest.content_hash
     assert make_index(corpus[:-1], kind="bm25").manifest.content_hash != first.manifest.content_hash
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_the_fingerprint_is_that_of_content_and_settings_not_of_how_they_were_built(
+    make_index: MakeIndex, joint: bool
+) -> None:
+    corpus = list(many(40))
+    one = make_index(corpus, kind="hybrid", joint=joint).manifest
+    for size in (1, 7, 1_000):
+        other = make_index(corpus, kind="hybrid", joint=joint, batch_size=size, source="elsewhere").manifest
+        assert other.fingerprint == one.fingerprint
+    later = one.model_copy(update={"versions": {"mrag-eval": "99"}})
+    assert later.fingerprint == one.fingerprint
+    reordered = make_index(corpus[::-1], kind="hybrid", joint=joint).manifest
+    assert reordered.content_hash == one.content_hash
+    assert reordered.fingerprint != one.fingerprint
+    changed = [*corpus[:-1], Passage("last", "en", "other", doc_id="d")]
+    others = [make_index(changed, kind="hybrid", joint=joint), make_index(corpus, kind="dense")]
+    others += [make_index(corpus, kind="hybrid", joint=joint, bm25=Bm25Parameters(k1=1.0))]
+    assert len({one.fingerprint, *(index.manifest.fingerprint for index in others)}) == 4
+    assert index_info(others[0].path)["fingerprint"] == others[0].manifest.fingerprint
 
 
 def test_the_order_of_the_corpus_does_not_change_the_hits(make_index: MakeIndex) -> None:

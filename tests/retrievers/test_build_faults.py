@@ -1,0 +1,208 @@
+"""Builds that are killed, meet another builder or run out of space: what lies at the path is whole or nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mrag_eval.errors import CorpusError
+from mrag_eval.retrievers import index_info, load_index
+from mrag_eval.retrievers._disk import is_full, room_on_disk
+from tests.retrievers.faulty_build import FOLDER, POINTS
+
+
+def start(point: str, path: Path, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "faulty_build.py", point, str(path), *options],
+        cwd=FOLDER,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out.strip(), err.strip()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index built in one go."""
+    path = tmp_path_factory.mktemp("whole") / "index"
+    code, fingerprint, error = finished(start("none", path))
+    assert (code, error) == (0, "")
+    assert fingerprint == index_info(path)["fingerprint"]
+    return path
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_anywhere_and_resumed_to_the_same_index(tmp_path: Path, whole: Path, point: str) -> None:
+    path = tmp_path / "index"
+    if point == "reading up to the last batch":
+        # a resumed build that is killed while it passes over what is there
+        assert finished(start("before the manifest", path))[0] == -signal.SIGKILL
+    code, _, error = finished(start(point, path, "--resume"))
+    assert code == -signal.SIGKILL, error
+    assert not path.exists()
+    with pytest.raises(CorpusError, match="was never finished"):
+        load_index(path)
+    code, fingerprint, error = finished(start("none", path, "--resume"))
+    assert code == 0, error
+    assert fingerprint == index_info(whole)["fingerprint"]
+    assert contents(path) == contents(whole)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["index"]
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_again_and_again(tmp_path: Path, whole: Path) -> None:
+    path, moments, killed = tmp_path / "index", random.Random(7), 0
+    for _ in range(6):
+        process = start("none", path, "--resume", "--delay", "0.1")
+        deadline = time.monotonic() + 60
+        while process.poll() is None and not (tmp_path / "index.building" / "work").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0.0, 0.6))
+        process.kill()
+        killed += finished(process)[0] == -signal.SIGKILL
+        if path.exists():
+            break
+    assert killed
+    code, fingerprint, error = finished(start("none", path, "--resume", "--overwrite"))
+    assert code == 0, error
+    assert fingerprint == index_info(whole)["fingerprint"]
+    assert contents(path) == contents(whole)
+
+
+def test_killed_while_replacing_an_index(tmp_path: Path, whole: Path) -> None:
+    path = tmp_path / "index"
+    assert finished(start("none", path, "--documents", "9"))[0] == 0
+    old = index_info(path)["fingerprint"]
+    assert finished(start("state removed", path, "--overwrite"))[0] == -signal.SIGKILL
+    assert index_info(path)["fingerprint"] == old
+    code, fingerprint, error = finished(start("none", path, "--overwrite", "--resume"))
+    assert code == 0, error
+    assert fingerprint == index_info(whole)["fingerprint"] != old
+    assert [entry.name for entry in tmp_path.iterdir()] == ["index"]
+
+
+def test_of_two_builders_one_wins_and_the_other_says_so(tmp_path: Path, whole: Path) -> None:
+    path = tmp_path / "index"
+    first = start("none", path, "--delay", "1")
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "index.building" / "work").exists():
+        assert first.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    # it neither waits nor touches what the other one writes, whatever it was asked to do
+    others = [start("none", path, *options) for options in ((), ("--resume",), ("--overwrite",))]
+    for other in others:
+        code, out, error = finished(other)
+        assert (code, out) == (2, "")
+        assert error.startswith(f"CorpusError: another process is building {path}\n")
+    code, fingerprint, error = finished(first)
+    assert code == 0, error
+    assert fingerprint == index_info(whole)["fingerprint"]
+
+
+def test_a_killed_builder_holds_no_lock(tmp_path: Path, whole: Path) -> None:
+    path = tmp_path / "index"
+    assert finished(start("after a state is saved", path))[0] == -signal.SIGKILL
+    assert finished(start("none", path, "--resume"))[1] == index_info(whole)["fingerprint"]
+
+
+# ---------------------------------------------------------------- no room
+
+
+def in_own_namespace() -> list[str] | None:
+    """The command that runs another one with mounts of its own; None where that is not allowed."""
+    tool = shutil.which("unshare")
+    for flags in (["--mount"], ["--mount", "--map-root-user"]):
+        if tool and subprocess.run([tool, *flags, "true"], capture_output=True, check=False).returncode == 0:
+            return [tool, *flags]
+    return None
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.99])
+def test_a_full_disk_is_one_clean_error_and_the_build_goes_on_later(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, share: float
+) -> None:
+    documents = ("--documents", "3000")
+    plain = tmp_path / "plain"
+    code, fingerprint, error = finished(start("none", plain, "--batch-size", "256", *documents))
+    assert code == 0, error
+    namespace = in_own_namespace()
+    if namespace is None:
+        pytest.skip("no mounts of one's own are allowed here")
+    small = tmp_path / "small"
+    small.mkdir()
+    size = int(share * sum(map(len, contents(plain).values())))
+    done = subprocess.run(
+        [*namespace, sys.executable, "full_disk.py", str(small), str(size), *documents],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if done.returncode == 77:
+        pytest.skip("mounting is not allowed here")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["said"]["message"] == f"the disk is full (0.0 GB left at {small})"
+    assert "index build: with --resume" in found["said"]["next_step"]
+    assert "was never finished" in found["opened"]
+    assert found["fingerprint"] == fingerprint
+    assert found["left"] == ["index"]
+    assert not list(small.iterdir())
+
+
+def test_a_limit_on_file_sizes_is_no_different(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+    options = ["--documents", "3000", "--batch-size", "256"]
+    command = [sys.executable, "faulty_build.py", "none", str(path), *options]
+    done = subprocess.run(
+        command, cwd=FOLDER, capture_output=True, text=True, timeout=300, check=False, preexec_fn=limited
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("NoRoomError: the limit on the size of files is reached (")
+    assert len(done.stderr.splitlines()) == 2
+    assert not path.exists()
+    assert finished(start("none", path, "--resume", *options))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(28, "No space left on device"), True),
+        (OSError(122, "Disk quota exceeded"), True),
+        (RuntimeError("write error in x.faiss: 3 != 9 (No space left on device)"), True),
+        (OSError("[Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device"), True),
+        (OSError(13, "Permission denied"), False),
+        (RuntimeError("out of memory"), False),
+        (ValueError("No space left on device"), False),
+    ],
+)
+def test_what_a_full_disk_looks_like(tmp_path: Path, error: Exception, expected: bool) -> None:
+    assert is_full(error) is expected
+    with pytest.raises(CorpusError if expected else type(error)), room_on_disk(tmp_path, "make room"):
+        raise error
