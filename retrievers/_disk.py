@@ -58,10 +58,10 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
     header = np.lib.format.header_data_from_array_1_0(array)
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-        file.write(memoryview(array).cast("B") if array.size else b"")
+        file.write(array.data)
 
 
-def mapped_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
+def mapped_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[Any]]:
     """A new ``.npy`` file, memory-mapped to be written, with its space reserved.
 
     Writing to a mapped file whose blocks are not reserved kills the process where the disk is full (SIGBUS).
