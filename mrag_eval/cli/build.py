@@ -4,4 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from mrag_eval.cli.build_qa import qa
+
 build_app = typer.Typer(help="Build fresh benchmarks from your own documents.", no_args_is_help=True)
+build_app.command(short_help="Questions on your own documents, in languages drawn at random.")(qa)
