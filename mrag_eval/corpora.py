@@ -166,6 +166,8 @@ def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any]
         "content_hash": manifest.content_hash,
         "passages": {lang: record.passages for lang, record in manifest.languages.items()},
         "chunker": manifest.chunker,
+        # an approximate search may miss what an exact one finds: runs of the two are not the same experiment
+        **({"approximate": found} if (found := manifest.approximate()) else {}),
     }
 
 

@@ -51,6 +51,8 @@ def search_plans(
                    embedder and [embedder.name, embedder.revision, embedder.dim],
                    retrieval.k, retrieval.search_depth, merge,
                    retrieval.seed if merge in _QUOTAS else None]  # fmt: skip
+    # an approximate index may miss what an exact one of the same passages finds
+    fingerprint += [found] if (found := index.manifest.approximate()) else []
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
     store = Store(cache_dir() / "retrieval.sqlite") if use_cache else None
     found = store.get_many(keys) if store else {}

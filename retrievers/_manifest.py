@@ -26,6 +26,11 @@ _SMALL = 1 << 20
 _REBUILD = "rebuild it: mrag-eval index build --overwrite ..."
 
 
+def approximate_name(lang: str) -> str:
+    """The file of a language's approximate index."""
+    return f"dense/{lang}.approximate.faiss"
+
+
 class EmbedderRecord(BaseModel):
     """``spec`` loads the embedder again; None where it was an object of the caller's."""
 
@@ -37,14 +42,40 @@ class EmbedderRecord(BaseModel):
     spec: dict[str, Any] | None = None
 
 
+class ApproximateRecord(BaseModel):
+    """How a dense shard is searched approximately, and what that finds of an exact search.
+
+    ``parameter`` (``nprobe`` or ``efSearch``) has the value ``value``; ``rescore`` candidates a hit are scored exactly.
+    ``recall`` is the mean share of the exact ``k`` best that are found, over ``queries`` queries that took no part in
+    tuning: texts that were given, or stored vectors of the shard, drawn with ``seed``, each without itself.
+    ``mapped``: whether FAISS maps the file or reads it into memory.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    factory: str
+    parameter: str | None
+    value: int | None
+    rescore: int
+    mapped: bool
+    trained_on: int
+    recall: float
+    k: int
+    aimed_at: float
+    queries: int
+    queries_from: str
+    seed: int
+
+
 class LanguageRecord(BaseModel):
-    """``max_norm``: the largest Euclidean norm among the vectors of a dense shard."""
+    """``max_norm``: the largest Euclidean norm among the vectors of a dense shard; ``approximate``: None if exact."""
 
     model_config = ConfigDict(frozen=True)
 
     passages: int
     documents: int
     max_norm: float | None = None
+    approximate: ApproximateRecord | None = None
 
 
 class FileRecord(BaseModel):
@@ -57,7 +88,8 @@ class FileRecord(BaseModel):
 class Manifest(BaseModel):
     """The content of ``manifest.json``. ``content_hash`` covers ids, languages, titles and texts of all passages.
 
-    ``sources`` says of a language where its documents come from (a dump and its date), where that is known.
+    ``sources`` says of a language where its documents come from (a dump and its date), where that is known;
+    ``approximation`` what kind of dense shards was asked for, None for exact ones.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -74,11 +106,25 @@ class Manifest(BaseModel):
     bm25: dict[str, float] | None
     versions: dict[str, str]
     sources: dict[str, str] = Field(default_factory=dict)
+    approximation: dict[str, Any] | None = None
     files: dict[str, FileRecord]
 
     def settings(self) -> dict[str, Any]:
         """What must be the same for an interrupted build to be continued."""
         return self.model_dump(include={"format", "kind", "joint", "embedder", "chunker", "tokenizer", "bm25"})
+
+    def approximate(self) -> dict[str, dict[str, Any]]:
+        """What decides the hits of the shards that are searched approximately, by language; empty for an exact index.
+
+        The SHA-256 of the FAISS file is part of it: a graph built by several threads is not the same one twice.
+        """
+        out: dict[str, dict[str, Any]] = {}
+        for lang, record in self.languages.items():
+            if record.approximate is not None:
+                file = self.files.get(approximate_name(lang))
+                chosen = record.approximate.model_dump(include={"factory", "parameter", "value", "rescore"})
+                out[lang] = {**chosen, "sha256": file.sha256 if file else None}
+        return out
 
     @property
     def fingerprint(self) -> str:
@@ -96,6 +142,8 @@ class Manifest(BaseModel):
             "languages": {lang: [record.passages, record.documents] for lang, record in self.languages.items()},
             "files": searched,
         }
+        if approximate := self.approximate():
+            covered["approximate"] = approximate
         canonical = json.dumps(covered, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 

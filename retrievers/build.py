@@ -6,11 +6,13 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.errors import ConfigError, CorpusError, DataError, did_you_mean
 from mrag_eval.retrievers import bm25_shard, faiss_shard, sparse_shard
+from mrag_eval.retrievers._approximating import approximate_shards, check_same_wanted, check_wanted
 from mrag_eval.retrievers._building import (
     WORK,
     Building,
@@ -20,12 +22,14 @@ from mrag_eval.retrievers._building import (
 )
 from mrag_eval.retrievers._disk import room_on_disk
 from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
+from mrag_eval.retrievers._factory import DEFAULT_RECALL, Approximation, approximation
 from mrag_eval.retrievers._hashing import ContentHash
 from mrag_eval.retrievers._intake import batches, checked_passages
 from mrag_eval.retrievers._locking import build_lock
 from mrag_eval.retrievers._manifest import (
     FORMAT,
     KINDS,
+    ApproximateRecord,
     EmbedderRecord,
     FileRecord,
     LanguageRecord,
@@ -38,7 +42,7 @@ from mrag_eval.retrievers._passages_finish import finish_passages
 from mrag_eval.retrievers.bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.corpus import Document
-from mrag_eval.retrievers.embedders import Embedder, checked, load_embedder
+from mrag_eval.retrievers.embedders import Embedder, checked, load_embedder, query_vectors
 from mrag_eval.retrievers.index import Index
 from mrag_eval.retrievers.load import load_index
 from mrag_eval.retrievers.sparse_encoders import SparseEncoder, checked_sparse, load_sparse_encoder
@@ -62,6 +66,10 @@ def build_index(
     bm25: Bm25Parameters | None = None,
     token_counter: TokenCounter = count_tokens,
     source: str | None = None,
+    factory: str = "flat",
+    memory_budget: int | str | None = None,
+    recall: float = DEFAULT_RECALL,
+    recall_queries: Sequence[str] = (),
 ) -> Index:
     """Build an index from a stream of passages or documents and open it.
 
@@ -86,6 +94,11 @@ def build_index(
         bm25: parameters of the lexical score.
         token_counter: what the chunker ``sentences`` counts with.
         source: where the documents come from, for the manifest.
+        factory: ``flat`` (exact), ``auto`` (by count and memory) or a string of FAISS's ``index_factory`` such as
+            ``IVF1024,SQ8``: an approximate index beside the vectors of every language that has enough of them.
+        memory_budget: for ``auto``, what its structures may hold in memory, all languages together (``2GB``).
+        recall: recall@20 against the exact search that the search parameters of an approximate index are tuned to.
+        recall_queries: texts to tune and to measure with; none: stored vectors, drawn with a seed.
 
     Raises :class:`~mrag_eval.errors.DataError` for an empty corpus, repeated passage ids and passages without text,
     :class:`~mrag_eval.errors.CorpusError` where an index is there already or another process is building it.
@@ -108,6 +121,7 @@ def build_index(
             bm25=bm25,
             token_counter=token_counter,
             source=source,
+            wanted=approximation(factory, memory_budget=memory_budget, recall=recall, queries=tuple(recall_queries)),
         )
 
 
@@ -126,6 +140,7 @@ def build_unlocked(
     bm25: Bm25Parameters | None = None,
     token_counter: TokenCounter = count_tokens,
     source: str | None = None,
+    wanted: Approximation | None = None,
 ) -> Index:
     """:func:`build_index` for a caller that holds the lock of ``target``; an index that is there is replaced."""
     if kind not in KINDS:
@@ -141,7 +156,8 @@ def build_unlocked(
         model, record = _sparse_encoder(embedder, device)
     elif kind != "bm25":
         model, record = _embedder(embedder, device)
-    build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters(), source)
+    check_wanted(wanted, kind, record.dim if record else 0)
+    build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters(), source, wanted)
     passages = checked_passages(corpus, chunking, token_counter)
     kept = f"{build.folder} keeps what is done"
     again = f"free some space, then give the same command again (index build: with --resume); {kept}"
@@ -192,7 +208,9 @@ class _Build:
         chunking: ChunkConfig,
         bm25: Bm25Parameters,
         source: str | None,
+        wanted: Approximation | None = None,
     ) -> None:
+        self.wanted = wanted
         self.target, self.kind, self.joint, self.embedder, self.record = target, kind, joint, embedder, record
         self.chunking, self.bm25, self.source = chunking, bm25, source
         self.lexical = kind in ("bm25", "hybrid")
@@ -215,6 +233,8 @@ class _Build:
 
         building = self.building
         building.start(resume=resume)
+        if building.is_complete:
+            check_same_wanted(self.folder, self.wanted)
         shown, total = progress
         # disable=None: tqdm stays silent where the output is no terminal
         bar = tqdm(total=total, unit=" passages", desc=self.target.name, disable=None if shown else True)
@@ -264,13 +284,25 @@ class _Build:
                 faiss_shard.finish(self.folder / vectors_name(lang), self.record.dim, building.counts[lang])
         if self.lexical:
             self._finish_lexical(order)
+        approximate = self._approximate()
         languages = {
             lang: LanguageRecord(
-                passages=building.counts[lang], documents=documents[lang], max_norm=building.max_norms.get(lang)
+                passages=building.counts[lang],
+                documents=documents[lang],
+                max_norm=building.max_norms.get(lang),
+                approximate=approximate.get(lang),
             )
             for lang in order
         }
         write_manifest(self.folder, self._manifest(languages))
+
+    def _approximate(self) -> dict[str, ApproximateRecord]:
+        if self.wanted is None or self.record is None:
+            return {}
+        model = self.embedder
+        assert not isinstance(model, SparseEncoder)
+        embed = None if model is None else partial(query_vectors, model)
+        return approximate_shards(self.folder, self.building.counts, self.record.dim, self.wanted, embed)
 
     def _finish_lexical(self, languages: Sequence[str]) -> None:
         shards = {"joint": list(languages)} if self.joint else {lang: [lang] for lang in languages}
@@ -300,6 +332,7 @@ class _Build:
             bm25=asdict(self.bm25) if self.lexical else None,
             versions=library_versions(),
             sources={} if self.source is None else dict.fromkeys(languages, self.source),
+            approximation=self.wanted.asked() if self.wanted else None,
             files=files,
         )
 

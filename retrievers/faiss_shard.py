@@ -20,8 +20,8 @@ Vectors = NDArray[np.float32]
 _HEADER = struct.Struct("<4siqqqBiQ")
 HEADER_SIZE = _HEADER.size
 # A few more than asked for, so that a tie or a rounding difference at the last place is seen
-_MARGIN = 8
-_MOST_RESULTS = 4_000_000
+MARGIN = 8
+MOST_RESULTS = 4_000_000
 _EPSILON = float(np.finfo(np.float32).eps)
 
 
@@ -151,11 +151,11 @@ class FaissShard:
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))
         slack = 4.0 * _EPSILON * np.sqrt(self.dimension) * norms * self.max_norm
         pending = np.arange(len(queries))
-        depth = min(k + _MARGIN, self.count)
+        depth = min(k + MARGIN, self.count)
         while len(pending):
             unsure: list[Rows] = []
             # deep searches (very many equal scores) go in parts, so that their lists fit into memory
-            step = max(1, _MOST_RESULTS // depth)
+            step = max(1, MOST_RESULTS // depth)
             for part in (pending[start : start + step] for start in range(0, len(pending), step)):
                 batch = queries if len(part) == len(queries) else queries[part]
                 approximate, local = self.index.search(batch, depth)

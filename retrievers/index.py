@@ -1,4 +1,4 @@
-"""Searching an index: exact within a shard, merged over languages, ties in one order."""
+"""Searching an index: shard by shard, merged over languages, ties in one order."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from mrag_eval.retrievers._scope import (
     queries_by_language,
     resolve,
 )
+from mrag_eval.retrievers.approximate_shard import open_dense
 from mrag_eval.retrievers.bm25_shard import Bm25Shard
 from mrag_eval.retrievers.embedders import Embedder, Vectors, load_embedder, query_vectors
 from mrag_eval.retrievers.faiss_shard import FaissShard
@@ -66,15 +67,7 @@ class Index:
                 self._lexical[lang] = SparseShard(folder, high - low, manifest.embedder.dim, first_row=low, mmap=mmap)
         elif manifest.embedder is not None:
             for lang in self.languages:
-                record = manifest.languages[lang]
-                self._dense[lang] = FaissShard(
-                    path / "dense" / f"{lang}.faiss",
-                    record.passages,
-                    manifest.embedder.dim,
-                    first_row=self._store.span(lang)[0],
-                    max_norm=record.max_norm or 1.0,
-                    mmap=mmap,
-                )
+                self._dense[lang] = open_dense(path, manifest, lang, first_row=self._store.span(lang)[0], mmap=mmap)
         if manifest.tokenizer is not None:
             tokenize = tokenizer(str(manifest.tokenizer["name"]), int(manifest.tokenizer["version"]))
             if manifest.joint:

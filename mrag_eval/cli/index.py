@@ -36,6 +36,16 @@ def build(
     batch_size: Annotated[int, typer.Option(help="Passages embedded at a time.")] = 256,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted build.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is there.")] = False,
+    factory: Annotated[
+        str, typer.Option(help="flat (exact), auto, or a string of FAISS's index_factory such as IVF1024,SQ8.")
+    ] = "flat",
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="What an index of --factory auto may hold in memory: 2GB.")
+    ] = None,
+    recall: Annotated[float, typer.Option(help="Recall@20 that an approximate index is tuned to.")] = 0.95,
+    queries: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Queries to measure recall with, one a line.")
+    ] = None,
 ) -> None:
     """Build an index; an interrupted build leaves nothing at INDEX, and --resume continues it."""
     from mrag_eval.retrievers import ChunkConfig, build_index, read_corpus
@@ -51,9 +61,14 @@ def build(
         resume=resume,
         overwrite=overwrite,
         device=device,
+        factory=factory,
+        memory_budget=memory,
+        recall=recall,
+        recall_queries=_lines(queries),
     )
     languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
     typer.echo(f"{path}: {len(index):,} passages ({languages})")
+    _echo_approximate(index.manifest.model_dump(), asked=factory.strip().lower() != "flat")
     typer.echo(f"use it     retrieval.corpus={path}   or name it in mrag.yaml, under corpora:")
 
 
@@ -85,6 +100,8 @@ def info(
     }
     for name, value in lines.items():
         typer.echo(f"{name:<11} {value}")
+    if found["kind"] in ("dense", "hybrid"):
+        _echo_approximate(found, asked=True)
 
 
 @index_app.command(short_help="Read every file of an index and compare its checksum; exit code 1 on damage.")
@@ -122,6 +139,33 @@ def search(
             text = " ".join(hit.text.split())
             shown = f"{text[:157]}..." if len(text) > 160 else text
             typer.echo(f"{hit.rank:>2}  {hit.score:.4f}  {hit.lang}  {hit.id}  {hit.title}\n    {shown}")
+
+
+def _lines(path: Path | None) -> list[str]:
+    if path is None:
+        return []
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{path} cannot be read as text: {error}", param_hint="--queries") from None
+
+
+def _echo_approximate(manifest: dict[str, Any], *, asked: bool) -> None:
+    """One line a language that is searched approximately, and one for those that are not."""
+    records = {lang: record["approximate"] for lang, record in manifest["languages"].items()}
+    for lang, record in records.items():
+        if record is not None:
+            tuned = f", {record['parameter']} {record['value']}" if record["parameter"] else ""
+            parts = (
+                f"{lang}: {record['factory']}{tuned}, {record['rescore']} candidates a hit scored exactly",
+                f"recall@{record['k']} {record['recall']:.3f} (aim {record['aimed_at']:.2f}; "
+                f"{record['queries']} queries, {record['queries_from']})",
+                "mapped" if record["mapped"] else "in memory",
+            )
+            typer.echo(f"{'search':<11} {' · '.join(parts)}")
+    exact = [lang for lang, record in records.items() if record is None]
+    if asked and exact:
+        typer.echo(f"{'search':<11} {', '.join(exact)}: exact")
 
 
 def _keys(pairs: list[str] | None) -> dict[str, str] | None:

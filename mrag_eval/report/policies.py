@@ -6,6 +6,7 @@ depend on the evaluated model, so runs of any model will do.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -117,6 +118,9 @@ def _index(retrieval: Mapping[str, Any], record: Any) -> str:
         words.append(embedder if isinstance(embedder, str) else json.dumps(embedder))
     if known.get("content_hash"):
         words.append(str(known["content_hash"])[:8])
+    if known.get("approximate"):
+        settings = json.dumps(known["approximate"], sort_keys=True).encode()
+        words.append(f"approximate {hashlib.sha256(settings).hexdigest()[:8]}")
     return ", ".join(words)
 
 
