@@ -56,6 +56,13 @@ def did_you_mean(wrong: str, allowed: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else f"; allowed: {', '.join(names)}"
 
 
+def one_of(key: str, value: str | None, allowed: Iterable[str]) -> None:
+    """Raise ConfigError for a value, other than None, that is not among ``allowed``."""
+    names = tuple(allowed)
+    if value is not None and value not in names:
+        raise ConfigError(f"{key}: '{value}' is not one of its values", f"one of {', '.join(names)}")
+
+
 @contextmanager
 def naming(task: str) -> Iterator[None]:
     """Puts the task's name in front of the message of an error that leaves the block."""

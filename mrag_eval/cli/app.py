@@ -11,6 +11,7 @@ import typer
 
 from mrag_eval.cli.build import build_app
 from mrag_eval.cli.corpus import corpus_app
+from mrag_eval.cli.export import export
 from mrag_eval.cli.gate import baseline, compare, gate
 from mrag_eval.cli.index import index_app
 from mrag_eval.cli.inspect import inspect
@@ -46,6 +47,9 @@ app.command(short_help="Two runs, paired row by row: what changed, and how surel
 app.command(short_help="Keep a run's scores, row by row, as a file for the gate.")(baseline)
 app.command(short_help="Exit code 1 where a run is worse than its baseline by more than the rules allow.")(gate)
 app.command(short_help="The command that repeats a run, from its results; --run runs it and compares.")(rerun)
+app.command(short_help="Results as a model card, the hub's or Every Eval Ever's files, MTEB's shape, LaTeX or CSV.")(
+    export
+)
 
 
 def _print_version(wanted: bool) -> None:
