@@ -3,6 +3,9 @@
 720 multiple-choice questions: an English control question on every territory, and one in the language of each claimant
 (where English is a claimant's language, the control question is that one too). Read from the original repository's
 files, or from its copy on the hub; both name languages in codes of their own (``iw``, ``tl``, ``zhs``, ``zht``).
+
+A folder with a file ``languages.json`` holds territories of one's own in the same files (``mrag-eval build
+territories``): that list names the languages, and no published count is expected.
 """
 
 from __future__ import annotations
@@ -40,6 +43,8 @@ CODES = (
 _MISSING_COUNTRIES: Mapping[str, Mapping[str, Any]] = {
     "Suriname": {"Lang_Code": "nl", "Lang_Name": "Dutch", "Religion": "Christianity", "Population": 534189}
 }
+# In a folder of one's own territories: a JSON list of the languages that have questions.
+OWN_LANGUAGES = "languages.json"
 _TERRITORY_COLUMNS = ("Territory", "Claimants", "Controller", "Region", "QueryID")
 
 
@@ -94,7 +99,7 @@ def read_borderlines(path: Path | None) -> BorderLines:
     Raises DataError naming file and line. A copy whose counts differ from the published ones says so in its notes.
     """
     tables = _from_hub() if path is None else _from_folder(require_path(path, "bordirlines"))
-    countries = {**_MISSING_COUNTRIES, **tables.countries}
+    countries = {**({} if tables.own else _MISSING_COUNTRIES), **tables.countries}
     territories = [_territory(row, where, countries) for where, row in tables.territories]
     questions, repeated = [], [t.name for i, t in enumerate(territories) if t in territories[:i]]
     if repeated:
@@ -117,14 +122,12 @@ def read_borderlines(path: Path | None) -> BorderLines:
     twice = next((name for i, name in enumerate(ids) if name in ids[:i]), None)
     if twice is not None:
         raise DataError(f"borderlines: two questions with the id '{twice}'")
-    return BorderLines(tuple(questions), countries, _notes(territories, questions, tables.countries), tables.source)
+    return BorderLines(tuple(questions), countries, _notes(territories, questions, tables), tables.source)
 
 
-def _notes(
-    territories: Sequence[Territory], questions: Sequence[Question], listed: Mapping[str, object]
-) -> tuple[str, ...]:
+def _notes(territories: Sequence[Territory], questions: Sequence[Question], tables: _Tables) -> tuple[str, ...]:
     notes = []
-    if (len(territories), len(questions)) != SIZES:
+    if not tables.own and (len(territories), len(questions)) != SIZES:
         notes.append(
             f"this copy differs from the published counts: {len(territories)} territories of {SIZES[0]}, "
             f"{len(questions)} questions of {SIZES[1]}"
@@ -132,8 +135,8 @@ def _notes(
     outside = [t.name for t in territories if t.controller and t.controller not in t.claimants]
     if outside:
         notes.append(f"the controller is no claimant, so no answer can name it: {', '.join(outside)}")
-    added = [name for name in _MISSING_COUNTRIES if name not in listed]
-    if added:
+    added = [name for name in _MISSING_COUNTRIES if name not in tables.countries]
+    if added and not tables.own:
         notes.append(f"added to the table of countries: {', '.join(added)}")
     return tuple(notes)
 
@@ -143,12 +146,13 @@ def _notes(
 
 @dataclass(frozen=True)
 class _Tables:
-    """``translated``: (where, language code, territory's place, question, options)."""
+    """``translated``: (where, language code, territory's place, question, options). ``own``: not the published ones."""
 
     territories: Sequence[tuple[str, Mapping[str, Any]]]
     countries: Mapping[str, Mapping[str, Any]]
     translated: Sequence[tuple[str, str, int, str, Sequence[str]]]
     source: Mapping[str, Any]
+    own: bool = False
 
 
 def territories_file(path: Path) -> Path | None:
@@ -169,10 +173,16 @@ def _from_folder(path: Path) -> _Tables:
     rows = [(f"{file}, row {n}", row) for n, row in iter_csv(file, (*_TERRITORY_COLUMNS, "Query"))]
     hashes[file.name] = sha256_file(file)
     countries, hashes["countries_info.json"] = read_json(root / "countries_info.json")
+    codes: Sequence[str] = CODES
+    own = (root / OWN_LANGUAGES).is_file()
+    if own:
+        codes, hashes[OWN_LANGUAGES] = read_json(root / OWN_LANGUAGES)
+        if not isinstance(codes, list) or not all(isinstance(code, str) and is_known(code) for code in codes):
+            raise DataError(f"{root / OWN_LANGUAGES}: expected a list of language codes, found {codes!r:.60}")
     translated: list[tuple[str, str, int, str, Sequence[str]]] = []
-    for code in CODES:
+    for code in codes:
         translated += _translated(root / "translate", code, hashes)
-    return _Tables(rows, countries, translated, {"path": str(root), "sha256": hashes})
+    return _Tables(rows, countries, translated, {"path": str(root), "sha256": hashes}, own)
 
 
 def _translated(folder: Path, code: str, hashes: dict[str, str]) -> Iterator[tuple[str, str, int, str, Sequence[str]]]:
