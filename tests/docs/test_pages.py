@@ -16,7 +16,7 @@ from mrag_eval.cli.app import app
 from mrag_eval.cli.catalog import list_tasks
 from scripts.write_docs import pages
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "tasks").glob("*/*.md"))]
 # Names that stand for the reader's own files.
 OWN_TASKS = re.compile(r".*\.yaml$|mine.*|<.*")

@@ -9,7 +9,7 @@ from typing import get_args
 from mrag_eval.config import Merge
 from mrag_eval.modes import MODES
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "ir_modes.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "ir_modes.md").read_text("utf-8")
 # How the page says what the code says.
 _QUERY = {"none": "as it is", "en": "English", "each": "each language"}
 _DOCUMENTS = {"none": "as they are", "en": "English"}

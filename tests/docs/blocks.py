@@ -1,0 +1,44 @@
+"""The fenced blocks of the pages, and what a comment before one says of it.
+
+``<!-- file: NAME -->``       the block is the content of that file of the reader's
+``<!-- not run: REASON -->``  commands that no test executes, and why
+``<!-- command: NAME -->``    commands that the project's own check runs from the page
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "tasks").glob("*/*.md"))]
+
+_FENCE = re.compile(r"(?:^<!-- ([\w ]+): (.+?) -->\n+)?^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """``mark`` and ``said`` are the comment's two halves; empty where there is none."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    mark: str = ""
+    said: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The blocks of a page in order."""
+    text = page.read_text("utf-8")
+    found = []
+    for match in _FENCE.finditer(text):
+        mark, said, indent, language, body = match.groups()
+        line = text.count("\n", 0, match.start(4)) + 1
+        body = re.sub(rf"^{indent}", "", body, flags=re.MULTILINE)
+        found.append(Block(page, line, language, body, mark or "", said or ""))
+    return found

@@ -1,0 +1,169 @@
+"""What lies in the folder before a page's commands are run: the reader's own files, all written by us."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mrag_eval.schema import Passage
+from tests.docs.blocks import ROOT
+from tests.report.runs import row, write_run
+from tests.retrievers.wiki_files import KOREAN, article, write_copy, write_dump, write_kilt
+from tests.tasks import bordirlines_world, mkqa_rows, xlcost_files, xrag_rows
+
+# The 13 languages of CORAL's pool: a sentence on a bridge in each, in its own script.
+_SENTENCES = {
+    "am": "ድልድዩ በ1890 ተከፈተ።",
+    "ar": "افتتح الجسر عام 1890.",
+    "as": "দলংখন ১৮৯০ চনত মুকলি কৰা হৈছিল।",
+    "az": "Körpü 1890-cı ildə açılıb.",
+    "el": "Η γέφυρα άνοιξε το 1890.",
+    "en": "The bridge was opened in March 1890 after eight years of work.",
+    "es": "El puente se inauguró en 1890.",
+    "fa": "پل در سال ۱۸۹۰ گشایش یافت.",
+    "ha": "An buɗe gadar a shekara ta 1890.",
+    "id": "Jembatan itu dibuka pada tahun 1890.",
+    "ko": "세종대왕은 1397년에 태어났다.",
+    "su": "Jambatan éta dibuka taun 1890.",
+    "zh": "这座桥于1890年开通。",
+}
+_MODELS = """models:
+  gpt: {model: dummy}
+  claude: {model: dummy}
+  mistral: {model: dummy}
+  qwen: {model: dummy}
+judges: [gpt, claude, mistral]
+planner: qwen
+critic: qwen
+translator: {backend: lm, model: qwen}
+"""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """``prepare`` gets the folder of the page and the copies of all benchmarks (see :func:`write_copies`).
+
+    ``first``: commands that the reader has given already.
+    """
+
+    prepare: Callable[[Path, Path], None] = lambda folder, copies: None
+    first: str = ""
+
+
+def write_copies(home: Path, test_data: Path) -> Path:
+    """Local copies of the benchmarks' files: those at hand, and ones of our own in the same layout."""
+    from mrag_eval.retrievers import build_index
+
+    for name in ("xquad", "click", "borderlines"):
+        (home / name).symlink_to(test_data / name)
+    (home / "blend").symlink_to(test_data / "blend")
+    (home / "blend_saq").symlink_to(test_data / "blend" / "annotations")
+    mkqa_rows.write_all(home / "mrag")
+    bordirlines_world.write_bordirlines(home / "bordirlines", bordirlines_world.real_queries(test_data))
+    for domain in ("travel", "legal"):
+        xlcost_files.write(home / "xlcost", domain=domain)
+    xrag_rows.write(home / "xrag")
+    passages = [Passage(f"{lang}-bridge", lang, text, "", f"{lang}-bridge") for lang, text in _SENTENCES.items()]
+    build_index(passages, home / "wikipedia", kind="bm25")
+    return home
+
+
+def write_everywhere(folder: Path, copies: Path) -> None:
+    """What every page's reader has: a config file with models and a corpus."""
+    config = f"{_MODELS}corpora: {{wikipedia: {copies / 'wikipedia'}}}\n"
+    (folder / "mrag.yaml").write_text(config, "utf-8")
+    for name in ("benchmarks", "scripts"):
+        (folder / name).symlink_to(ROOT / name)
+
+
+def _documents(folder: Path, name: str) -> None:
+    lines = [
+        {"id": f"{lang}-bridge", "lang": lang, "title": "Bridge", "text": text} for lang, text in _SENTENCES.items()
+    ]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    (folder / name).write_text(text, "utf-8")
+
+
+def _runs(folder: Path) -> None:
+    """``out/old`` and ``out/new``, of which ``out/released`` and ``out/candidate`` are copies."""
+    tasks = ("xquad_rag_de", "xquad_rag_en")
+    for name, right in (("old", 600), ("new", 660), ("released", 600), ("candidate", 660)):
+        rows = {
+            task: [
+                row(
+                    i,
+                    lang,
+                    char3gram_recall=float(i < right),
+                    judged_accuracy=float(i < right),
+                    answered_in_english=0.0,
+                )
+                for i in range(1000)
+            ]
+            for task, lang in zip(tasks, ("de", "en"), strict=True)
+        }
+        judged = {"xrag_multi_de": rows["xquad_rag_de"]}
+        groups = {"xquad_rag": tasks, "xrag_multi": tuple(judged)}
+        write_run(folder / "out" / name, rows | judged, groups=groups)
+    click = [row(i, "ko", acc=float(i < 50)) for i in range(100)]
+    write_run(folder / "out" / "click", {"click_norag": click, "click_monorag": click})
+
+
+def _judges(folder: Path, copies: Path) -> None:
+    _documents(folder, "passages.jsonl")
+    question = {"id": "q1", "query": "¿Cuándo se inauguró el puente?", "lang": "es", "answers": ["1890"]}
+    (folder / "questions.jsonl").write_text(json.dumps(question) + "\n", "utf-8")
+    (folder / "labels.csv").write_text("id,label\nq1,incorrect\n", "utf-8")
+
+
+def _bordirlines(folder: Path, copies: Path) -> None:
+    for name in ("bordirlines", "borderlines"):
+        (folder / name).symlink_to(copies / name)
+    pages = [
+        {"subject": subject, "lang": lang, "title": subject, "text": f"{subject}: {_SENTENCES['en']}"}
+        for subject in ("Ceuta", "Spain", "Morocco", "Spratly Islands", "Vietnam")
+        for lang in ("ar", "en", "es", "ms", "tl", "vi", "zh")
+    ]
+    text = "".join(json.dumps(page, ensure_ascii=False) + "\n" for page in pages)
+    (folder / "pages.jsonl").write_text(text, "utf-8")
+
+
+def _mrag(folder: Path, copies: Path) -> None:
+    data = folder / "data"
+    data.mkdir()
+    (data / "mkqa.jsonl.gz").write_bytes(gzip.compress((copies / "mrag" / "mkqa.jsonl").read_bytes()))
+    (data / "nq-train-kilt.jsonl").symlink_to(copies / "mrag" / "nq-train-kilt.jsonl")
+
+
+def _corpora(folder: Path, copies: Path) -> None:
+    home = folder / "COPY"
+    for lang in ("ko", "th", "ar", "fi", "fr"):
+        write_copy(home, f"20231101.{lang}", [article(n, f"Bridge {n}", _SENTENCES["en"]) for n in range(1, 5)])
+    dumps = folder / "DUMPS"
+    dumps.mkdir()
+    write_dump(dumps, "ko", KOREAN)
+    write_kilt(folder)
+
+
+def _readme(folder: Path, copies: Path) -> None:
+    _documents(folder, "articles.jsonl")
+    _runs(folder)
+    rule = {"metric": "char3gram_recall", "task": "xrag_multi_de", "min_n": 2}
+    (folder / "gate.yaml").write_text(json.dumps({"rules": [rule]}), "utf-8")
+
+
+_XRAG = "mrag-eval run --model hf --tasks xrag_multi_de --log_samples --output_path out"
+STAGES: Mapping[str, Stage] = {
+    "README.md": Stage(_readme, first=f"{_XRAG}\n{_XRAG}put\nmrag-eval baseline output -o baseline.json"),
+    "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
+    "docs/reports.md": Stage(first=_XRAG),
+    "docs/judges.md": Stage(_judges),
+    "docs/bordirlines.md": Stage(_bordirlines),
+    "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral_society --output_path out"),
+    "docs/mrag.md": Stage(_mrag),
+    "docs/translation.md": Stage(lambda folder, copies: (folder / "xquad").symlink_to(copies / "xquad")),
+    "docs/corpora.md": Stage(_corpora),
+    "docs/retrieval.md": Stage(lambda folder, copies: _documents(folder, "passages.jsonl")),
+}

