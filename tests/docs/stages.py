@@ -155,10 +155,13 @@ def _readme(folder: Path, copies: Path) -> None:
 
 
 _XRAG = "mrag-eval run --model hf --tasks xrag_multi_de --log_samples --output_path out"
+_XQUAD = "mrag-eval run --model dummy --tasks xquad_rag_de --log_samples --output_path out"
 STAGES: Mapping[str, Stage] = {
     "README.md": Stage(_readme, first=f"{_XRAG}\n{_XRAG}put\nmrag-eval baseline output -o baseline.json"),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/reports.md": Stage(first=_XRAG),
+    "docs/leaderboards.md": Stage(first=_XQUAD),
+    "docs/provenance.md": Stage(first=_XQUAD),
     "docs/judges.md": Stage(_judges),
     "docs/bordirlines.md": Stage(_bordirlines),
     "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral_society --output_path out"),

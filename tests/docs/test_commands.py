@@ -15,6 +15,7 @@ from tests.docs.blocks import PAGES, ROOT, Block, blocks_of
 from tests.docs.stages import STAGES, Stage, write_copies, write_everywhere
 from tests.docs.stand_ins import write_programs
 
+LANGUAGES = ("bash", "console", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex")
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 COMMANDS = [page for page in PAGES if any(b.language == "bash" and not b.mark for b in blocks_of(page))]
 
@@ -25,8 +26,13 @@ def name(page: Path) -> str:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_a_block_says_what_it_is_and_can_be_read(block: Block) -> None:
-    assert block.language in ("bash", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex"), "no language"
+    assert block.language in ("bash", "console", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex"), (
+        "no language"
+    )
     assert block.mark in ("", "file", "not run", "command")
+    if block.language == "console":
+        commands = {line for b in blocks_of(block.page) if b.language == "bash" for line in _lines(b.text)}
+        assert {line[2:] for line in block.text.splitlines() if line.startswith("$ ")} <= commands, "shown, never run"
     if block.language == "yaml":
         yaml.load(block.text, _Loader)
     if block.language == "python":
@@ -34,6 +40,10 @@ def test_a_block_says_what_it_is_and_can_be_read(block: Block) -> None:
     if block.language in ("json", "jsonl"):
         for line in filter(str.strip, [block.text] if block.language == "json" else block.text.splitlines()):
             json.loads(line)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.partition("   # ")[0].strip() for line in text.splitlines()]
 
 
 class _Loader(yaml.SafeLoader):
