@@ -1,7 +1,7 @@
 """W&B, trackio and the hub, as lm-eval's own flags log to them, with tasks of ours; and how lean sample files are.
 
 trackio is stood in for: what the harness calls (``init``, ``config.update``, ``log``, ``Trace``, ``finish``) is
-recorded. Releases that can be installed beside these requirements have no ``Trace``, or want a gradio that is not there.
+recorded. Releases that can be installed beside these requirements have no ``Trace``, or want another gradio.
 """
 
 from __future__ import annotations
@@ -173,15 +173,15 @@ def test_a_sample_file_holds_every_document_once_beside_the_prompt(
     (path,) = (world / "out").rglob("samples_mine_rag_*.jsonl")
     lines = path.read_text("utf-8").splitlines()
     assert len(lines) == 15
-    ranked = 0
+    not_shown = 0
     for line in lines:
         sample = json.loads(line)
         shown = [passage["text"] for passage in sample["doc"]["passages"]]
-        assert len(shown) == 2
-        ranked += len(sample["doc"]["ranking"]["ids"])
+        assert 1 <= len(shown) <= 2
+        not_shown += len(sample["doc"]["ranking"]["ids"]) - len(shown)
         for text in DOCUMENTS:
             assert line.count(text) == (2 if text in shown else 0)
         prompt = sample["arguments"]["gen_args_0"]["arg_0"]
         rest = json.dumps({k: v for k, v in sample.items() if k not in ("arguments", "doc")}, ensure_ascii=False)
         assert all(text in prompt and text not in rest for text in shown)
-    assert ranked > 2 * 15
+    assert not_shown > 0
