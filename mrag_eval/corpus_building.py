@@ -33,6 +33,7 @@ class CorpusSettings:
     size: int | None = None
     device: str = "cpu"
     batch_size: int = 256
+    workers: int = 0
 
 
 # Told of every language as it is done: its edition, and its index.
@@ -165,6 +166,7 @@ def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
         "chunker": ChunkConfig("words", size),
         "device": asked.device,
         "batch_size": asked.batch_size,
+        "workers": asked.workers,
     }
     if held is not None:
         built = index_info(held)

@@ -20,6 +20,10 @@ class MragError(Exception):
         self.next_step = next_step
         super().__init__(message if next_step is None else f"{message}\n    {next_step}")
 
+    def __reduce__(self) -> tuple[type[MragError], tuple[str, str | None]]:
+        # errors cross from worker processes; by default the next step would be lost on the way
+        return type(self), (self.message, self.next_step)
+
 
 class ConfigError(MragError):
     """A configuration block, command-line override or config file is wrong."""

@@ -23,6 +23,7 @@ from mrag_eval.retrievers.tokenize import Tokenizer
 from mrag_eval.schema import Passage
 
 WORK = "work"
+AHEAD = f"{WORK}/ahead"
 _STATE = "state.json"
 
 
@@ -123,7 +124,7 @@ class Building:
                 file.truncate(size)
         for path in self.folder.rglob("*"):
             name = path.relative_to(self.folder).as_posix()
-            if path.is_file() and name not in self.sizes and name != f"{WORK}/{_STATE}":
+            if path.is_file() and name not in (*self.sizes, f"{WORK}/{_STATE}", AHEAD):
                 path.unlink()
 
     def _shard(self, name: str) -> Postings:

@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrag_eval.errors import DataError
+from mrag_eval.retrievers._reading import Reading
 
 
 def stream_rows(
-    dataset: str, config: str | None = None, *, split: str = "train", revision: str | None = None
+    dataset: str,
+    config: str | None = None,
+    *,
+    split: str = "train",
+    revision: str | None = None,
+    reading: Reading | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The dataset's rows in their order; arguments as in ``datasets.load_dataset``.
+    """The dataset's rows in their order; arguments as in ``datasets.load_dataset``; ``reading`` is told how far it is.
 
     Raises DataError where it cannot be opened, and, naming the row, where the stream breaks off.
     """
@@ -19,12 +25,17 @@ def stream_rows(
 
     name = dataset if config is None else f"{dataset}, {config}"
     try:
-        rows = iter(datasets.load_dataset(dataset, config, split=split, revision=revision, streaming=True))
+        stream = datasets.load_dataset(dataset, config, split=split, revision=revision, streaming=True)
+        rows = iter(stream)
     except Exception as error:  # the network fails in the words of whichever client the libraries use
         raise DataError(
             f"dataset {name} cannot be opened: {said(error)}", "check its name, config and split, and the network"
         ) from error
     read = 0
+    splits = getattr(getattr(stream, "info", None), "splits", None) or {}
+    count = getattr(splits.get(split), "num_examples", None)
+    if reading is not None and count:
+        reading.count(count, lambda: read)
     while True:
         try:
             row = next(rows, None)

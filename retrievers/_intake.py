@@ -7,24 +7,37 @@ from dataclasses import replace
 
 from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.languages import normalize
+from mrag_eval.retrievers._chunk_workers import cut_by_workers
 from mrag_eval.retrievers._hashing import SeenIds
+from mrag_eval.retrievers._reading import Share
 from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, chunk_documents
 from mrag_eval.retrievers.corpus import Document
 from mrag_eval.schema import Passage
 
 
 def checked_passages(
-    corpus: Iterable[Passage | Document], chunking: ChunkConfig, count: TokenCounter
+    corpus: Iterable[Passage | Document],
+    chunking: ChunkConfig,
+    count: TokenCounter,
+    workers: int = 0,
+    share: Share | None = None,
 ) -> Iterator[Passage]:
-    """Passages with normalised languages, checked one by one."""
+    """Passages with normalised languages, checked one by one; cut by ``workers`` processes, or (0) by this one."""
     seen = SeenIds()
-    for item in corpus:
-        pieces = chunk_documents([item], chunking, token_counter=count) if isinstance(item, Document) else [item]
-        for passage in pieces:
-            yield _checked(passage, seen)
+    if workers and chunking.method != "none":
+        cut: Iterable[Passage] = cut_by_workers(corpus, chunking, workers, count, share)
+    else:
+        cut = (passage for item in corpus for passage in _pieces(item, chunking, count))
+    for passage in cut:
+        yield checked_passage(passage, seen)
 
 
-def _checked(passage: Passage, seen: SeenIds) -> Passage:
+def _pieces(item: Passage | Document, chunking: ChunkConfig, count: TokenCounter) -> Iterable[Passage]:
+    return chunk_documents([item], chunking, token_counter=count) if isinstance(item, Document) else (item,)
+
+
+def checked_passage(passage: Passage, seen: SeenIds) -> Passage:
+    """A passage with its language normalised; DataError for what no index can hold."""
     if not passage.id:
         raise DataError(f"a passage of document '{passage.doc_id}' has no id")
     if not passage.text.strip():

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import bz2
-import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.etree import ElementTree
 
 from mrag_eval.errors import DataError
+from mrag_eval.retrievers._reading import Reading, gunzipped
 
 # Numbers of namespaces, the same in every wiki.
 _ARTICLES, _FILES, _CATEGORIES = "0", "6", "14"
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.BZ2File, ".gz": gunzipped}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,17 @@ class WikiPage:
     hidden: frozenset[str]
 
 
-def read_pages(path: Path, wiki: str) -> Iterator[WikiPage]:
+def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterator[WikiPage]:
     """The articles of a dump in its order: pages of the main namespace that are no redirects and hold wikitext.
 
-    The file may be compressed (``.bz2``, also of several streams, or ``.gz``); memory holds one page. Raises DataError
-    for a dump of another ``wiki`` (``kowiki``), and for a file that is cut off or no such dump, naming the last page.
+    The file may be compressed (``.bz2``, also of several streams, or ``.gz``); memory holds one page, and ``reading``
+    is told how far it is. Raises DataError for a dump of another ``wiki`` (``kowiki``), and for a file that is cut off
+    or no such dump, naming the last page.
     """
     title = "none"
     hidden: frozenset[str] = frozenset()
     try:
-        with _opened(path) as file:
+        with (reading or Reading()).binary(path, _OPENERS.get(path.suffix)) as file:
             events = ElementTree.iterparse(file, events=("start", "end"))
             _, root = next(events)
             if _name(root) != "mediawiki":
@@ -57,11 +59,6 @@ def read_pages(path: Path, wiki: str) -> Iterator[WikiPage]:
     except (OSError, EOFError, ElementTree.ParseError, StopIteration) as error:
         reason = (str(error).splitlines() or [""])[0] or "it is empty"
         raise DataError(f"{path}: cannot be read after page '{title}': {reason}", "fetch the file again") from None
-
-
-def _opened(path: Path) -> Any:
-    opener: Any = {".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix, open)
-    return opener(path, "rb")
 
 
 def _name(element: ElementTree.Element) -> str:

@@ -14,6 +14,7 @@ from mrag_eval.errors import ConfigError, CorpusError, DataError, did_you_mean
 from mrag_eval.retrievers import bm25_shard, faiss_shard, sparse_shard
 from mrag_eval.retrievers._approximating import approximate_shards, check_same_wanted, check_wanted
 from mrag_eval.retrievers._building import (
+    AHEAD,
     WORK,
     Building,
     lengths_name,
@@ -24,7 +25,7 @@ from mrag_eval.retrievers._disk import room_on_disk
 from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
 from mrag_eval.retrievers._factory import DEFAULT_RECALL, Approximation, approximation
 from mrag_eval.retrievers._hashing import ContentHash
-from mrag_eval.retrievers._intake import batches, checked_passages
+from mrag_eval.retrievers._intake import checked_passages
 from mrag_eval.retrievers._locking import build_lock
 from mrag_eval.retrievers._manifest import (
     FORMAT,
@@ -39,13 +40,16 @@ from mrag_eval.retrievers._manifest import (
     write_manifest,
 )
 from mrag_eval.retrievers._passages_finish import finish_passages
+from mrag_eval.retrievers._progress import Progress
+from mrag_eval.retrievers._reading import Share, Stream, counted
+from mrag_eval.retrievers._windows import WINDOW, Ahead, made_in_windows
 from mrag_eval.retrievers.bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.corpus import Document
-from mrag_eval.retrievers.embedders import Embedder, checked, load_embedder, query_vectors
+from mrag_eval.retrievers.embedders import Embedder, load_embedder, query_vectors
 from mrag_eval.retrievers.index import Index
 from mrag_eval.retrievers.load import load_index
-from mrag_eval.retrievers.sparse_encoders import SparseEncoder, checked_sparse, load_sparse_encoder
+from mrag_eval.retrievers.sparse_encoders import SparseEncoder, load_sparse_encoder
 from mrag_eval.retrievers.tokenize import TOKENIZER_NAME, TOKENIZER_VERSION, tokenize
 from mrag_eval.schema import Passage
 
@@ -59,6 +63,8 @@ def build_index(
     chunker: str | Mapping[str, Any] | ChunkConfig = "none",
     joint: bool = False,
     batch_size: int = 256,
+    window: int | None = None,
+    workers: int = 0,
     resume: bool = False,
     overwrite: bool = False,
     progress: bool = True,
@@ -85,11 +91,15 @@ def build_index(
             encoder object; not used by ``bm25``.
         chunker: as in ``ChunkConfig``.
         joint: one lexical shard over all languages, whose scores may be compared between them.
-        batch_size: passages embedded and made permanent at a time.
+        batch_size: passages embedded at a time; what is embedded is kept, however the process ends.
+        window: passages that are sorted by length before they are batched, so that little padding is embedded; by
+            default eight batches. Vectors are stored in the order of the corpus.
+        workers: processes that cut documents, in their order; 0: this one does. A script must guard its main part then
+            (``if __name__ == "__main__":``).
         resume: continue an interrupted build after its last complete batch. The corpus must come in the same order;
             a different one is noticed.
         overwrite: replace an index that is there, once the new one is whole.
-        progress: show a progress bar on a terminal.
+        progress: show rate and time left: a bar on a terminal, else a line of the log every half minute.
         device: where the embedder runs.
         bm25: parameters of the lexical score.
         token_counter: what the chunker ``sentences`` counts with.
@@ -115,6 +125,8 @@ def build_index(
             chunker=chunker,
             joint=joint,
             batch_size=batch_size,
+            window=window,
+            workers=workers,
             resume=resume,
             progress=progress,
             device=device,
@@ -137,6 +149,8 @@ def build_unlocked(
     resume: bool,
     progress: bool,
     device: str,
+    window: int | None = None,
+    workers: int = 0,
     bm25: Bm25Parameters | None = None,
     token_counter: TokenCounter = count_tokens,
     source: str | None = None,
@@ -149,6 +163,11 @@ def build_unlocked(
         raise ConfigError(f"joint=True has no use for a {kind} index: its scores are comparable over languages anyway")
     if batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size}, it must be at least 1")
+    window = WINDOW * batch_size if window is None else window
+    if window < batch_size:
+        raise ConfigError(f"window is {window}, it must be at least batch_size ({batch_size})")
+    if workers < 0:
+        raise ConfigError(f"workers is {workers}, it must not be negative")
     chunking = ChunkConfig.of(chunker)
     model: Embedder | SparseEncoder | None = None
     record: EmbedderRecord | None = None
@@ -158,11 +177,14 @@ def build_unlocked(
         model, record = _embedder(embedder, device)
     check_wanted(wanted, kind, record.dim if record else 0)
     build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters(), source, wanted)
-    passages = checked_passages(corpus, chunking, token_counter)
+    stream, share = _watched(corpus)
+    total = len(corpus) if isinstance(corpus, Sized) and chunking.method == "none" else None
+    shown = Progress(target.name, total, share, shown=progress)
+    passages = shown.taking(checked_passages(stream, chunking, token_counter, workers, share))
     kept = f"{build.folder} keeps what is done"
     again = f"free some space, then give the same command again (index build: with --resume); {kept}"
     with room_on_disk(target, again):
-        build.run(passages, batch_size, resume, _total(corpus, progress, chunking))
+        build.run(passages, batch_size, window, resume, shown)
     custom = model if record is not None and record.spec is None else None
     return load_index(target, device=device, embedder=custom)
 
@@ -190,9 +212,13 @@ def _sparse_encoder(encoder: Any, device: str) -> tuple[SparseEncoder, EmbedderR
     return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim, spec=identity)
 
 
-def _total(corpus: Any, progress: bool, chunking: ChunkConfig) -> tuple[bool, int | None]:
-    known = isinstance(corpus, Sized) and chunking.method == "none"
-    return progress, len(corpus) if known else None
+def _watched(corpus: Iterable[Passage | Document]) -> tuple[Iterable[Passage | Document], Share]:
+    """The corpus, and what knows which share of it is read."""
+    if isinstance(corpus, Sized):
+        corpus = counted(corpus, len(corpus))
+    if isinstance(corpus, Stream):
+        return corpus, Share(lambda: corpus.share_read)
+    return corpus, Share()
 
 
 class _Build:
@@ -226,39 +252,38 @@ class _Build:
         }
         self.building = Building(self.folder, settings, tokenize if self.lexical else None, joint)
 
-    def run(
-        self, passages: Iterator[Passage], batch_size: int, resume: bool, progress: tuple[bool, int | None]
-    ) -> None:
-        from tqdm.auto import tqdm
-
+    def run(self, passages: Iterator[Passage], batch_size: int, window: int, resume: bool, progress: Progress) -> None:
         building = self.building
         building.start(resume=resume)
         if building.is_complete:
             check_same_wanted(self.folder, self.wanted)
-        shown, total = progress
-        # disable=None: tqdm stays silent where the output is no terminal
-        bar = tqdm(total=total, unit=" passages", desc=self.target.name, disable=None if shown else True)
-        with bar:
+        with progress:
             self._skip(passages, building.done)
-            bar.update(building.done)
-            for batch in batches(passages, batch_size):
-                if building.is_complete:
-                    raise _other_corpus(f"the corpus goes on after the {building.done} passages", self.folder)
-                texts = [passage.text for passage in batch]
-                vectors, sparse = None, None
-                if isinstance(self.embedder, SparseEncoder):
-                    sparse = checked_sparse(self.embedder, self.embedder.encode_passages(texts), len(texts))
-                elif self.embedder is not None:
-                    vectors = checked(self.embedder, self.embedder.embed_passages(texts), len(texts))
-                building.append(batch, vectors, sparse)
-                bar.update(len(batch))
+            progress.start(building.done)
+            ahead = Ahead(self.folder / AHEAD)
+            for made in made_in_windows(
+                self._more(passages),
+                self.embedder,
+                batch_size=batch_size,
+                window=window,
+                ahead=ahead,
+                on_batch=progress.add,
+            ):
+                building.append(made.passages, made.vectors, made.sparse)
             if not building.done:
                 shutil.rmtree(self.folder)
                 raise DataError("the corpus holds no passages")
-            bar.set_description(f"{self.target.name}: writing")
+            progress.phase("writing")
             if not building.is_complete:
                 self._finish()
             building.publish(self.target)
+
+    def _more(self, passages: Iterator[Passage]) -> Iterator[Passage]:
+        """The passages behind those that are there; CorpusError where there should be none."""
+        for passage in passages:
+            if self.building.is_complete:
+                raise _other_corpus(f"the corpus goes on after the {self.building.done} passages", self.folder)
+            yield passage
 
     def _skip(self, passages: Iterator[Passage], done: int) -> None:
         """Pass over what is there already, making sure that it is the same."""

@@ -7,17 +7,17 @@ through as it stands: it is never a template.
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
 from mrag_eval.languages import normalize
 from mrag_eval.retrievers._hashing import SeenIds
 from mrag_eval.retrievers._hub_stream import stream_rows
+from mrag_eval.retrievers._reading import Reading, Stream, gunzipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ _TEXT_SUFFIXES = (".txt", ".md")
 class _Records:
     """Turns records into documents; remembers ids so that a repetition is noticed across files."""
 
-    def __init__(self, keys: Mapping[str, str] | None, lang: str | None) -> None:
+    def __init__(self, keys: Mapping[str, str] | None, lang: str | None, reading: Reading | None = None) -> None:
         for field in keys or ():
             if field not in DEFAULT_KEYS:
                 raise ConfigError(f"keys: unknown field '{field}'{did_you_mean(field, DEFAULT_KEYS)}")
@@ -53,6 +53,7 @@ class _Records:
         self.lang = None if lang is None else normalize(lang)
         self.seen = SeenIds()
         self.count = 0
+        self.reading = reading or Reading()
 
     def document(self, record: Any, where: str) -> Document:
         if not isinstance(record, Mapping):
@@ -118,14 +119,10 @@ def _paths(source: str | Path | Iterable[str | Path]) -> list[Path]:
     return paths
 
 
-def _open_binary(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
-
-
 def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
     number = 0
     try:
-        with _open_binary(path) as lines:
+        with records.reading.binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
             for number, raw in enumerate(lines, start=1):
                 where = f"{path}, line {number}"
                 try:
@@ -149,7 +146,7 @@ def _parquet(path: Path, records: _Records) -> Iterator[Document]:
 
     row = 0
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path) as file, records.reading.rows_of(path, file.metadata.num_rows, lambda: row):
             wanted = {key for names in records.keys.values() for key in names}
             columns = [name for name in file.schema_arrow.names if name in wanted]
             for batch in file.iter_batches(batch_size=1024, columns=columns):
@@ -212,8 +209,9 @@ def _files(root: Path, suffixes: Sequence[str]) -> list[Path]:
 
 def _folder(root: Path, paths: Iterable[Path], records: _Records) -> Iterator[Document]:
     for path in paths:
+        with records.reading.part(path.stat().st_size, lambda: 0.0):
+            raw = path.read_bytes()
         inside = path.relative_to(root)
-        raw = path.read_bytes()
         try:
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -238,29 +236,38 @@ def read_hub(
     ``config``, ``split`` and ``revision`` as in ``datasets.load_dataset``; ``keys``, ``lang`` and errors as
     :func:`read_jsonl` (``wikimedia/wikipedia`` has no language column, so it needs ``lang``).
     """
-    records = _Records(keys, lang)
-    for row, record in enumerate(stream_rows(dataset, config, split=split, revision=revision), start=1):
+    yield from _hub(dataset, config, split, revision, _Records(keys, lang))
+
+
+def _hub(dataset: str, config: str | None, split: str, revision: str | None, records: _Records) -> Iterator[Document]:
+    rows = stream_rows(dataset, config, split=split, revision=revision, reading=records.reading)
+    for row, record in enumerate(rows, start=1):
         yield records.document(record, f"dataset {dataset}, row {row}")
     records.check_not_empty(f"dataset {dataset} (split {split})")
 
 
 def read_corpus(
     source: str | Path, *, keys: Mapping[str, str] | None = None, lang: str | None = None, split: str = "train"
-) -> Iterator[Document]:
+) -> Stream[Document]:
     """Documents of whatever ``source`` is.
 
     A ``.jsonl``, ``.jsonl.gz``, ``.ndjson`` or ``.parquet`` file; a folder of such files, or else of ``.txt`` and
     ``.md`` files; or ``hub:<dataset>``, ``hub:<dataset>:<config>``, either with ``@<revision>``. Arguments and errors
-    as in the reader that fits.
+    as in the reader that fits. The stream knows which share of its source it has read.
     """
+    return Stream(lambda reading: _any(source, split, _Records(keys, lang, reading)))
+
+
+def _any(source: str | Path, split: str, records: _Records) -> Iterator[Document]:
     if isinstance(source, str) and source.startswith("hub:"):
         name, _, revision = source.removeprefix("hub:").partition("@")
         dataset, _, config = name.partition(":")
-        yield from read_hub(dataset, config or None, split=split, revision=revision or None, keys=keys, lang=lang)
+        yield from _hub(dataset, config or None, split, revision or None, records)
         return
     (root,) = _paths(source)
-    records = _Records(keys, lang)
     paths = _files(root, _RECORD_SUFFIXES) if root.is_dir() else [root]
+    texts = _files(root, _TEXT_SUFFIXES) if root.is_dir() and not paths else []
+    records.reading.expect(paths or texts)
     for path in paths:
         name = path.name.lower()
         if name.endswith(".parquet"):
@@ -271,6 +278,5 @@ def read_corpus(
             raise DataError(
                 f"corpus {path}: unknown kind of file", f"use {', '.join(_RECORD_SUFFIXES)}, or a folder of text files"
             )
-    if root.is_dir() and not paths:
-        yield from _folder(root, _files(root, _TEXT_SUFFIXES), records)
+    yield from _folder(root, texts, records)
     records.check_not_empty(root)

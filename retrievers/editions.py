@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from mrag_eval.errors import ConfigError
+from mrag_eval.retrievers._reading import counted
 from mrag_eval.retrievers.corpus import Document
 
 
@@ -28,5 +29,5 @@ class Edition:
         return replace(
             self,
             source=f"{self.source}, first {limit:,} documents",
-            documents=lambda: islice(self.documents(), limit),
+            documents=lambda: counted(islice(self.documents(), limit), limit),
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mrag_eval.errors import DataError
+from mrag_eval.retrievers._reading import Reading, Stream, gunzipped
 from mrag_eval.retrievers.corpus import Document
 from mrag_eval.retrievers.editions import Edition
 
@@ -21,10 +21,12 @@ def kilt_edition(path: Path) -> Edition:
     file = path / FILE if path.is_dir() else path
     if not file.is_file():
         raise DataError(f"{file} does not exist", f"name KILT's {FILE}, or its folder, with --from")
-    return Edition("en", f"KILT, Wikipedia of 2019-08-01, {file.name}", lambda: read_kilt(file))
+    return Edition(
+        "en", f"KILT, Wikipedia of 2019-08-01, {file.name}", lambda: Stream(lambda reading: read_kilt(file, reading))
+    )
 
 
-def read_kilt(path: Path) -> Iterator[Document]:
+def read_kilt(path: Path, reading: Reading | None = None) -> Iterator[Document]:
     """The pages of ``kilt_knowledgesource.json`` (``.gz`` too), one a line; a document's id is the page's.
 
     Paragraphs that are list items are left out, the mark of a section becomes ``Section:``, and the paragraph that
@@ -33,18 +35,14 @@ def read_kilt(path: Path) -> Iterator[Document]:
     """
     number = 0
     try:
-        with _opened(path) as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
+        with (reading or Reading()).binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
+            if reading is not None:
+                reading.expect([path])
+            for number, raw in enumerate(lines, 1):
+                if (line := raw.decode("utf-8")).strip():
                     yield _document(line, f"{path}, line {number}")
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read after line {number}: {error}", "fetch the file again") from None
-
-
-def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8")
 
 
 def _document(line: str, where: str) -> Document:

@@ -7,6 +7,7 @@ only appended to. :func:`finish` sorts the pairs by term.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,16 @@ def encode(vectors: Sequence[SparseVector]) -> tuple[bytes, bytes]:
         pairs["term"] = np.concatenate([vector.terms for vector in vectors])
         pairs["weight"] = np.concatenate([vector.weights for vector in vectors])
     return lengths.tobytes(), pairs.tobytes()
+
+
+def decode(content: bytes, count: int) -> list[SparseVector]:
+    """The vectors of ``count`` passages from lengths and pairs, one after the other."""
+    ends = np.cumsum(np.frombuffer(content, "<i4", count))
+    pairs = np.frombuffer(content, _PAIR, offset=4 * count)
+    return [
+        SparseVector(pairs["term"][start:end].astype(np.int32), pairs["weight"][start:end].astype(np.float32))
+        for start, end in pairwise([0, *ends.tolist()])
+    ]
 
 
 def _blocks(lengths_path: Path, pairs_path: Path) -> Iterator[tuple[NDArray[np.int32], NDArray[Any]]]:

@@ -16,6 +16,7 @@ from typing import Any
 from mrag_eval.errors import ConfigError, DataError, did_you_mean
 from mrag_eval.languages import name, normalize
 from mrag_eval.retrievers._hub_stream import said, stream_rows
+from mrag_eval.retrievers._reading import Reading, Stream
 from mrag_eval.retrievers._wiki_pages import read_pages
 from mrag_eval.retrievers._wikitext import MarkupError, plain_text
 from mrag_eval.retrievers.corpus import Document
@@ -69,7 +70,11 @@ def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None
     folder = source / f"{dump or HUB_DUMP}.{edition}"
     tables = sorted(folder.glob("*.parquet"))
     if tables:
-        return Edition(code, f"{HUB_ID}, {folder.name} (local copy)", lambda: _articles(code, _rows(tables)))
+        return Edition(
+            code,
+            f"{HUB_ID}, {folder.name} (local copy)",
+            lambda: Stream(lambda reading: _articles(code, _rows(tables, reading))),
+        )
     prefix = f"{edition.replace('-', '_')}wiki-"
     files = source.glob(f"{prefix}{dump or '*'}-pages-articles*.xml*")
     dumps = sorted(file for file in files if file.suffix in (".xml", ".bz2", ".gz"))
@@ -105,13 +110,14 @@ def _what_is_there(folder: Path) -> str:
 def _from_hub(lang: str, config: str) -> Edition:
     revision = _hub_revision(config)
 
-    return Edition(
-        lang, f"{HUB_ID}, {config}, revision {revision}", lambda: _articles(lang, _streamed(config, revision))
-    )
+    def documents() -> Stream[Document]:
+        return Stream(lambda reading: _articles(lang, _streamed(config, revision, reading)))
+
+    return Edition(lang, f"{HUB_ID}, {config}, revision {revision}", documents)
 
 
-def _streamed(config: str, revision: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for row, record in enumerate(stream_rows(HUB_ID, config, revision=revision), start=1):
+def _streamed(config: str, revision: str, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
+    for row, record in enumerate(stream_rows(HUB_ID, config, revision=revision, reading=reading), start=1):
         yield f"{HUB_ID}, {config}, row {row}", record
 
 
@@ -142,23 +148,28 @@ def _hub_revision(config: str) -> str:
 # ---------------------------------------------------------------- a copy of the dataset
 
 
-def _rows(tables: list[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(tables: list[Path], reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
+    reading.expect(tables)
+    for path in tables:
+        yield from _rows_of(path, reading)
+
+
+def _rows_of(path: Path, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    for path in tables:
-        row = 0
-        try:
-            with pq.ParquetFile(path) as file:
-                missing = set(_COLUMNS) - set(file.schema_arrow.names)
-                if missing:
-                    raise DataError(f"{path}: no column {', '.join(sorted(missing))}", f"the columns of {HUB_ID}")
-                for batch in file.iter_batches(batch_size=256, columns=list(_COLUMNS)):
-                    for record in batch.to_pylist():
-                        row += 1
-                        yield f"{path}, row {row}", record
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}") from None
+    row = 0
+    try:
+        with pq.ParquetFile(path) as file, reading.rows_of(path, file.metadata.num_rows, lambda: row):
+            missing = set(_COLUMNS) - set(file.schema_arrow.names)
+            if missing:
+                raise DataError(f"{path}: no column {', '.join(sorted(missing))}", f"the columns of {HUB_ID}")
+            for batch in file.iter_batches(batch_size=256, columns=list(_COLUMNS)):
+                for record in batch.to_pylist():
+                    row += 1
+                    yield f"{path}, row {row}", record
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}") from None
 
 
 def _articles(lang: str, rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Document]:
@@ -175,9 +186,10 @@ def _articles(lang: str, rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator
 def _from_xml(lang: str, files: list[Path]) -> Edition:
     names = ", ".join(file.name for file in files)
 
-    def documents() -> Iterator[Document]:
+    def read(reading: Reading) -> Iterator[Document]:
+        reading.expect(files)
         for file in files:
-            for page in read_pages(file, f"{edition_code(lang).replace('-', '_')}wiki"):
+            for page in read_pages(file, f"{edition_code(lang).replace('-', '_')}wiki", reading):
                 try:
                     shown = plain_text(page.text, page.hidden)
                 except MarkupError as error:
@@ -186,4 +198,4 @@ def _from_xml(lang: str, files: list[Path]) -> Edition:
                 if shown:
                     yield Document(page_document_id(lang, page.id), lang, shown, page.title)
 
-    return Edition(lang, f"Wikimedia dump, {names}", documents)
+    return Edition(lang, f"Wikimedia dump, {names}", lambda: Stream(read))

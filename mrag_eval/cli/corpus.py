@@ -19,6 +19,7 @@ _Embedder = Annotated[
 _Size = Annotated[int | None, typer.Option(help="Words of a passage; characters for zh, ja, th (default: 100).")]
 _Device = Annotated[str, typer.Option(help="Where the embedder runs.")]
 _BatchSize = Annotated[int, typer.Option(help="Passages embedded at a time.")]
+_Workers = Annotated[int, typer.Option(help="Processes that cut articles; 0: the build's own.")]
 _Limit = Annotated[int | None, typer.Option(help="Only so many articles of each language, to try things out.")]
 _Add = Annotated[bool, typer.Option("--add", help="Add the languages to the corpus that is there.")]
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is there.")]
@@ -41,6 +42,7 @@ def wikipedia(
     size: _Size = None,
     device: _Device = "cpu",
     batch_size: _BatchSize = 256,
+    workers: _Workers = 0,
     limit: _Limit = None,
     add: _Add = False,
     overwrite: _Overwrite = False,
@@ -51,7 +53,8 @@ def wikipedia(
 
     wanted = [lang.strip() for lang in langs.split(",") if lang.strip()] + preset_languages(preset)
     editions = [wikipedia_edition(lang, dump=dump, source=source) for lang in dict.fromkeys(wanted)]
-    settings = {"kind": kind, "embedder": embedder, "size": size, "device": device, "batch_size": batch_size}
+    settings = {"kind": kind, "embedder": embedder, "size": size, "device": device}
+    settings |= {"batch_size": batch_size, "workers": workers}
     _build(name, editions, settings, limit, add, overwrite)
 
 
@@ -64,6 +67,7 @@ def kilt(
     size: _Size = None,
     device: _Device = "cpu",
     batch_size: _BatchSize = 256,
+    workers: _Workers = 0,
     limit: _Limit = None,
     add: _Add = False,
     overwrite: _Overwrite = False,
@@ -71,7 +75,8 @@ def kilt(
     """Index KILT's pages in passages of 100 words with their titles; documents are Wikipedia page ids."""
     from mrag_eval.retrievers import kilt_edition
 
-    settings = {"kind": kind, "embedder": embedder, "size": size, "device": device, "batch_size": batch_size}
+    settings = {"kind": kind, "embedder": embedder, "size": size, "device": device}
+    settings |= {"batch_size": batch_size, "workers": workers}
     _build(name, [kilt_edition(source)], settings, limit, add, overwrite)
 
 
@@ -115,8 +120,10 @@ def bordirlines(
 def _build(
     name: str, editions: list[Edition], settings: dict[str, Any], limit: int | None, add: bool, overwrite: bool
 ) -> None:
+    from mrag_eval.cli.screen import lines_of_progress
     from mrag_eval.corpus_building import CorpusSettings, build_corpus
 
+    lines_of_progress()
     if limit is not None:
         editions = [edition.first(limit) for edition in editions]
     index = build_corpus(name, editions, CorpusSettings(**settings), add=add, overwrite=overwrite, on_part=_say)

@@ -34,6 +34,10 @@ def build(
     joint: Annotated[bool, typer.Option("--joint", help="One lexical shard over all languages.")] = False,
     device: Annotated[str, typer.Option(help="Where the embedder runs.")] = "cpu",
     batch_size: Annotated[int, typer.Option(help="Passages embedded at a time.")] = 256,
+    window: Annotated[
+        int | None, typer.Option(help="Passages sorted by length before they are batched (default: eight batches).")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that cut documents; 0: the build's own.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted build.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is there.")] = False,
     factory: Annotated[
@@ -47,9 +51,14 @@ def build(
         Path | None, typer.Option(metavar="FILE", help="Queries to measure recall with, one a line.")
     ] = None,
 ) -> None:
-    """Build an index; an interrupted build leaves nothing at INDEX, and --resume continues it."""
+    """Build an index; an interrupted build leaves nothing at INDEX, and --resume continues it.
+
+    Rate and time left are shown on a terminal, and written to standard error every half minute elsewhere.
+    """
+    from mrag_eval.cli.screen import lines_of_progress
     from mrag_eval.retrievers import ChunkConfig, build_index, read_corpus
 
+    lines_of_progress()
     index = build_index(
         read_corpus(source, keys=_keys(key), lang=lang, split=split),
         path,
@@ -58,6 +67,8 @@ def build(
         chunker=ChunkConfig(method=chunker, size=size),
         joint=joint,
         batch_size=batch_size,
+        window=window,
+        workers=workers,
         resume=resume,
         overwrite=overwrite,
         device=device,

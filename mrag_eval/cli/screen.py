@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -28,6 +30,20 @@ _COLUMNS = (
     (f"mrr@{DEPTH}", f"mrr@{DEPTH}"),
     ("cross", f"hit@{DEPTH} across\nlanguages"),
 )
+
+
+class _StandardError(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr, flush=True)
+
+
+def lines_of_progress() -> None:
+    """Write the log's lines about the progress of a build to standard error."""
+    from mrag_eval.retrievers import _progress
+
+    if not _progress.log.handlers:
+        _progress.log.addHandler(_StandardError())
+        _progress.log.setLevel(logging.INFO)
 
 
 def _console() -> Console:

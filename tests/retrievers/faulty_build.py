@@ -86,6 +86,7 @@ def arm(point: str) -> None:
 _ROOM = "mrag_eval.retrievers"
 # where the process dies: module (and class), function, at which call, and whether that call is done first
 POINTS: dict[str, tuple[str, str, int, bool]] = {
+    "embedding": ("__main__:Lengths", "embed_passages", 2, False),
     "first append": (f"{_ROOM}._building:Building", "append", 1, False),
     "between the files of a batch": (f"{_ROOM}._building:Building", "_write", 40, False),
     "before a state is saved": (f"{_ROOM}._building:Building", "_save", 4, False),
@@ -127,7 +128,7 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.0)
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--overwrite", action="store_true")
-    parser.add_argument("--more", default="{}", help="further arguments of build_index, as JSON")
+    parser.add_argument("--more", default='{"window": 32}', help="further arguments of build_index, as JSON")
     options = parser.parse_args()
     arm(options.point)
     try:

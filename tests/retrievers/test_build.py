@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,104 +26,6 @@ def many(count: int) -> Iterator[Passage]:
         lang = ("en", "ko", "zh")[number % 3]
         text = f"passage {number} 강 河流 word{number % 7} {'x' * (number % 5)}"
         yield Passage(id=f"{number:05d}", lang=lang, text=text, title=f"t{number}", doc_id=f"d{number // 4}")
-
-
-# Run in a process of its own: builds `many(100)` in batches of 8 and kills itself at the point asked for.
-_SCRIPT = textwrap.dedent(
-    """
-    import os, signal, sys
-    import numpy as np
-    from mrag_eval.retrievers import _building, build, build_index
-    from test_build import many
-
-    path, kind, point, resume = sys.argv[1:5]
-
-    def die():
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    class Embedder:
-        name, revision, dim = "lengths", "1", 4
-        batches = 0
-        def embed_passages(self, texts):
-            self.batches += 1
-            if point == "embedding" and self.batches == 6:
-                die()
-            return np.asarray([[len(t), t.count("x"), 1, 0.5] for t in texts], dtype=np.float32)
-        embed_queries = embed_passages
-
-    if point == "appending":
-        save, saves = _building.Building._save, []
-        def dying_save(self):
-            saves.append(1)
-            if len(saves) == 6:
-                die()
-            save(self)
-        _building.Building._save = dying_save
-    if point == "writing":
-        build.write_manifest = lambda folder, manifest: die()
-    if point == "renaming":
-        publish = _building.Building.publish
-        def dying_publish(self, target):
-            (self.folder / "work" / "state.json").unlink()
-            die()
-        _building.Building.publish = dying_publish
-    if point == "written":
-        _building.Building.publish = lambda self, target: die()
-
-    index = build_index(
-        many(100), path, kind=kind, embedder=Embedder(), batch_size=8, progress=False, resume=resume == "resume"
-    )
-    print(index.manifest.content_hash)
-    """
-)
-
-
-def run(path: Path, kind: str, point: str, resume: str = "new") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", _SCRIPT, str(path), kind, point, resume],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        file.relative_to(folder).as_posix(): file.read_bytes()
-        for file in folder.rglob("*")
-        if file.is_file() and file.name != "manifest.json"
-    }
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A hybrid index built in one go, and the hash it printed."""
-    path = tmp_path_factory.mktemp("whole") / "index"
-    done = run(path, "hybrid", "none")
-    assert done.returncode == 0, done.stderr
-    return path, done.stdout
-
-
-@pytest.mark.parametrize("point", ["embedding", "appending", "writing", "written", "renaming"])
-def test_a_killed_build_is_resumed_to_the_same_index(
-    tmp_path: Path, uninterrupted: tuple[Path, str], point: str
-) -> None:
-    path, kind = tmp_path / "index", "hybrid"
-    killed = run(path, kind, point)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert not path.exists()
-    with pytest.raises(CorpusError, match="was never finished") as caught:
-        load_index(path)
-    assert "--resume" in str(caught.value.next_step)
-    resumed = run(path, kind, "none", "resume")
-    assert resumed.returncode == 0, resumed.stderr
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["index"]
-    whole, printed = uninterrupted
-    assert printed == resumed.stdout
-    assert contents(whole) == contents(path)
-    assert index_info(path) == {**index_info(whole), "path": str(path)}
 
 
 def test_resuming_embeds_only_what_is_missing(tmp_path: Path) -> None:

@@ -1,0 +1,130 @@
+"""How far a build has got, how fast, when it will be done: a bar on a terminal, else a line of the log now and then."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+T = TypeVar("T")
+
+# seconds between two lines of the log
+EVERY = 30.0
+
+
+class Progress:
+    """The progress of one build, counted in passages.
+
+    Args:
+        name: of the index.
+        total: passages there will be, where that is known.
+        share: the share of the source that the passages taken in (:meth:`taking`) stand for, where the total is not
+            known.
+        shown: False for no bar; the log is written either way where there is no terminal.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        total: int | None = None,
+        share: Callable[[], float | None] = lambda: None,
+        *,
+        shown: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name, self._total, self._share, self._clock = name, total, share, clock
+        terminal = sys.stderr.isatty()
+        self._bar: Any = None
+        self._on_terminal = shown and terminal
+        self._logged = shown and not terminal
+        self.done = self._taken = self._first = 0
+        self._started = self._said = clock()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def start(self, done: int) -> None:
+        """From here on passages are made, the first ``done`` having been there."""
+        self.done = self._first = done
+        self._started = self._said = self._clock()
+        if self._on_terminal:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, initial=done, unit=" passages", desc=self._name)
+        if done and self._logged:
+            log.info("%s: goes on after %s passages", self._name, f"{done:,}")
+
+    def add(self, count: int) -> None:
+        """Say that ``count`` more passages are made."""
+        self.done += count
+        if self._bar is not None:
+            self._bar.total = self.expected()
+            self._bar.update(count)
+        elif self._logged and self._clock() - self._said >= EVERY:
+            self._said = self._clock()
+            log.info("%s: %s", self._name, self.line())
+
+    def phase(self, what: str) -> None:
+        """Say that something else than passages is being made now."""
+        if self._bar is not None:
+            self._bar.total = self.done
+            self._bar.set_description(f"{self._name}: {what}")
+        elif self._logged:
+            log.info("%s: %s, %s", self._name, self.line(), what)
+
+    def line(self) -> str:
+        """Passages made, a second, and the time that is left."""
+        elapsed = self._clock() - self._started
+        rate = (self.done - self._first) / elapsed if elapsed > 0 else 0.0
+        parts = [f"{self.done:,} passages", f"{rate:,.0f} a second" if rate >= 10 else f"{rate:.1f} a second"]
+        left = self.seconds_left()
+        parts.append("time left unknown" if left is None else f"about {spoken(left)} left")
+        return ", ".join(parts)
+
+    def taking(self, passages: Iterable[T]) -> Iterator[T]:
+        """``passages``, counted as they are taken in, which may be long before they are made."""
+        for passage in passages:
+            self._taken += 1
+            yield passage
+
+    def expected(self) -> int | None:
+        """Passages there will be; None where neither their number nor the size of the source is known."""
+        if self._total is not None:
+            return self._total
+        share = self._share()
+        return max(self.done, round(self._taken / share)) if share else None
+
+    def seconds_left(self) -> float | None:
+        """From the rate so far; None where it is not known how many passages there will be."""
+        expected, made = self.expected(), self.done - self._first
+        if expected is None or not made:
+            return None
+        return max(0.0, (self._clock() - self._started) / made * (expected - self.done))
+
+
+def spoken(seconds: float) -> str:
+    """A duration in the two units that matter."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02d} min"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h"
