@@ -13,10 +13,13 @@ Script = Callable[[str], "str | Reply"]
 
 
 class ScriptedModel:
-    """Stands in for an AuxModel; ``asked`` remembers the last message of every conversation."""
+    """Stands in for an AuxModel; ``asked`` remembers the last message of every conversation.
 
-    def __init__(self, script: Script, name: str = "scripted") -> None:
-        self.script, self.name = script, name
+    ``whole``: the script is given the conversation instead of its last message.
+    """
+
+    def __init__(self, script: Callable[[Any], str | Reply], name: str = "scripted", *, whole: bool = False) -> None:
+        self.script, self.name, self._whole = script, name, whole
         self.spec = ModelSpec(model="dummy", model_args={"model": name})
         self.ledger = Ledger()
         self.asked: list[str] = []
@@ -30,7 +33,7 @@ class ScriptedModel:
         replies = []
         for position, conversation in enumerate(conversations):
             self.asked.append(conversation[-1]["content"])
-            answer = self.script(conversation[-1]["content"])
+            answer = self.script(conversation if self._whole else conversation[-1]["content"])
             reply = answer if isinstance(answer, Reply) else Reply(answer, tokens_in=10, tokens_out=5)
             self.ledger.add(reply)
             replies.append(reply)
