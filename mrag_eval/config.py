@@ -54,6 +54,10 @@ class Retrieval(Block):
     ``device`` is where embedder and reranker run: ``cpu``, ``cuda``, ``cuda:N``, ``mps``, or ``auto``, which takes a
     GPU only if it has room beside what is loaded there already.
 
+    ``run_folder`` is a folder that ``mrag-eval retrieve`` wrote: rows are taken from there, and nothing is searched,
+    reranked, translated or planned. Its settings must be this task's; ``run_may_differ`` names those that need not be
+    (``retrieval.k``, ``corpus``, ``rows``), and the rows are taken as they are there.
+
     ``shuffle`` shows the passages in an order drawn by this seed and the row, to see whether their order matters.
     """
 
@@ -64,6 +68,8 @@ class Retrieval(Block):
     corpus: str = "benchmark"
     kind: Literal["dense", "bm25", "hybrid", "sparse", "precomputed"] | None = None
     run: Path | None = None
+    run_folder: Path | None = None
+    run_may_differ: tuple[str, ...] = ()
     embedder: str | dict[str, Any] | None = None
     languages: tuple[str, ...] | None = None
     merge: Merge | None = None
@@ -90,6 +96,11 @@ class Retrieval(Block):
         except ConfigError as err:
             raise ValueError(f"{err.message}; a BCP 47 code or one of {', '.join(LANGUAGE_ROLES)}") from None
 
+    @field_validator("run_may_differ", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
     @field_validator("rerank", mode="before")
     @classmethod
     def _name_alone(cls, value: Any) -> Any:
@@ -104,6 +115,8 @@ class Retrieval(Block):
 
     @model_validator(mode="after")
     def _possible(self) -> Retrieval:
+        if self.run_may_differ and self.run_folder is None:
+            raise ValueError("'run_may_differ' goes with 'run_folder', from which rows are taken")
         if self.depth is not None and self.depth < self.k:
             raise ValueError(f"'depth' is {self.depth}, less than k = {self.k} passages that go into the prompt")
         if self.languages is not None and self.mode in ("no_ir", "given"):

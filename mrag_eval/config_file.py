@@ -29,7 +29,8 @@ class FileConfig(Block):
     ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder; ``models`` names the models
     that judge, plan or translate; ``judges`` lists the panel of every task that names none of its own: names of
     models, or models written out; ``translator`` translates for every task that names none of its own, ``planner`` and
-    ``critic`` are the agents of those (without a critic the planner is both).
+    ``critic`` are the agents of those (without a critic the planner is both). ``retrieve_first: false`` lets
+    ``mrag-eval run`` retrieve in its own process, once the evaluated model is loaded.
     """
 
     corpora: dict[str, Path] = Field(default_factory=dict)
@@ -38,6 +39,7 @@ class FileConfig(Block):
     translator: TranslatorSpec | None = None
     planner: str | None = None
     critic: str | None = None
+    retrieve_first: bool = True
 
     @field_validator("judges")
     @classmethod

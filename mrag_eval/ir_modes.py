@@ -60,6 +60,11 @@ def translates(retrieval: Retrieval) -> bool:
     return (query_translation_of(retrieval), document_translation_of(retrieval)) != ("none", "none")
 
 
+def retrieves(retrieval: Retrieval) -> bool:
+    """Whether there is anything to do before a row's prompt can be written: a search, or a translation."""
+    return searches(retrieval) or translates(retrieval)
+
+
 def query_text(doc: RagDoc, retrieval: Retrieval) -> str:
     """The text that is embedded: the question, with its lettered options where the block asks for them."""
     if retrieval.query_text == "question" or not doc.choices:

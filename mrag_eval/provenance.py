@@ -33,6 +33,7 @@ PLACES = frozenset(
         "retrieval.rerank.base_url",
         "retrieval.rerank.device",
         "retrieval.run",
+        "retrieval.run_folder",
         "retrieval.translator.device",
         "retrieval.translator.path",
         "retrieval.translator.save",

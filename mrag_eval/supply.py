@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +17,38 @@ from mrag_eval.agents.trace import trace_record, write_traces
 from mrag_eval.blocks import TaskBlocks
 from mrag_eval.corpora import index_record
 from mrag_eval.datasets import load_benchmark
-from mrag_eval.errors import DataError
-from mrag_eval.ir_modes import SKIPPED, applicable, searches, translates
+from mrag_eval.errors import ConfigError, CorpusError, DataError
+from mrag_eval.ir_modes import SKIPPED, applicable, retrieves, searches, translates
 from mrag_eval.published import published_hits
 from mrag_eval.ranked import Retrieved, ranking_dict
 from mrag_eval.retrieve import check_corpus, ranked_passages, retrieve, translator_for
+from mrag_eval.run_folder import RunFolder, TaskEntry, file_name, shown_differing
+from mrag_eval.run_settings import (
+    differing_settings,
+    fingerprint_of,
+    not_accepted,
+    seeds_of,
+    settings_of_retrieval,
+)
 from mrag_eval.schema import Passage, RagDoc
 from mrag_eval.scoring import TRANSLATED
 from mrag_eval.shown_translation import with_translated_passages
-from mrag_eval.translate import Translator, build_translator
+from mrag_eval.translate import Translator, build_translator, total_counts
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+# Rows that ``mrag-eval run`` has retrieved for the tasks that are built while this is set.
+FIRST: ContextVar[RunFolder | None] = ContextVar("rows retrieved first", default=None)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The run folder that a task takes its rows from; ``differs`` holds settings that differ on purpose."""
+
+    folder: RunFolder
+    entry: TaskEntry
+    differs: Mapping[str, str]
 
 
 class Supply:
@@ -33,8 +62,10 @@ class Supply:
             do, and where no row is left.
     """
 
-    def __init__(self, blocks: TaskBlocks) -> None:
-        self._blocks = blocks
+    def __init__(self, blocks: TaskBlocks, task: str = "") -> None:
+        self._blocks, self._task = blocks, task
+        folder = blocks.retrieval.run_folder if retrieves(blocks.retrieval) else None
+        self._taken: Taken | None = None
         self.benchmark = load_benchmark(blocks.data)
         running = self._applicable()
         if not running:
@@ -43,16 +74,93 @@ class Supply:
                 f"{len(self.skipped)} skipped by mode '{blocks.retrieval.mode}')",
                 "check the 'data' block (language, category, split), or choose another retrieval.mode",
             )
-        check_corpus(blocks.retrieval, running, self.benchmark.corpus)
         self.docs = {doc.id: doc for doc in running}
-        self.translator = self._translator()
-        self._index = index_record(blocks.retrieval, running)
+        # what a run folder holds needs neither corpus nor models, but where they are at hand they are compared
+        self.lacks: list[str] = []
+        self._index: dict[str, Any] | None = None
         self._agents: Agents | None = None
+        self.translator: Translator | None = None
+        with self._unless_taken(folder, "corpus"):
+            check_corpus(blocks.retrieval, running, self.benchmark.corpus)
+            self._index = index_record(blocks.retrieval, running)
+        with self._unless_taken(None if self._translates_replies() else folder, "translator"):
+            self.translator = self._translator()
         if blocks.retrieval.mode == "coral":
-            self._agents = agents_for(blocks.agent)
-            check_pool(blocks.retrieval, blocks.agent, running, self.benchmark.corpus)
+            with self._unless_taken(folder, "agent.planner", "agent.critic"):
+                self._agents = agents_for(blocks.agent)
+            if "corpus" not in self.lacks:
+                check_pool(blocks.retrieval, blocks.agent, running, self.benchmark.corpus)
         self._retrieved: dict[str, Retrieved] = {}
         self._prepared: dict[str, dict[str, Any]] = {}
+        if folder is not None:
+            self.take_from(RunFolder.existing(folder))
+        elif (first := FIRST.get()) is not None and task in first.tasks:
+            self.take_from(first)
+
+    @contextmanager
+    def _unless_taken(self, folder: Path | None, *lacking: str) -> Iterator[None]:
+        """What cannot be had here is an error, unless rows are taken from a run folder, which does without it."""
+        try:
+            yield
+        except (ConfigError, CorpusError):
+            if folder is None or (lacking == ("corpus",) and self._blocks.judge.relevance.labels != "ids"):
+                raise
+            self.lacks += lacking
+
+    def take_from(self, folder: RunFolder) -> None:
+        """Take the rows from a run folder; nothing is searched, reranked, translated or planned for them.
+
+        Raises ConfigError, naming each setting that differs from the task's, and DataError where the task is not there.
+        """
+        here = self.settings()
+        entry = folder.entry_for(self._task, fingerprint_of(here))
+        differs = differing_settings(here, entry.settings)
+        differs = not_accepted(differs, self.lacks)
+        left = not_accepted(differs, self._blocks.retrieval.run_may_differ)
+        if left:
+            raise ConfigError(
+                f"{folder.path} was retrieved under other settings (here | there): {shown_differing(left)}",
+                "retrieve anew, or say that they differ on purpose: --metadata "
+                f'\'{{"retrieval": {{"run_may_differ": {json.dumps(list(left)[:3])}}}}}\'',
+            )
+        self._taken = Taken(folder, entry, differs)
+        self._index = self._index or (None if entry.index is None else dict(entry.index))
+        if self.lacks and self._blocks.retrieval.run_folder is not None:
+            log.info("rows from %s; not compared, as there is none here: %s", folder.path, ", ".join(self.lacks))
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the retrieval; see :mod:`mrag_eval.run_settings`."""
+        return settings_of_retrieval(self._blocks, self.benchmark, self._index, self.translator, self._agents)
+
+    def entry(self) -> TaskEntry:
+        """What a run folder says of this task before anything is retrieved."""
+        settings = self.settings()
+        record = self.as_record()
+        return TaskEntry(
+            file=file_name(self._task),
+            fingerprint=fingerprint_of(settings),
+            settings=settings,
+            corpus=settings.get("corpus", {}).get("content_hash") or settings.get("corpus", {}).get("sha256"),
+            dataset=settings["rows"]["sha256"],
+            seeds=seeds_of(self._blocks),
+            index=record.get("index"),
+            agent=record.get("agent"),
+            models=self.models(),
+            version=version("mrag-eval"),
+        )
+
+    @property
+    def blocks(self) -> TaskBlocks:
+        """The blocks that the rows are supplied under."""
+        return self._blocks
+
+    @property
+    def taken(self) -> bool:
+        """Whether the rows come from a run folder."""
+        return self._taken is not None
+
+    def _translates_replies(self) -> bool:
+        return any(name in TRANSLATED for name in self._blocks.metrics)
 
     def _translator(self) -> Translator | None:
         """For what is retrieved, and for the replies where a metric asks for that."""
@@ -74,7 +182,7 @@ class Supply:
 
     def check(self) -> None:
         """Ask the models that retrieval needs whether they can be reached."""
-        if self._agents is not None:
+        if self._agents is not None and self._taken is None:
             self._agents.check()
 
     def prepare(self, ids: Sequence[str]) -> None:
@@ -82,11 +190,14 @@ class Supply:
         docs = [self.docs[row] for row in ids if row not in self._prepared]
         if not docs:
             return
-        for doc, found in zip(docs, self._retrieve(docs), strict=True):
+        for doc, found in zip(docs, self.retrieved(docs), strict=True):
             self._retrieved[doc.id] = found
             self._prepared[doc.id] = _prepared(doc, found)
 
-    def _retrieve(self, docs: Sequence[RagDoc]) -> list[Retrieved]:
+    def retrieved(self, docs: Sequence[RagDoc]) -> list[Retrieved]:
+        """Retrieve for these rows, or take them from the run folder; nothing of it is kept here."""
+        if self._taken is not None:
+            return self._taken.folder.rows(self._task, self._taken.entry, docs)
         retrieval, corpus = self._blocks.retrieval, self.benchmark.corpus
         if self._agents is None:
             return retrieve(
@@ -122,7 +233,7 @@ class Supply:
     def write_traces(self, task: str, numbered: Sequence[tuple[int, str]], rank: int, world_size: int) -> None:
         """The agents' traces of these rows under the numbers that the harness gives them, if the block wants any."""
         folder = self._blocks.agent.traces
-        if self._agents is None or folder is None:
+        if self._blocks.retrieval.mode != "coral" or folder is None:
             return
         records = [
             trace_record(task, number, self._prepared[key], self._prepared[key]["trace"]) for number, key in numbered
@@ -141,11 +252,15 @@ class Supply:
             parts.append(f"{len(self.skipped)} rows skipped ({SKIPPED[retrieval.mode]})")
         if self.without:
             parts.append(f"{self.without} rows left out (no published documents in this mode)")
+        if self._taken is not None and retrieval.run_folder is not None:
+            parts.append(f"retrieved beforehand, in {self._taken.folder.path}")
         return parts
 
     def models(self) -> dict[str, Any]:
         """The models that plan and criticise, by what decides their replies; empty where none do."""
-        return {} if self._agents is None else self._agents.identities()
+        if self._agents is None:
+            return {} if self._taken is None else dict(self._taken.entry.models)
+        return self._agents.identities()
 
     def as_record(self) -> dict[str, Any]:
         """Where rows and passages came from, for the results."""
@@ -157,7 +272,21 @@ class Supply:
             out["index"] = self._index
         if self._agents is not None:
             out["agent"] = self._blocks.agent.model_dump(mode="json") | self._agents.names()
+        elif self._taken is not None and self._taken.entry.agent is not None:
+            out["agent"] = dict(self._taken.entry.agent)
+        if self._taken is not None and self._blocks.retrieval.run_folder is not None:
+            entry = self._taken.entry
+            out["retrieved"] = {"fingerprint": entry.fingerprint, "sha256": entry.sha256, "version": entry.version}
+            if self._taken.differs:
+                out["retrieved"]["differs"] = dict(self._taken.differs)
         return out
+
+    def translation(self) -> dict[str, Any] | None:
+        """Who translated, and what came of it: here, and where the rows were retrieved; None where nobody did."""
+        shares = [] if self._taken is None or self._taken.entry.translation is None else [self._taken.entry.translation]
+        if self.translator is not None and (not shares or self.translator.counts):
+            shares = [self.translator.as_dict(), *shares]
+        return total_counts(shares)
 
 
 def _prepared(doc: RagDoc, found: Retrieved) -> dict[str, Any]:

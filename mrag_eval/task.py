@@ -14,6 +14,7 @@ from typing import Any
 
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
+from lm_eval.evaluator_utils import get_sample_size
 
 from mrag_eval.answers import parse_answer
 from mrag_eval.averages import mean_of_scored, votes_cast
@@ -89,7 +90,7 @@ class RagTask(ConfigurableTask):
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
         """Load the benchmark (called by the base class while it is built)."""
         with naming(self._name):
-            self._supply = Supply(self.blocks)
+            self._supply = Supply(self.blocks, self._name)
             docs = self._supply.docs.values()
             check_task_scores(self.blocks.metrics, list(docs))
             self._template.check_languages(dict.fromkeys(doc.query_lang for doc in docs))
@@ -124,16 +125,32 @@ class RagTask(ConfigurableTask):
         ``samples`` keep the order they are given in, which is the order in which the harness names them afterwards.
         """
         self._samples = list(samples) if samples else None
+        keys = self._numbered(rank, limit, world_size, samples)
+        with naming(self._name):
+            self._supply.prepare([key for _, key in keys])
+            self._supply.write_traces(self._name, keys, rank, world_size)
+        return iter([(number, self._supply.row(key)) for number, key in keys])
+
+    def _numbered(
+        self, rank: int, limit: int | None, world_size: int, samples: list[int] | None
+    ) -> list[tuple[int, str]]:
+        """The rows' ids under the numbers that the harness gives them."""
         if samples:
             chosen = self._chosen(samples)
             numbered: list[tuple[int, Any]] = list(enumerate(chosen))[rank::world_size]
         else:
             numbered = list(super().doc_iterator(rank=rank, limit=limit, world_size=world_size))
-        keys = [(number, str(doc["id"])) for number, doc in numbered]
-        with naming(self._name):
-            self._supply.prepare([key for _, key in keys])
-            self._supply.write_traces(self._name, keys, rank, world_size)
-        return iter([(number, self._supply.row(key)) for number, key in keys])
+        return [(number, str(doc["id"])) for number, doc in numbered]
+
+    @property
+    def supply(self) -> Supply:
+        """The task's rows, and what is retrieved for them."""
+        return self._supply
+
+    def rows_to_run(self, limit: float | None = None, samples: Mapping[str, list[int]] | None = None) -> list[str]:
+        """The ids of the rows that a run with these flags of the harness has; nothing is retrieved for them."""
+        chosen = (samples or {}).get(self._name)
+        return [row for _, row in self._numbered(0, get_sample_size(self, limit), 1, chosen)]
 
     def _chosen(self, samples: Sequence[int]) -> list[dict[str, Any]]:
         n = len(self._rows)
@@ -324,8 +341,9 @@ class RagTask(ConfigurableTask):
             # once a rank, so that the ranks' prompts and calls can be summed when their rows are gathered
             record["prompts"] = self._budget.fitted(len(self._scores), self._shortened)
             record |= skipped_record(self.blocks.metrics, self._supply.skipped)
-            if self._supply.translator is not None:
-                record["translation"] = self._supply.translator.as_dict()
+            translation = self._supply.translation()
+            if translation is not None:
+                record["translation"] = translation
             record |= self._verdicts.shares()
         out: dict[str, Any] = {"rows": record}
         if judgement is not None:

@@ -17,6 +17,7 @@ from mrag_eval.cli.index import index_app
 from mrag_eval.cli.inspect import inspect
 from mrag_eval.cli.judge import judge_app
 from mrag_eval.cli.rerun import rerun
+from mrag_eval.cli.retrieve import retrieve
 from mrag_eval.cli.trace import trace_app
 
 
@@ -52,6 +53,9 @@ app.command(short_help="Results as a model card, the hub's or Every Eval Ever's 
 )
 
 
+app.command(short_help="The retrieval of tasks as a step of its own: retrieve once, evaluate many models.")(retrieve)
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
@@ -78,7 +82,7 @@ def _globals(
 def run(context: typer.Context) -> None:
     from mrag_eval.cli.harness import run as run_harness
 
-    run_harness(context.args)
+    run_harness(context.args, debug=context.obj.debug)
 
 
 @app.command(short_help="A first evaluation, offline: small corpus, small model, a few minutes.")

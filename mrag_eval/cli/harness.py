@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.cli.catalog import tasks_folder, visible_to_harness
+from mrag_eval.cli.first import First
+from mrag_eval.config_file import load_config
 from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.lm.model_types import register_model_types
 
@@ -16,15 +19,20 @@ if TYPE_CHECKING:
 
     from lm_eval.tasks import TaskManager
 
+    from mrag_eval.task import RagTask
+
+_NOT_FIRST = ("--no-retrieve-first", "--no_retrieve_first")
 # Flags whose effects only the harness's own command has: with them it runs as a whole.
 _STOCK_ONLY = ("wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args", "show_config")
 
 
-def run(arguments: Sequence[str]) -> None:
-    """``lm_eval run`` with the same flags.
+def run(arguments: Sequence[str], *, debug: bool = False) -> None:
+    """``lm_eval run`` with the same flags, and ``--no-retrieve-first``.
 
     Our task folder is added where the harness does not hold it already. Where every task asked for is ours (or in the
-    ``--include_path`` given), the built-in tasks are not indexed, which takes the harness over ten seconds.
+    ``--include_path`` given), the built-in tasks are not indexed, which takes the harness over ten seconds. What our
+    tasks retrieve is retrieved by a process of its own before the evaluated model is loaded
+    (:mod:`mrag_eval.retrieve_first`).
     """
     from lm_eval.utils import setup_logging
 
@@ -32,7 +40,8 @@ def run(arguments: Sequence[str]) -> None:
     # makes the model known to the harness
     import_module("mrag_eval.oracle_answer")
     register_model_types()
-    args = _parse(arguments)
+    first = First(debug, not {*_NOT_FIRST} & {*arguments} and load_config().retrieve_first)
+    args = _parse([argument for argument in arguments if argument not in _NOT_FIRST])
     asked = _settings(args)
     wanted = [name for name in _names(asked.get("tasks")) if name]
     own = tasks_folder()
@@ -41,13 +50,65 @@ def run(arguments: Sequence[str]) -> None:
     if wanted and not any(asked.get(flag) for flag in _STOCK_ONLY):
         manager = _manager([str(own), *given], asked)
         if _all_in(wanted, manager):
-            _evaluate(args, manager, [*extra, *given])
+            _evaluate(args, manager, [*extra, *given], first)
             return
     args.include_path = [*extra, *given] or None
+    ours = _ours(wanted, _manager([str(own), *given], asked)) if first.wanted else {}
     try:
-        args.func(args)
+        with first.rows_for(ours, asked.get("limit"), _samples(asked)):
+            args.func(args)
     except ValueError as error:
         raise _unknown_tasks(error) from error
+
+
+def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str, list[int]] | None]:
+    """Those of the tasks asked for that are of our class, by name, and the rows that ``--samples`` names.
+
+    Raises ConfigError for a name that is none of our tasks or those in ``--include_path``.
+    """
+    from lm_eval.utils import setup_logging
+
+    setup_logging()
+    asked = _settings(_parse(arguments))
+    manager = _manager([str(tasks_folder()), *_paths(asked.get("include_path"))], asked)
+    wanted = [name for name in _names(asked.get("tasks")) if name]
+    unknown = next((name for name in wanted if not _all_in([name], manager) and not _matching(name, manager)), None)
+    if unknown is not None:
+        raise _unknown_tasks(ValueError(f"Tasks not found: {unknown}"))
+    return _ours(wanted, manager), _samples(asked)
+
+
+def _matching(name: str, manager: TaskManager) -> list[str]:
+    """The tasks that a name with a wildcard stands for."""
+    from fnmatch import fnmatch
+
+    return [known for known in manager.all_tasks if fnmatch(known, name)] if "*" in name else []
+
+
+def _ours(wanted: Sequence[str], manager: TaskManager) -> dict[str, RagTask]:
+    """The tasks of our class among those asked for, built."""
+    from mrag_eval.task import RagTask
+
+    names = dict.fromkeys(
+        found
+        for name in wanted
+        for found in ([str(Path(name).absolute())] if name.endswith(".yaml") else _matching(name, manager) or [name])
+        if _all_in([found], manager)
+    )
+    tasks = manager.load(list(names))["tasks"] if names else {}
+    return {name: task for name, task in tasks.items() if isinstance(task, RagTask)}
+
+
+def _samples(asked: Mapping[str, Any]) -> dict[str, list[int]] | None:
+    """What ``--samples`` names, from its JSON or a file of it."""
+    value = asked.get("samples")
+    if isinstance(value, str):
+        path = Path(value)
+        try:
+            value = json.loads(path.read_text(encoding="utf-8") if path.is_file() else value)
+        except (OSError, ValueError):
+            raise ConfigError(f"--samples {value}: neither JSON nor a file of it") from None
+    return None if not value else {str(task): list(rows) for task, rows in dict(value).items()}
 
 
 def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | None) -> dict[str, Any] | None:
@@ -130,7 +191,7 @@ def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
     return all(name in known or (name.endswith(".yaml") and Path(name).is_file()) for name in wanted)
 
 
-def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str]) -> None:
+def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str], first: First) -> None:
     from inspect import signature
 
     from lm_eval import simple_evaluate
@@ -145,12 +206,13 @@ def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str]) -> 
     requests: dict[str, Any] = config.cache_requests or {}
     settings = {name: getattr(config, name) for name in signature(simple_evaluate).parameters if hasattr(config, name)}
     names = dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
-    settings["tasks"] = _built(manager, list(names))
+    settings["tasks"], built = _built(manager, list(names))
     settings["cache_requests"] = requests.get("cache_requests", False)
     settings["rewrite_requests_cache"] = requests.get("rewrite_requests_cache", False)
     settings["delete_requests_cache"] = requests.get("delete_requests_cache", False)
     seeds = zip(("random", "numpy_random", "torch_random", "fewshot_random"), config.seed or [None] * 4, strict=True)
     settings |= {f"{name}_seed": seed for name, seed in seeds}
+    first.rows_of(built, config.limit, settings["samples"])
     results = evaluate(settings, manager, config.output_path)
     if results is None:
         return
@@ -160,12 +222,16 @@ def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str]) -> 
         print(make_table(results, "groups"))
 
 
-def _built(manager: TaskManager, names: list[str]) -> list[Any]:
-    """The tasks and groups asked for, built: a wrong setting, file or corpus shows before the model is loaded."""
+def _built(manager: TaskManager, names: list[str]) -> tuple[list[Any], dict[str, Any]]:
+    """The tasks and groups asked for, built, and all tasks by name.
+
+    A wrong setting, file or corpus shows before the model is loaded.
+    """
     loaded = manager.load(names)
     groups = loaded.get("groups", {})
     inner = {child for group in groups.values() for child in group.child_names}
-    return [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]
+    items = [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]
+    return items, loaded["tasks"]
 
 
 def _unknown_tasks(error: ValueError) -> Exception:
