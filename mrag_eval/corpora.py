@@ -226,7 +226,7 @@ def known_corpora() -> dict[str, Path]:
     named = {name: folder.expanduser() for name, folder in load_config().corpora.items()}
     built = [path.parent for path in sorted(corpora_folder().glob("*/manifest.json"))]
     # a build that is being moved into place has a manifest already
-    whole = [folder for folder in built if not folder.name.endswith((".building", ".replaced"))]
+    whole = [folder for folder in built if not folder.name.endswith((".building", ".replaced", ".adding", ".merging"))]
     return named | {folder.name: folder for folder in whole if folder.name not in named}
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.joining import join_indexes
     from mrag_eval.retrievers.kilt import kilt_edition, read_kilt
     from mrag_eval.retrievers.load import index_info, load_index, verify_index
+    from mrag_eval.retrievers.merging import add_documents, merge_indexes
     from mrag_eval.retrievers.rerank import Reranker
     from mrag_eval.retrievers.sparse_encoders import SparseEncoder, load_sparse_encoder
     from mrag_eval.retrievers.wikipedia import wikipedia_edition
@@ -42,6 +43,7 @@ _HOMES = {
     "Index": "index",
     "Reranker": "rerank",
     "SparseEncoder": "sparse_encoders",
+    "add_documents": "merging",
     "build_index": "build",
     "cached_index": "cached",
     "chunk_documents": "chunking",
@@ -59,6 +61,7 @@ _HOMES = {
     "merge_by_rank_share": "fusion",
     "merge_by_score": "fusion",
     "merge_by_zscore": "fusion",
+    "merge_indexes": "merging",
     "read_corpus": "corpus",
     "read_folder": "corpus",
     "read_hub": "corpus",
@@ -79,6 +82,7 @@ __all__ = [
     "Index",
     "Reranker",
     "SparseEncoder",
+    "add_documents",
     "build_index",
     "cached_index",
     "chunk_documents",
@@ -96,6 +100,7 @@ __all__ = [
     "merge_by_rank_share",
     "merge_by_score",
     "merge_by_zscore",
+    "merge_indexes",
     "read_corpus",
     "read_folder",
     "read_hub",

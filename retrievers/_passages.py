@@ -191,6 +191,14 @@ class PassageStore:
             found[name] = candidates[keep]
         return found
 
+    def ids_of_hashes(self, hashes: NDArray[np.uint64]) -> list[str]:
+        """Ids of the passages whose own or whose document's id has one of these hashes."""
+        known, rows = self._load_lookup()
+        low, high = np.searchsorted(known, hashes, side="left"), np.searchsorted(known, hashes, side="right")
+        pairs = zip(low.tolist(), high.tolist(), strict=True)
+        found = [np.asarray(rows[a:b]) for a, b in pairs if b > a]
+        return self.ids(np.unique(np.concatenate(found))) if found else []
+
     def rows_of_passages(self, ids: Sequence[str]) -> Rows:
         """The row of every passage id; CorpusError names one that the index does not hold."""
         found = self.rows_named(ids)

@@ -42,7 +42,7 @@ from mrag_eval.retrievers._manifest import (
 from mrag_eval.retrievers._passages_finish import finish_passages
 from mrag_eval.retrievers._progress import Progress
 from mrag_eval.retrievers._reading import Share, Stream, counted
-from mrag_eval.retrievers._windows import WINDOW, Ahead, made_in_windows
+from mrag_eval.retrievers._windows import WINDOW, Ahead, Made, made_in_windows
 from mrag_eval.retrievers.bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.corpus import Document
@@ -219,6 +219,18 @@ def _watched(corpus: Iterable[Passage | Document]) -> tuple[Iterable[Passage | D
     if isinstance(corpus, Stream):
         return corpus, Share(lambda: corpus.share_read)
     return corpus, Share()
+
+
+def write_index(target: Path, like: Manifest, batches: Iterable[Made], *, wanted: Approximation | None) -> None:
+    """An index with the settings of another one, of passages whose vectors are there; for who holds the lock."""
+    chunking = ChunkConfig.of(like.chunker or "none")
+    parameters = Bm25Parameters(**like.bm25) if like.bm25 else Bm25Parameters()
+    build = _Build(target, like.kind, like.joint, None, like.embedder, chunking, parameters, None, wanted)
+    build.building.start(resume=False)
+    for made in batches:
+        build.building.append(made.passages, made.vectors, made.sparse)
+    build._finish()
+    build.building.publish(target)
 
 
 class _Build:

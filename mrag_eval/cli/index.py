@@ -1,11 +1,14 @@
-"""The commands around indexes: build, info, verify, search."""
+"""The commands around indexes: build, merge, add, info, verify, search."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Index
 
 index_app = typer.Typer(help="Build, inspect and search an index.", no_args_is_help=True)
 
@@ -77,10 +80,54 @@ def build(
         recall=recall,
         recall_queries=_lines(queries),
     )
-    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
-    typer.echo(f"{path}: {len(index):,} passages ({languages})")
-    _echo_approximate(index.manifest.model_dump(), asked=factory.strip().lower() != "flat")
+    _echo_index(path, index)
     typer.echo(f"use it     retrieval.corpus={path}   or name it in mrag.yaml, under corpora:")
+
+
+@index_app.command(short_help="One index of several, without embedding anything again.")
+def merge(
+    path: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to make.")],
+    parts: Annotated[list[Path], typer.Argument(metavar="INDEX...", help="Index folders of the same embedder.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is there.")] = False,
+    factory: Annotated[
+        str | None, typer.Option(help="Make dense shards anew: flat, auto or a string of FAISS's index_factory.")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="What an index of --factory auto may hold in memory: 2GB.")
+    ] = None,
+    recall: Annotated[float, typer.Option(help="Recall@20 that an approximate index is tuned to.")] = 0.95,
+) -> None:
+    """Merge indexes; a passage id that two of them hold is an error. One INDEX with --factory: change its search."""
+    from mrag_eval.retrievers import merge_indexes
+
+    index = merge_indexes(parts, path, overwrite=overwrite, factory=factory, memory_budget=memory, recall=recall)
+    _echo_index(path, index)
+
+
+@index_app.command(short_help="Add documents to an index; those that are there are not embedded again.")
+def add(
+    path: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.")],
+    source: Annotated[str, typer.Argument(metavar="DOCUMENTS", help="As in index build.")],
+    lang: Annotated[str | None, typer.Option(help="Language of all documents, where they do not say.")] = None,
+    split: Annotated[str, typer.Option(help="Split of a hub dataset.")] = "train",
+    key: Annotated[
+        list[str] | None, typer.Option("--key", metavar="FIELD=NAME", help="Another name of id, text, title or lang.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="Where the embedder runs.")] = "cpu",
+    batch_size: Annotated[int, typer.Option(help="Passages embedded at a time.")] = 256,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted addition.")] = False,
+) -> None:
+    """Cut and embed the documents as those of INDEX were; INDEX can be searched until the new one takes its place."""
+    from mrag_eval.retrievers import add_documents, read_corpus
+
+    index = add_documents(
+        path,
+        read_corpus(source, keys=_keys(key), lang=lang, split=split),
+        device=device,
+        batch_size=batch_size,
+        resume=resume,
+    )
+    _echo_index(path, index)
 
 
 @index_app.command(short_help="What an index holds and how it was made.")
@@ -159,6 +206,12 @@ def _lines(path: Path | None) -> list[str]:
         return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{path} cannot be read as text: {error}", param_hint="--queries") from None
+
+
+def _echo_index(path: Path, index: Index) -> None:
+    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
+    typer.echo(f"{path}: {len(index):,} passages ({languages})")
+    _echo_approximate(index.manifest.model_dump(), asked=index.manifest.approximation is not None)
 
 
 def _echo_approximate(manifest: dict[str, Any], *, asked: bool) -> None:

@@ -145,6 +145,10 @@ def _corpora(folder: Path, copies: Path) -> None:
     dumps.mkdir()
     write_dump(dumps, "ko", KOREAN)
     write_kilt(folder)
+    _documents(folder, "documents.jsonl")
+    lines = (folder / "documents.jsonl").read_text("utf-8").splitlines(keepends=True)
+    for name, held in {"1": lines[:5], "2": lines[5:9], "3": lines[9:12], "new": lines[12:]}.items():
+        (folder / (f"part_{name}.jsonl" if name != "new" else "new.jsonl")).write_text("".join(held), "utf-8")
 
 
 def _readme(folder: Path, copies: Path) -> None:
@@ -156,6 +160,7 @@ def _readme(folder: Path, copies: Path) -> None:
 
 _XRAG = "mrag-eval run --model hf --tasks xrag_multi_de --log_samples --output_path out"
 _XQUAD = "mrag-eval run --model dummy --tasks xquad_rag_de --log_samples --output_path out"
+_PARTS = "\n".join(f"mrag-eval index build part_{n}.jsonl PART_{n}" for n in (1, 2, 3))
 STAGES: Mapping[str, Stage] = {
     "README.md": Stage(_readme, first=f"{_XRAG}\n{_XRAG}put\nmrag-eval baseline output -o baseline.json"),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
@@ -167,6 +172,6 @@ STAGES: Mapping[str, Stage] = {
     "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral_society --output_path out"),
     "docs/mrag.md": Stage(_mrag),
     "docs/translation.md": Stage(lambda folder, copies: (folder / "xquad").symlink_to(copies / "xquad")),
-    "docs/corpora.md": Stage(_corpora),
+    "docs/corpora.md": Stage(_corpora, first=f"{_PARTS}\nmrag-eval index build documents.jsonl EXACT"),
     "docs/retrieval.md": Stage(lambda folder, copies: _documents(folder, "passages.jsonl")),
 }
