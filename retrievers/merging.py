@@ -27,8 +27,8 @@ from mrag_eval.retrievers._manifest import (
 from mrag_eval.retrievers._passages import Record
 from mrag_eval.retrievers._passages_finish import read_records
 from mrag_eval.retrievers._sparse_rows import vectors_by_passage
-from mrag_eval.retrievers.bm25_shard import Bm25Parameters
 from mrag_eval.retrievers._windows import Made
+from mrag_eval.retrievers.bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.build import build_index, write_index
 from mrag_eval.retrievers.corpus import Document
 from mrag_eval.retrievers.embedders import Embedder

@@ -213,7 +213,7 @@ def test_only_new_documents_are_embedded_and_they_are_cut_as_the_old_ones(tmp_pa
     path = make(tmp_path / "i", [Document("a", "en", "one two three four")], embedder=embedder, chunker=chunker)
     embedder.embedded.clear()
     index = add_documents(path, [Document("b", "de", "five six seven eight")], embedder=embedder, progress=False)
-    assert embedder.embedded == ["five six seven", "eight"]
+    assert sorted(embedder.embedded) == ["eight", "five six seven"]
     assert index.counts == {"en": 2, "de": 2}
     assert index.manifest.chunker is not None
     assert index.manifest.chunker["size"] == 3
