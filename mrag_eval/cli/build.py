@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from mrag_eval.cli.build_qa import qa
+from mrag_eval.cli.build_report import report
 from mrag_eval.cli.build_territories import territories
 from mrag_eval.cli.build_xrag import xrag
 
@@ -14,3 +15,4 @@ build_app.command(short_help="Questions on your own documents, in languages draw
 build_app.command(short_help="Questions on disputed territories of your own, in their claimants' languages.")(
     territories
 )
+build_app.command(short_help="What a built set is like: types, languages, overlap, and how hard it is.")(report)
