@@ -48,8 +48,10 @@ class Retrieval(Block):
     original question. ``translator`` names who translates, by default that of the config file.
     ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures. ``rerank``
     orders them once more before ``k`` are taken (:class:`~mrag_eval.rerank_block.Rerank`; a name alone is that of a
-    cross-encoder). ``kind`` says what kind of index is searched; ``precomputed`` takes the lists of another system from
-    the TREC file ``run``, and their passages from ``corpus``: an index, or a JSON Lines file.
+    cross-encoder). ``kind`` says what kind of index is searched; ``milvus`` one that lies in Milvus at ``uri`` (a
+    server, or a local file ending in ``.db``; without it an entry of the config file), where ``corpus`` is its
+    collection; ``precomputed`` takes the lists of another system from the TREC file ``run``, and their passages from
+    ``corpus``: an index, or a JSON Lines file.
 
     ``device`` is where embedder and reranker run: ``cpu``, ``cuda``, ``cuda:N``, ``mps``, or ``auto``, which takes a
     GPU only if it has room beside what is loaded there already.
@@ -66,7 +68,8 @@ class Retrieval(Block):
     depth: int | None = Field(default=None, ge=1)
     rerank: Rerank | None = None
     corpus: str = "benchmark"
-    kind: Literal["dense", "bm25", "hybrid", "sparse", "precomputed"] | None = None
+    kind: Literal["dense", "bm25", "hybrid", "sparse", "milvus", "precomputed"] | None = None
+    uri: str | None = None
     run: Path | None = None
     run_folder: Path | None = None
     run_may_differ: tuple[str, ...] = ()
@@ -142,6 +145,10 @@ class Retrieval(Block):
             raise ValueError(f"'given' goes with mode 'given', this task has mode '{self.mode}'")
         if (self.run is not None) != (self.kind == "precomputed"):
             raise ValueError("'run' goes with kind 'precomputed', and kind 'precomputed' needs it")
+        if self.uri is not None and self.kind != "milvus":
+            raise ValueError("'uri' goes with kind 'milvus'")
+        if self.kind == "milvus" and self.corpus in ("benchmark", "published"):
+            raise ValueError("kind 'milvus' needs 'corpus', the collection that is searched")
         if self.kind == "precomputed" and self.mode != "no_ir":
             self._takes_the_run_as_it_is()
         if self.rerank is not None:

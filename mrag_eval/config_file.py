@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.errors import ConfigError, did_you_mean
+from mrag_eval.milvus_block import MilvusCorpus
 from mrag_eval.model_spec import ModelSpec
 from mrag_eval.translator_spec import TranslatorSpec
 from mrag_eval.validation import Block, validated
@@ -22,18 +24,25 @@ NameOrModel = Annotated[
     Discriminator(lambda entry: _NAME if isinstance(entry, str) else _SPEC),
 ]
 
+# As above: a folder, or what lies elsewhere.
+Corpus = Annotated[
+    Annotated[Path, Tag("(folder)")] | Annotated[MilvusCorpus, Tag("(milvus)")],
+    Discriminator(lambda entry: "(milvus)" if isinstance(entry, Mapping | MilvusCorpus) else "(folder)"),
+]
+
 
 class FileConfig(Block):
     """The user's config file: names for things on this machine.
 
-    ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder; ``models`` names the models
-    that judge, plan or translate; ``judges`` lists the panel of every task that names none of its own: names of
-    models, or models written out; ``translator`` translates for every task that names none of its own, ``planner`` and
-    ``critic`` are the agents of those (without a critic the planner is both). ``retrieve_first: false`` lets
-    ``mrag-eval run`` retrieve in its own process, once the evaluated model is loaded.
+    ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder or to an index in Milvus
+    (:class:`~mrag_eval.milvus_block.MilvusCorpus`); ``models`` names the models that judge, plan or translate;
+    ``judges`` lists the panel of every task that names none of its own: names of models, or models written out;
+    ``translator`` translates for every task that names none of its own, ``planner`` and ``critic`` are the agents of
+    those (without a critic the planner is both). ``retrieve_first: false`` lets ``mrag-eval run`` retrieve in its own
+    process, once the evaluated model is loaded.
     """
 
-    corpora: dict[str, Path] = Field(default_factory=dict)
+    corpora: dict[str, Corpus] = Field(default_factory=dict)
     models: dict[str, ModelSpec] = Field(default_factory=dict)
     judges: tuple[NameOrModel, ...] = ()
     translator: TranslatorSpec | None = None

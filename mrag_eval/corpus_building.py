@@ -15,7 +15,7 @@ from mrag_eval.retrievers._disk import room_on_disk
 from mrag_eval.store import content_key
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Edition, Index
+    from mrag_eval.retrievers import Edition, Index, MilvusPlace
 
 # The passages of Retrieval-augmented generation in multilingual settings (section 4), and of KILT.
 _WORDS = 100
@@ -100,26 +100,28 @@ def preset_languages(preset: str | None) -> list[str]:
     return list(PRESETS[preset])
 
 
-def described(name: str, folder: Path) -> dict[str, Any]:
+def described(name: str, where: Path | MilvusPlace) -> dict[str, Any]:
     """A corpus for a listing: ``summary`` in words (or what is wrong with it), ``ok``, languages, sources, bytes."""
-    from mrag_eval.retrievers import index_info
+    from mrag_eval.retrievers import index_info, milvus_info
 
+    path = str(where)
     try:
-        found = index_info(folder)
+        found = index_info(where) if isinstance(where, Path) else milvus_info(where)
     except MragError as error:
-        return {"name": name, "path": str(folder), "ok": False, "summary": error.message, "mend": error.next_step}
+        return {"name": name, "path": path, "ok": False, "summary": error.message, "mend": error.next_step}
     counts = {lang: record["passages"] for lang, record in found["languages"].items()}
     embedder = found["embedder"]
     languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(counts.items()))
     kind = found["kind"] if embedder is None else f"{found['kind']}, {embedder['name']}"
+    size = f"{found['bytes'] / 1e6:,.1f} MB" if "bytes" in found else "in Milvus"
     return {
         "name": name,
-        "path": str(folder),
+        "path": path,
         "ok": True,
-        "summary": f"{found['passages']:,} passages ({languages}) · {kind} · {found['bytes'] / 1e6:,.1f} MB",
+        "summary": f"{found['passages']:,} passages ({languages}) · {kind} · {size}",
         "languages": counts,
         "sources": found["sources"],
-        "bytes": found["bytes"],
+        **({"bytes": found["bytes"]} if "bytes" in found else {}),
     }
 
 

@@ -13,7 +13,7 @@ from mrag_eval.ranked import Kept, Ranked, Retrieved, Searched
 from mrag_eval.schema import Passage, RagDoc
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Index
+    from mrag_eval.retrievers import Searchable
 
 
 def brought(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
@@ -23,7 +23,9 @@ def brought(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
     return Retrieved(hits, tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits))
 
 
-def completed(found: Sequence[Searched], plans: Sequence[Plan], index: Index, retrieval: Retrieval) -> list[Searched]:
+def completed(
+    found: Sequence[Searched], plans: Sequence[Plan], index: Searchable, retrieval: Retrieval
+) -> list[Searched]:
     """What was found among the gold documents, and behind it their passages that the search left out, in page order.
 
     A lexical search leaves out what shares no word with the question, and between two languages that is everything.
@@ -33,7 +35,7 @@ def completed(found: Sequence[Searched], plans: Sequence[Plan], index: Index, re
 
 
 def _completed(
-    row: Searched, plan: Plan, index: Index, retrieval: Retrieval, named: dict[str, list[Passage]]
+    row: Searched, plan: Plan, index: Searchable, retrieval: Retrieval, named: dict[str, list[Passage]]
 ) -> Searched:
     held = index.resolve(plan.languages)
     seen = {place.id for place in row.ranking}

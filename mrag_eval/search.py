@@ -23,7 +23,7 @@ from mrag_eval.schema import Hit
 from mrag_eval.store import Store, content_key
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Index
+    from mrag_eval.retrievers import Searchable
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -38,11 +38,12 @@ NORMALISED_DEPTH = 100
 
 
 def search_plans(
-    index: Index, plans: Sequence[Plan], retrieval: Retrieval, *, use_cache: bool = True
+    index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, *, use_cache: bool = True
 ) -> list[Searched]:
     """Search for every plan in one batch; aligned with ``plans``. Each must have a text.
 
-    Every shard is searched once, for all plans and all versions of their queries together.
+    Every shard is searched once, for all plans and all versions of their queries together; an index that is asked over
+    a network is searched a part of the plans at a time, and what was found is remembered before the next part.
     """
     merge = _merge_for(index, retrieval)
     embedder = index.manifest.embedder
@@ -50,7 +51,8 @@ def search_plans(
                    index.manifest.tokenizer, index.manifest.bm25,
                    embedder and [embedder.name, embedder.revision, embedder.dim],
                    retrieval.k, retrieval.search_depth, merge,
-                   retrieval.seed if merge in _QUOTAS else None]  # fmt: skip
+                   retrieval.seed if merge in _QUOTAS else None,
+                   *([index.settings] if index.settings else [])]  # fmt: skip
     # an approximate index may miss what an exact one of the same passages finds
     fingerprint += [found] if (found := index.manifest.approximate()) else []
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
@@ -59,11 +61,14 @@ def search_plans(
     missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
     if missing:
         log.info("searching '%s': %d queries, %d from cache", retrieval.corpus, len(missing), len(keys) - len(missing))
-        entries = _search(index, list(missing.values()), retrieval, merge, store)
-        fresh = dict(zip(missing, entries, strict=True))
-        if store:
-            store.put_many(fresh)
-        found |= fresh
+        at_once = index.queries_at_once or len(missing)
+        for start in range(0, len(missing), at_once):
+            part = list(missing)[start : start + at_once]
+            entries = _search(index, [missing[key] for key in part], retrieval, merge, store)
+            fresh = dict(zip(part, entries, strict=True))
+            if store:
+                store.put_many(fresh)
+            found |= fresh
     searchable = _searchable(index, plans, retrieval, store)
     if store:
         store.close()
@@ -78,7 +83,7 @@ def search_plans(
 
 
 def _searchable(
-    index: Index, plans: Sequence[Plan], retrieval: Retrieval, store: Store | None
+    index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, store: Store | None
 ) -> list[Mapping[str, int]]:
     """Per plan the passages in each language of its scope that its search ranges over: all, or its candidates'.
 
@@ -103,7 +108,7 @@ def _searchable(
     return out
 
 
-def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
+def _embedded(index: Searchable, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
     """The queries' vectors, each text embedded once, over all modes and runs; None for a lexical
     or sparse index."""
     record = index.manifest.embedder
@@ -130,7 +135,7 @@ def _decoded(text: str) -> np.ndarray[Any, Any]:
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
 
-def _merge_for(index: Index, retrieval: Retrieval) -> str:
+def _merge_for(index: Searchable, retrieval: Retrieval) -> str:
     """How lists of several languages become one. The presets' ``score`` leaves it to the index: by score where that is
     exact, by rank on lexical and hybrid indexes, whose scores do not compare across languages.
     """
@@ -143,7 +148,7 @@ def _merge_for(index: Index, retrieval: Retrieval) -> str:
 
 
 def _search(
-    index: Index, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
+    index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
 ) -> list[dict[str, Any]]:
     """Per plan ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}``."""
     depth, k = retrieval.search_depth, retrieval.k
@@ -172,7 +177,7 @@ def _search(
     return out
 
 
-def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Index) -> list[Hit]:
+def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Searchable) -> list[Hit]:
     """The lists that the versions of one query found, as one: by score (a passage counts with its higher one) where
     scores compare, else by reciprocal rank.
     """

@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.index import Index
     from mrag_eval.retrievers.joining import join_indexes
     from mrag_eval.retrievers.kilt import kilt_edition, read_kilt
-    from mrag_eval.retrievers.load import index_info, load_index, verify_index
+    from mrag_eval.retrievers.load import check_embedder, index_info, load_index, verify_index
     from mrag_eval.retrievers.merging import add_documents, merge_indexes
+    from mrag_eval.retrievers.milvus import MilvusIndex, MilvusPlace, milvus_info, open_milvus
+    from mrag_eval.retrievers.milvus_load import load_into_milvus
     from mrag_eval.retrievers.rerank import Reranker
+    from mrag_eval.retrievers.searchable import Searchable
     from mrag_eval.retrievers.sparse_encoders import SparseEncoder, load_sparse_encoder
     from mrag_eval.retrievers.wikipedia import wikipedia_edition
 
@@ -41,11 +44,15 @@ _HOMES = {
     "Edition": "editions",
     "Embedder": "embedders",
     "Index": "index",
+    "MilvusIndex": "milvus",
+    "MilvusPlace": "milvus",
     "Reranker": "rerank",
+    "Searchable": "searchable",
     "SparseEncoder": "sparse_encoders",
     "add_documents": "merging",
     "build_index": "build",
     "cached_index": "cached",
+    "check_embedder": "load",
     "chunk_documents": "chunking",
     "embedder_as_named": "embedders",
     "equal_quotas": "fusion",
@@ -56,12 +63,15 @@ _HOMES = {
     "load_cross_encoder": "_cross_encoder",
     "load_embedder": "embedders",
     "load_index": "load",
+    "load_into_milvus": "milvus_load",
     "load_sparse_encoder": "sparse_encoders",
     "merge_by_quota": "fusion",
     "merge_by_rank_share": "fusion",
     "merge_by_score": "fusion",
     "merge_by_zscore": "fusion",
     "merge_indexes": "merging",
+    "milvus_info": "milvus",
+    "open_milvus": "milvus",
     "read_corpus": "corpus",
     "read_folder": "corpus",
     "read_hub": "corpus",
@@ -80,11 +90,15 @@ __all__ = [
     "Edition",
     "Embedder",
     "Index",
+    "MilvusIndex",
+    "MilvusPlace",
     "Reranker",
+    "Searchable",
     "SparseEncoder",
     "add_documents",
     "build_index",
     "cached_index",
+    "check_embedder",
     "chunk_documents",
     "embedder_as_named",
     "equal_quotas",
@@ -95,12 +109,15 @@ __all__ = [
     "load_cross_encoder",
     "load_embedder",
     "load_index",
+    "load_into_milvus",
     "load_sparse_encoder",
     "merge_by_quota",
     "merge_by_rank_share",
     "merge_by_score",
     "merge_by_zscore",
     "merge_indexes",
+    "milvus_info",
+    "open_milvus",
     "read_corpus",
     "read_folder",
     "read_hub",

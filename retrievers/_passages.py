@@ -14,6 +14,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,29 @@ _CHECKED = 1 << 20
 # hashes of all passage and document ids, ascending, and the row each belongs to
 LOOKUP_HASHES = "lookup.hash.npy"
 LOOKUP_ROWS = "lookup.row.npy"
+
+
+class PassageRows(Protocol):
+    """Passages by row, wherever they lie."""
+
+    def __len__(self) -> int: ...
+
+    def span(self, lang: str) -> tuple[int, int]: ...
+
+    def ids(self, rows: Rows) -> list[str]: ...
+
+    def counts_of(self, rows: Rows) -> dict[str, int]: ...
+
+    def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]: ...
+
+    def passages(self, rows: Rows) -> list[Passage]: ...
+
+    def rows_named(self, names: Collection[str]) -> dict[str, Rows]: ...
+
+    def rows_of_passages(self, ids: Sequence[str]) -> Rows: ...
+
+    @property
+    def folder(self) -> Path | str: ...
 
 
 def text_path(folder: Path, lang: str) -> Path:
@@ -110,13 +134,17 @@ class PassageStore:
     """The passages of an index by row; ``counts`` are passages per language."""
 
     def __init__(self, folder: Path, counts: dict[str, int]) -> None:
-        self.folder = folder
+        self._folder = folder
         self.languages = tuple(sorted(counts))
         self.counts = counts
         ends = np.cumsum([counts[lang] for lang in self.languages], dtype=np.int64)
         self._starts: Rows = np.concatenate([np.zeros(1, dtype=np.int64), ends])
         self._files: dict[str, _LanguageFile] = {}
         self._lookup: tuple[NDArray[np.uint64], Rows] | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -163,6 +191,19 @@ class PassageStore:
             for position, (identifier, doc_id, title, text) in zip(positions.tolist(), records, strict=True):
                 out[position] = Passage(id=identifier, lang=lang, text=text, title=title, doc_id=doc_id)
         return [out[position] for position in range(len(rows))]
+
+    def longest(self, lang: str) -> tuple[int, int]:
+        """Bytes of the longest field (id, document id, title or text) of a language, and the row it is in."""
+        ends = np.memmap(offsets_path(self.folder, lang), dtype="<i8", mode="r")
+        most, row, before = 0, 0, 0
+        for start in range(0, len(ends), _CHECKED):
+            block = np.asarray(ends[start : start + _CHECKED])
+            lengths = np.diff(block, prepend=before)
+            at = int(lengths.argmax())
+            if lengths[at] > most:
+                most, row = int(lengths[at]), (start + at) // FIELDS
+            before = int(block[-1])
+        return most, self.span(lang)[0] + row
 
     # --- from ids to rows -------------------------------------------------------------------------------------------
 

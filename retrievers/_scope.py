@@ -11,7 +11,7 @@ import numpy as np
 
 from mrag_eval.errors import ConfigError, CorpusError, DataError
 from mrag_eval.languages import held_for, name, normalize
-from mrag_eval.retrievers._passages import PassageStore, Rows
+from mrag_eval.retrievers._passages import PassageRows, Rows
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ Candidates = Sequence[Collection[str] | None] | None
 """Per query the document or passage ids it may find, or None."""
 
 
-def resolve(path: Path, shards: tuple[str, ...], languages: Sequence[str] | None) -> tuple[str, ...]:
+def resolve(path: Path | str, shards: tuple[str, ...], languages: Sequence[str] | None) -> tuple[str, ...]:
     """The shards that a scope names, sorted; see ``Index.resolve``."""
     if languages is None:
         return shards
@@ -41,7 +41,7 @@ def resolve(path: Path, shards: tuple[str, ...], languages: Sequence[str] | None
     return tuple(sorted(found))
 
 
-def queries_by_language(path: Path, shards: tuple[str, ...], languages: Scope, count: int) -> dict[str, Rows]:
+def queries_by_language(path: Path | str, shards: tuple[str, ...], languages: Scope, count: int) -> dict[str, Rows]:
     """Positions of the queries that have a shard in scope, for every shard that any of them has."""
     if languages is None or isinstance(languages, str):
         return dict.fromkeys(resolve(path, shards, languages), np.arange(count))
@@ -60,7 +60,7 @@ def queries_by_language(path: Path, shards: tuple[str, ...], languages: Scope, c
     return {shard: np.asarray(members[shard], dtype=np.int64) for shard in sorted(members)}
 
 
-def candidate_rows(store: PassageStore, candidates: Sequence[Collection[str] | None], count: int) -> list[Rows | None]:
+def candidate_rows(store: PassageRows, candidates: Sequence[Collection[str] | None], count: int) -> list[Rows | None]:
     """The rows of every query's candidates; ids that the index does not hold are left out and reported."""
     _same_length("candidates", candidates, count)
     if any(isinstance(ids, str) for ids in candidates):
@@ -73,7 +73,7 @@ def candidate_rows(store: PassageStore, candidates: Sequence[Collection[str] | N
     return [None if ids is None else _together(named, ids) for ids in candidates]
 
 
-def candidate_counts(store: PassageStore, candidates: Sequence[Collection[str]]) -> list[dict[str, int]]:
+def candidate_counts(store: PassageRows, candidates: Sequence[Collection[str]]) -> list[dict[str, int]]:
     """Passages by language among each collection of ids, every passage once; ids not in the index count nothing."""
     named = store.rows_named(dict.fromkeys(i for ids in candidates for i in ids))
     return [store.counts_of(_together(named, ids)) for ids in candidates]

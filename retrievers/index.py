@@ -13,7 +13,7 @@ import numpy as np
 from mrag_eval.errors import ConfigError, CorpusError, DataError
 from mrag_eval.retrievers._manifest import EmbedderRecord, Manifest
 from mrag_eval.retrievers._ordering import Rows, Scores, fuse_reciprocal, reciprocal_ranks, top_k, top_k_line
-from mrag_eval.retrievers._passages import PassageStore, Record
+from mrag_eval.retrievers._passages import PassageRows, PassageStore, Record
 from mrag_eval.retrievers._scope import (
     Candidates,
     Scope,
@@ -55,9 +55,13 @@ class Index:
         device: str = "cpu",
         embedder: Embedder | SparseEncoder | None = None,
     ) -> None:
-        self.path, self.manifest, self._device, self._embedder = path, manifest, device, embedder
+        # where it is, for messages
+        self.path: Path | str = path
+        self.manifest, self._device, self._embedder = manifest, device, embedder
         self.languages: tuple[str, ...] = tuple(sorted(manifest.languages))
-        self._store = PassageStore(path, {lang: manifest.languages[lang].passages for lang in self.languages})
+        self._store: PassageRows = PassageStore(
+            path, {lang: manifest.languages[lang].passages for lang in self.languages}
+        )
         self._dense: dict[str, FaissShard] = {}
         self._lexical: dict[str, Bm25Shard | SparseShard] = {}
         if manifest.embedder is not None and manifest.kind == "sparse":
@@ -88,6 +92,16 @@ class Index:
     @property
     def kind(self) -> str:
         return self.manifest.kind
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What beside the manifest decides which passages are found: nothing, here."""
+        return {}
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """How many queries a search should be given at a time; None: all, which reads every shard once."""
+        return None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -371,7 +385,7 @@ class Index:
         return out
 
 
-def _spec(path: Path, record: EmbedderRecord) -> dict[str, Any]:
+def _spec(path: Path | str, record: EmbedderRecord) -> dict[str, Any]:
     if record.spec is None:
         raise CorpusError(
             f"index {path} was built with an embedder '{record.name}' that cannot be loaded by name",
@@ -380,7 +394,7 @@ def _spec(path: Path, record: EmbedderRecord) -> dict[str, Any]:
     return record.spec
 
 
-def _check_revision(path: Path, record: EmbedderRecord, here: str) -> None:
+def _check_revision(path: Path | str, record: EmbedderRecord, here: str) -> None:
     if here != record.revision:
         raise CorpusError(
             f"index {path} was built with {record.name} {record.revision}, here it is {here}",

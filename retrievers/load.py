@@ -59,7 +59,7 @@ def load_index(
     if verify:
         check_files(folder, index.manifest, verify=True)
     if expect_embedder is not None:
-        _check_embedder(index, parse_spec(expect_embedder))
+        check_embedder(index, expect_embedder)
     if embedder is not None:
         record = index.manifest.embedder
         asked = (embedder.name, embedder.revision, embedder.dim)
@@ -69,7 +69,9 @@ def load_index(
     return index
 
 
-def _check_embedder(index: Index, asked: EmbedderSpec) -> None:
+def check_embedder(index: Index, expected: str | Mapping[str, Any] | EmbedderSpec) -> None:
+    """Raise CorpusError where an index was built with another embedder than the one a run asks for."""
+    asked = parse_spec(expected)
     record = index.manifest.embedder
     if record is None or record.name != asked.name:
         raise _other_embedder(index, asked.name, asked.name)

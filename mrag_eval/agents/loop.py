@@ -25,7 +25,7 @@ from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.search import search_plans
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Index
+    from mrag_eval.retrievers import Searchable
 
 EXAMPLE = """mrag.yaml (or $MRAG_CONFIG):
     models:
@@ -157,7 +157,7 @@ def _fixed(doc: RagDoc, agent: Agent, pool: tuple[str, ...]) -> tuple[str, ...]:
 class _Searcher:
     """The search of the loop: one plan a request, merged as the index merges, remembered on disk."""
 
-    def __init__(self, index: Index, retrieval: Retrieval, k: int, use_cache: bool) -> None:
+    def __init__(self, index: Searchable, retrieval: Retrieval, k: int, use_cache: bool) -> None:
         self._index, self._use_cache = index, use_cache
         self._retrieval = retrieval.model_copy(update={"k": k, "depth": None})
         self._passages: dict[str, Passage] = {}
@@ -175,7 +175,7 @@ class _Searcher:
         return Hit(p.id, p.lang, p.text, score, rank, p.title, p.doc_id)
 
 
-def _retrieved(outcome: Outcome, index: Index, pool: tuple[str, ...], retrieval: Retrieval) -> Retrieved:
+def _retrieved(outcome: Outcome, index: Searchable, pool: tuple[str, ...], retrieval: Retrieval) -> Retrieved:
     chosen = tuple(dict.fromkeys(code for each in outcome.rounds for code in each.conditions.languages))
     ranking = outcome.valid[: retrieval.search_depth]
     return Retrieved(

@@ -145,7 +145,7 @@ def list_corpora(
     from mrag_eval.corpora import corpora_folder, known_corpora
     from mrag_eval.corpus_building import described, unfinished_corpora
 
-    found = [described(name, folder) for name, folder in known_corpora().items()]
+    found = [described(name, where) for name, where in known_corpora().items()]
     unfinished = unfinished_corpora()
     if as_json:
         import json

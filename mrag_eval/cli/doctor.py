@@ -179,8 +179,8 @@ def _corpora() -> list[Finding]:
     except MragError as error:
         return [Finding("config", error.message, False, error.next_step or "", needed=True)]
     out = [Finding("config", str(path) if path else "no config file (none is needed)", True)]
-    for name, folder in known.items():
-        found = described(name, folder)
+    for name, where in known.items():
+        found = described(name, where)
         mend = "" if found["ok"] else found["mend"] or build
         out.append(Finding("corpora", f"{name}: {found['summary']}", found["ok"], mend))
     if not known:

@@ -1,4 +1,4 @@
-"""The commands around indexes: build, merge, add, info, verify, search."""
+"""The commands around indexes: build, merge, add, info, verify, search, and loading one into Milvus."""
 
 from __future__ import annotations
 
@@ -130,15 +130,56 @@ def add(
     _echo_index(path, index)
 
 
+_URI = typer.Option(
+    "--uri", help="Milvus: http://HOST:19530, or a local file ending in .db. INDEX is then the collection there."
+)
+
+
+@index_app.command(short_help="Load an index into Milvus: a server, or a local file.")
+def milvus(
+    path: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.")],
+    uri: Annotated[str, typer.Option(help="http://HOST:19530, or a local file ending in .db.")],
+    collection: Annotated[str | None, typer.Option(help="Its name there (default: the folder's name).")] = None,
+    vector_index: Annotated[
+        str, typer.Option(help="How Milvus indexes dense vectors: FLAT (exact), IVF_FLAT or HNSW.")
+    ] = "FLAT",
+    param: Annotated[
+        list[str] | None, typer.Option("--param", metavar="NAME=N", help="A parameter of that index (M, nlist, ...).")
+    ] = None,
+    search_param: Annotated[
+        list[str] | None, typer.Option("--search-param", metavar="NAME=N", help="One for searching (ef, nprobe).")
+    ] = None,
+    token_env: Annotated[str, typer.Option(help="The environment variable that holds the token.")] = "MILVUS_TOKEN",
+    patience: Annotated[float, typer.Option(help="Seconds to try for while the server does not answer.")] = 120.0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace another index of that name.")] = False,
+) -> None:
+    """Copy passages and vectors, then count them; given again after an interruption, it goes on where it stopped."""
+    from mrag_eval.retrievers import MilvusPlace, load_index, load_into_milvus
+
+    index = load_into_milvus(
+        load_index(path),
+        MilvusPlace(uri, collection or path.resolve().name, token_env, patience),
+        vector_index=vector_index,
+        build=_numbers(param, "--param"),
+        search=_numbers(search_param, "--search-param"),
+        overwrite=overwrite,
+    )
+    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
+    typer.echo(f"{index.path}: {len(index):,} passages ({languages}), counted there")
+    name = collection or path.resolve().name
+    typer.echo(f"use it     retrieval.kind=milvus,retrieval.uri={uri},retrieval.corpus={name}")
+
+
 @index_app.command(short_help="What an index holds and how it was made.")
 def info(
     path: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.")],
     as_json: Annotated[bool, typer.Option("--json", help="The whole manifest but the list of files.")] = False,
+    uri: Annotated[str | None, _URI] = None,
 ) -> None:
     """Print kind, embedder, chunker, languages and size; errors where a file is missing or damaged."""
-    from mrag_eval.retrievers import index_info
+    from mrag_eval.retrievers import MilvusPlace, index_info, milvus_info
 
-    found = index_info(path)
+    found = index_info(path) if uri is None else milvus_info(MilvusPlace(uri, str(path)))
     if as_json:
         import json
 
@@ -152,13 +193,15 @@ def info(
         "kind": f"{found['kind']}{', one joint lexical shard' if found['joint'] else ''}",
         "embedder": f"{embedder['name']} ({embedder['dim']} dimensions)" if embedder else "none",
         "chunker": _chunker(found["chunker"]),
-        "size": f"{found['bytes'] / 1e6:,.1f} MB",
+        "size": f"{found['bytes'] / 1e6:,.1f} MB" if "bytes" in found else "",
+        "milvus": _settings(found["settings"]) if "settings" in found else "",
         "content": found["content_hash"],
         "fingerprint": found["fingerprint"],
     }
     for name, value in lines.items():
-        typer.echo(f"{name:<11} {value}")
-    if found["kind"] in ("dense", "hybrid"):
+        if value:
+            typer.echo(f"{name:<11} {value}")
+    if found["kind"] in ("dense", "hybrid") and uri is None:
         _echo_approximate(found, asked=True)
 
 
@@ -183,11 +226,13 @@ def search(
     k: Annotated[int, typer.Option("-k", help="How many passages.")] = 5,
     lang: Annotated[list[str] | None, typer.Option("--lang", help="Only this language (may be repeated).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a passage.")] = False,
+    uri: Annotated[str | None, _URI] = None,
 ) -> None:
     """Print the best passages: rank, score, language, id, title, beginning of the text."""
-    from mrag_eval.retrievers import load_index
+    from mrag_eval.retrievers import MilvusPlace, load_index, open_milvus
 
-    (hits,) = load_index(path).search([query], k, languages=lang or None)
+    index = load_index(path) if uri is None else open_milvus(MilvusPlace(uri, str(path)))
+    (hits,) = index.search([query], k, languages=lang or None)
     for hit in hits:
         if as_json:
             import json
@@ -237,6 +282,21 @@ def _keys(pairs: list[str] | None) -> dict[str, str] | None:
         if "=" not in pair:
             raise typer.BadParameter(f"'{pair}' is not of the form FIELD=NAME", param_hint="--key")
     return dict(pair.split("=", 1) for pair in pairs) if pairs else None
+
+
+def _numbers(pairs: list[str] | None, flag: str) -> dict[str, int]:
+    out: dict[str, int] = {}
+    for pair in pairs or ():
+        name, _, value = pair.partition("=")
+        if not name or not value.isdecimal():
+            raise typer.BadParameter(f"'{pair}' is not of the form NAME=N", param_hint=flag)
+        out[name] = int(value)
+    return out
+
+
+def _settings(settings: dict[str, Any]) -> str:
+    index = {key: value for key, value in settings["index"].items() if key != "type"} | settings["search"]
+    return " ".join([str(settings["index"]["type"]), *(f"{key}={value}" for key, value in index.items())])
 
 
 def _chunker(chunker: Any) -> str:

@@ -233,6 +233,38 @@ def test_an_index_is_built_described_and_searched(cli: Run, tmp_path: Path) -> N
     assert "passages/ko.text is damaged" in damaged.stderr
 
 
+def test_an_index_is_loaded_into_milvus_described_and_searched(cli: Run, tmp_path: Path) -> None:
+    pytest.importorskip("milvus_lite")
+    (tmp_path / "docs.jsonl").write_text(
+        '{"id": "a", "lang": "en", "text": "The ferry leaves at noon."}\n'
+        '{"id": "b", "lang": "ko", "text": "배는 정오에 떠난다."}\n',
+        encoding="utf-8",
+    )
+    assert cli("index", "build", "docs.jsonl", "ferry", "--kind", "bm25").returncode == 0
+    loaded = cli("index", "milvus", "ferry", "--uri", "passages.db")
+    assert (loaded.returncode, loaded.stderr) == (0, "")
+    assert "2 passages (en 1, ko 1), counted there" in loaded.stdout
+    assert "retrieval.kind=milvus,retrieval.uri=passages.db,retrieval.corpus=ferry" in loaded.stdout
+    described = cli("index", "info", "ferry", "--uri", "passages.db")
+    assert (described.returncode, described.stderr) == (0, "")
+    assert "2 · en 1, ko 1" in described.stdout
+    here = json.loads(cli("index", "info", "ferry", "--json").stdout)
+    there = json.loads(cli("index", "info", "ferry", "--uri", "passages.db", "--json").stdout)
+    assert (there["content_hash"], there["fingerprint"]) == (here["content_hash"], here["fingerprint"])
+    found = cli("index", "search", "ferry", "ferry", "--uri", "passages.db")
+    assert "The ferry leaves" in found.stdout
+    assert found.stdout.split()[2] == "en"
+    for arguments, said in (
+        (("nobody", "ferry", "--uri", "passages.db"), "there is no index 'nobody'"),
+        (("ferry", "ferry", "--uri", "passages.txt"), "is no Milvus uri"),
+    ):
+        failed = cli("index", "search", *arguments)
+        assert (failed.returncode, failed.stdout) == (2, "")
+        assert said in failed.stderr
+        assert "Traceback" not in failed.stderr
+    assert cli("index", "milvus", "ferry", "--uri", "x.db", "--param", "M").returncode == 2
+
+
 def test_run_takes_the_harness_s_flags_and_finds_our_tasks(cli: Run, tmp_path: Path) -> None:
     done = cli(
         "run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--limit", "3", "--log_samples",
