@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -28,10 +28,13 @@ from mrag_eval.building.templates import Prompts
 from mrag_eval.building.words import count_words
 from mrag_eval.datasets._files import sha256_file
 from mrag_eval.errors import DataError
+from mrag_eval.languages import NO_SPACES, base
 from mrag_eval.lm import Answered, AuxModel
 
 PROMPTS = ("qa_write", "qa_check")
 _PUNCTUATION = ("P", "Z", "C")
+# Passages of languages without spaces are measured in letters; so many are a word, as in words.count_words.
+_LETTERS_PER_WORD = {**dict.fromkeys(NO_SPACES, 4.0), "zh": 1.5, "yue": 1.5, "ja": 2.0}
 
 
 @dataclass(frozen=True)
@@ -107,19 +110,21 @@ def qa_steps(plan: QaPlan) -> list[Step]:
     ]
 
 
-def review_step(review: Review) -> Step:
-    """The step that leaves only what people let pass, with their corrections."""
+def review_step(sheets: Sequence[Path], judged: Callable[[Sequence[Record]], Review]) -> Step:
+    """The step that leaves only what people let pass, with their corrections; without ``sheets`` everything."""
 
     def work(items: Sequence[Record], settle: Settle) -> None:
+        decisions = judged(items).decisions if sheets and items else {}
         for item in items:
-            decision = review.decisions[item["id"]]
-            if decision.answer is None:
-                settle(item["id"], dropped(decision.reason or "rejected"))
+            decision = decisions.get(item["id"])
+            if decision is None:
+                settle(item["id"], kept(item))
+            elif decision.answer is None:
+                settle(item["id"], dropped(f"review: {decision.reason}"))
             else:
                 settle(item["id"], kept({**item, "answer": decision.answer, "corrected": decision.corrected}))
 
-    passed = {name: decision.answer for name, decision in review.decisions.items()}
-    return Step("review", work, {"decisions": passed}, whole=True)
+    return Step("review", work, {"sheets": [sha256_file(p) if p.is_file() else None for p in sheets]}, whole=True)
 
 
 def balance_step(config: QaConfig) -> Step:
@@ -190,7 +195,8 @@ def _draw(plan: QaPlan, items: Sequence[Record], settle: Settle) -> None:
         pieces = [item["text"]]
         if count_words(item["text"]) > config.excerpt_words:
             document = Document(item["id"], item["lang"], item["text"])
-            cut = {"method": "words", "size": config.excerpt_words, "title_in_front": False}
+            size = round(config.excerpt_words * _LETTERS_PER_WORD.get(base(item["lang"]), 1))
+            cut = {"method": "words", "size": size, "title_in_front": False}
             pieces = [passage.text for passage in chunk_documents([document], cut)]
             # the rest behind the last full excerpt is no worse a source, unless it is next to nothing
             if len(pieces) > 1 and count_words(pieces[-1]) < config.min_words:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from mrag_eval.building.qa_config import LANGUAGE, QaConfig
 from mrag_eval.building.qa_draw import shares_of
 from mrag_eval.building.records import Record
 from mrag_eval.building.review_outcome import Review, review
-from mrag_eval.building.steps import Say, Step, StepReport, read_records, records_path, run_steps
+from mrag_eval.building.steps import Say, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.templates import Prompts
 from mrag_eval.datasets._files import sha256_file
 from mrag_eval.errors import DataError
@@ -77,56 +77,53 @@ def build_qa(
     plan = plan_qa(corpus, config, writer, checker or writer)
     notes = check_plan(plan)
     for note in notes:
-        say(f"note       {note}")
+        say(f"note         {note}")
     for model in (plan.writer, plan.checker):
         model.check()
-    steps = qa_steps(plan)
+    absent = next((path for path in sheets if not path.exists()), None)
+    if absent is not None and len(sheets) > 1:
+        raise DataError(f"{absent}: no such sheet", "name one sheet to have it written, or those that are filled in")
+    judged: list[Review] = []
+
+    def judge(items: Sequence[Record]) -> Review:
+        found = review(sheets, review_items(items))
+        if found is None:
+            raise DataError(f"{sheets[0]} went away while it was to be read", "run the command again")
+        judged[:] = [found]
+        return found
+
+    before = qa_steps(plan)
+    steps = before if absent is not None else [*before, review_step(sheets, judge), balance_step(config)]
     working = folder / STEPS
     reports = run_steps(steps, working, say=say)
-    questions = list(_records(steps, working, "distinct"))
-    _not_empty(questions, reports, working)
-    judged = None
-    if sheets:
-        judged = review(sheets, review_items(questions))
-        if judged is None:
-            return QaBuilt(folder, reports, None, {}, notes)
-        steps = [*steps, review_step(judged)]
-    steps = [*steps, balance_step(config)]
-    reports = _continued(steps, working, len(reports), say)
-    rows = list(_records(steps, working, "balance"))
-    _not_empty(rows, reports, working)
+    questions = list(read_records(step_records(working, "distinct")))
+    if questions and absent is not None:
+        review(sheets, review_items(questions))
+        return QaBuilt(folder, reports, None, {}, notes)
+    rows = list(read_records(step_records(working, "balance"))) if questions else []
+    if not rows:
+        _datasheet(plan, folder, rows, reports, judged, None, notes)
+        raise _nothing_left(reports, folder)
+    if sheets and not judged:  # the step was there already
+        judge(questions)
     _write_parquet(folder / BENCHMARK, map(_benchmark_row, rows))
-    _write_parquet(folder / CORPUS, map(_corpus_row, _records(steps, working, "documents")))
+    _write_parquet(folder / CORPUS, map(_corpus_row, read_records(step_records(working, "documents"))))
     index = _indexed(plan, folder, kind, embedder, device)
     notes = [*notes, *_notes(plan, questions, rows)]
     _datasheet(plan, folder, rows, reports, judged, index, notes)
     pairs = dict(sorted(Counter(f"{row['user_lang']}->{row['doc_lang']}" for row in rows).items()))
-    return QaBuilt(folder, reports, len(rows), pairs, notes, judged)
+    return QaBuilt(folder, reports, len(rows), pairs, notes, judged[0] if judged else None)
 
 
-def _continued(steps: Sequence[Step], working: Path, told: int, say: Say) -> list[StepReport]:
-    """All steps, of which the first ``told`` were told of already."""
-    lines = iter(range(len(steps)))
-    return run_steps(steps, working, say=lambda line: say(line) if next(lines, told) >= told else None)
-
-
-def _records(steps: Sequence[Step], working: Path, name: str) -> Iterator[dict[str, Any]]:
-    """What a step made; by its place, since a build with a review leaves files of other numbers."""
-    place = next(number for number, step in enumerate(steps, 1) if step.name == name)
-    return read_records(records_path(working / f"{place:02d}_{name}"))
-
-
-def _not_empty(rows: Sequence[Record], reports: Sequence[StepReport], working: Path) -> None:
-    if rows:
-        return
+def _nothing_left(reports: Sequence[StepReport], folder: Path) -> DataError:
     lost = [
         f"{report.name}: {', '.join(f'{reason} {n:,}' for reason, n in report.dropped.items())}"
         for report in reports
         if report.dropped
     ]
-    raise DataError(
+    return DataError(
         f"no question is left ({'; '.join(lost) or 'the corpus gave none'})",
-        f"what was dropped, item by item, is in {working}",
+        f"what was dropped, item by item, is in {folder / STEPS}, the counts in {folder / 'datasheet.md'}",
     )
 
 
@@ -200,8 +197,8 @@ def _datasheet(
     folder: Path,
     rows: Sequence[Record],
     reports: Sequence[StepReport],
-    judged: Review | None,
-    index: Index,
+    judged: Sequence[Review],
+    index: Index | None,
     notes: Sequence[str],
 ) -> None:
     prompts = Prompts(PROMPTS, plan.config.prompts)
@@ -212,13 +209,15 @@ def _datasheet(
         "balance": plan.config.balance,
         "models": {"writer": shown_model(plan.writer), "checker": shown_model(plan.checker)},
         "prompts_sha256": prompts.hashes(*PROMPTS),
-        "files_sha256": {name: sha256_file(folder / name) for name in (BENCHMARK, CORPUS)},
-        "index": {"kind": index.kind, "passages": dict(index.counts), "cut": plan.config.passages.model_dump()},
     }
-    sections = {"Languages": _pair_table(rows), "Categories": _share_table(plan, rows)}
-    if judged is not None:
-        facts["review"] = judged.as_dict()["counts"]
-        sections["Review"] = "\n".join(f"- {line}" for line in judged.lines())
+    if index is not None:
+        facts["files_sha256"] = {name: sha256_file(folder / name) for name in (BENCHMARK, CORPUS)}
+        cut = plan.config.passages.model_dump()
+        facts["index"] = {"kind": index.kind, "passages": dict(index.counts), "cut": cut}
+    sections = {"Languages": _pair_table(rows), "Categories": _share_table(plan, rows)} if rows else {}
+    for found in judged:
+        facts["review"] = found.as_dict()["counts"]
+        sections["Review"] = "\n".join(f"- {line}" for line in found.lines())
     if notes:
         sections["Notes"] = "\n".join(f"- {note}" for note in notes)
     write_datasheet(folder, "A benchmark of questions on one's own documents", facts, reports, sections=sections)

@@ -60,7 +60,7 @@ class Passages(Block):
 
 
 class QaConfig(Block):
-    """The file behind ``--config``.
+    """The file behind ``--settings``.
 
     ``categories`` maps a category to its values, each with a share (a number, or ``share`` and ``ask``); the shares of
     a category add up to 100 or to 1. ``language`` are the languages of the questions; without it, those of the
@@ -142,7 +142,7 @@ def read_qa_config(path: Path | None) -> QaConfig:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as err:
-        raise ConfigError(f"--config: {path} cannot be read ({err.strerror or err})") from None
+        raise ConfigError(f"--settings: {path} cannot be read ({err.strerror or err})") from None
     except (yaml.YAMLError, UnicodeDecodeError) as err:
         raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(err).split())}") from None
     return validated(QaConfig, content or {}, str(path), joint=", ")

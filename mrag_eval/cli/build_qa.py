@@ -18,7 +18,7 @@ def qa(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the benchmark; the same one goes on.")],
     model: Annotated[str, typer.Option(help="A model of the config file: it writes questions and answers.")],
     checker: Annotated[str | None, typer.Option(help="The model that checks them (default: the same).")] = None,
-    config: Annotated[Path | None, typer.Option(help="YAML: categories and their shares, sizes, balance.")] = None,
+    settings: Annotated[Path | None, typer.Option(help="YAML: categories and their shares, sizes, balance.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Draws languages, categories and what is kept.")] = None,
     review: Annotated[
         list[Path] | None,
@@ -36,14 +36,14 @@ def qa(
     from mrag_eval.building.qa_config import read_qa_config
     from mrag_eval.lm import AuxModel
 
-    settings = read_qa_config(config)
+    config = read_qa_config(settings)
     if seed is not None:
-        settings = settings.model_copy(update={"seed": seed})
+        config = config.model_copy(update={"seed": seed})
     writer = AuxModel.named(model)
     built = build_qa(
         corpus,
         output,
-        settings,
+        config,
         writer,
         AuxModel.named(checker) if checker is not None and checker != model else writer,
         sheets=review or (),
@@ -56,14 +56,17 @@ def qa(
 
 
 def _print(built: QaBuilt, sheets: list[Path]) -> None:
+    from mrag_eval.building.datasheet import yield_table
+
     if built.rows is None:
-        typer.echo(f"sheet      {sheets[0]}: fill it in, and run the same command again")
+        typer.echo(f"review     {sheets[0]}: fill it in, then run the same command again")
         return
+    typer.echo(yield_table(built.reports))
     for line in built.review.lines() if built.review is not None else ():
         typer.echo(line)
     pairs = ", ".join(f"{pair} {n:,}" for pair, n in list(built.pairs.items())[:12])
-    typer.echo(f"{built.folder}: {built.rows:,} questions ({pairs}{', …' if len(built.pairs) > 12 else ''})")
+    typer.echo(f"set        {built.folder}: {built.rows:,} questions ({pairs}{', …' if len(built.pairs) > 12 else ''})")
     for note in built.notes:
         typer.echo(f"note       {note}")
     typer.echo(f"datasheet  {built.folder / 'datasheet.md'}")
-    typer.echo(f"run it     {built.command()} --model …")
+    typer.echo(f"use it     {built.command()} --model …")

@@ -42,4 +42,4 @@ def territories(
         first = ", ".join(f"{subject} ({lang})" for subject, lang in built.missing[:3])
         typer.echo(f"missing    {len(built.missing):,} of {built.wanted:,} subjects and languages, e.g. {first}")
     typer.echo(f"datasheet  {built.folder / 'datasheet.md'}")
-    typer.echo(f"run it     {built.command()} --model …")
+    typer.echo(f"use it     {built.command()} --model …")

@@ -92,7 +92,15 @@ def test_the_datasheet_says_how_it_was_made(tmp_path: Path) -> None:
     page = (built.folder / "datasheet.md").read_text(encoding="utf-8")
     assert "| formulation | concise | 40.0 |" in page
     assert "| question | document | count |" in page
-    assert [line.split()[0] for line in said] == ["documents", "draw", "write", "check", "distinct", "balance"]
+    assert [line.split()[0] for line in said] == [
+        "documents",
+        "draw",
+        "write",
+        "check",
+        "distinct",
+        "review",
+        "balance",
+    ]
 
 
 def test_every_loss_has_its_reason(tmp_path: Path) -> None:
@@ -171,6 +179,16 @@ def test_a_long_document_is_asked_about_in_parts(tmp_path: Path) -> None:
     assert all(len(text.split()) == 35 for text in excerpts)
 
 
+def test_parts_of_a_text_without_spaces_are_as_long(tmp_path: Path) -> None:
+    """One and a half characters count as a word."""
+    config = EVEN.model_copy(update={"excerpt_words": 40, "per_document": 8})
+    source = corpus(tmp_path, {"sund": {"zh": "苏恩德警察的电话号码" * 30}})
+    with pytest.raises(DataError):
+        build(tmp_path, lambda prompt: "no", config, source=source)
+    excerpts = {r["excerpt"] for r in records(tmp_path / "out" / "steps" / "02_draw.jsonl")}
+    assert {len(text) for text in excerpts} == {60}
+
+
 # ------------------------------------------------------------ people's review
 
 
@@ -185,12 +203,16 @@ def test_only_reviewed_questions_pass(tmp_path: Path) -> None:
     write_sheet(sheet, list(rows[0]), [*filled, *(row | {"natural": "no"} for row in rows[2:])])
     built, _, _ = build(tmp_path, sheets=[sheet])
     assert built.rows == 2
-    assert drops(built)["review"] == {"unnatural": len(rows) - 2}
+    assert drops(built)["review"] == {"review: unnatural": len(rows) - 2}
     loaded = load_benchmark({"benchmark": "xlcost", "domain": "own", "path": str(built.folder), "corpus": "none"})
     assert sorted(doc.answers[0] for doc in loaded.docs) == ["5512", "7731"]
     facts = json.loads((built.folder / "datasheet.json").read_text(encoding="utf-8"))
     assert (facts["review"]["accepted"], facts["review"]["corrected"]) == (1, 1)
-    # the same folder without the sheet again: no file of the review is in the way
+    again, model, said = build(tmp_path, sheets=[sheet])
+    assert again.review is not None
+    assert (again.rows, again.review.counts, model.asked) == (2, built.review.counts if built.review else None, [])
+    assert all(line.endswith("there already") for line in said)
+    # the same folder without the sheet again
     assert (build(tmp_path)[0].rows or 0) > 2
 
 
@@ -202,12 +224,16 @@ def test_a_checker_that_refuses_everything_ends_with_the_counts(tmp_path: Path) 
         build(tmp_path, lambda p: verdict(faithful="no") if "<question>" in p else answers(p))
     assert "no question is left" in caught.value.message
     assert "check: not faithful" in caught.value.message
+    # and the datasheet says so, too
+    sheet = json.loads((tmp_path / "out" / "datasheet.json").read_text(encoding="utf-8"))
+    assert sheet["questions"] == 0
+    assert [step["name"] for step in sheet["steps"]][3] == "check"
 
 
 def test_a_corpus_of_one_language_is_noted(tmp_path: Path) -> None:
     built, _, said = build(tmp_path, source=corpus(tmp_path, {"varn": TEXTS["varn"]}))
     assert built.pairs.keys() == {"en->en"}
-    assert said[0].startswith("note       all documents and all questions are in 'en'")
+    assert said[0].startswith("note         all documents and all questions are in 'en'")
 
 
 @pytest.mark.parametrize(
