@@ -313,3 +313,14 @@ def test_quantiles_of_all_columns_at_once_are_numpys() -> None:
     found = _resampling._quantiles(rows, counts, levels)
     for row, count, level, value in zip(rows, counts, levels, found, strict=True):
         assert value == np.quantile(row[:count], level)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40, 1001, 250_000])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
+def test_wilson_is_that_of_scipy(n: int, confidence: float) -> None:
+    from scipy.stats import binomtest
+
+    for successes in {0, 1, n // 3, n - 1, n}:
+        theirs = binomtest(successes, n).proportion_ci(confidence, method="wilson")
+        ours = wilson(successes, n, confidence)
+        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12, abs=1e-15)

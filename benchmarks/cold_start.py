@@ -1,0 +1,178 @@
+"""What a small run waits for: the harness, the index, and this package's own code, apart from each other.
+
+    python benchmarks/cold_start.py [--runs 5] [--quick] [--json FILE]
+
+A demo task whose index and retrieval are cached, and a stock task over the same questions, each run by the harness's
+dummy model in a process of its own, in alternation. What both need (the harness, torch, transformers, datasets) is
+imported before the clock starts and reported by itself; so is reading the YAML of our tasks, which the harness does
+whatever is asked for. Our own time is what our task takes (its imports, building it, the evaluation of five rows) less
+the opening of its index and less what the stock task takes. Medians over the runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from _rows import JSON_HELP, row, write_rows
+
+OURS = "mrag_demo_multirag"
+LIMIT = 5.0
+
+STOCK = """
+task: stock_questions
+output_type: generate_until
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {path}}}}}
+test_split: test
+num_fewshot: 0
+generation_kwargs: {{until: ["@@"], do_sample: false, max_gen_toks: 16}}
+doc_to_text: "{{{{ query }}}}"
+doc_to_target: "{{{{ answers[0] }}}}"
+metric_list: [{{metric: exact_match, aggregation: mean, higher_is_better: true}}]
+metadata: {{version: 1.0}}
+"""
+
+
+Parts = dict[str, tuple[float, float]]
+
+
+def now() -> tuple[float, float]:
+    """Seconds of the clock, and of the processor for this process."""
+    return time.perf_counter(), time.process_time()
+
+
+def one(task: str, folder: str) -> Parts:
+    """Run in a process of its own: for each part seconds of the clock, and of the processor."""
+    taken: Parts = {}
+    last = now()
+
+    def lap(name: str) -> None:
+        nonlocal last
+        here = now()
+        taken[name] = (here[0] - last[0], here[1] - last[1])
+        last = here
+
+    import datasets  # noqa: F401
+    import lm_eval
+    import lm_eval.evaluator
+    import torch  # noqa: F401
+    import transformers  # noqa: F401
+    from lm_eval.tasks import TaskManager
+
+    lap("imports of the harness")
+    ours = task == OURS
+    manager = TaskManager(include_path=folder, include_defaults=False)
+    lap("YAML of our tasks" if ours else "YAML of one task")
+    opening = (0.0, 0.0)
+    if ours:
+        import mrag_eval.task  # noqa: F401
+
+        lap("imports")
+        from mrag_eval import corpora, retrieve
+
+        real: Any = corpora.open_index
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            nonlocal opening
+            start = now()
+            try:
+                return real(*args, **kwargs)
+            finally:
+                end = now()
+                opening = (opening[0] + end[0] - start[0], opening[1] + end[1] - start[1])
+
+        corpora.open_index = retrieve.open_index = timed  # type: ignore[assignment]
+    tasks = list(manager.load([task])["tasks"].values())
+    lap("building the task")
+    lm_eval.simple_evaluate(model="dummy", tasks=tasks, task_manager=manager, bootstrap_iters=0, limit=LIMIT)
+    lap("evaluating")
+    taken["opening the index"] = opening
+    return taken
+
+
+def measured(task: str, folder: Path, cache: Path) -> Parts:
+    """:func:`one` in a new process."""
+    env = {**os.environ, "MRAG_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    env |= {"TQDM_DISABLE": "1", "HF_DATASETS_CACHE": str(cache / "datasets"), "LMEVAL_LOG_LEVEL": "ERROR"}
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", task, str(folder)], env=env, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return {part: (wall, cpu) for part, (wall, cpu) in json.loads(done.stdout.splitlines()[-1]).items()}
+
+
+def own_seconds(ours: Parts, stock: Parts, clock: int) -> float:
+    """What our code takes beside the harness's own evaluation and the opening of the index."""
+    mine = sum(ours[part][clock] for part in ("imports", "building the task", "evaluating"))
+    return mine - ours["opening the index"][clock] - stock["evaluating"][clock]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one run: does it still work?")
+    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    parser.add_argument("--one", nargs=2, metavar=("TASK", "FOLDER"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(one(*options.one)))
+        return
+    from mrag_eval.cli.catalog import tasks_folder
+    from mrag_eval.datasets import load_benchmark
+
+    runs = 1 if options.quick else options.runs
+    with tempfile.TemporaryDirectory() as name:
+        cache, stock = Path(name) / "cache", Path(name) / "stock"
+        stock.mkdir()
+        lines = [
+            json.dumps({"query": doc.query, "answers": doc.answers})
+            for doc in load_benchmark({"benchmark": "demo"}).docs
+        ]
+        (stock / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        (stock / "stock.yaml").write_text(STOCK.format(path=stock / "questions.jsonl"), encoding="utf-8")
+        pairs = []
+        for number in range(runs + 1):
+            pair = (measured(OURS, tasks_folder(), cache), measured("stock_questions", stock, cache))
+            # the first builds the index and fills the caches
+            if number:
+                pairs.append(pair)
+    wall, cpu = ([own_seconds(ours, theirs, clock) for ours, theirs in pairs] for clock in (0, 1))
+    parts: dict[str, tuple[float, float]] = {}
+    for which, prefix in ((0, ""), (1, "stock task: ")):
+        for part in pairs[0][which]:
+            clocks = ([pair[which][part][clock] for pair in pairs] for clock in (0, 1))
+            parts[prefix + part] = tuple(map(statistics.median, clocks))  # type: ignore[assignment]
+    print(f"a run of {OURS}, {LIMIT:g} rows; medians over {runs} runs, in seconds of the clock and of the processor")
+    for part, (clock, processor) in parts.items():
+        print(f"    {part:<36} {clock:6.2f} {processor:6.2f}")
+    own = [statistics.median(seconds) for seconds in (wall, cpu)]
+    print(f"our own code, the index aside: {own[0]:.2f} s, {own[1]:.2f} s of the processor")
+    figures: dict[str, Any] = {part: round(clock, 3) for part, (clock, _) in parts.items()}
+    figures["processor"] = round(own[1], 3)
+    found = row(
+        "a small run's start",
+        "1 s in our code",
+        wall,
+        at_most=1.0,
+        judged=not options.quick,
+        unit=" s",
+        figures=figures,
+    )
+    write_rows(options.json, [found])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""What a small run loads: counted, since seconds depend on the machine (benchmarks/cold_start.py measures them)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tasks.world import BASE, write_task, write_world
+
+# Of our dependencies what takes a while to import; the harness loads torch and transformers itself.
+HEAVY = {
+    "datasets", "faiss", "lingua", "llama_index", "matplotlib", "nltk", "pandas", "pyarrow", "pymilvus", "pytrec_eval",
+    "ray", "rich", "scipy.optimize", "scipy.stats", "sentence_transformers", "sklearn", "tiktoken", "typer",
+}  # fmt: skip
+
+SCRIPT = """
+import json, sys
+import lm_eval, lm_eval.tasks, lm_eval.evaluator
+from lm_eval.tasks import TaskManager
+from lm_eval.tasks import _yaml_loader
+
+read = []
+real = _yaml_loader.load_yaml
+_yaml_loader.load_yaml = lambda path, **more: read.append(str(path)) or real(path, **more)
+manager = TaskManager(include_path=sys.argv[1], include_defaults=False)
+before = set(sys.modules)
+read.clear()
+import mrag_eval.task
+tasks = manager.load([sys.argv[2]])["tasks"]
+built = set(sys.modules) - before
+files = list(read)
+# what the harness itself loads for any task is no concern of ours
+import torch, transformers
+before = set(sys.modules)
+lm_eval.simple_evaluate(model="dummy", tasks=list(tasks.values()), task_manager=manager, bootstrap_iters=0)
+print(json.dumps({"built": sorted(built), "ran": sorted(set(sys.modules) - before), "files": files}))
+"""
+
+
+def loaded(folder: Path, task: str, tmp_path: Path) -> dict[str, list[str]]:
+    env = {**os.environ, "MRAG_CACHE": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(folder), task], capture_output=True, text=True, env=env, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    write_world(folder)
+    data = {"benchmark": "jsonl", "path": str(folder / "questions.jsonl"), "corpus": str(folder / "corpus.jsonl")}
+    plain: dict[str, Any] = {**BASE, "metrics": ["char3gram_recall", "correct_language"]}
+    write_task(folder, "bare", **plain, data=data)
+    write_task(folder, "lexical", **BASE, data=data, retrieval={"mode": "all", "k": 2, "kind": "bm25"})
+    (folder / "above.yaml").write_text("retrieval: {mode: all, k: 2, kind: bm25}\n", encoding="utf-8")
+    write_task(folder, "leaf", **plain, data=data, include="above.yaml")
+    for number in range(30):
+        write_task(folder, f"other{number}", **plain, data=data)
+    return folder
+
+
+@pytest.mark.parametrize("task", ["bare", "lexical"])
+def test_a_run_loads_only_what_its_task_needs(world: Path, tmp_path: Path, task: str) -> None:
+    found = loaded(world, task, tmp_path)
+    assert HEAVY & {*found["built"]} == set()
+    assert HEAVY & {*found["ran"]} == set()
+    # an index of one kind needs no engine of another, and no task needs a planner's transport
+    assert ("bm25s" in found["ran"]) == (task == "lexical")
+    assert "httpx" not in {*found["built"], *found["ran"]}
+
+
+def test_of_many_task_files_only_the_tasks_own_are_read(world: Path, tmp_path: Path) -> None:
+    files = {Path(file).name for file in loaded(world, "leaf", tmp_path)["files"]}
+    assert files == {"leaf.yaml", "above.yaml"}
