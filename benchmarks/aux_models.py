@@ -52,11 +52,14 @@ async def bare(url: str, bodies: list[str], in_flight: int) -> None:
 
 
 def main() -> None:
+    from _rows import JSON_HELP, row, write_rows
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--conversations", type=int, default=300)
     parser.add_argument("--in-flight", type=int, default=32)
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path, help=JSON_HELP)
     parser.add_argument("--quick", action="store_true", help="64 conversations, once: does it still run?")
     args = parser.parse_args()
     count, repeats = (64, 1) if args.quick else (args.conversations, args.repeats)
@@ -104,6 +107,18 @@ def main() -> None:
     )
     print(f"bare   the same from a client that only sends: {least:.2f} s, ratio to it {cold / least:.3f}")
     print(f"again  from the cache: {again:.2f} s, {asked_again} calls")
+    write_rows(
+        args.json,
+        [
+            row(
+                f"{MODELS} judges x {count} conversations, {args.in_flight} in flight",
+                "the latency alone",
+                [one / ideal for one in taken["cold"]],
+                holds=asked_again == 0,
+                figures={"cold_s": cold, "ideal_s": ideal, "bare_s": least, "from_cache_s": again},
+            )
+        ],
+    )
 
 
 if __name__ == "__main__":

@@ -67,11 +67,14 @@ class AtOnce:
 
 
 def main() -> None:
+    from _rows import JSON_HELP, row, write_rows
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--one-by-one", type=int, default=20, help="questions for the loop that takes them in turn")
     parser.add_argument("--in-flight", type=int, default=32)
     parser.add_argument("--latency", type=float, default=0.2)
+    parser.add_argument("--json", type=Path, help=JSON_HELP)
     parser.add_argument("--quick", action="store_true", help="16 questions, 2 one by one: does it still run?")
     args = parser.parse_args()
     count, alone = (16, 2) if args.quick else (args.questions, args.one_by_one)
@@ -131,6 +134,23 @@ def main() -> None:
     print(f"from the cache {cached:7.2f} s   {made_again} calls")
     print(f"one by one     {by_one * count:7.2f} s   {by_one * count / together:5.2f} × as long ({alone} measured)")
     print(f"the loop alone {own * 1000:7.2f} ms of CPU a question")
+    write_rows(
+        args.json,
+        [
+            row(
+                f"agents' loop, {count} questions, {args.in_flight} calls in flight",
+                "calls x latency / in flight",
+                together / ideal,
+                holds=made_again == 0,
+                figures={
+                    "together_s": together,
+                    "ideal_s": ideal,
+                    "one_by_one_s": by_one * count,
+                    "cpu_ms": own * 1000,
+                },
+            )
+        ],
+    )
 
 
 if __name__ == "__main__":
