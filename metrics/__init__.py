@@ -108,6 +108,10 @@ if TYPE_CHECKING:
     from mrag_eval.metrics.option_replies import (
         reply_outcome,
     )
+    from mrag_eval.metrics.paired_ranks import (
+        PairedRanks,
+        paired_ranks,
+    )
     from mrag_eval.metrics.panel import (
         PanelIndependence,
         effective_panel_size,
@@ -244,6 +248,10 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "correct_language_rate",
     ),
     "option_replies": ("reply_outcome",),
+    "paired_ranks": (
+        "PairedRanks",
+        "paired_ranks",
+    ),
     "panel": (
         "PanelIndependence",
         "effective_panel_size",
@@ -312,6 +320,7 @@ __all__ = [
     "LinguaDetector",
     "OverlapColumns",
     "OverlapScores",
+    "PairedRanks",
     "PairedTest",
     "PanelIndependence",
     "ScriptDetector",
@@ -362,6 +371,7 @@ __all__ = [
     "paired_difference",
     "paired_permutation",
     "paired_power",
+    "paired_ranks",
     "pairwise_kappas",
     "parse_borderlines_citation",
     "parse_borderlines_direct",
