@@ -134,7 +134,10 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write to this file; a name ending in .html gives the page.")
     ] = None,
-    samples: Annotated[int, typer.Option(min=0, help="Samples of each task in the HTML page.")] = 200,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=0, help="Samples of each task in the HTML page (default: what fits into 5 MB, at most 200)."),
+    ] = None,
     text: Annotated[bool, typer.Option(help="Texts of passages in the HTML page.")] = True,
 ) -> None:
     """Scores with intervals. With --layout: a paper's figures beside yours, with its digits; blank where no run fits.

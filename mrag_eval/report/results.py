@@ -19,12 +19,20 @@ _CHAINS = ("selection", "attribution")
 
 @dataclass(frozen=True)
 class LeafResult:
-    """One task of a run: its metrics (0 to 1, with interval and n), what is unscored and why, and how it was run."""
+    """One task of a run: its metrics (0 to 1, with interval and n), what is unscored and why, and how it was run.
+
+    ``directions``: metric -> whether more is better, None where more is neither better nor worse.
+    """
 
     task: str
     metrics: Mapping[str, Mapping[str, Any]]
     unscored: Mapping[str, Mapping[str, int]]
     config: Mapping[str, Any] = field(repr=False)
+    directions: Mapping[str, bool | None] = field(default_factory=dict, repr=False)
+
+    def higher_is_better(self, metric: str) -> bool | None:
+        """The metric's direction; where the results name no directions at all, more is taken for better."""
+        return self.directions.get(metric) if self.directions else True
 
     def score(self, name: str) -> Mapping[str, Any] | None:
         """A metric's score, or a part of one; None where there is none.
@@ -88,7 +96,11 @@ def _read(path: Path) -> ResultFile:
             scores = config["scores"]
             metrics = {**(scores.get("metrics") or {}), **_of_the_task(scores)}
             leaves[task] = LeafResult(
-                task, metrics, scores.get("unscored") or {}, config | _of_the_run(content, config)
+                task,
+                metrics,
+                scores.get("unscored") or {},
+                config | _of_the_run(content, config),
+                (content.get("higher_is_better") or {}).get(task) or {},
             )
     date = content.get("date")
     return ResultFile(path, model_name(content), float(date) if isinstance(date, int | float) else 0.0, leaves)

@@ -63,7 +63,9 @@ _SCORES: Mapping[str, Any] = {
     "unscored": {"match": {"the row has no reference answer": 1}},
     "attribution": {
         "overall": {
-            "stages": {"correct": 8, "not retrieved": 8, "lost in reranking": 0, "not used": 6, "wrong language": 2}
+            "stages": {"correct": 8, "not retrieved": 8, "lost in reranking": 0, "not used": 6, "wrong language": 2},
+            "retrieved": {"value": 0.66, "low": 0.5, "high": 0.8, "n": 24},
+            "kept_if_retrieved": {"value": 0.9, "low": 0.7, "high": 1.0, "n": 16},
         }
     },
     "languages": {"retrieved": {"ar->ar": 10, "ar->en": 14, "zh->en": 24}},
@@ -89,28 +91,106 @@ _SCORES: Mapping[str, Any] = {
 }
 
 
-def write_full_run(folder: Path, model: str = "some-model", mode: str = "all") -> Path:
-    """A run with everything a report shows: two tasks, four languages, passages, votes, error sources."""
+_TABLE = {"inclusion_mean": 0.5, "citation_mean": 0.75, "documents": 24, "citations": 16}
+_CITATIONS = {
+    "inline": {
+        "by_query_language": {"ar": {"en": _TABLE, "ar": {**_TABLE, "citation_mean": 0.25}}, "zh": {"en": _TABLE}},
+        "queries": 24,
+        "citing": 20,
+        "unanswered": 0,
+        "without_documents": 0,
+        "out_of_range": 1,
+    }
+}
+_LOOP = {
+    "rows": 24,
+    "rounds": {"1": 12, "2": 12},
+    "stopped": {"sufficient": 12, "max_rounds": 12},
+    "faults": {},
+    "per_question": {"calls": 2.5, "tokens": 20.0, "valid": 1.0},
+    "without_documents": {"value": 0.0},
+}
+
+
+def write_full_run(
+    folder: Path,
+    model: str = "some-model",
+    mode: str = "all",
+    *,
+    tasks: int = 2,
+    rows: int = 24,
+    k: int = 5,
+    right: bool = False,
+    culture: str | None = None,
+    loop: bool = False,
+    citations: bool = False,
+    distinct: str = "",
+) -> Path:
+    """A run with everything a report shows: tasks in four languages, passages, votes, error sources.
+
+    ``right``: every answer is; ``culture``: the language that every question is about; ``loop``: agents retrieved;
+    ``citations``: they were counted, and the language of replies looked at; ``distinct``: a text that every sample has
+    a passage of.
+    """
     date = "2026-01-01T00-00-00.000000"
     home = folder / model
     home.mkdir(parents=True, exist_ok=True)
-    tasks = ("qa_one", "qa_two")
-    for task in tasks:
-        lines = [json.dumps(_full_sample(task, i), ensure_ascii=False) + "\n" for i in range(24)]
+    names = ("qa_one", "qa_two") if tasks == 2 else tuple(f"qa_{i:02}" for i in range(tasks))
+    for task in names:
+        lines = []
+        for i in range(rows):
+            sample = _full_sample(task, i, right)
+            doc = sample["doc"]
+            if culture:
+                doc["culture_lang"] = culture
+            if loop:
+                doc["trace"] = _trace(i, doc["query_lang"], doc["passages"])
+            if citations:
+                sample["rows"].setdefault("unscored", {})["correct_language"] = "20 code points or fewer"
+            if distinct:
+                doc["passages"].append({"id": f"{task}-{i}", "lang": "ar", "text": f"{task} {i} {distinct}"})
+            lines.append(json.dumps(sample, ensure_ascii=False) + "\n")
         (home / f"samples_{task}_{date}.jsonl").write_text("".join(lines), "utf-8")
-    config = deep_merge(CONFIG, {"retrieval": {"mode": mode}, "scores": _SCORES})
-    results = {"configs": dict.fromkeys(tasks, config), "model_name": model, "date": 1_767_225_600.0}
+    scores = {**_SCORES, **({"loop": _LOOP} if loop else {}), **({"citations": _CITATIONS} if citations else {})}
+    agent = {"agent": {"planner": "smith", "critic": "judy"}} if loop else {}
+    config = deep_merge(CONFIG, {"retrieval": {"mode": mode, "k": k}, "scores": scores, **agent})
+    results = {"configs": dict.fromkeys(names, config), "model_name": model, "date": 1_767_225_600.0}
     (home / f"results_{date}.json").write_text(json.dumps(results), "utf-8")
     return folder
 
 
-def _full_sample(task: str, i: int) -> dict[str, Any]:
+def _trace(i: int, lang: str, passages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One round in the question's language; every other question has a second one, in English too."""
+
+    def critic(score: int) -> dict[str, Any]:
+        names = ("relevance", "usefulness", "clarity_specificity", "compatibility")
+        return {**dict.fromkeys(names, score), "total": 2.5 * score, "critique": "It names the town."}
+
+    gold, other = passages[:2]
+    hits = [
+        {**gold, "new": True, "valid": True, "critic": critic(5)},
+        {**other, "new": True, "valid": False, "critic": critic(2)},
+    ]
+    usage = {"planner": {"calls": 1, "tokens_in": 10}, "critic": {"calls": 1, "tokens_in": 5}}
+    more = i // 4 % 2 == 1
+    rounds = [
+        {"round": 1, "languages": [lang], "query": "lighthouse", "hits": hits, "enough_documents": not more}
+        | {"usage": usage, "reason": "A second source is missing." if more else "It is there."}
+    ]
+    if more:
+        again = [{**gold, "new": False, "valid": True}, {**other, "id": "n", "new": True, "critic": critic(2)}]
+        second = {"round": 2, "languages": [*dict.fromkeys((lang, "en"))], "query": "town", "hits": again}
+        rounds.append({**second, "usage": {"planner": usage["planner"]}})
+    return {"stopped": "max_rounds" if more else "sufficient", "usage": {"calls": 2}, "rounds": rounds}
+
+
+def _full_sample(task: str, i: int, right: bool = False) -> dict[str, Any]:
     lang = ("ar", "zh", "hi", "en")[i % 4]
-    match = float(i % 6 > 3)
+    match = float(right or i % 6 > 3)
     record = row(i, lang, f"g{i // 2}", match=match, char3gram_recall=0.1 * (i % 10))
     record |= {"row": f"{task}-{i}", "retrieved": int(i % 3 > 0), "kept": int(i % 3 > 0 and match)}
     record["cell"]["doc_lang"] = "en"
-    if i == 7:
+    if i == 7 and not right:
         del record["values"]["match"]
         record["unscored"] = {"match": "the row has no reference answer"}
     text = "The lighthouse </script> is in Varga. " * 3
@@ -121,5 +201,5 @@ def _full_sample(task: str, i: int) -> dict[str, Any]:
         "judge-a": {"verdict": bool(match), "justification": "It names the town."},
         "judge-b": {"verdict": None, "error": "timeout"},
     }
-    reply = "Varga" if match else "nowhere"
+    reply = "Varga" if match else "The lighthouse stands in none of these towns."
     return {"doc": {**doc, "passages": [gold, other]}, "rows": record, "filtered_resps": [reply], "votes": votes}

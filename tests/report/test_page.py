@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,12 @@ def test_scores_are_in_percent_and_keep_their_interval(runs: Path) -> None:
     data = page_data([runs])
     point = next(p for p in data.scores if (p["task"], p["metric"]) == ("qa_one", "match"))
     assert (point["value"], point["low"], point["high"], point["n"]) == (30.0, 20.0, 50.0, 23)
-    assert [(p["question"], p["document"]) for p in data.pairs if p["task"] == "qa_one"] == [
+    assert [(p["question"], p["document"]) for p in data.points["pairs"] if p["task"] == "qa_one"] == [
         ("ar", "en"),
         ("zh", "en"),
         ("en", "en"),
     ]
-    assert {p["stage"]: p["rows"] for p in data.stages if p["task"] == "qa_one"} == {
+    assert {p["stage"]: p["rows"] for p in data.points["stages"] if p["task"] == "qa_one"} == {
         "correct": 8,
         "not retrieved": 8,
         "not used": 6,
@@ -48,15 +49,29 @@ def test_scores_are_in_percent_and_keep_their_interval(runs: Path) -> None:
 
 
 def test_languages_are_means_over_the_samples(runs: Path) -> None:
-    found = {
-        p["language"]: (p["value"], p["n"])
-        for p in page_data([runs]).languages
-        if (p["task"], p["metric"]) == ("qa_one", "match")
-    }
-    # rows i = 1, 5, 9, ... are Chinese; match is i % 6 > 3: of 1, 5, 9, 13, 17, 21 these are 5 and 17
-    assert found["zh"] == (33.33, 6)
+    data = page_data([runs])
+    # the two tasks have rows of their own and the same settings, so they are parts of one system
+    assert [(system.mode, len(system.leaves)) for system in data.systems] == [("all", 2)]
+    found = {p["language"]: (p["value"], p["n"]) for p in data.points["languages"] if p["metric"] == "match"}
+    # rows i = 1, 5, 9, ... are Chinese; match is i % 6 > 3: of 1, 5, 9, 13, 17, 21 these are 5 and 17, in both tasks
+    assert found["zh"] == (33.33, 12)
     # row 7 is English and unscored: of 3, 11, 15, 19, 23 these are 11 and 23
-    assert found["en"] == (40.0, 5)
+    assert found["en"] == (40.0, 10)
+
+
+def test_a_tier_is_the_mean_over_its_languages(runs: Path) -> None:
+    data = page_data([runs])
+    tiers = {p["tier"]: p for p in data.points["tiers"] if p["metric"] == "match"}
+    # CORAL's high tier holds ar, en and zh (4 and 16 of 0, 4, ... 20 are right in Arabic); Hindi is in none
+    assert tiers.keys() == {"high"}
+    assert tiers["high"]["value"] == pytest.approx(100 * (2 / 6 + 2 / 5 + 2 / 6) / 3, abs=0.01)
+    assert tiers["high"]["languages"] == "ar, en, zh"
+
+
+def test_the_culture_asked_about_is_the_language_of_a_row(tmp_path: Path) -> None:
+    write_full_run(tmp_path / "out", culture="su")
+    points = page_data([tmp_path / "out"]).points["languages"]
+    assert {p["language"] for p in points} == {"su"}
 
 
 def test_a_passage_that_many_samples_show_is_kept_once(runs: Path) -> None:
@@ -64,6 +79,21 @@ def test_a_passage_that_many_samples_show_is_kept_once(runs: Path) -> None:
     assert len(data.samples) == 48
     assert len({json.dumps(p, sort_keys=True) for p in data.passages}) == len(data.passages) < 48
     assert all(data.passages[i]["lang"] for sample in data.samples for i, _, _ in sample["passages"])
+
+
+def test_twenty_tasks_stay_below_five_megabytes(tmp_path: Path) -> None:
+    out = write_full_run(tmp_path / "out", tasks=20, rows=250, distinct="ظ" * 700)
+    # 20 x 200 samples with a passage of 1.4 kB of their own each would be over five megabytes
+    data = write_report([out], tmp_path / "r.html")
+    size = (tmp_path / "r.html").stat().st_size
+    assert 4.5e6 < size < 5e6
+    counts = Counter(sample["task"] for sample in data.samples)
+    assert len(counts) == 20
+    assert max(counts.values()) == min(counts.values()) < 200
+    assert all(data.passages[i]["lang"] for sample in data.samples for i, _, _ in sample["passages"])
+    assert '"drawn":5000' in (tmp_path / "r.html").read_text("utf-8")
+    # who asks for a number gets it
+    assert len(write_report([out], tmp_path / "r.html", samples=200, text=False).samples) == 4000
 
 
 def test_samples_are_drawn_with_the_seed(runs: Path) -> None:
@@ -82,20 +112,85 @@ def test_the_same_task_of_two_models_and_two_modes_stays_apart(tmp_path: Path) -
     write_full_run(out / "a", "model-a")
     write_full_run(out / "b", "model-b", mode="qlang")
     write_full_run(out / "c", "model-a", mode="qlang")
-    labels = [leaf.label for leaf in page_data([out]).leaves]
+    data = page_data([out])
+    labels = [leaf.label for leaf in data.leaves]
     assert len(labels) == len(set(labels)) == 6
     assert "qa_one (all) · model-a" in labels
     assert "qa_one · model-b" in labels
+    assert [(s.run, s.mode) for s in data.systems] == [("model-a", "all"), ("model-a", "qlang"), ("model-b", "qlang")]
+
+
+def test_runs_with_other_settings_stay_apart_and_repeated_ones_do_not(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_full_run(out / "a")
+    write_full_run(out / "b", k=10)
+    write_full_run(out / "c", k=10, right=True)
+    data = page_data([out])
+    assert [leaf.label for leaf in data.leaves] == ["qa_one (k=5)", "qa_one (k=10)", "qa_two (k=5)", "qa_two (k=10)"]
+    # the newest of those with ten passages
+    assert {p["value"] for p in data.points["languages"] if p["mode"].endswith("k=10)") and p["metric"] == "match"} == {
+        100.0
+    }
 
 
 def test_every_chart_compiles(runs: Path) -> None:
     vl_convert = pytest.importorskip("vl_convert")
     specs = charts(page_data([runs]))
-    assert set(specs) == {"scores", "languages", "pairs", "stages", "retrieved"}
+    assert set(specs) == {"scores", "languages", "tiers", "pairs", "stages", "links", "retrieved"}
     for spec in specs.values():
         svg = vl_convert.vegalite_to_svg({**spec, "width": 500})
         assert svg.startswith("<svg")
         assert svg.count("<path") + svg.count("<text") > 5
+
+
+def test_every_chart_of_other_benchmarks_compiles(tmp_path: Path) -> None:
+    vl_convert = pytest.importorskip("vl_convert")
+    out = tmp_path / "out"
+    for model in ("model-a", "model-b"):
+        write_full_run(out / model, model, mode="coral", loop=True)
+        write_full_run(out / f"{model}-cites", model, mode="rel_langs", citations=True)
+    specs = charts(page_data([out]))
+    agents = {"planned", "planner_shown", "selection", "relevance", "sufficiency"}
+    assert {"board", "answers", "cited", *agents} <= set(specs)
+    for spec in specs.values():
+        assert vl_convert.vegalite_to_svg({**spec, "width": 500}).count("<path") > 3
+        # every field of the table is in the values
+        assert set(spec["usermeta"]["columns"]) <= set(spec["data"]["values"][0])
+
+
+def test_what_the_agents_did_is_counted_by_round(tmp_path: Path) -> None:
+    data = page_data([write_full_run(tmp_path / "out", mode="coral", loop=True)])
+    planned = {(p["question"], p["round"], p["language"]): (p["times"], p["share"]) for p in data.points["planned"]}
+    # 12 Arabic rows: the first round searches Arabic, the second, of every other row, Arabic and English
+    assert planned["ar", 1, "ar"] == (12, 100.0)
+    assert planned["ar", 2, "ar"] == planned["ar", 2, "en"] == (6, 50.0)
+    kept = {(p["round"], p["passages"]): p["n"] for p in data.points["selection"]}
+    assert kept == {(1, "kept"): 48, (1, "discarded"): 48, (2, "discarded"): 24}
+    scored = {(p["round"], p["criterion"]): (p["value"], p["n"]) for p in data.points["relevance"]}
+    # a kept document has 5, a discarded one 2
+    assert scored[1, "relevance"] == (3.5, 96)
+    assert scored[2, "clarity specificity"] == (2.0, 24)
+    said = {(p["round"], p["verdict"]): p["n"] for p in data.points["sufficiency"]}
+    assert said == {(1, "enough"): 24, (1, "not enough"): 24, (2, "ended: max rounds"): 24}
+    assert data.ledger[-2:] == [
+        {"task": "x · some-model", "about": "agents: planner", "model": "smith", "calls": 72, "tokens_in": 720},
+        {"task": "x · some-model", "about": "agents: critic", "model": "judy", "calls": 48, "tokens_in": 240},
+    ]
+    trace = next(sample["trace"] for sample in data.samples if len(sample["trace"]["rounds"]) == 2)
+    (index, score, new, valid, critic), _ = trace["rounds"][0]["hits"]
+    assert (data.passages[index]["title"], score, new, valid, critic["relevance"]) == ("Harbour", 0.9, True, True, 5)
+
+
+def test_citations_and_replies_by_language(tmp_path: Path) -> None:
+    data = page_data([write_full_run(tmp_path / "out", citations=True)])
+    cited = {(p["source"], p["question"], p["document"], p["share"]): p["value"] for p in data.points["cited"]}
+    assert cited["inline", "ar", "en", "of the documents shown"] == 50.0
+    assert cited["inline", "ar", "en", "of the citations"] == 75.0
+    assert data.citations[0]["citing"] == 20
+    replies = {(p["question"], p["answer"]): p["share"] for p in data.points["answers"] if p["task"] == "qa_one"}
+    # i % 6 > 3 replies with one word, the others in English: of rows 0, 4, 8, ... 20 these are 4 and 16
+    assert replies["ar", "en"] == 66.7
+    assert replies["ar", "too short to tell"] == 33.3
 
 
 def test_charts_without_data_are_left_out(tmp_path: Path) -> None:

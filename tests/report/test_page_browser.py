@@ -2,100 +2,225 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mrag_eval.report.page_file import write_report
+from tests.report.browser import Opened, browser, opened
 from tests.report.runs import write_full_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHECKS = Path(__file__).parent / "checks"
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, list[str]]]:
-    """The page, and everything that it wrote to the console or asked the network for."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine: apt-get install chromium")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report on two models, agents and citations among them."""
     folder = tmp_path_factory.mktemp("report")
-    write_report([write_full_run(folder / "out")], folder / "report.html")
-    said: list[str] = []
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"],
-        )
-        page = browser.new_page(viewport={"width": 1100, "height": 900})
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(f"error: {error}"))
-        page.on("request", lambda request: said.append(request.url) if request.url.startswith("http") else None)
-        page.goto((folder / "report.html").as_uri())
-        page.wait_for_selector("#chart-retrieved svg")
-        yield page, said
-        browser.close()
+    write_full_run(folder / "out" / "a")
+    write_full_run(folder / "out" / "b", "another-model", right=True)
+    write_full_run(folder / "out" / "c", mode="coral", loop=True)
+    write_full_run(folder / "out" / "d", mode="rel_langs", citations=True)
+    write_report([folder / "out"], folder / "report.html")
+    return folder / "report.html"
 
 
-def test_it_loads_without_an_error_or_a_request(opened: tuple[Any, list[str]]) -> None:
-    page, said = opened
-    assert said == []
-    assert page.locator(".chart svg").count() == 5
+@pytest.fixture
+def report(context: Any, file: Path) -> Iterator[Opened]:
+    found = opened(context, file)
+    yield found
+    found.page.close()
 
 
-def test_filters_and_search_narrow_the_samples(opened: tuple[Any, list[str]]) -> None:
-    page, _ = opened
-    assert page.inner_text("#count") == "48 of 48 samples"
-    page.select_option("select[name=language]", "ar")
-    assert page.inner_text("#count") == "12 of 48 samples"
-    page.select_option("select[name=outcome]", "right")
+def _check(name: str) -> str:
+    """A function of JavaScript, without the comment above it."""
+    return (CHECKS / f"{name}.js").read_text("utf-8").partition("*/")[2].strip()
+
+
+def _count(page: Any) -> str:
+    return str(page.inner_text("#count"))
+
+
+def _choose(page: Any, name: str, value: str) -> None:
+    page.select_option(f"#sample-filters select[name={name}]", value)
+
+
+def test_it_loads_without_an_error_or_a_request(report: Opened) -> None:
+    assert report.said == []
+    assert report.page.locator(".chart svg").count() == report.page.locator(".chart").count() == 15
+
+
+def test_filters_and_search_narrow_the_samples(report: Opened) -> None:
+    page = report.page
+    assert _count(page) == "192 of 192 samples"
+    _choose(page, "model", "some-model")
+    _choose(page, "mode", "all")
+    assert _count(page) == "48 of 192 samples"
+    _choose(page, "language", "ar")
+    assert _count(page) == "12 of 192 samples"
+    _choose(page, "outcome", "right")
     # rows 0, 4, ... 20 are Arabic; right where i % 6 > 3: 4 and 16, in both tasks
-    assert page.inner_text("#count") == "4 of 48 samples"
+    assert _count(page) == "4 of 192 samples"
     page.fill("input[name=words]", "qa_two-16")
-    assert page.inner_text("#count") == "1 of 48 samples"
+    assert _count(page) == "1 of 192 samples"
     page.fill("input[name=words]", "")
-    page.select_option("select[name=outcome]", "")
-    page.select_option("select[name=language]", "")
+    _choose(page, "outcome", "")
+    _choose(page, "retrieved", "not retrieved")
+    # i % 3 == 0: rows 0 and 12
+    assert _count(page) == "4 of 192 samples"
 
 
-def test_a_sample_opens_by_keyboard_and_reads_in_its_own_direction(opened: tuple[Any, list[str]]) -> None:
-    page, _ = opened
-    page.select_option("select[name=language]", "ar")
-    page.locator("#samples summary").first.focus()
+def test_keys_alone_lead_to_a_sample(report: Opened) -> None:
+    page = report.page
+    page.locator("#sample-filters input[name=words]").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
     page.keyboard.press("Enter")
-    page.wait_for_selector("#samples details[open] .body .passage")
     body = page.locator("#samples details[open] .body")
+    body.wait_for()
     assert "judge-b: abstains (timeout)" in body.inner_text()
+    # a passage that would end the script is text
     assert "</script>" in body.inner_text()
-    question = body.locator("p.text").first
-    assert question.evaluate("node => getComputedStyle(node).direction") == "rtl"
-    assert question.get_attribute("lang") == "ar"
-    page.select_option("select[name=language]", "")
+    assert "score 0.9 · supporting" in body.inner_text()
 
 
-def test_tables_sort(opened: tuple[Any, list[str]]) -> None:
-    page, _ = opened
-    head = page.locator("table:has(caption:has-text('Every task and metric')) thead th").first
+def test_arabic_runs_from_right_to_left_and_chinese_does_not(report: Opened) -> None:
+    page = report.page
+    for language, direction in (("ar", "rtl"), ("zh", "ltr")):
+        _choose(page, "language", language)
+        page.locator("#samples summary").first.click()
+        text = page.locator("#samples details[open] .body p.text").first
+        assert text.get_attribute("lang") == language
+        assert text.evaluate("node => getComputedStyle(node).direction") == direction
+        # the text stands at the side where its lines begin
+        rest = text.evaluate(
+            """(node) => { const range = document.createRange(); range.selectNodeContents(node);
+            const [line, box] = [range.getBoundingClientRect(), node.getBoundingClientRect()];
+            return [line.left - box.left, box.right - line.right]; }"""
+        )
+        assert (rest[0] > rest[1]) == (direction == "rtl")
+
+
+def test_a_cell_of_the_heat_map_opens_its_samples(report: Opened) -> None:
+    page = report.page
+    # by the mouse
+    cell = page.locator("#plot-languages .mark-rect.role-mark path").first
+    cell.scroll_into_view_if_needed()
+    box = cell.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_selector("#samples details[open] .body")
+    first = _count(page)
+    assert first.endswith("of 192 samples")
+    assert first != "192 of 192 samples"
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    # and by keys, in the table
+    page.locator("details.data[data-chart=languages] > summary").press("Enter")
+    button = page.locator("details.data[data-chart=languages] button.open").first
+    button.focus()
+    assert "open the samples" in button.get_attribute("aria-label")
+    page.keyboard.press("Enter")
+    assert page.input_value("#sample-filters select[name=mode]") == "all"
+    assert page.input_value("#sample-filters select[name=language]") == "ar"
+    assert _count(page) == "12 of 192 samples"
+
+
+def test_every_chart_reads_as_a_table_of_what_it_shows(report: Opened) -> None:
+    page = report.page
+    names = page.eval_on_selector_all("details.data[data-chart]", "nodes => nodes.map((node) => node.dataset.chart)")
+    assert len(names) == 15
+    for name in names:
+        page.locator(f"details.data[data-chart={name}] > summary").click()
+        page.locator(f"details.data[data-chart={name}] tbody tr").first.wait_for(state="attached")
+    page.select_option("#plot-languages select[name=metric]", "char3gram_recall")
+    page.wait_for_timeout(200)
+    assert "char3gram_recall" in page.inner_text("details.data[data-chart=languages] caption")
+    assert report.said == []
+
+
+def test_the_leaderboard_shows_one_metric_at_a_time_and_sorts(report: Opened) -> None:
+    page = report.page
+    board = page.locator(".board:visible")
+    assert board.count() == 1
+    assert board.locator("tbody tr").count() == 4
+    page.select_option("#board-choice select[name=metric]", "char3gram_recall")
+    assert "char3gram_recall" in page.locator(".board:visible caption").inner_text()
+    head = page.locator(".board:visible thead th").nth(1)
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "descending"
-    first = page.locator("table:has(caption:has-text('Every task and metric')) tbody tr th").first
-    assert first.inner_text() == "qa_two"
+    assert page.locator(".board:visible tbody th").first.inner_text() == "some-model"
+    head.locator("button").press("Enter")
+    assert page.locator(".board:visible tbody th").first.inner_text() == "another-model"
 
 
-def test_a_narrow_screen_needs_no_sideways_scrolling(opened: tuple[Any, list[str]]) -> None:
-    page, _ = opened
-    page.set_viewport_size({"width": 360, "height": 800})
+def test_the_trace_of_the_agents_can_be_read(report: Opened) -> None:
+    page = report.page
+    _choose(page, "mode", "coral")
+    page.fill("input[name=words]", "qa_one-4")
+    page.locator("#samples summary").first.click()
+    said = page.locator("#samples details[open] .body").inner_text()
+    assert "Round 2" in said
+    assert "critic 5/5/5/5" in said
+    assert "A second source is missing." in said
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_a_narrow_screen_needs_no_sideways_scrolling(report: Opened, width: int) -> None:
+    page = report.page
+    page.set_viewport_size({"width": width, "height": 800})
+    page.reload()
+    page.wait_for_selector("html[data-drawn]")
+    page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
     page.wait_for_timeout(300)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.set_viewport_size({"width": 1100, "height": 900})
 
 
-def test_dark(opened: tuple[Any, list[str]]) -> None:
-    page, said = opened
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(300)
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 29)"
-    assert said == []
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_can_be_read_in_both_colour_schemes(report: Opened, scheme: str) -> None:
+    page = report.page
+    page.emulate_media(color_scheme=scheme)
+    _choose(page, "model", "some-model")
+    page.locator("#samples summary").first.click()
+    papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == papers[scheme]
+    texts = ("body", "p.soft", ".warn", "nav a", "td small", "select", "label", ".more", "#samples .text")
+    for part in (*texts, ".tag.good", ".tag.bad"):
+        ratio = page.locator(part).first.evaluate(_check("contrast"))
+        assert ratio >= 4.5, (scheme, part, ratio)
+    # the words in the charts are the page's ink
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    assert page.locator("#plot-stages .role-axis-label text").first.evaluate("n => getComputedStyle(n).fill") == ink
+
+
+def test_readers_of_screens_are_told_what_is_what(report: Opened) -> None:
+    page = report.page
+    page.locator("#samples summary").first.click()
+    page.evaluate("document.querySelectorAll('details.data').forEach((node) => { node.open = true; })")
+    page.wait_for_timeout(200)
+    assert page.evaluate(_check("faults")) == []
+    assert page.evaluate("document.documentElement.lang") == "en"
+    assert page.locator("#count").get_attribute("aria-live") == "polite"
+
+
+def test_it_prints(report: Opened) -> None:
+    page = report.page
+    page.emulate_media(color_scheme="dark", media="print")
+    page.locator("#samples details").nth(1).evaluate("(node) => { node.open = true; }")
+    assert page.locator("#sample-filters").is_hidden()
+    assert page.locator("nav").is_hidden()
+    assert page.locator("#samples details").nth(0).is_hidden()
+    assert page.locator("#samples details").nth(1).is_visible()
+    # dark screens print dark on white all the same
+    assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')").strip() == "#ffffff"
+    assert page.locator(".scroll").first.evaluate("node => getComputedStyle(node).overflowX") == "visible"
+    assert page.pdf(format="A4").startswith(b"%PDF")

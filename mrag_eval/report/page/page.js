@@ -1,34 +1,24 @@
 "use strict";
 const page = JSON.parse(document.getElementById("data").textContent);
-const dark = window.matchMedia("(prefers-color-scheme: dark)");
-
-function drawCharts() {
-  const style = getComputedStyle(document.documentElement);
-  const ink = style.getPropertyValue("--ink").trim(), line = style.getPropertyValue("--line").trim();
-  const config = {
-    background: "transparent",
-    axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line },
-    legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 3 },
-    view: { stroke: null },
-  };
-  for (const [name, spec] of Object.entries(page.charts)) {
-    vegaEmbed(`#chart-${name}`, spec, { config, actions: false, renderer: "svg" });
-  }
-}
+const named = (code) => page.names[code] ?? code;
 
 function make(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(properties)) {
-    if (key in node) node[key] = value; else node.setAttribute(key, value);
+    if (key in node && key !== "list") node[key] = value; else node.setAttribute(key, value);
   }
-  node.append(...children.filter((child) => child !== null));
+  node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
 }
 
-/* Text of any language: its direction is its own, its language is known to screen readers and fonts. */
-function text(value, lang) {
-  return make("p", { className: "text", dir: "auto", lang: lang || "" }, String(value ?? ""));
+/* Text in a known language runs as that language does; any other text as its first letter. */
+function text(value, lang, className = "text") {
+  const dir = lang && page.names[lang] ? page.directions[lang] ?? "ltr" : "auto";
+  return make("p", { className, dir, lang: lang || "" }, String(value ?? ""));
 }
+const tag = (code) => make("span", { className: "tag", title: code }, named(code) || "?");
+
+/* ---------------------------------------------------------------- tables */
 
 function sortable(table) {
   const body = table.tBodies[0];
@@ -52,80 +42,216 @@ function sortable(table) {
   });
 }
 
-/* Right and wrong by the most trustworthy metric that a sample has. */
-const CORRECT = ["acc", "judged_accuracy", "match", "exact_match"];
-function outcome(sample) {
-  const metric = CORRECT.find((name) => name in sample.values);
-  if (metric) return sample.values[metric] ? "right" : "wrong";
-  return CORRECT.some((name) => name in sample.unscored) ? "unscored" : "no verdict";
+const LANGUAGES = ["language", "question", "document", "answer", "over"];
+const shown = (field, value) => (value === null || value === undefined ? "" : LANGUAGES.includes(field) ? named(value) : String(value));
+
+function tableOf(caption, heads, rows) {
+  const table = make("table", { className: "sortable" }, make("caption", {}, caption),
+    make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
+    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells))));
+  sortable(table);
+  return make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": caption }, table);
 }
-const found = (sample) => (sample.retrieved === null || sample.retrieved === undefined ? "unknown" : sample.retrieved ? "retrieved" : "not retrieved");
+
+const cellOf = (value) => make("td", typeof value === "number" ? { className: "number" } : {}, String(value ?? ""));
+
+/* The values of a chart as it stands, as a table; of a heat map crosswise, with a button for the samples of each cell. */
+function dataTable(name, spec, view) {
+  const chosen = (spec.params ?? []).map((param) => param.name);
+  const points = spec.data.values.filter((point) => chosen.every((key) => point[key] === view.signal(key)));
+  const settings = chosen.map((key) => view.signal(key)).join(", ");
+  const caption = settings ? `${spec.description}: ${settings}` : spec.description;
+  const { columns, pivot } = spec.usermeta;
+  if (!pivot) {
+    const keys = Object.keys(columns);
+    return tableOf(caption, Object.values(columns), points.map((point) =>
+      keys.map((key, i) => (i ? cellOf(typeof point[key] === "number" ? point[key] : shown(key, point[key])) : make("th", { scope: "row" }, shown(key, point[key]))))));
+  }
+  const [down, across] = pivot;
+  const values = (key) => [...new Set(points.map((point) => point[key]))];
+  const heads = values(across);
+  const rows = values(down).map((row) => [make("th", { scope: "row" }, shown(down, row)), ...heads.map((head) => {
+    const point = points.find((each) => each[down] === row && each[across] === head);
+    if (!point) return make("td", { "data-value": "" });
+    const limits = point.low === null || point.low === undefined ? "" : `[${Math.round(point.low)}, ${Math.round(point.high)}] `;
+    const figure = point.value.toFixed(1);
+    const filters = filtersOf(name, point);
+    const label = filters ? make("button", { type: "button", className: "open", "aria-label": `${shown(down, row)}, ${shown(across, head)}: ${figure}, open the samples` }, figure) : figure;
+    if (filters) label.addEventListener("click", () => openSamples(filters));
+    return make("td", { className: "number", "data-value": point.value }, label, make("small", {}, `${limits}n=${point.n}`));
+  })]);
+  return tableOf(caption, [columns[down] ?? down, ...heads.map((head) => shown(across, head))], rows);
+}
+
+/* ---------------------------------------------------------------- charts */
+
+const INK = { labelColor: "#1b1f24", titleColor: "#1b1f24" };
+const config = { background: "transparent", axis: INK, legend: { ...INK, orient: "bottom", columns: 3, labelLimit: 150 }, view: { stroke: null }, locale: {} };
+
+async function drawCharts() {
+  for (const [name, spec] of Object.entries(page.charts)) {
+    const { view } = await vegaEmbed(`#plot-${name}`, spec, { config, actions: false, renderer: "svg" });
+    view.addEventListener("click", (event, item) => {
+      const filters = item && item.datum ? filtersOf(name, item.datum) : null;
+      if (filters) openSamples(filters);
+    });
+    const details = document.querySelector(`details.data[data-chart="${name}"]`);
+    const draw = () => { if (details.open) details.lastElementChild.replaceChildren(dataTable(name, spec, view)); };
+    details.addEventListener("toggle", draw);
+    for (const param of spec.params ?? []) view.addSignalListener(param.name, draw);
+  }
+  document.documentElement.dataset.drawn = "yes";
+}
+
+/* What the samples of a point are found by; nothing where a point has none. */
+function filtersOf(name, point) {
+  if (!page.samples.length) return null;
+  if (name === "languages") return { model: point.run, benchmark: point.benchmark, mode: point.mode, language: point.language };
+  if (name === "tiers") return { model: point.run, benchmark: point.benchmark, mode: point.mode };
+  if (name === "pairs") return { task: point.task, language: point.question, document: point.document };
+  if (name === "scores") return { task: point.task };
+  if (name === "stages") return { task: point.task };
+  return null;
+}
+
+/* ------------------------------------------------------------ leaderboard */
+
+function leaderboard() {
+  const choice = document.getElementById("board-choice");
+  if (!choice) return;
+  const [benchmark, metric] = choice.querySelectorAll("select");
+  const boards = [...document.querySelectorAll(".board")];
+  const show = () => boards.forEach((board) => { board.hidden = board.dataset.benchmark !== benchmark.value || board.dataset.metric !== metric.value; });
+  const fill = () => {
+    const names = boards.filter((board) => board.dataset.benchmark === benchmark.value).map((board) => board.dataset.metric);
+    metric.replaceChildren(...names.map((name) => make("option", {}, name)));
+    show();
+  };
+  benchmark.addEventListener("input", fill);
+  metric.addEventListener("input", show);
+  fill();
+}
+
+/* --------------------------------------------------------------- samples */
+
+const outcome = (sample) => (sample.right === undefined ? (Object.keys(sample.unscored ?? {}).length ? "unscored" : "no verdict") : sample.right ? "right" : "wrong");
+const found = (sample) => (sample.retrieved === undefined ? "unknown" : sample.retrieved ? "retrieved" : "not retrieved");
+
+function passageOf([index, score, gold], number, extra = []) {
+  const passage = page.passages[index];
+  const head = make("p", { className: "soft head" }, `${number} · `, tag(passage.lang), passage.from ? ` translated from ${named(passage.from)}` : "",
+    score === null ? "" : ` · score ${score}`, gold ? " · supporting" : "", ...extra);
+  return make("div", { className: gold ? "passage gold" : "passage" }, head, passage.title ? text(passage.title, passage.lang, "text title") : null,
+    passage.text ? text(passage.text, passage.lang) : make("p", { className: "soft" }, passage.id));
+}
+
+function roundOf(each, number) {
+  const nodes = [make("h4", {}, `Round ${number}`)];
+  nodes.push(make("p", { className: "head" }, "searched in ", ...(each.languages ?? []).flatMap((code) => [tag(code), " "])));
+  if (each.query) nodes.push(text(each.query));
+  (each.hits ?? []).forEach(([index, score, fresh, valid, critic], i) => {
+    const said = critic ? ` · critic ${["relevance", "usefulness", "clarity_specificity", "compatibility"].map((key) => critic[key] ?? "–").join("/")}${critic.total === undefined ? "" : ` = ${critic.total}`}` : "";
+    const extra = [` · ${fresh ? "new" : "seen before"} · `, make("span", { className: valid ? "tag good" : "tag bad" }, valid ? "kept" : "discarded"), said];
+    const node = passageOf([index, score, false], i + 1, extra);
+    if (critic && critic.critique) node.append(text(critic.critique, "", "text soft"));
+    nodes.push(node);
+  });
+  if (each.enough !== undefined) nodes.push(make("p", { className: "head" }, each.enough ? "Enough. " : "Not enough. "));
+  if (each.reason) nodes.push(text(each.reason));
+  if (each.faults) nodes.push(make("p", { className: "soft" }, `faults: ${Object.entries(each.faults).map(([fault, n]) => `${fault} ${n}`).join(", ")}`));
+  return nodes;
+}
 
 function details(sample) {
   const body = make("div", { className: "body" });
   const part = (title, ...nodes) => body.append(make("h3", {}, title), ...nodes);
-  part("Question", text(sample.question, sample.lang));
-  if (sample.choices) part("Options", ...sample.choices.map((choice, i) => text(`${String.fromCharCode(65 + i)}. ${choice}`)));
-  part("Reply", text(sample.reply));
+  part(sample.source && sample.source !== sample.lang ? `Question, about a culture whose language is ${named(sample.source)}` : "Question", text(sample.question, sample.lang));
+  if (sample.choices) part("Options", ...sample.choices.map((choice, i) => text(`${String.fromCharCode(65 + i)}. ${choice}`, sample.lang)));
+  part("Reply", sample.reply ? text(sample.reply) : make("p", { className: "soft" }, "empty"));
   if (sample.answer && sample.answer !== sample.reply) part("Answer read from it", text(sample.answer));
-  if (sample.references.length) part("Reference answers", ...sample.references.map((answer) => text(answer, sample.lang)));
-  const values = Object.entries(sample.values).map(([name, value]) => `${name} ${Math.round(value * 1000) / 10}`);
-  const missing = Object.entries(sample.unscored).map(([name, reason]) => `${name}: ${reason}`);
-  part("Scores (× 100)", make("p", {}, [...values, ...missing].join(" · ")));
+  if (sample.references) part("Reference answers", ...sample.references.map((answer) => text(answer, sample.lang)));
+  const values = Object.entries(sample.values ?? {}).map(([name, value]) => `${name} ${Math.round(value * 1000) / 10}`);
+  const missing = Object.entries(sample.unscored ?? {}).map(([name, reason]) => `${name}: ${reason}`);
+  part("Scores (× 100)", make("p", {}, [...values, ...missing].join(" · ") || "none"));
   if (sample.votes) {
     part("Votes", make("ul", {}, ...Object.entries(sample.votes).map(([judge, vote]) => {
-      const verdict = vote.verdict === null || vote.verdict === undefined ? `abstains (${vote.error ?? ""})` : vote.verdict ? "correct" : "incorrect";
+      const none = vote.verdict === null || vote.verdict === undefined;
+      const verdict = none ? `abstains (${vote.error ?? ""})` : vote.verdict ? "correct" : "incorrect";
       return make("li", {}, `${judge}: ${verdict}`, vote.justification ? text(vote.justification) : null);
     })));
   }
-  if (sample.passages.length) {
-    part(`Passages shown (${sample.passages.length})`, ...sample.passages.map(([index, score, gold], i) => {
-      const passage = page.passages[index];
-      const head = make("p", { className: "soft" }, `${i + 1} · `, make("span", { className: "tag" }, passage.lang), score === null ? "" : ` · score ${score}`, gold ? " · supporting" : "");
-      return make("div", { className: gold ? "passage gold" : "passage" }, head, passage.title ? text(passage.title, passage.lang) : null, passage.text ? text(passage.text, passage.lang) : make("p", { className: "soft" }, passage.id));
-    }));
+  if (sample.passages) part(`Passages shown (${sample.passages.length})`, ...sample.passages.map((hit, i) => passageOf(hit, i + 1)));
+  if (sample.trace) {
+    const { stopped, rounds, usage } = sample.trace;
+    const cost = usage ? ` · ${usage.calls} calls, ${usage.tokens_in} + ${usage.tokens_out} tokens` : "";
+    part("Trace", make("p", { className: "soft" }, `ended: ${String(stopped).replaceAll("_", " ")}${cost}`), ...(rounds ?? []).flatMap((each, i) => roundOf(each, i + 1)));
   }
-  if (sample.trace) part("Trace", text(JSON.stringify(sample.trace, null, 1)));
   return body;
 }
 
-function browser() {
+const controls = Object.fromEntries([...document.querySelectorAll("#sample-filters [name]")].map((node) => [node.name, node]));
+const KEYS = {
+  model: (s) => page.tasks[s.task].model, benchmark: (s) => page.tasks[s.task].benchmark, mode: (s) => page.tasks[s.task].mode,
+  task: (s) => s.task, language: (s) => s.source, outcome, retrieved: found, document: (s) => s.doc_lang,
+};
+const STEP = 40;
+let most = STEP;
+
+function drawSamples() {
   const list = document.getElementById("samples");
-  if (!list) return;
-  const controls = Object.fromEntries([...document.querySelectorAll(".filters [name]")].map((node) => [node.name, node]));
-  const keys = { task: (s) => s.task, language: (s) => s.lang, outcome, retrieved: found };
-  for (const [name, key] of Object.entries(keys)) {
-    const options = [...new Set(page.samples.map(key))].filter(Boolean).sort();
-    controls[name].append(...options.map((option) => make("option", { value: option }, option)));
+  const wanted = controls.words.value.trim().toLocaleLowerCase();
+  const kept = page.samples.filter((sample) =>
+    Object.entries(KEYS).every(([name, key]) => !controls[name].value || key(sample) === controls[name].value) &&
+    (!wanted || `${sample.id} ${sample.question} ${sample.reply}`.toLocaleLowerCase().includes(wanted)));
+  const drawn = page.drawn > page.samples.length ? ` (drawn from ${page.drawn.toLocaleString("en")})` : "";
+  document.getElementById("count").textContent = `${kept.length} of ${page.samples.length} samples${drawn}`;
+  list.replaceChildren(...kept.slice(0, most).map((sample) => {
+    const state = outcome(sample);
+    const tone = state === "right" ? "tag good" : state === "wrong" ? "tag bad" : "tag";
+    const question = text(sample.question, sample.lang, "question");
+    question.style.margin = 0;
+    const summary = make("summary", {}, make("span", { className: tone }, state), tag(sample.source || sample.lang),
+      make("span", { className: "question", dir: question.dir, lang: sample.lang || "" }, sample.question), make("span", { className: "soft" }, sample.task));
+    const item = make("details", {}, summary);
+    item.addEventListener("toggle", () => { if (item.open && item.children.length === 1) item.append(details(sample)); });
+    return item;
+  }));
+  if (kept.length > most) {
+    const more = make("button", { type: "button", className: "more" }, `Show ${Math.min(STEP, kept.length - most)} more`);
+    more.addEventListener("click", () => {
+      const first = most;
+      most += STEP;
+      drawSamples();
+      list.children[first]?.querySelector("summary").focus();
+    });
+    list.append(more);
   }
-  const STEP = 40;
-  let shown = STEP;
-  function draw() {
-    const wanted = controls.words.value.trim().toLocaleLowerCase();
-    const kept = page.samples.filter((sample) =>
-      Object.entries(keys).every(([name, key]) => !controls[name].value || key(sample) === controls[name].value) &&
-      (!wanted || `${sample.id} ${sample.question} ${sample.reply}`.toLocaleLowerCase().includes(wanted)));
-    document.getElementById("count").textContent = `${kept.length} of ${page.samples.length} samples`;
-    list.replaceChildren(...kept.slice(0, shown).map((sample) => {
-      const state = outcome(sample);
-      const tone = state === "right" ? "tag good" : state === "wrong" ? "tag bad" : "tag";
-      const summary = make("summary", {}, make("span", { className: tone }, state), make("span", { className: "tag" }, sample.lang || "?"),
-        make("span", { className: "question", dir: "auto", lang: sample.lang || "" }, sample.question), make("span", { className: "soft" }, sample.task));
-      const item = make("details", {}, summary);
-      item.addEventListener("toggle", () => { if (item.open && item.children.length === 1) item.append(details(sample)); });
-      return item;
-    }));
-    if (kept.length > shown) {
-      const more = make("button", { type: "button", className: "more" }, `Show ${Math.min(STEP, kept.length - shown)} more`);
-      more.addEventListener("click", () => { shown += STEP; draw(); });
-      list.append(more);
-    }
-  }
-  for (const control of Object.values(controls)) control.addEventListener("input", () => { shown = STEP; draw(); });
-  draw();
+  return kept.length;
 }
 
-drawCharts();
-dark.addEventListener("change", drawCharts);
+/* Show the samples of a chart's cell, and open the first. */
+function openSamples(filters) {
+  for (const [name, control] of Object.entries(controls)) control.value = filters[name] ?? "";
+  most = STEP;
+  const count = drawSamples();
+  document.getElementById("browser").scrollIntoView();
+  const first = document.querySelector("#samples details");
+  if (count && first) { first.open = true; first.querySelector("summary").focus({ preventScroll: true }); }
+}
+
+function browser() {
+  if (!controls.task) return;
+  for (const [name, key] of Object.entries(KEYS)) {
+    const options = [...new Set(page.samples.map(key))].filter(Boolean).sort();
+    const label = ["language", "document"].includes(name) ? (code) => (named(code) === code ? code : `${named(code)} (${code})`) : (value) => value;
+    controls[name].append(...options.map((option) => make("option", { value: option }, label(option))));
+    controls[name].closest("label").hidden = options.length < 2 && !["task", "language", "outcome", "retrieved"].includes(name);
+  }
+  for (const control of Object.values(controls)) control.addEventListener("input", () => { most = STEP; drawSamples(); });
+  drawSamples();
+}
+
 document.querySelectorAll("table.sortable").forEach(sortable);
+leaderboard();
 browser();
+drawCharts();

@@ -1,0 +1,76 @@
+"""A real Chromium for the tests of the HTML report: a skip where there is none, unless MRAG_TEST_BROWSER is set."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# As quiet and as alone as Chromium can be told to be.
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def _chromium() -> str | None:
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def need_browser() -> Any:
+    """Playwright's synchronous interface and Chromium's path; else a skip with the reason, or a failure."""
+    wanted = os.environ.get("MRAG_TEST_BROWSER", "") not in ("", "0")
+    reason = None
+    try:
+        from playwright import sync_api
+    except ImportError:
+        reason = "playwright is not installed: pip install -c constraints.txt playwright"
+    chromium = _chromium()
+    if reason is None and chromium is None:
+        reason = "no Chromium on this machine: apt-get install chromium"
+    if reason is not None:
+        pytest.fail(f"MRAG_TEST_BROWSER is set, and {reason}") if wanted else pytest.skip(reason)
+    return sync_api, chromium
+
+
+@dataclass
+class Opened:
+    """A page, and everything that it wrote to the console or asked the network for."""
+
+    page: Any
+    said: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Any]:
+    """Chromium with a new profile in the folder ``profile``."""
+    sync_api, chromium = need_browser()
+    with sync_api.sync_playwright() as play:
+        context = play.chromium.launch_persistent_context(
+            str(profile), executable_path=chromium, args=list(_FLAGS), viewport={"width": 1100, "height": 900}
+        )
+        context.set_default_timeout(20_000)
+        yield context
+        context.close()
+
+
+def opened(context: Any, file: Path, fragment: str = "") -> Opened:
+    """The report at ``file`` in a new tab, its charts drawn."""
+    out = Opened(context.new_page())
+    out.page.on("console", lambda message: out.said.append(f"{message.type}: {message.text}"))
+    out.page.on("pageerror", lambda error: out.said.append(f"error: {error}"))
+    out.page.on("request", lambda request: out.said.append(request.url) if request.url.startswith("http") else None)
+    out.page.goto(file.as_uri() + fragment)
+    out.page.wait_for_selector("html[data-drawn]")
+    return out

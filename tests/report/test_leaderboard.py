@@ -1,0 +1,141 @@
+"""Leaderboards: only what is comparable is ranked together, and what paired tests do not tell apart shares ranks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.report.leaderboard import Board, boards
+from mrag_eval.report.page_data import page_data
+from mrag_eval.validation import deep_merge
+from tests.report.runs import CONFIG, row
+
+LANGUAGES = ("en", "ha", "hi")
+
+
+def _rows(rate: float, n: int = 20, languages: Sequence[str] = LANGUAGES, **more: float) -> list[dict[str, Any]]:
+    """``n`` rows in each language, of which the first ``rate`` are right."""
+    return [row(i, lang, acc=float(i < rate * n), **more) for lang in languages for i in range(n)]
+
+
+def _write(folder: Path, model: str, tasks: Mapping[str, Sequence[Mapping[str, Any]]], **config: Any) -> Path:
+    home = folder / model / str(len(list(folder.rglob("results_*"))))
+    home.mkdir(parents=True)
+    date = "2026-01-01T00-00-00.000000"
+    configs = {}
+    for task, rows in tasks.items():
+        lines = [json.dumps({"doc": {"id": r["row"]}, "rows": r}) + "\n" for r in rows]
+        (home / f"samples_{task}_{date}.jsonl").write_text("".join(lines), "utf-8")
+        names = {name for r in rows for name in r["values"]}
+        scores = {"rows": len(rows), "metrics": {name: {"value": 0.5, "n": len(rows)} for name in names}}
+        scores["query_langs"] = dict.fromkeys((r["cell"]["query_lang"] for r in rows), 1)
+        configs[task] = deep_merge(CONFIG, {"scores": scores, **config})
+    directions = {task: {"acc": True, "refused": None, "cost": False} for task in tasks}
+    results = {"configs": configs, "model_name": model, "higher_is_better": directions}
+    (home / f"results_{date}.json").write_text(json.dumps(results), "utf-8")
+    return folder
+
+
+def _boards(folder: Path) -> dict[str, Board]:
+    return {board.metric: board for board in boards(page_data([folder]).systems)}
+
+
+def test_ranks_are_ranges(tmp_path: Path) -> None:
+    for model, rate in (("weak", 0.2), ("good", 0.8), ("alike", 0.75)):
+        _write(tmp_path, model, {"qa": _rows(rate)})
+    board = _boards(tmp_path)["acc"]
+    assert [(e.run, e.best, e.worst) for e in board.entries] == [("good", 1, 2), ("alike", 1, 2), ("weak", 3, 3)]
+    good, alike, _ = board.entries
+    assert good.score["value"] == pytest.approx(0.8)
+    assert good.behind is None
+    # 20 rows a language, of which one is wrong in "alike" alone
+    assert alike.behind is not None
+    assert alike.behind["value"] == pytest.approx(-0.05)
+    assert (board.rows, board.languages, board.tiers) == (60, LANGUAGES, ("low", "high"))
+    assert good.parts["ha"]["n"] == 20
+    # Hausa is CORAL's one low language here, English its one high
+    assert good.parts["low"]["value"] == good.parts["ha"]["value"]
+
+
+def test_the_mean_is_over_languages_not_rows(tmp_path: Path) -> None:
+    rows = [*_rows(1.0, 90, ["en"]), *_rows(0.0, 10, ["ha"])]
+    _write(tmp_path, "a", {"qa": rows})
+    _write(tmp_path, "b", {"qa": rows})
+    assert _boards(tmp_path)["acc"].entries[0].score["value"] == pytest.approx(0.5)
+
+
+def test_modes_are_systems_and_tasks_are_parts_of_one(tmp_path: Path) -> None:
+    for mode in ("all", "qlang"):
+        parts = {f"qa_{mode}_{lang}": _rows(0.5, languages=[lang]) for lang in LANGUAGES}
+        _write(tmp_path, "a", parts, retrieval={"mode": mode})
+    board = _boards(tmp_path)["acc"]
+    assert [(e.mode, e.score["n"], e.best, e.worst) for e in board.entries] == [("all", 60, 1, 2), ("qlang", 60, 1, 2)]
+
+
+def test_two_ways_of_asking_the_same_questions_are_two_systems(tmp_path: Path) -> None:
+    _write(tmp_path, "a", {"qa_direct": _rows(0.5)}, prompt={"answer": None})
+    _write(tmp_path, "a", {"qa_cite": _rows(0.9)}, prompt={"answer": "citation"})
+    board = _boards(tmp_path)["acc"]
+    assert {e.mode for e in board.entries} == {"qlang (qa_cite)", "qlang (qa_direct)"}
+    ranked = [e for e in board.entries if e.best is not None]
+    # their prompts differ, so they are not ranked against each other
+    assert len(ranked) == 0
+    assert [e.remark for e in board.entries if "settings" in e.remark] == [
+        "other settings (here | on the board): prompt.answer not set | citation"
+    ]
+
+
+def test_other_settings_and_other_questions_are_not_ranked(tmp_path: Path) -> None:
+    for model in ("a", "b"):
+        _write(tmp_path, model, {"qa": _rows(0.5)})
+    _write(tmp_path, "more-passages", {"qa": _rows(0.9)}, retrieval={"k": 10})
+    _write(tmp_path, "fewer-rows", {"qa": _rows(0.9, 10)})
+    _write(tmp_path, "other-data", {"qa": _rows(0.9)}, source={"sha256": "def"})
+    _write(tmp_path, "bare", {"qa": _rows(0.1)}, retrieval={"mode": "no_ir", "k": None})
+    board = _boards(tmp_path)["acc"]
+    assert {e.run for e in board.entries if e.best is not None} == {"a", "b", "bare"}
+    remarks = {e.run: e.remark for e in board.entries}
+    assert remarks["more-passages"] == "other settings (here | on the board): retrieval.k 10 | 5"
+    assert remarks["other-data"] == "other settings (here | on the board): source.sha256 def | abc"
+    assert remarks["fewer-rows"] == "other questions: 30 of the board's 60 shared"
+    assert board.entries[-1].best is None
+
+
+def test_unscored_rows_are_counted_and_their_languages_left_out(tmp_path: Path) -> None:
+    _write(tmp_path, "a", {"qa": _rows(0.5)})
+    rows = _rows(0.5)
+    for each in rows:
+        if each["cell"]["query_lang"] == "hi" or each["row"] == "r3":
+            each["unscored"] = {"acc": "no verdict"}
+            del each["values"]["acc"]
+    _write(tmp_path, "b", {"qa": rows})
+    board = _boards(tmp_path)["acc"]
+    assert board.left_out == ("hi",)
+    assert {e.run: (e.score["n"], e.unscored) for e in board.entries} == {"a": (40, 0), "b": (39, 1)}
+
+
+def test_less_can_be_better_and_some_scores_have_no_better(tmp_path: Path) -> None:
+    _write(tmp_path, "a", {"qa": _rows(0.5, cost=0.9, refused=0.1)})
+    _write(tmp_path, "b", {"qa": _rows(0.5, cost=0.2, refused=0.8)})
+    found = _boards(tmp_path)
+    assert [(e.run, e.best) for e in found["cost"].entries] == [("b", 1), ("a", 2)]
+    assert {e.best for e in found["refused"].entries} == {None}
+    assert found["refused"].entries[0].remark == "more is neither better nor worse: not ranked"
+
+
+def test_without_samples_a_score_is_listed_without_a_rank(tmp_path: Path) -> None:
+    _write(tmp_path, "a", {"qa": _rows(0.5)})
+    _write(tmp_path, "b", {"qa": _rows(0.5)})
+    for path in (tmp_path / "b").rglob("samples_*"):
+        path.unlink()
+    entry = _boards(tmp_path)["acc"].entries[-1]
+    assert (entry.run, entry.best, entry.score["value"]) == ("b", None, 0.5)
+    assert entry.remark == "no samples (--log_samples), so no test"
+
+
+def test_one_system_makes_no_leaderboard(tmp_path: Path) -> None:
+    assert _boards(_write(tmp_path, "a", {"qa": _rows(0.5)})) == {}
