@@ -67,11 +67,7 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     named but not shown. Of a task that a model ran several times with the same settings, the newest counts. Raises
     DataError where there is no result of our tasks.
     """
-    leaves = page_leaves(read_results(paths))
-    if not leaves:
-        raise DataError(
-            f"{', '.join(map(str, paths))}: no task of ours in these results", "name the --output_path of a run"
-        )
+    leaves = result_leaves(paths)
     data = PageData(_runs(leaves), [leaf for leaf, _ in leaves])
     browser = data.browser = Browser(samples, text, seed)
     rows: dict[str, list[PageRow]] = {}
@@ -98,6 +94,16 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     data.add("tiers", tiers)
     data.boards = boards(data.systems, seed)
     return data
+
+
+def result_leaves(paths: Sequence[Path]) -> list[tuple[Leaf, ResultFile]]:
+    """The tasks of the result files at ``paths``. Raises DataError where there is none of ours."""
+    leaves = page_leaves(read_results(paths))
+    if not leaves:
+        raise DataError(
+            f"{', '.join(map(str, paths))}: no task of ours in these results", "name the --output_path of a run"
+        )
+    return leaves
 
 
 def _results(leaf: Leaf, data: PageData) -> None:
