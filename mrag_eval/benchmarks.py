@@ -120,8 +120,8 @@ def shown_benchmarks(measured: Measured) -> str:
     """The rows as a table, the growth as a second one, and what failed."""
     parts = []
     if measured.rows:
-        head = ("work", "measured against", "asked", "found", "machine's noise", "ok")
-        parts.append(_table(head, map(_ratio_line, measured.rows)))
+        ratios = ("work", "measured against", "asked", "found", "machine's noise", "ok")
+        parts.append(_table(ratios, map(_ratio_line, measured.rows)))
     if measured.growth:
         head = ("growth of", "n", "seconds", "peak MB", "exponent", "asked", "ok")
         parts.append(_table(head, [line for row in measured.growth for line in _growth_lines(row)]))
@@ -139,7 +139,7 @@ def _ratio_line(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _growth_lines(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    lines = []
+    lines: list[tuple[str, ...]] = []
     for number, point in enumerate(row["points"]):
         first = number == 0
         seconds, peak = point.get("seconds"), point.get("peak_mb")

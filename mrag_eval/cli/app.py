@@ -9,8 +9,8 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from mrag_eval.cli.build import build_app
 from mrag_eval.cli.bench import bench
+from mrag_eval.cli.build import build_app
 from mrag_eval.cli.corpus import corpus_app
 from mrag_eval.cli.export import export
 from mrag_eval.cli.gate import baseline, compare, gate

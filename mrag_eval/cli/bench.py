@@ -12,7 +12,7 @@ import typer
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAMES]...", help="Which (default: all).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small numbers: do they run? Bounds are not applied.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write all figures to this file (JSON).")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write all figures as JSON.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="Print the names and run nothing.")] = False,
 ) -> None:
     """Run benchmarks/ one after another; exit code 1 where one fails or an asked ratio is missed."""

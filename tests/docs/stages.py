@@ -174,4 +174,5 @@ STAGES: Mapping[str, Stage] = {
     "docs/translation.md": Stage(lambda folder, copies: (folder / "xquad").symlink_to(copies / "xquad")),
     "docs/corpora.md": Stage(_corpora, first=f"{_PARTS}\nmrag-eval index build documents.jsonl EXACT"),
     "docs/retrieval.md": Stage(lambda folder, copies: _documents(folder, "passages.jsonl")),
+    "docs/milvus.md": Stage(lambda folder, copies: _documents(folder, "docs.jsonl")),
 }
