@@ -7,6 +7,7 @@ when it is answered with no.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from mrag_eval.errors import DataError, did_you_mean
+from mrag_eval.errors import DataError
 from mrag_eval.sheets import SheetRow, read_sheet, write_sheet
 
 Holds = Literal["sufficient", "some", "none"]
@@ -176,8 +177,9 @@ def read_reviews(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Annotati
 def _item(row: SheetRow, items: Mapping[str, ReviewItem], where: str) -> ReviewItem:
     name = row.cells["id"]
     if name not in items:
+        near = difflib.get_close_matches(name, items, n=1)  # of all the others there may be thousands
         raise DataError(
-            f"{where}: '{name}' is no question of this build{did_you_mean(name, items) if items else ''}",
+            f"{where}: '{name}' is no question of this build" + (f"; did you mean '{near[0]}'?" if near else ""),
             "read the sheet that this build wrote",
         )
     version = row.cells.get("version", "")
