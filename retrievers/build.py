@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,12 @@ from mrag_eval.retrievers._building import (
     postings_name,
     vectors_name,
 )
+from mrag_eval.retrievers._chunk_workers import cut
 from mrag_eval.retrievers._disk import room_on_disk
 from mrag_eval.retrievers._embedder_spec import EmbedderSpec, parse_spec
 from mrag_eval.retrievers._factory import DEFAULT_RECALL, Approximation, approximation
-from mrag_eval.retrievers._hashing import ContentHash
-from mrag_eval.retrievers._intake import checked_passages
+from mrag_eval.retrievers._hashing import ContentHash, SeenIds
+from mrag_eval.retrievers._intake import checked_passage, checked_passages
 from mrag_eval.retrievers._locking import build_lock
 from mrag_eval.retrievers._manifest import (
     FORMAT,
@@ -44,12 +47,13 @@ from mrag_eval.retrievers._progress import Progress
 from mrag_eval.retrievers._reading import Share, Stream, counted
 from mrag_eval.retrievers._windows import WINDOW, Ahead, Made, made_in_windows
 from mrag_eval.retrievers.bm25_shard import Bm25Parameters
+from mrag_eval.retrievers.build_ray import Loading, RayCluster, RayEngine, ray_cluster
 from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.corpus import Document
 from mrag_eval.retrievers.embedders import Embedder, load_embedder, query_vectors
 from mrag_eval.retrievers.index import Index
 from mrag_eval.retrievers.load import load_index
-from mrag_eval.retrievers.sparse_encoders import SparseEncoder, load_sparse_encoder
+from mrag_eval.retrievers.sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.tokenize import TOKENIZER_NAME, TOKENIZER_VERSION, tokenize
 from mrag_eval.schema import Passage
 
@@ -76,6 +80,7 @@ def build_index(
     memory_budget: int | str | None = None,
     recall: float = DEFAULT_RECALL,
     recall_queries: Sequence[str] = (),
+    engine: RayEngine | None = None,
 ) -> Index:
     """Build an index from a stream of passages or documents and open it.
 
@@ -109,6 +114,8 @@ def build_index(
         memory_budget: for ``auto``, what its structures may hold in memory, all languages together (``2GB``).
         recall: recall@20 against the exact search that the search parameters of an approximate index are tuned to.
         recall_queries: texts to tune and to measure with; none: stored vectors, drawn with a seed.
+        engine: cut and embed on Ray Data; None: in this process. The index is the same, where the embedder gives a text
+            the same vector alone and in a batch.
 
     Raises :class:`~mrag_eval.errors.DataError` for an empty corpus, repeated passage ids and passages without text,
     :class:`~mrag_eval.errors.CorpusError` where an index is there already or another process is building it.
@@ -134,6 +141,7 @@ def build_index(
             token_counter=token_counter,
             source=source,
             wanted=approximation(factory, memory_budget=memory_budget, recall=recall, queries=tuple(recall_queries)),
+            engine=engine,
         )
 
 
@@ -155,6 +163,7 @@ def build_unlocked(
     token_counter: TokenCounter = count_tokens,
     source: str | None = None,
     wanted: Approximation | None = None,
+    engine: RayEngine | None = None,
 ) -> Index:
     """:func:`build_index` for a caller that holds the lock of ``target``; an index that is there is replaced."""
     if kind not in KINDS:
@@ -163,53 +172,67 @@ def build_unlocked(
         raise ConfigError(f"joint=True has no use for a {kind} index: its scores are comparable over languages anyway")
     if batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size}, it must be at least 1")
+    if engine is not None and (workers or window is not None):
+        raise ConfigError("workers and window belong to the built-in engine", "Ray has actors (and block_bytes)")
     window = WINDOW * batch_size if window is None else window
     if window < batch_size:
         raise ConfigError(f"window is {window}, it must be at least batch_size ({batch_size})")
     if workers < 0:
         raise ConfigError(f"workers is {workers}, it must not be negative")
     chunking = ChunkConfig.of(chunker)
-    model: Embedder | SparseEncoder | None = None
-    record: EmbedderRecord | None = None
-    if kind == "sparse":
-        model, record = _sparse_encoder(embedder, device)
-    elif kind != "bm25":
-        model, record = _embedder(embedder, device)
-    check_wanted(wanted, kind, record.dim if record else 0)
-    build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters(), source, wanted)
-    stream, share = _watched(corpus)
-    total = len(corpus) if isinstance(corpus, Sized) and chunking.method == "none" else None
-    shown = Progress(target.name, total, share, shown=progress)
-    passages = shown.taking(checked_passages(stream, chunking, token_counter, workers, share))
-    kept = f"{build.folder} keeps what is done"
-    again = f"free some space, then give the same command again (index build: with --resume); {kept}"
-    with room_on_disk(target, again):
-        build.run(passages, batch_size, window, resume, shown)
+    with nullcontext() if engine is None else ray_cluster(engine, device) as cluster:
+        model: Embedder | SparseEncoder | None = None
+        record: EmbedderRecord | None = None
+        loading: Loading | None = None
+        if kind != "bm25":
+            spec = parse_spec(embedder) if isinstance(embedder, str | Mapping | EmbedderSpec) else embedder
+            loading = Loading(spec, kind == "sparse")
+            model, record = _described(loading, device, cluster)
+        check_wanted(wanted, kind, record.dim if record else 0)
+        build = _Build(target, kind, joint, model, record, chunking, bm25 or Bm25Parameters(), source, wanted)
+        stream, share = _watched(corpus)
+        total = len(corpus) if isinstance(corpus, Sized) and chunking.method == "none" else None
+        shown = Progress(target.name, total, share, shown=progress)
+        kept = f"{build.folder} keeps what is done"
+        again = f"free some space, then give the same command again (index build: with --resume); {kept}"
+        with room_on_disk(target, again):
+            if cluster is None:
+                passages = shown.taking(checked_passages(stream, chunking, token_counter, workers, share))
+                build.run(lambda: build.made(passages, batch_size, window, shown), resume, shown)
+            else:
+                seen = SeenIds()
+
+                def made_by_ray() -> Iterator[Made]:
+                    items = build.items_left(stream, token_counter, seen)
+                    shown.start(build.building.done)
+                    for found in cluster.made(items, chunking, loading, batch_size, token_counter, share):
+                        passages = [checked_passage(passage, seen) for passage in shown.taking(found.passages)]
+                        shown.add(len(passages))
+                        yield replace(found, passages=passages)
+
+                build.run(made_by_ray, resume, shown)
     custom = model if record is not None and record.spec is None else None
     return load_index(target, device=device, embedder=custom)
 
 
-def _embedder(embedder: Any, device: str) -> tuple[Embedder, EmbedderRecord]:
-    if isinstance(embedder, str | Mapping | EmbedderSpec):
-        spec = parse_spec(embedder)
-        model = load_embedder(spec, device=device)
-        identity = spec.identity()
-        # queries must find the very commit the passages were embedded with
-        if commit := getattr(model, "commit", None):
-            identity["revision"] = commit
-        return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim, spec=identity)
-    return embedder, EmbedderRecord(name=embedder.name, revision=embedder.revision, dim=embedder.dim)
-
-
-def _sparse_encoder(encoder: Any, device: str) -> tuple[SparseEncoder, EmbedderRecord]:
-    if not isinstance(encoder, str | Mapping | EmbedderSpec):
-        return encoder, EmbedderRecord(name=encoder.name, revision=encoder.revision, dim=encoder.dim)
-    spec = parse_spec(encoder)
-    model = load_sparse_encoder(spec, device=device)
-    identity = spec.identity()
-    if commit := getattr(model, "commit", None):
+def _described(
+    loading: Loading, device: str, cluster: RayCluster | None
+) -> tuple[Embedder | SparseEncoder | None, EmbedderRecord]:
+    """The model, unless Ray's actors alone load it, and its record for the manifest."""
+    if not isinstance(loading.model, EmbedderSpec):
+        model: Any = loading.model
+        return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim)
+    identity = loading.model.identity()
+    if cluster is None:
+        model = loading.load(device)
+        name, revision, dim, commit = model.name, model.revision, model.dim, getattr(model, "commit", None)
+    else:
+        model = None
+        name, revision, dim, commit = cluster.described(loading)
+    # queries must find the very commit the passages were embedded with
+    if commit:
         identity["revision"] = commit
-    return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim, spec=identity)
+    return model, EmbedderRecord(name=name, revision=revision, dim=dim, spec=identity)
 
 
 def _watched(corpus: Iterable[Passage | Document]) -> tuple[Iterable[Passage | Document], Share]:
@@ -264,23 +287,16 @@ class _Build:
         }
         self.building = Building(self.folder, settings, tokenize if self.lexical else None, joint)
 
-    def run(self, passages: Iterator[Passage], batch_size: int, window: int, resume: bool, progress: Progress) -> None:
+    def run(self, produce: Callable[[], Iterator[Made]], resume: bool, progress: Progress) -> None:
+        """Write what ``produce`` makes after the passages that are there, and finish the index."""
         building = self.building
         building.start(resume=resume)
         if building.is_complete:
             check_same_wanted(self.folder, self.wanted)
         with progress:
-            self._skip(passages, building.done)
-            progress.start(building.done)
-            ahead = Ahead(self.folder / AHEAD)
-            for made in made_in_windows(
-                self._more(passages),
-                self.embedder,
-                batch_size=batch_size,
-                window=window,
-                ahead=ahead,
-                on_batch=progress.add,
-            ):
+            for made in produce():
+                if building.is_complete:
+                    raise _other_corpus(f"the corpus goes on after the {building.done} passages", self.folder)
                 building.append(made.passages, made.vectors, made.sparse)
             if not building.done:
                 shutil.rmtree(self.folder)
@@ -290,12 +306,30 @@ class _Build:
                 self._finish()
             building.publish(self.target)
 
-    def _more(self, passages: Iterator[Passage]) -> Iterator[Passage]:
-        """The passages behind those that are there; CorpusError where there should be none."""
-        for passage in passages:
-            if self.building.is_complete:
-                raise _other_corpus(f"the corpus goes on after the {self.building.done} passages", self.folder)
-            yield passage
+    def made(self, passages: Iterator[Passage], batch_size: int, window: int, progress: Progress) -> Iterator[Made]:
+        """What follows the passages that are there, embedded in this process."""
+        self._skip(passages, self.building.done)
+        progress.start(self.building.done)
+        ahead = Ahead(self.folder / AHEAD)
+        yield from made_in_windows(
+            passages, self.embedder, batch_size=batch_size, window=window, ahead=ahead, on_batch=progress.add
+        )
+
+    def items_left(
+        self, corpus: Iterable[Passage | Document], count: TokenCounter, seen: SeenIds
+    ) -> Iterator[Passage | Document]:
+        """What follows the passages that are there: of the document they end in its other passages, then the rest."""
+        items = iter(corpus)
+        left: list[Passage] = []
+
+        def passages() -> Iterator[Passage]:
+            for item in items:
+                left.extend(cut([item], self.chunking, count))
+                while left:
+                    yield checked_passage(left.pop(0), seen)
+
+        self._skip(passages(), self.building.done)
+        return chain(left, items)
 
     def _skip(self, passages: Iterator[Passage], done: int) -> None:
         """Pass over what is there already, making sure that it is the same."""
@@ -337,6 +371,9 @@ class _Build:
         if self.wanted is None or self.record is None:
             return {}
         model = self.embedder
+        if model is None and self.wanted.queries and self.record.spec:
+            # where others embed the passages, this process has had no use for the model so far
+            model = load_embedder(parse_spec(self.record.spec))
         assert not isinstance(model, SparseEncoder)
         embed = None if model is None else partial(query_vectors, model)
         return approximate_shards(self.folder, self.building.counts, self.record.dim, self.wanted, embed)

@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
+    from mrag_eval.retrievers.build_ray import RayEngine
 
 index_app = typer.Typer(help="Build, inspect and search an index.", no_args_is_help=True)
 
@@ -35,7 +36,9 @@ def build(
         list[str] | None, typer.Option("--key", metavar="FIELD=NAME", help="Another name of id, text, title or lang.")
     ] = None,
     joint: Annotated[bool, typer.Option("--joint", help="One lexical shard over all languages.")] = False,
-    device: Annotated[str, typer.Option(help="Where the embedder runs.")] = "cpu",
+    device: Annotated[
+        str | None, typer.Option(help="Where the embedder runs (default: cpu; with Ray: GPUs if there are any).")
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Passages embedded at a time.")] = 256,
     window: Annotated[
         int | None, typer.Option(help="Passages sorted by length before they are batched (default: eight batches).")
@@ -53,6 +56,11 @@ def build(
     queries: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Queries to measure recall with, one a line.")
     ] = None,
+    engine: Annotated[str, typer.Option(help="builtin, or ray: cutting and embedding on Ray Data.")] = "builtin",
+    address: Annotated[
+        str | None, typer.Option(help="Ray's cluster: auto, or HOST:PORT (default: Ray on this machine).")
+    ] = None,
+    actors: Annotated[int | None, typer.Option(help="Ray's embedding actors (default: one a GPU, else a CPU).")] = None,
 ) -> None:
     """Build an index; an interrupted build leaves nothing at INDEX, and --resume continues it.
 
@@ -74,7 +82,8 @@ def build(
         workers=workers,
         resume=resume,
         overwrite=overwrite,
-        device=device,
+        device=device or ("auto" if engine == "ray" else "cpu"),
+        engine=_engine(engine, address, actors),
         factory=factory,
         memory_budget=memory,
         recall=recall,
@@ -275,6 +284,19 @@ def _echo_approximate(manifest: dict[str, Any], *, asked: bool) -> None:
     exact = [lang for lang, record in records.items() if record is None]
     if asked and exact:
         typer.echo(f"{'search':<11} {', '.join(exact)}: exact")
+
+
+def _engine(engine: str, address: str | None, actors: int | None) -> RayEngine | None:
+    from mrag_eval.errors import ConfigError, did_you_mean
+    from mrag_eval.retrievers.build_ray import RayEngine
+
+    if engine == "ray":
+        return RayEngine(address=address, actors=actors)
+    if engine != "builtin":
+        raise ConfigError(f"engine: unknown value '{engine}'{did_you_mean(engine, ('builtin', 'ray'))}")
+    if address is not None or actors is not None:
+        raise ConfigError("--actors and --address belong to --engine ray")
+    return None
 
 
 def _keys(pairs: list[str] | None) -> dict[str, str] | None:
