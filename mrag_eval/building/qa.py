@@ -28,13 +28,10 @@ from mrag_eval.building.templates import Prompts
 from mrag_eval.building.words import count_words
 from mrag_eval.datasets._files import sha256_file
 from mrag_eval.errors import DataError
-from mrag_eval.languages import NO_SPACES, base
 from mrag_eval.lm import Answered, AuxModel
 
 PROMPTS = ("qa_write", "qa_check")
 _PUNCTUATION = ("P", "Z", "C")
-# Passages of languages without spaces are measured in letters; so many are a word, as in words.count_words.
-_LETTERS_PER_WORD = {**dict.fromkeys(NO_SPACES, 4.0), "zh": 1.5, "yue": 1.5, "ja": 2.0}
 
 
 @dataclass(frozen=True)
@@ -195,9 +192,8 @@ def _draw(plan: QaPlan, items: Sequence[Record], settle: Settle) -> None:
         pieces = [item["text"]]
         if count_words(item["text"]) > config.excerpt_words:
             document = Document(item["id"], item["lang"], item["text"])
-            size = round(config.excerpt_words * _LETTERS_PER_WORD.get(base(item["lang"]), 1))
-            cut = {"method": "words", "size": size, "title_in_front": False}
-            pieces = [passage.text for passage in chunk_documents([document], cut)]
+            cut = {"method": "sentences", "size": config.excerpt_words, "title_in_front": False}
+            pieces = [passage.text for passage in chunk_documents([document], cut, token_counter=count_words)]
             # the rest behind the last full excerpt is no worse a source, unless it is next to nothing
             if len(pieces) > 1 and count_words(pieces[-1]) < config.min_words:
                 pieces.pop()

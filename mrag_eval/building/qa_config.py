@@ -68,9 +68,9 @@ class QaConfig(Block):
     unless they are given; ``null`` leaves one out. ``sample``: only so many documents, drawn at random, are asked
     about, ``per_document`` times each; all of them are searched. ``keys`` says where the fields of a document are
     (id, text, title, lang). A document with fewer than ``min_words`` words is left out; of one longer than
-    ``excerpt_words``, each question is made from an excerpt of that length. ``balance``: equally many questions of
-    every pair of languages (``pairs``), of every language of documents (``documents``, as the paper), or all of them
-    (``none``).
+    ``excerpt_words``, each question is made from an excerpt of whole sentences up to that length. ``balance``: equally
+    many questions of every pair of languages (``pairs``), of every language of documents (``documents``, as the
+    paper), or all of them (``none``).
     """
 
     categories: dict[str, dict[str, Choice]] = Field(default_factory=dict)

@@ -37,11 +37,7 @@ class Paragraphs:
             paragraphs = [p for article in articles for p in article["paragraphs"]][:n]
             self.texts[lang] = [p["context"] for p in paragraphs]
             self.questions[lang] = [[(q["question"], q["answers"][0]["text"]) for q in p["qas"]] for p in paragraphs]
-        self._by_start = {self._start(text): i for lang in languages for i, text in enumerate(self.texts[lang])}
-
-    @staticmethod
-    def _start(text: str) -> str:
-        return _SPACES.sub(" ", text).strip()[:40]
+        self._bare = [(_SPACES.sub("", text), i) for lang in languages for i, text in enumerate(self.texts[lang])]
 
     def write(self, path: Path) -> Path:
         rows = [
@@ -54,7 +50,8 @@ class Paragraphs:
 
     def paragraph(self, prompt: str) -> int:
         (text,) = re.findall(r"<document>\n(.*?)\n</document>", prompt, re.DOTALL)
-        return self._by_start[self._start(text)]
+        start = _SPACES.sub("", text)[:40]
+        return next(i for whole, i in self._bare if start in whole)
 
     def writes(self, prompt: str) -> str:
         """One of the paragraph's questions, in the language that the profile names."""
