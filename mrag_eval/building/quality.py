@@ -23,6 +23,7 @@ from mrag_eval.report.tables import Cell, Row, Table
 
 ALL = "all"
 _FROM = "set"
+_PERCENT = 100.0
 _MEASURED = (
     "share of the question's words (of its word 4-grams) that stand in the sources of its own language; a letter is a "
     "word in scripts without spaces"
@@ -97,7 +98,7 @@ def _lengths(rows: Sequence[BuiltRow], part: str) -> Table:
             sum(count_words(text) for _, text in row.sources) / len(row.sources) if row.sources else None
         ),
     }
-    return _means(rows, measures, "lengths", f"Words, mean ({part})", "words", 1.0)
+    return _means(rows, measures, "lengths", f"Words, mean ({part})", "no text", 1.0)
 
 
 def _overlap(rows: Sequence[BuiltRow], part: str) -> Table:
@@ -107,7 +108,7 @@ def _overlap(rows: Sequence[BuiltRow], part: str) -> Table:
         "words of the answer in the sources": lambda row: _copied(row, row.answer, 1),
     }
     title = f"Lexical overlap with sources of the question's own language, % ({part})"
-    return replace(_means(rows, measures, "overlap", title, _NO_SOURCE, 100.0), notes=(_MEASURED,))
+    return replace(_means(rows, measures, "overlap", title, _NO_SOURCE, _PERCENT), notes=(_MEASURED,))
 
 
 def _copied(row: BuiltRow, text: str, n: int) -> float | None:
@@ -142,6 +143,8 @@ def _mean(values: Sequence[float | None], rows: Sequence[BuiltRow], scale: float
         return Cell(None, blank)
     groups = [row.group or row.id for row in rows]
     grouped = groups if len(set(groups)) < len(groups) else None
-    found = interval_for(values, groups=grouped, kind="auto", n_resamples=2_000)
+    # shares end at 1, lengths nowhere
+    bounds = (0.0, 1.0 if scale == _PERCENT else float("inf"))
+    found = interval_for(values, groups=grouped, n_resamples=2_000, bounds=bounds)
     value, low, high = (None if x is None else scale * x for x in (found.value, found.low, found.high))
     return Cell(value, found.reason if value is None else None, low, high, found.n)

@@ -19,6 +19,8 @@ _METRICS = ("judged_accuracy", "judge_correct", "acc", "concurrence.KB_CS", "mat
 _PERCENT = 100.0
 _NOT_RUN = "not run"
 _FROM = "run"
+# Between the language of a question and that of its document.
+_PAIR = "->"
 # The cell of a task that has one alone.
 ALL_QUESTIONS = "all"
 
@@ -53,7 +55,8 @@ def difficulty_tables(built: BuiltSet, results: Sequence[Path], metric: str | No
     if wanted is None:
         raise DataError(f"no run on the set in {built.folder} has one of {', '.join(_METRICS)}", "name one: --metric")
     tables = [_conditions(latest, wanted)]
-    tables += [_languages(latest, part, wanted) for part in dict.fromkeys(run.part for run in latest)]
+    for part in dict.fromkeys(run.part for run in latest):
+        tables += _languages([run for run in latest if run.part == part], part, wanted)
     for kind, title in (("q_type", "type of question"), ("crossdoc_type", "what the articles hold (0, 1, 2)")):
         by_kind = _kinds(latest, kind, title, wanted)
         if by_kind is not None:
@@ -139,33 +142,93 @@ def _conditions(runs: Sequence[_Run], metric: str) -> Table:
     )
 
 
-def _languages(runs: Sequence[_Run], part: str, metric: str) -> Table:
-    """As Tables 4 and 5: a row a model and condition, a column a language (or pair of languages), their plain mean."""
-    cells: dict[tuple[str, str], dict[str, Cell]] = {}
-    members: dict[tuple[str, str], dict[str, _Run]] = {}
+# What was shown and to which model.
+_Key = tuple[str, str]
+
+
+def _languages(runs: Sequence[_Run], part: str, metric: str) -> list[Table]:
+    """As Tables 4 and 5: a row a model and condition, a column a language, and their plain mean.
+
+    Where questions and documents are in languages of their own: a row a language of the question, a column one of the
+    documents, and the plain means over pairs of one language and of two.
+    """
+    cells: dict[_Key, dict[str, Cell]] = {}
+    members: dict[_Key, dict[str, _Run]] = {}
     for run in runs:
-        if run.part == part:
-            key = (run.condition, run.model)
-            for name, cell in _language_cells(run, metric):
-                cells.setdefault(key, {})[name] = cell
-                members.setdefault(key, {})[name] = run
+        key = (run.condition, run.model)
+        for name, cell in _language_cells(run, metric):
+            cells.setdefault(key, {})[name] = cell
+            members.setdefault(key, {})[name] = run
     columns = sorted({name for found in cells.values() for name in found})
+    order = _order([condition for condition, _ in cells])
+    keys = sorted(cells, key=lambda key: (order.index(key[0]), key[1]))
+    if any(_PAIR in name for name in columns):
+        return [_by_pair(cells, keys, metric), _same_and_cross(cells, members, keys, metric)]
     averaged = [name for name in columns if part != "mono" or name != "en"]
+    rows = [
+        Row(
+            key,
+            _FROM,
+            (
+                *(cells[key].get(name, Cell(None, _NOT_RUN)) for name in columns),
+                _average(cells[key], members[key], averaged, metric),
+            ),
+        )
+        for key in keys
+    ]
+    what = {"mono": " (monolingual retrieval)", "multi": " (multilingual retrieval)"}.get(part, "")
+    notes = ["Avg.: plain mean over languages" + ("" if averaged == columns else ", without the English originals")]
+    return [
+        Table(
+            f"difficulty by language: {part or 'all'}",
+            f"{metric} in percent by language of the question{what}",
+            ("shown", "model"),
+            (*columns, "Avg."),
+            tuple(rows),
+            1,
+            tuple(notes),
+            intervals=True,
+        )
+    ]
+
+
+def _by_pair(cells: Mapping[_Key, Mapping[str, Cell]], keys: Sequence[_Key], metric: str) -> Table:
+    pairs = [name.split(_PAIR) for found in cells.values() for name in found if _PAIR in name]
+    asked, documents = (sorted({pair[i] for pair in pairs}) for i in (0, 1))
+    rows = [
+        Row(
+            (*key, lang),
+            _FROM,
+            tuple(cells[key].get(f"{lang}{_PAIR}{other}", Cell(None, "no such question")) for other in documents),
+        )
+        for key in keys
+        for lang in asked
+    ]
+    title = f"{metric} in percent by language of the question (rows) and of the document (columns)"
+    stub = ("shown", "model", "question")
+    return Table("difficulty by pair", title, stub, tuple(documents), tuple(rows), 1, intervals=True)
+
+
+def _same_and_cross(
+    cells: Mapping[_Key, Mapping[str, Cell]],
+    members: Mapping[_Key, Mapping[str, _Run]],
+    keys: Sequence[_Key],
+    metric: str,
+) -> Table:
     rows = []
-    for key in sorted(cells, key=lambda k: (_order([c for c, _ in cells]).index(k[0]), k[1])):
-        shown = tuple(cells[key].get(name, Cell(None, _NOT_RUN)) for name in columns)
-        rows.append(Row(key, _FROM, (*shown, _average(cells[key], members[key], averaged, metric))))
-    what = {"mono": "monolingual retrieval", "multi": "multilingual retrieval"}.get(part, "question->document")
-    pairs = any("->" in name for name in columns)
-    notes = ["Avg.: plain mean over them" + ("" if averaged == columns else ", without the English originals")]
+    for key in keys:
+        pairs = [name for name in cells[key] if _PAIR in name]
+        same = [name for name in pairs if len(set(name.split(_PAIR))) == 1]
+        cross = [name for name in pairs if name not in same]
+        means = tuple(_average(cells[key], members[key], names, metric) for names in (same, cross, pairs))
+        rows.append(Row(key, _FROM, means))
     return Table(
-        f"difficulty by language: {part or 'all'}",
-        f"{metric} in percent by {'pair of languages' if pairs else 'language of the question'} ({what})",
+        "difficulty across languages",
+        f"{metric} in percent, plain means over pairs of languages",
         ("shown", "model"),
-        (*columns, "Avg."),
+        ("same language", "cross-language", "all pairs"),
         tuple(rows),
         1,
-        tuple(notes),
         intervals=True,
     )
 
@@ -189,7 +252,7 @@ def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Seque
     """The plain mean, where every cell is there; its interval from the sample files beside the results."""
     missing = [name for name in columns if name not in cells or cells[name].value is None]
     if missing or not columns:
-        return Cell(None, f"a mean needs all of its cells ({', '.join(missing)} missing)")
+        return Cell(None, f"a mean needs all of its cells ({', '.join(missing) or 'none is there'})")
     values = [float(cells[name].value or 0.0) for name in columns]
     n = sum(cells[name].n or 0 for name in columns) or None
     mean = sum(values) / len(values)
@@ -220,7 +283,7 @@ def _sampled(run: _Run, cell: str, metric: str) -> list[tuple[float | None, str]
 
 
 def _cells_of(cell: Mapping[str, str]) -> tuple[str, ...]:
-    return (cell.get("query_lang", ""), f"{cell.get('query_lang')}->{cell.get('doc_lang')}", ALL_QUESTIONS)
+    return (cell.get("query_lang", ""), f"{cell.get('query_lang')}{_PAIR}{cell.get('doc_lang')}", ALL_QUESTIONS)
 
 
 def _kinds(runs: Sequence[_Run], kind: str, title: str, metric: str) -> Table | None:

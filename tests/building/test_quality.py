@@ -193,16 +193,27 @@ def test_questions_on_documents(test_data: Path, tmp_path: Path) -> None:
     assert {f"{row.labels[0]}->{lang}" for row in pairs.rows for lang in pairs.columns} == set(built.pairs)
     overlap = table(tables, "overlap: questions on documents")
     shared = cells(overlap, "words of the question in its sources")
+    for line in overlap.rows:
+        assert all(0 <= (cell.low or 0) <= (cell.high or 0) <= 100 for cell in line.cells)
     # XQuAD's questions were written on their paragraphs; half of them are in another language than theirs
     assert 20 < (shared["en"].value or 0) < 95
     assert (shared["all"].n or 0) == sum(n for pair, n in built.pairs.items() if pair in ("ar->ar", "en->en"))
     third = table(tables, "difficulty")
     assert third.columns == ("no documents", "supporting documents", "retrieved (all)")
-    fifth = table(tables, "difficulty by language: all")
-    assert fifth.columns == (*built.pairs, "Avg.")
-    line = cells(fifth, "supporting documents", "scripted")
-    assert line["Avg."].low is not None
-    assert line["Avg."].value == pytest.approx(sum(line[pair].value or 0 for pair in built.pairs) / len(built.pairs))
+    pair_cells = {
+        lang: cells(table(tables, "difficulty by pair"), "supporting documents", "scripted", lang)
+        for lang in ("ar", "en")
+    }
+    shown = {f"{q}->{d}": cell for q, line in pair_cells.items() for d, cell in line.items()}
+    assert {pair: cell.n for pair, cell in shown.items()} == built.pairs
+    means = cells(table(tables, "difficulty across languages"), "supporting documents", "scripted")
+    for name, pairs_ in (
+        ("same language", ("ar->ar", "en->en")),
+        ("cross-language", ("ar->en", "en->ar")),
+        ("all pairs", tuple(built.pairs)),
+    ):
+        assert means[name].value == pytest.approx(sum(shown[pair].value or 0 for pair in pairs_) / len(pairs_))
+        assert means[name].low is not None
     assert "difficulty by q_type" in [t.id for t in tables]
 
 
