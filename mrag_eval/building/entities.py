@@ -110,7 +110,6 @@ class _Stanza:
         except ImportError:
             raise missing_extra("stanza", "stanza") from None
         self._kinds = frozenset(kinds)
-        self._document = stanza.Document
         try:
             self._pipeline: Any = stanza.Pipeline("en", processors="tokenize,ner", verbose=False, download_method=None)
         except Exception as error:
@@ -120,7 +119,7 @@ class _Stanza:
             ) from error
 
     def entities(self, titles: Sequence[str]) -> list[list[str]]:
-        done = self._pipeline([self._document([], text=title) for title in titles])
+        done = self._pipeline.bulk_process(list(titles)) if titles else []
         return [[e.text for e in document.ents if _wanted(e.type, self._kinds)] for document in done]
 
 
