@@ -1,10 +1,13 @@
 """What a row costs besides the model: this package against the stock harness with the same prompts in Jinja YAML.
 
-    python benchmarks/task_overhead.py [--rows 20000] [--quick]
+    python benchmarks/task_overhead.py [--rows 100000] [--repeats 2] [--work cached] [--quick] [--json FILE]
 
-Both run the harness's dummy model over the same rows with three passages each, in alternation in one process, after a
-run of each that is not counted: it pays for what the harness imports once a process. Medians over the repetitions. The
-stock task writes its prompt inline in YAML, as tasks usually do.
+Work ``cached``: each row is searched for in a lexical index, results found in the cache on disk, three passages shown,
+ranking measures taken; the stock task has the very same passages in its rows. Work ``given``: the rows bring their
+passages. Both tasks are run by the harness's dummy model, each in a process of its own, in alternation; the clock
+starts behind a run of ten rows, which pays for what is imported once. The stock task writes its prompt inline in YAML,
+as tasks usually do, and scores an exact match; ours scores character n-grams and the language of the answer, with
+intervals. Prompts are compared before anything is measured. Peak memory is that of the whole process.
 """
 
 from __future__ import annotations
@@ -13,40 +16,60 @@ import argparse
 import json
 import logging
 import os
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ["HF_DATASETS_OFFLINE"] = "1"
-os.environ["TQDM_DISABLE"] = "1"
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-OURS = """
-task: ours
+from _rows import JSON_HELP, row, write_rows
+
+_COMMON = """
 class: !function mrag_eval.task.RagTask
 output_type: generate_until
 test_split: test
 num_fewshot: 0
 metric_list: []
 generation_kwargs: {{until: [], do_sample: false, max_gen_toks: 16}}
-data: {{benchmark: jsonl, path: {path}}}
-retrieval: {{mode: given, k: 3}}
 prompt: {{template: short_answer, max_tokens: 100000}}
-metrics: [char3gram_recall, correct_language]
 metadata: {{version: 1.0}}
 """
-
+OURS = {
+    "given": """
+task: given
+data: {{benchmark: jsonl, path: {folder}/rows.jsonl}}
+retrieval: {{mode: given, k: 3}}
+metrics: [char3gram_recall, correct_language]
+"""
+    + _COMMON,
+    "cached": """
+task: cached
+data: {{benchmark: jsonl, path: {folder}/questions.jsonl, corpus: {folder}/corpus.jsonl}}
+retrieval: {{mode: all, k: 3, kind: bm25}}
+metrics: [char3gram_recall, correct_language, hit@3, mrr@3]
+"""
+    + _COMMON,
+}
+SYSTEM = (
+    "You answer questions with the help of the documents you are given. Reply with the shortest answer that is "
+    "complete: a name, a number or a few words, no sentence around it. Write the answer in English, whatever language "
+    "the documents are in."
+)
 STOCK = """
-task: stock
+task: stock_{work}
 output_type: generate_until
 dataset_path: json
-dataset_kwargs: {{data_files: {{test: {path}}}}}
+dataset_kwargs: {{data_files: {{test: {folder}/stock_{work}.jsonl}}}}
 test_split: test
 num_fewshot: 0
 generation_kwargs: {{until: ["@@"], do_sample: false, max_gen_toks: 16}}
-description: "You answer questions with the help of the documents you are given. Reply briefly.\\n\\n"
+description: "{system}\\n\\n"
 doc_to_text: "<documents>\\n\
 {{% for p in given_passages %}}<document index=\\"{{{{ loop.index }}}}\\">\\n{{{{ p.text }}}}\\n\
 </document>\\n{{% endfor %}}</documents>\\n\\n<question>\\n{{{{ query }}}}\\n</question>"
@@ -54,55 +77,144 @@ doc_to_target: "{{{{ answers[0] }}}}"
 metric_list: [{{metric: exact_match, aggregation: mean, higher_is_better: true}}]
 metadata: {{version: 1.0}}
 """
+WORDS = ("lamp river stone", "лампа река камень", "램프 강 돌", "灯 河 石")
+PASSAGES = 2000
 
 
-def write_rows(path: Path, rows: int) -> None:
-    """Questions with three passages of forty words each, in four scripts."""
-    words = ("lamp river stone", "лампа река камень", "램프 강 돌", "灯 河 石")
-    with path.open("w", encoding="utf-8") as out:
-        for i in range(rows):
-            text = " ".join([words[i % 4]] * 13)
-            passages = [{"id": f"{i}-{j}", "lang": "en", "text": f"{j} {text}"} for j in range(3)]
-            row: dict[str, Any] = {"id": str(i), "query": f"Which {words[i % 4]} is number {i}?", "lang": "en"}
-            out.write(
-                json.dumps(row | {"answers": [words[i % 4]], "given_passages": passages}, ensure_ascii=False) + "\n"
-            )
+def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
 
 
-def seconds(task: str, folder: Path) -> float:
-    """Wall time of building and evaluating the task, without loading the harness."""
-    import lm_eval
+def write_files(folder: Path, rows: int) -> None:
+    """Questions about one of 2,000 passages of forty words in four scripts, and the rows with passages of their own."""
+    corpus = []
+    for i in range(PASSAGES):
+        text = f"number{i} " + " ".join([WORDS[i % 4]] * 13)
+        corpus.append({"id": f"p{i}", "lang": "en", "text": text})
+    questions, given = [], []
+    for i in range(rows):
+        text = " ".join([WORDS[i % 4]] * 13)
+        # the same number is asked for fifty times, in other words each time
+        query = f"Which {WORDS[i % 4]} is number{i % PASSAGES}, question {i}?"
+        question: dict[str, Any] = {"id": str(i), "query": query, "lang": "en", "answers": [WORDS[i % 4]]}
+        questions.append({**question, "relevant_ids": [f"p{i % PASSAGES}"]})
+        passages = [{"id": f"{i}-{j}", "lang": "en", "text": f"{j} {text}"} for j in range(3)]
+        given.append({**question, "given_passages": passages})
+    write_lines(folder / "corpus.jsonl", corpus)
+    write_lines(folder / "questions.jsonl", questions)
+    for name in ("rows", "stock_given"):
+        write_lines(folder / f"{name}.jsonl", given)
+    for work, yaml in OURS.items():
+        (folder / f"{work}.yaml").write_text(yaml.format(folder=folder), encoding="utf-8")
+        stock = STOCK.format(folder=folder, work=work, system=SYSTEM)
+        (folder / f"stock_{work}.yaml").write_text(stock, encoding="utf-8")
+
+
+def retrieve_once(folder: Path) -> None:
+    """Fill the cache, and write the rows with what was found for them as the stock task reads them."""
     from lm_eval.tasks import TaskManager
 
     manager = TaskManager(include_path=str(folder), include_defaults=False)
+    supply = manager.load(["cached"])["tasks"]["cached"].supply  # type: ignore[union-attr]
+    supply.prepare(list(supply.docs))
+    lines = []
+    for key in supply.docs:
+        found = supply.row(key)
+        passages = [{"text": passage["text"]} for passage in found["passages"]]
+        lines.append({"id": key, "query": found["query"], "answers": found["answers"], "given_passages": passages})
+    write_lines(folder / "stock_cached.jsonl", lines)
+
+
+def one(task: str, folder: str) -> dict[str, Any]:
+    """Run in a process of its own: seconds for the whole task, peak memory, the first prompts."""
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
+    logging.disable(logging.WARNING)
+    manager = TaskManager(include_path=folder, include_defaults=False)
+
+    def run(limit: int | None) -> Any:
+        return lm_eval.simple_evaluate(
+            model="dummy",
+            tasks=[task],
+            task_manager=manager,
+            bootstrap_iters=0,
+            log_samples=limit is not None,
+            limit=limit,
+        )
+
+    first = run(10)
     start = time.perf_counter()
-    lm_eval.simple_evaluate(model="dummy", tasks=[task], task_manager=manager, bootstrap_iters=0, log_samples=False)
-    return time.perf_counter() - start
+    run(None)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    prompts = [sample["arguments"][0][0].strip() for sample in first["samples"][task]]
+    return {"seconds": seconds, "peak_mb": peak, "prompts": prompts}
+
+
+def apart(task: str, folder: Path) -> dict[str, Any]:
+    """:func:`one` in a new process."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", task, str(folder)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--work", action="append", choices=list(OURS), help="default: cached; may be repeated")
     parser.add_argument("--quick", action="store_true", help="500 rows, once: does it still run?")
-    args = parser.parse_args()
-    rows, repeats = (500, 1) if args.quick else (args.rows, args.repeats)
-    logging.disable(logging.WARNING)
-
+    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    parser.add_argument("--one", nargs=2, metavar=("TASK", "FOLDER"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(one(*options.one)))
+        return
+    rows, repeats = (500, 1) if options.quick else (options.rows, options.repeats)
+    found = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        os.environ["HF_DATASETS_CACHE"] = str(folder / "hf")
-        write_rows(folder / "rows.jsonl", rows)
-        (folder / "ours.yaml").write_text(OURS.format(path=folder / "rows.jsonl"), encoding="utf-8")
-        (folder / "stock.yaml").write_text(STOCK.format(path=folder / "rows.jsonl"), encoding="utf-8")
-        for task in ("ours", "stock"):
-            seconds(task, folder)
-        taken: dict[str, list[float]] = {"ours": [], "stock": []}
-        for _ in range(repeats):
-            for task, runs in taken.items():
-                runs.append(seconds(task, folder))
-    ours, stock = (statistics.median(taken[t]) / rows * 1e3 for t in ("ours", "stock"))
-    print(f"{rows:,} rows: mrag_eval {ours:.3f} ms/row, stock Jinja YAML {stock:.3f} ms/row, ratio {ours / stock:.2f}")
+        os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TQDM_DISABLE": "1"}
+        os.environ |= {"HF_DATASETS_CACHE": str(folder / "hf"), "MRAG_CACHE": str(folder / "cache")}
+        write_files(folder, rows)
+        works = options.work or ["cached"]
+        if "cached" in works:
+            logging.disable(logging.WARNING)
+            retrieve_once(folder)
+        for work in works:
+            found.append(compared(work, folder, rows, repeats, judged=not options.quick))
+    write_rows(options.json, found)
+
+
+def compared(work: str, folder: Path, rows: int, repeats: int, *, judged: bool) -> dict[str, Any]:
+    """One kind of work, ours against stock."""
+    pairs = []
+    for _ in range(repeats):
+        pairs.append((apart(work, folder), apart(f"stock_{work}", folder)))
+    same = pairs[0][0]["prompts"] == pairs[0][1]["prompts"]
+    if not same:
+        print("the prompts differ:", pairs[0][0]["prompts"][0], pairs[0][1]["prompts"][0], sep="\n---\n")
+    ratios = [ours["seconds"] / stock["seconds"] for ours, stock in pairs]
+    per_row = [statistics.median(pair[i]["seconds"] for pair in pairs) / rows * 1e3 for i in (0, 1)]
+    memory = [max(pair[i]["peak_mb"] for pair in pairs) for i in (0, 1)]
+    print(
+        f"{rows:,} rows, passages {work}: mrag_eval {per_row[0]:.3f} ms/row, stock Jinja YAML {per_row[1]:.3f} ms/row, "
+        f"ratio {statistics.median(ratios):.2f}; peak {memory[0]:,.0f} MB, {memory[1]:,.0f} MB"
+    )
+    retrieval = "retrieval cached" if work == "cached" else "passages given"
+    figures = {
+        "ms a row": round(per_row[0], 4),
+        "ms a row, stock": round(per_row[1], 4),
+        "peak MB": round(memory[0]),
+        "peak MB, stock": round(memory[1]),
+    }
+    against = "stock harness, same prompts in Jinja YAML"
+    work_done = f"{rows:,}-row task, {retrieval}"
+    return row(work_done, against, ratios, at_most=0.5, judged=judged, holds=same, figures=figures)
 
 
 if __name__ == "__main__":

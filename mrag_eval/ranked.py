@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.languages import same_language
@@ -94,11 +94,9 @@ def is_relevant(place: Ranked | Hit, doc: RagDoc) -> bool:
 
 def ranking_dict(ranking: Sequence[Ranked]) -> dict[str, list[Any]]:
     """A ranking as columns, for sample files."""
-    columns: dict[str, list[Any]] = {"ids": [], "doc_ids": [], "langs": [], "scores": []}
-    for place in ranking:
-        row = asdict(place)
-        columns["ids"].append(row["id"])
-        columns["doc_ids"].append(row["doc_id"])
-        columns["langs"].append(row["lang"])
-        columns["scores"].append(round(row["score"], 6))
-    return columns
+    return {
+        "ids": [place.id for place in ranking],
+        "doc_ids": [place.doc_id for place in ranking],
+        "langs": [place.lang for place in ranking],
+        "scores": [round(place.score, 6) for place in ranking],
+    }

@@ -37,7 +37,7 @@ from mrag_eval.oracle import brought, completed
 from mrag_eval.precomputed import from_run
 from mrag_eval.published import published_hits
 from mrag_eval.query_versions import translated_plans
-from mrag_eval.ranked import Ranked, Retrieved, Searched, ranking_dict
+from mrag_eval.ranked import Kept, Ranked, Retrieved, Searched, ranking_dict
 from mrag_eval.rerank import open_reranker, rerank
 from mrag_eval.schema import Hit, Passage, RagDoc
 from mrag_eval.search import search_plans
@@ -167,19 +167,19 @@ def _plans(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagD
 def _with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retrieved]:
     """What is kept becomes hits with texts; the rankings stay without."""
     texts = passages_by_id((kept.id for row in found for kept in row.kept), source)
-    shared = {pid: Hit(p.id, p.lang, p.text, 0.0, 0, p.title, p.doc_id) for pid, p in texts.items()}
     return [
         Retrieved(
-            tuple(
-                replace(shared[kept.id], score=kept.score, rank=rank, rerank_score=kept.rerank_score)
-                for rank, kept in enumerate(row.kept, 1)
-            ),
+            tuple(_hit(texts[kept.id], kept, rank) for rank, kept in enumerate(row.kept, 1)),
             row.ranking,
             row.searchable,
             reranked=row.reranked,
         )
         for row in found
     ]
+
+
+def _hit(p: Passage, kept: Kept, rank: int) -> Hit:
+    return Hit(p.id, p.lang, p.text, kept.score, rank, p.title, p.doc_id, kept.rerank_score)
 
 
 def ranked_passages(
