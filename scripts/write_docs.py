@@ -1,7 +1,6 @@
 """Write the reference pages of the documentation from the code, so that they say what the code does.
 
-python scripts/write_docs.py            writes docs/reference/*.md
-python scripts/write_docs.py --check    exit code 1 where a page is not what the code says
+python scripts/write_docs.py            writes docs/reference/*.md and docs/benchmarks/*.md
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import inspect
 import re
 import types
 import typing
+from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,39 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs"
 
 
 def pages() -> dict[str, str]:
-    """File name -> text of every reference page."""
-    return {
+    """Path below docs/ -> text of every page that is written from the code or from the READMEs of the tasks."""
+    reference = {
         "configuration.md": configuration_page(),
         "modes.md": modes_page(),
         "metrics.md": metrics_page(),
         "commands.md": commands_page(),
     }
+    benchmarks = {f"{folder.parent.name}.md": benchmark_page(folder) for folder in ROOT.glob("tasks/*/README.md")}
+    return {f"reference/{name}": text for name, text in reference.items()} | {
+        f"benchmarks/{name}": text for name, text in sorted(benchmarks.items())
+    }
+
+
+# ------------------------------------------------------------------ benchmarks
+
+
+def benchmark_page(readme: Path) -> str:
+    """The README of a task folder as a page, with what its tasks are by IR mode and metric, counted."""
+    from mrag_eval.cli.catalog import list_tasks
+
+    text = readme.read_text(encoding="utf-8")
+    text = re.sub(r"\]\(\.\./\.\./docs/", "](../", text)
+    text = re.sub(r"\]\(\.\./(\w+)/README\.md", r"](\1.md", text)
+    text = re.sub(r"^###", "##", text, flags=re.MULTILINE)
+    counts = Counter(entry.mode for entry in list_tasks(readme.parent) if entry.mode)
+    lines = ["## IR modes", "", "| mode | tasks |", "|---|---:|"]
+    lines += [f"| [`{mode}`](../reference/modes.md) | {count} |" for mode, count in sorted(counts.items())]
+    return f"{text.rstrip()}\n\n" + "\n".join(lines) + "\n"
 
 
 # ------------------------------------------------------------------ configuration
@@ -243,10 +265,10 @@ def on_pre_build(config: Any) -> None:
 
 def write() -> list[Path]:
     """Write the pages and return their paths; one that says the same already is left alone."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, text in pages().items():
         path = FOLDER / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
         paths.append(path)
@@ -255,4 +277,4 @@ def write() -> list[Path]:
 
 if __name__ == "__main__":
     for path in write():
-        print(path.relative_to(FOLDER.parent.parent))
+        print(path.relative_to(ROOT))

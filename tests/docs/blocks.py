@@ -2,6 +2,7 @@
 
 ``<!-- file: NAME -->``       the block is the content of that file of the reader's
 ``<!-- not run: REASON -->``  commands that no test executes, and why
+``<!-- fails: CODE -->``      a command and the error it prints, with its exit code; ``…`` stands for anything
 ``<!-- command: NAME -->``    commands that the project's own check runs from the page
 """
 
@@ -27,6 +28,10 @@ class Block:
     text: str
     mark: str = ""
     said: str = ""
+
+    @property
+    def executed(self) -> bool:
+        return (self.language == "bash" and not self.mark) or self.mark == "fails"
 
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"

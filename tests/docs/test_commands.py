@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from tests.docs.stand_ins import write_programs
 
 LANGUAGES = ("bash", "console", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex")
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
-COMMANDS = [page for page in PAGES if any(b.language == "bash" and not b.mark for b in blocks_of(page))]
+COMMANDS = [page for page in PAGES if any(b.executed for b in blocks_of(page))]
 
 
 def name(page: Path) -> str:
@@ -29,8 +31,8 @@ def test_a_block_says_what_it_is_and_can_be_read(block: Block) -> None:
     assert block.language in ("bash", "console", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex"), (
         "no language"
     )
-    assert block.mark in ("", "file", "not run", "command")
-    if block.language == "console":
+    assert block.mark in ("", "file", "not run", "command", "fails")
+    if block.language == "console" and not block.mark:
         commands = {line for b in blocks_of(block.page) if b.language == "bash" for line in _lines(b.text)}
         assert {line[2:] for line in block.text.splitlines() if line.startswith("$ ")} <= commands, "shown, never run"
     if block.language == "yaml":
@@ -91,18 +93,31 @@ def test_commands_run(page: Path, tmp_path: Path, copies: Path) -> None:
         if block.mark == "file" and not (folder / block.said).exists():
             (folder / block.said).parent.mkdir(parents=True, exist_ok=True)
             (folder / block.said).write_text(block.text, "utf-8")
-        elif block.language == "bash" and not block.mark:
-            done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", block.text],
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=580,
-                check=False,
-            )
+        elif block.mark == "fails":
+            _fails(block, folder, environment)
+        elif block.executed:
+            done = _executed(block.text, folder, environment)
             said = f"{block}\n{block.text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
             assert done.returncode == 0, said
             assert "Traceback" not in done.stderr, said
         elif block.language == "python" and not block.mark:
             subprocess.run(["python", "-c", block.text], cwd=folder, env=environment, check=True, timeout=580)
+
+
+def _executed(commands: str, folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=580, check=False,
+    )  # fmt: skip
+
+
+def _fails(block: Block, folder: Path, environment: Mapping[str, str]) -> None:
+    """The block's command ends with the code it says and prints the lines it says, ``…`` standing for anything."""
+    command, *lines = block.text.strip().split("\n")
+    done = _executed(command.removeprefix("$ "), folder, {**environment, "DOCS_PLAIN": "1"})
+    said = done.stdout + done.stderr
+    assert done.returncode == int(block.said), f"{block}\n{said}"
+    for line in lines:
+        pattern = ".*".join(map(re.escape, line.split("…")))
+        assert re.search(f"^{pattern}$", said, re.MULTILINE), f"{block}: {line}\n{said}"
+    assert "Traceback" not in said
