@@ -15,16 +15,17 @@ import typer
 from mrag_eval.cli.app import app
 from mrag_eval.cli.catalog import list_tasks
 from scripts.write_docs import pages
+from tests.docs.blocks import PAGES, ROOT, blocks_of
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "tasks").glob("*/*.md"))]
 # Names that stand for the reader's own files.
 OWN_TASKS = re.compile(r".*\.yaml$|mine.*|<.*")
 
 
 def lines_of(page: Path, program: str) -> Iterator[str]:
     """Every call of ``program`` in the fenced blocks of a page, continued lines joined."""
-    for block in re.findall(r"```(?:\w*)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+    for found in blocks_of(page):
+        # what a console shows behind its command is output; a command that must fail may name what is not there
+        block = "" if found.language == "console" else found.text
         for line in re.sub(r"\\\n\s*", " ", block).split("\n"):
             for part in re.split(r"&&|\|\|?|;", line.partition("   # ")[0]):
                 words = part.strip().removeprefix("$ ").removeprefix("- run: ")
