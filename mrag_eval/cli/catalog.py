@@ -94,8 +94,11 @@ def check_tasks(folder: Path | None = None) -> list[str]:
 
 
 def _yaml_files(folder: Path) -> Iterator[Path]:
-    """The files the harness would index: bases have names ending in ``_yaml`` and are not among them."""
-    yield from sorted(folder.rglob("*.yaml"))
+    """The files the harness would index: bases have names ending in ``_yaml`` and are not among them.
+
+    The config file may lie beside tasks of one's own, and is none.
+    """
+    yield from sorted(path for path in folder.rglob("*.yaml") if path.name != "mrag.yaml")
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -143,6 +143,13 @@ def test_check_names_every_broken_file(cli: Run, tmp_path: Path, name: str, cont
     assert fault in done.stdout
 
 
+def test_check_takes_the_config_file_for_no_task(tmp_path: Path) -> None:
+    (tmp_path / "mrag.yaml").write_text("corpora: {}\n", encoding="utf-8")
+    assert catalog.check_tasks(tmp_path) == []
+    (tmp_path / "other.yaml").write_text("corpora: {}\n", encoding="utf-8")
+    assert len(catalog.check_tasks(tmp_path)) == 1
+
+
 def test_check_notices_a_name_used_twice(tmp_path: Path) -> None:
     for name in ("one", "two"):
         text = "task: same\ndata: {benchmark: demo}\nmetrics: [match]\n"
