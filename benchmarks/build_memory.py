@@ -1,9 +1,13 @@
-"""Peak memory of a build against the size of its FAISS shard.
+"""Building an index: its peak memory against its shard, and a build that is killed and resumed against one in one go.
 
-Builds an index of N and of 4 N synthetic vectors, each in a process of its own, and compares what the peak grew by with
-what the shard grew by. A build that streams stays far below 1; one that held its vectors would show 1 or more.
+Every build is a process of its own, with vectors that cost next to nothing.
 
-    python benchmarks/build_memory.py            50,000 and 200,000 vectors of 384 dimensions
+- Memory: the peak of resident memory against 1 GB and the size of the FAISS shard; and what the peak grows by, from a
+  quarter of the vectors to all, against what the shard grows by (a build that held its vectors would show 1 or more).
+- Resuming: a build is killed (SIGKILL) when half of its passages are written, and resumed; the fingerprint must be that
+  of the build in one go. The ratio is the time of both halves against its time.
+
+    python benchmarks/build_memory.py            1,000,000 vectors of 384 dimensions
     python benchmarks/build_memory.py --quick    a smoke test with small numbers
 """
 
@@ -11,81 +15,87 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from _builds import NumberedVectors, in_a_process, killed_half_way, passages, peak_bytes
+from _rows import JSON_HELP, row, write_rows
 
 from mrag_eval.retrievers import build_index
-from mrag_eval.schema import Passage
+
+_GB = 10**9
 
 
-class NumberedVectors:
-    """An embedder whose vectors cost next to nothing."""
-
-    name, revision = "numbered", "1"
-
-    def __init__(self, dim: int) -> None:
-        self.dim = dim
-
-    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
-        vectors = np.full((len(texts), self.dim), 0.5, dtype=np.float32)
-        vectors[:, 0] = [len(text) for text in texts]
-        return vectors
-
-    embed_queries = embed_passages
+def build(path: Path, count: int, dim: int, kind: str) -> None:
+    """Build in this process and print the peak of its resident memory, sizes on disk (bytes) and the fingerprint."""
+    model = NumberedVectors(dim)
+    index = build_index(passages(count), path, kind=kind, embedder=model, batch_size=512, resume=True, progress=False)
+    shard = (path / "dense" / "en.faiss").stat().st_size
+    total = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    fingerprint = index.manifest.fingerprint
+    print(json.dumps({"peak": peak_bytes(), "shard": shard, "total": total, "fingerprint": fingerprint}))
 
 
-def passages(count: int) -> Iterator[Passage]:
-    for number in range(count):
-        # a vocabulary that does not grow with the corpus, as that of a language hardly does
-        words = " ".join(f"word{(number * 31 + place * place) % 5_000}" for place in range(40))
-        yield Passage(id=f"{number:08x}", lang="en", text=words, doc_id=f"d{number // 3}")
+def command(path: Path, count: int, options: argparse.Namespace, kind: str) -> list[str]:
+    return [__file__, "--build", str(path), "--vectors", str(count), "--dim", str(options.dim), "--kind", kind]
 
 
-def measure(count: int, dim: int, kind: str) -> None:
-    """Build in this process and print the peak of its resident memory and the sizes on disk, in bytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "index"
-        build_index(passages(count), path, kind=kind, embedder=NumberedVectors(dim), batch_size=2_048, progress=False)
-        shard = (path / "dense" / "en.faiss").stat().st_size
-        total = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"peak": peak, "shard": shard, "total": total}))
-
-
-def run(count: int, dim: int, kind: str) -> dict[str, int]:
-    command = [sys.executable, __file__, "--measure", str(count), "--dim", str(dim), "--kind", kind]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    sizes: dict[str, int] = json.loads(output.splitlines()[-1])
-    return sizes
+def measured(options: argparse.Namespace, kind: str, folder: Path) -> list[dict[str, Any]]:
+    count, judged = options.vectors, not options.quick
+    size = f"{count:,} x {options.dim}, {kind}"
+    quarter = in_a_process(command(folder / "quarter", count // 4, options, kind))
+    whole = in_a_process(command(folder / "whole", count, options, kind))
+    done, seconds = killed_half_way(command(folder / "killed", count, options, kind), folder / "killed.building", count)
+    resumed = in_a_process(command(folder / "killed", count, options, kind))
+    peak, shard = float(whole["peak"]), float(whole["shard"])
+    grown = (peak - float(quarter["peak"])) / (shard - float(quarter["shard"]))
+    figures = {"peak_mb": peak / 1e6, "shard_mb": shard / 1e6, "index_mb": float(whole["total"]) / 1e6}
+    figures["seconds"] = float(whole["seconds"])
+    again = {"done_when_killed": done, "seconds": seconds + float(resumed["seconds"])}
+    both = again["seconds"] / figures["seconds"]
+    same = resumed["fingerprint"] == whole["fingerprint"]
+    print(
+        f"build {size}: peak {figures['peak_mb']:,.0f} MB, shard {figures['shard_mb']:,.0f} MB, "
+        f"index {figures['index_mb']:,.0f} MB, {figures['seconds']:.1f} s; the peak grew by {grown:.2f} of the shard"
+    )
+    print(
+        f"killed after {done:,} passages and resumed: {again['seconds']:.1f} s, "
+        f"fingerprint {'the same' if same else 'ANOTHER'}"
+    )
+    return [
+        row(f"build {size}: peak memory", "1 GB + shard", peak / (_GB + shard), at_most=1.0, figures=figures),
+        row(
+            f"build {size}: growth of the peak, quarter to whole",
+            "growth of the shard",
+            grown,
+            at_most=0.5,
+            judged=judged,
+            figures={"quarter_peak_mb": float(quarter["peak"]) / 1e6, **figures},
+        ),
+        row(f"build {size}: killed half way, resumed, same fingerprint", "in one go", both, holds=same, figures=again),
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
-    parser.add_argument("--vectors", type=int, default=50_000)
+    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    parser.add_argument("--vectors", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=384)
-    parser.add_argument("--kind", choices=("dense", "hybrid"), default=None, help="default: both")
-    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--kind", choices=("dense", "hybrid"), default="dense")
+    parser.add_argument("--build", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.measure is not None:
-        measure(options.measure, options.dim, options.kind)
+    if options.build is not None:
+        build(options.build, options.vectors, options.dim, options.kind)
         return
-    count = 4_000 if options.quick else options.vectors
-    for kind in ("dense", "hybrid") if options.kind is None else (options.kind,):
-        small, large = run(count, options.dim, kind), run(4 * count, options.dim, kind)
-        grown = (large["peak"] - small["peak"]) / (large["shard"] - small["shard"])
-        for number, sizes in ((count, small), (4 * count, large)):
-            print(
-                f"build {kind} {number:,} x {options.dim}: peak {sizes['peak'] / 1e6:.0f} MB, "
-                f"FAISS shard {sizes['shard'] / 1e6:.0f} MB, index {sizes['total'] / 1e6:.0f} MB"
-            )
-        print(f"build {kind}: peak grew by {grown:.2f} of what the shard grew by")
+    if options.quick:
+        options.vectors = 40_000
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measured(options, options.kind, Path(folder))
+    write_rows(options.json, rows)
+    if not all(one["ok"] for one in rows):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":
