@@ -37,6 +37,7 @@ PLACES = frozenset(
         "retrieval.translator.device",
         "retrieval.translator.path",
         "retrieval.translator.save",
+        "retrieval.uri",
         "source.assignment",
         "source.path",
     }

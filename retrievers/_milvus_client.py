@@ -6,11 +6,13 @@ import logging
 import os
 import re
 import time
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.errors import ConfigError, CorpusError, missing_extra
+from mrag_eval.retrievers._milvus_local import serving_address, unopened
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -73,8 +75,11 @@ class Connection:
     """
 
     def __init__(self, uri: str, *, token_env: str = TOKEN_ENV, patience: float = PATIENCE) -> None:
-        self.uri, self.patience = uri, patience
-        self._client = _connected(uri, os.environ.get(token_env, ""), token_env)
+        self.uri, self.patience, self._token_env = uri, patience, token_env
+        self._connect()
+
+    def _connect(self) -> None:
+        self._client = _connected(self.uri, os.environ.get(self._token_env, ""), self._token_env)
 
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """``MilvusClient.<name>``."""
@@ -102,6 +107,9 @@ class Connection:
                     ) from None
                 if pause == _FIRST_PAUSE:
                     log.warning("Milvus at %s does not answer (%s): trying for another %.0f s", self.uri, name, left)
+            if not is_server(self.uri):  # the process that served the file has ended: perhaps it is ours now
+                with suppress(CorpusError):
+                    self._connect()
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -119,20 +127,12 @@ def _connected(uri: str, token: str, token_env: str) -> Any:
     except ImportError:
         raise missing_extra("milvus", "pymilvus") from None
     _quiet()
-    if not is_server(uri):
-        try:
-            import milvus_lite  # noqa: F401
-        except ImportError:
-            raise missing_extra("milvus", "milvus-lite") from None
-        Path(uri).parent.mkdir(parents=True, exist_ok=True)
+    address = uri if is_server(uri) else serving_address(uri)
     try:
-        return MilvusClient(uri, token=token, timeout=_CONNECT, grpc_options=_GRPC)
+        return MilvusClient(address, token=token, timeout=_CONNECT, grpc_options=_GRPC)
     except (MilvusException, OSError) as error:
         if not is_server(uri):
-            raise CorpusError(
-                f"{uri} cannot be opened: another process holds it, or it is no Milvus database",
-                f"several processes share a server: milvus-lite server --data-dir {uri} --port 19530",
-            ) from None
+            raise unopened(uri) from None
         said = _one_line(error)
         if re.search("auth|permission|token|password", said, re.IGNORECASE):
             raise CorpusError(

@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -344,21 +345,52 @@ def test_nobody_there_is_one_line() -> None:
     assert len(raised.value.message.splitlines()) == 1
 
 
-def test_a_file_held_by_another_process_says_how_to_share_it(tmp_path: Path) -> None:
+@contextmanager
+def another(code: str, *arguments: str) -> Iterator[None]:
+    """A process that runs ``code``, has printed "open" and waits for a line."""
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"open\n"
+        try:
+            yield
+        finally:
+            running.communicate(b"\n")
+
+
+def test_a_file_held_by_another_program_says_how_to_share_it(tmp_path: Path) -> None:
     database = tmp_path / "held.db"
     code = "import sys, pymilvus; c = pymilvus.MilvusClient(sys.argv[1]); print('open', flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"open\n"
-        with pytest.raises(CorpusError, match="another process holds it") as raised:
+    with another(code, str(database)):
+        with pytest.raises(CorpusError, match="another program holds it") as raised:
             open_milvus(MilvusPlace(str(database), "c"))
         assert "milvus-lite server --data-dir" in str(raised.value)
-        holder.communicate(b"\n")
 
 
-@pytest.mark.parametrize("package", ["pymilvus", "milvus_lite"])
+HOLDING = """
+import sys
+from mrag_eval.retrievers import MilvusPlace, load_index, load_into_milvus
+load_into_milvus(load_index(sys.argv[1]), MilvusPlace(sys.argv[2], "shared"), progress=False)
+print("open", flush=True)
+input()
+"""
+
+
+def test_a_file_is_shared_with_other_processes_and_taken_over_when_they_end(
+    tmp_path: Path, passages: list[Passage]
+) -> None:
+    here = build_index(passages, tmp_path / "index", kind="bm25", progress=False)
+    place = MilvusPlace(str(tmp_path / "shared.db"), "shared", patience=30)
+    expected = [compared(hits) for hits in here.search(QUERIES, 3)]
+    with another(HOLDING, str(here.path), place.uri):
+        there = open_milvus(place)
+        assert [compared(hits) for hits in there.search(QUERIES, 3)] == expected
+    there.search(QUERIES[:1], 9)
+    assert [compared(hits) for hits in there.search(QUERIES, 3)] == expected
+
+
+@pytest.mark.parametrize("package", ["pymilvus", "milvus_lite.server_manager"])
 def test_a_missing_package_names_the_extra(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r'pip install "mrag-eval\[milvus\]"'):
