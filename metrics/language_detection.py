@@ -89,7 +89,9 @@ def _fasttext(path: str | None) -> Any:
     try:
         return fasttext.load_model(str(location))
     except ValueError as error:
-        raise ConfigError(f"'{location}' is not a fastText model: {error}") from error
+        raise ConfigError(
+            f"'{location}' is not a fastText model: {error}", "name a .bin or .ftz file, or leave it to the bundled one"
+        ) from error
 
 
 @lru_cache(maxsize=4)

@@ -32,7 +32,10 @@ def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
     for number, row in read_table(path, ("row", "passage", "relevant")):
         where, pair = f"{path}, row {number}", (row["row"], row["passage"])
         if pair not in claimants:
-            raise DataError(f"{where}: the run shows no passage '{pair[1]}' for row '{pair[0]}'")
+            raise DataError(
+                f"{where}: the run shows no passage '{pair[1]}' for row '{pair[0]}'",
+                "label passages that the run shows: mrag-eval annotate SAMPLES writes them",
+            )
         relevant = read_relevance(row["relevant"], where)
         view = read_viewpoint(row.get("viewpoint", ""), claimants[pair], where) if claimants[pair] else ""
         given[pair].append(Label(relevant, view))

@@ -65,7 +65,10 @@ def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], TaskBlocks]
     metadata = config.get("metadata") or {}
     if not isinstance(metadata, Mapping):
         kind = type(metadata).__name__
-        raise ConfigError(f"task {task}, metadata: expected keys and values, got {kind} ({metadata!r})")
+        raise ConfigError(
+            f"task {task}, metadata: expected keys and values, got {kind} ({metadata!r})",
+            """--metadata retrieval.k=3   or   --metadata '{"retrieval": {"k": 3}}'""",
+        )
     own = {key: config[key] for key in BLOCKS if key in config}
     overrides = _overrides(metadata, task)
     merged = deep_merge(*_include_chain(metadata.get("config_source")), own, overrides)
@@ -81,7 +84,10 @@ def _validate(merged: Mapping[str, Any], task: str) -> TaskBlocks:
         raise ConfigError(f"task {task}: the block 'data' is missing", "data: {benchmark: ...} names what to load")
     data = merged["data"]
     if not isinstance(data, Mapping):
-        raise ConfigError(f"task {task}, data: expected keys and values, got {type(data).__name__} ({data!r})")
+        raise ConfigError(
+            f"task {task}, data: expected keys and values, got {type(data).__name__} ({data!r})",
+            "e.g. data: {benchmark: xquad}",
+        )
     names = _metric_names(merged.get("metrics"), task)
     check_metrics(names, f"task {task}, metrics")
     block = _block(merged, "retrieval")
@@ -171,5 +177,6 @@ def _check_harness_keys(rest: Mapping[str, Any], task: str) -> None:
     if len(filters) > 1:
         raise ConfigError(
             f"task {task}: filter_list has {len(filters)} filters, one is the most: each further one would score "
-            "and log every document again"
+            "and log every document again",
+            "keep one filter, or none",
         )

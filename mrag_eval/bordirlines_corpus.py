@@ -58,18 +58,24 @@ def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[Page]:
         where = f"{path}, line {number}"
         for key in ("subject", "lang", "title"):
             if not isinstance(row.get(key), str) or not row[key].strip():
-                raise DataError(f"{where}: '{key}' must be text")
+                raise DataError(f"{where}: '{key}' must be text", "correct that line, or leave it out")
         if row["subject"] not in subjects:
             raise DataError(f"{where}: no question is about '{row['subject']}'{did_you_mean(row['subject'], subjects)}")
         if not is_known(row["lang"]):
-            raise DataError(f"{where}: unknown language '{row['lang']}'")
+            raise DataError(f"{where}: unknown language '{row['lang']}'", "use a BCP 47 code, such as en or zh-Hans")
         lang, name = normalize(row["lang"]), str(row.get("id") or row["title"])
         if (lang, name) in seen:
-            raise DataError(f"{where}: page '{name}' in '{lang}' was given before, on line {seen[lang, name]}")
+            raise DataError(
+                f"{where}: page '{name}' in '{lang}' was given before, on line {seen[lang, name]}",
+                "correct that line, or leave it out",
+            )
         seen[lang, name] = number
         pages.append(Page(row["subject"], lang, name, row["title"], row.get("text")))
     if not pages:
-        raise DataError(f"{path}: holds no page")
+        raise DataError(
+            f"{path}: holds no page",
+            "one JSON object a line with subject, lang, title and text   (docs/bordirlines.md)",
+        )
     return pages
 
 

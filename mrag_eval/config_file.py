@@ -100,5 +100,7 @@ def _read_config(path: Path, _modified: int) -> FileConfig:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as err:
-        raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(err).split())}") from None
+        raise ConfigError(
+            f"{path}: not readable as YAML: {' '.join(str(err).split())}", "correct it, then: mrag-eval config show"
+        ) from None
     return validated(FileConfig, content or {}, str(path), joint=", ")

@@ -49,7 +49,10 @@ class PassageTable:
         """The passages with these ids, in this order; CorpusError names one that is not there."""
         unknown = next((pid for pid in ids if pid not in self._by_id), None)
         if unknown is not None:
-            raise CorpusError(f"corpus {self._name} holds no passage '{unknown}'")
+            raise CorpusError(
+                f"corpus {self._name} holds no passage '{unknown}'",
+                "search the corpus that the run was made on: retrieval.corpus",
+            )
         return [self._by_id[pid] for pid in ids]
 
 

@@ -147,7 +147,7 @@ def _check_languages(name: str, editions: Sequence[Edition], target: Path | None
     langs = [edition.lang for edition in editions]
     twice = next((lang for i, lang in enumerate(langs) if lang in langs[:i]), None)
     if twice is not None:
-        raise ConfigError(f"language '{twice}' is named twice")
+        raise ConfigError(f"language '{twice}' is named twice", "name every language once")
     held = index_info(target)["languages"] if target is not None else {}
     for lang in langs:
         if lang in held:
@@ -177,7 +177,10 @@ def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
             out["kind"] = built["kind"]
         if asked.embedder is None and record is not None:
             if record["spec"] is None:
-                raise CorpusError(f"{held} was built with an embedder that has no name to load it by")
+                raise CorpusError(
+                    f"{held} was built with an embedder that has no name to load it by",
+                    "build it with a named embedder: --embedder NAME",
+                )
             out["embedder"] = record["spec"]
         if asked.size is None:
             out["chunker"] = built["chunker"]

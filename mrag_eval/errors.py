@@ -68,6 +68,21 @@ def one_of(key: str, value: str | None, allowed: Iterable[str]) -> None:
 
 
 @contextmanager
+def suggesting(next_step: str) -> Iterator[None]:
+    """Gives an error that leaves the block without a next step this one.
+
+    For readers of files: what is wrong with a line is said where it is read, and what to do about the file where it is
+    known whose file it is.
+    """
+    try:
+        yield
+    except MragError as err:
+        if err.next_step is not None:
+            raise
+        raise type(err)(err.message, next_step) from None
+
+
+@contextmanager
 def naming(task: str) -> Iterator[None]:
     """Puts the task's name in front of the message of an error that leaves the block."""
     try:

@@ -110,7 +110,9 @@ class Panel:
 
     def __init__(self, models: Mapping[str, AuxModel], repeats: int = 1) -> None:
         if not models:
-            raise ConfigError("a panel needs at least one judge")
+            raise ConfigError(
+                "a panel needs at least one judge", "list models under judges in mrag.yaml (docs/judges.md)"
+            )
         self._models = dict(models)
         self._seats = {
             (name if repeats == 1 else f"{name}#{nth}"): (name, nth - 1)

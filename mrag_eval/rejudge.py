@@ -136,7 +136,10 @@ def agreement(path: Path, human: Path) -> dict[str, Any]:
     found = against_human(records, labels)
     if not found["rows"]:
         known = str(records[0]["row"])
-        raise DataError(f"{human}: none of its {len(labels)} ids is a judged row of {path} (one is '{known}')")
+        raise DataError(
+            f"{human}: none of its {len(labels)} ids is a judged row of {path} (one is '{known}')",
+            "use the row ids of the sample file (rows.row)",
+        )
     return found
 
 
@@ -149,7 +152,9 @@ def read_labels(path: Path) -> dict[str, bool]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as err:
-        raise DataError(f"{path}: cannot be read ({err})") from None
+        raise DataError(
+            f"{path}: cannot be read ({err})", "a CSV file in UTF-8 with the columns id and label"
+        ) from None
     labels: dict[str, bool] = {}
     for number, row in enumerate(rows, 2):
         key, word = row.get("id"), row.get("label")
@@ -157,9 +162,11 @@ def read_labels(path: Path) -> dict[str, bool]:
             raise DataError(f"{path}, line {number}: the columns 'id' and 'label' are needed", "id,label")
         label = _WORDS.get(word.strip(), as_verdict(word))
         if label is None:
-            raise DataError(f"{path}, line {number}: label '{word}' is neither correct nor incorrect")
+            raise DataError(
+                f"{path}, line {number}: label '{word}' is neither correct nor incorrect", "write correct or incorrect"
+            )
         if key in labels:
-            raise DataError(f"{path}, line {number}: the id '{key}' comes a second time")
+            raise DataError(f"{path}, line {number}: the id '{key}' comes a second time", "keep one label for every id")
         labels[key] = label
     if not labels:
         raise DataError(f"{path} holds no labels", "a header line 'id,label', then one row a line")

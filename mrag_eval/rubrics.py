@@ -91,7 +91,10 @@ def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) 
     """
     template = load_template(prompt, role="judge")
     if prompt in _NO_VERDICTS:
-        raise ConfigError(f"judge.prompt: '{prompt}' {_NO_VERDICTS[prompt]} and gives no verdict on an answer")
+        raise ConfigError(
+            f"judge.prompt: '{prompt}' {_NO_VERDICTS[prompt]} and gives no verdict on an answer",
+            "use correctness, equivalence or a path to a template of yours",
+        )
     form = reply or _FORMS.get(prompt, "json")
     return Rubric(template, _read_tag if form == "tag" else _read_json)
 

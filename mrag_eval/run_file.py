@@ -66,10 +66,14 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
         own, places = passages.setdefault(query, {}), ranks.setdefault(query, {})
         if passage in own:
             raise DataError(
-                f"{path}, line {number}: passage '{passage}' of query '{query}' stands on line {own[passage].line} too"
+                f"{path}, line {number}: passage '{passage}' of query '{query}' stands on line {own[passage].line} too",
+                "keep one line for every query and passage",
             )
         if rank in places:
-            raise DataError(f"{path}, line {number}: query '{query}' has rank {rank} on line {places[rank]} already")
+            raise DataError(
+                f"{path}, line {number}: query '{query}' has rank {rank} on line {places[rank]} already",
+                "give the hits of a query different ranks",
+            )
         own[passage] = RunLine(passage, score, number)
         places[rank] = number
     if not passages:
@@ -104,23 +108,30 @@ def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
         except UnicodeDecodeError:
             raise DataError(f"{path}, line {number}: not UTF-8", "save it as UTF-8") from None
         except (OSError, EOFError) as error:
-            raise DataError(f"{path} cannot be read: {error}") from None
+            raise DataError(f"{path} cannot be read: {error}", "name a TREC run file: retrieval.run") from None
 
 
 def _parsed(path: Path, number: int, text: str) -> tuple[str, str, int, float, str]:
     # ids may hold spaces where tabs stand between the columns
     columns = [column.strip() for column in text.split("\t")] if "\t" in text else text.split()
     if len(columns) != 6 or not columns[0] or not columns[2]:
-        raise DataError(f"{path}, line {number}: {len(columns)} columns, a run has six ({_COLUMNS})")
+        raise DataError(
+            f"{path}, line {number}: {len(columns)} columns, a run has six ({_COLUMNS})",
+            "correct that line, or leave it out",
+        )
     query, _, passage, rank, score, tag = columns
     try:
         place = int(rank)
     except ValueError:
-        raise DataError(f"{path}, line {number}: the rank {rank!r:.40} is not a whole number") from None
+        raise DataError(
+            f"{path}, line {number}: the rank {rank!r:.40} is not a whole number", "correct that line, or leave it out"
+        ) from None
     try:
         value = float(score)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"{path}, line {number}: the score {score!r:.40} is not a number")
+        raise DataError(
+            f"{path}, line {number}: the score {score!r:.40} is not a number", "correct that line, or leave it out"
+        )
     return query, passage, place, value, tag

@@ -244,7 +244,10 @@ def _read_manifest(folder: Path) -> dict[str, TaskEntry]:
     try:
         body = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
         if body["format"] != FORMAT:
-            raise DataError(f"{path}: its format is {body['format']!r}, this version reads {FORMAT!r}")
+            raise DataError(
+                f"{path}: its format is {body['format']!r}, this version reads {FORMAT!r}",
+                "take what was found again: mrag-eval retrieve",
+            )
         return {name: TaskEntry(**entry) for name, entry in body["tasks"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is no manifest of retrieved rows ({error!r})", "name another folder") from None

@@ -110,7 +110,7 @@ def _decoded(path: Path) -> str:
     try:
         content = path.read_bytes()
     except OSError as err:
-        raise DataError(f"{path}: cannot be read ({err.strerror or err})") from None
+        raise DataError(f"{path}: cannot be read ({err.strerror or err})", "save it as CSV in UTF-8") from None
     encoding = next((name for sign, name in _SIGNS.items() if content.startswith(sign)), "utf-8")
     try:
         return content.decode(encoding)

@@ -67,7 +67,8 @@ class RagTask(ConfigurableTask):
         self._name = str(rest.get("task", "?"))
         self._supply: Supply
         self._rows: _Rows
-        self._template: PromptTemplate = load_template(self.blocks.prompt.template, self.blocks.prompt.system)
+        with naming(self._name):
+            self._template: PromptTemplate = load_template(self.blocks.prompt.template, self.blocks.prompt.system)
         self._scores: dict[str, RowScores] = {}
         self._answered: dict[str, Scored] = {}
         self._as_read: dict[str, dict[str, Any]] = {}

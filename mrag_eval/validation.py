@@ -34,12 +34,18 @@ def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:
     ``joint`` stands between ``where`` and the path of the key.
     """
     if not isinstance(block, Mapping):
-        raise ConfigError(f"{where}: expected keys and values, got {type(block).__name__} ({block!r})")
+        raise ConfigError(
+            f"{where}: expected keys and values, got {type(block).__name__} ({block!r})",
+            f"its keys: {', '.join(model.model_fields)}",
+        )
     try:
         return model.model_validate(dict(block))
     except ValidationError as err:
         fault = _first_fault(model, err)
-        raise ConfigError(f"{where}{joint}{fault[1:]}" if fault.startswith(".") else f"{where}{fault}") from None
+        raise ConfigError(
+            f"{where}{joint}{fault[1:]}" if fault.startswith(".") else f"{where}{fault}",
+            f"its keys: {', '.join(model.model_fields)}",
+        ) from None
 
 
 def _first_fault(model: type[BaseModel], err: ValidationError) -> str:

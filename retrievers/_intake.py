@@ -39,13 +39,16 @@ def _pieces(item: Passage | Document, chunking: ChunkConfig, count: TokenCounter
 def checked_passage(passage: Passage, seen: SeenIds) -> Passage:
     """A passage with its language normalised; DataError for what no index can hold."""
     if not passage.id:
-        raise DataError(f"a passage of document '{passage.doc_id}' has no id")
+        raise DataError(f"a passage of document '{passage.doc_id}' has no id", "give every passage an id of its own")
     if not passage.text.strip():
         raise DataError(f"passage '{passage.id}' has no text", "leave passages without text out of the corpus")
     try:
         "".join((passage.id, passage.doc_id, passage.title, passage.text)).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise DataError(f"passage '{passage.id}' holds half a surrogate pair, which is not text") from error
+        raise DataError(
+            f"passage '{passage.id}' holds half a surrogate pair, which is not text",
+            "correct the text: it was cut inside a character",
+        ) from error
     try:
         lang = normalize(passage.lang)
     except ConfigError as error:

@@ -99,7 +99,10 @@ class Connection:
                     self.call("load_collection", args[0])
                     continue
                 if not _GONE.search(f"{said} {getattr(error, 'code', '')}"):
-                    raise CorpusError(f"Milvus at {self.uri} refuses '{name}': {said}") from None
+                    raise CorpusError(
+                        f"Milvus at {self.uri} refuses '{name}': {said}",
+                        "look at the address, the token and the log of Milvus",
+                    ) from None
                 left = self.patience - (time.monotonic() - started)
                 if left <= pause:
                     raise CorpusError(

@@ -118,7 +118,10 @@ class MilvusPassages:
             known |= {entry["id"]: entry["row"] for entry in self._found(f"id in {listed}")}
         unknown = next((identifier for identifier in ids if identifier not in known), None)
         if unknown is not None:
-            raise CorpusError(f"collection {self.folder} holds no passage '{unknown}'")
+            raise CorpusError(
+                f"collection {self.folder} holds no passage '{unknown}'",
+                "use ids of this index: mrag-eval index info FOLDER",
+            )
         return np.asarray([known[identifier] for identifier in ids], dtype=np.int64)
 
     def _found(self, expression: str, low: int = 0, high: int | None = None) -> list[Any]:

@@ -137,7 +137,10 @@ class OpenAIEmbedder:
         except (ValueError, KeyError, TypeError):
             complete = False
         if not complete:
-            raise CorpusError(f"embedder {self.name}: {self._url} did not answer with {count} embeddings")
+            raise CorpusError(
+                f"embedder {self.name}: {self._url} did not answer with {count} embeddings",
+                "ask the server for the model by name, and look at its log",
+            )
         return vectors
 
 

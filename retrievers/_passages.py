@@ -248,6 +248,9 @@ class PassageStore:
             rows = found[identifier]
             exact = rows[[name == identifier for name in self.ids(rows)]] if len(rows) else rows
             if not len(exact):
-                raise CorpusError(f"index {self.folder} holds no passage '{identifier}'")
+                raise CorpusError(
+                    f"index {self.folder} holds no passage '{identifier}'",
+                    "use ids of this index: mrag-eval index info FOLDER",
+                )
             out[position] = exact[0]
         return out

@@ -64,7 +64,10 @@ def candidate_rows(store: PassageRows, candidates: Sequence[Collection[str] | No
     """The rows of every query's candidates; ids that the index does not hold are left out and reported."""
     _same_length("candidates", candidates, count)
     if any(isinstance(ids, str) for ids in candidates):
-        raise DataError("candidates holds a text, expected one collection of ids (or None) per query")
+        raise DataError(
+            "candidates holds a text, expected one collection of ids (or None) per query",
+            "candidates=[['id1', 'id2'], None]",
+        )
     named = store.rows_named(dict.fromkeys(i for ids in candidates if ids is not None for i in ids))
     unknown = [identifier for identifier, rows in named.items() if not len(rows)]
     if unknown:
@@ -86,4 +89,4 @@ def _together(named: Mapping[str, Rows], ids: Collection[str]) -> Rows:
 
 def _same_length(what: str, values: Sequence[Any], count: int) -> None:
     if len(values) != count:
-        raise DataError(f"{what} has {len(values)} entries for {count} queries")
+        raise DataError(f"{what} has {len(values)} entries for {count} queries", "give one entry a query")

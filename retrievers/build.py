@@ -169,16 +169,21 @@ def build_unlocked(
     if kind not in KINDS:
         raise ConfigError(f"unknown kind of index '{kind}'{did_you_mean(kind, KINDS)}")
     if joint and kind in ("dense", "sparse"):
-        raise ConfigError(f"joint=True has no use for a {kind} index: its scores are comparable over languages anyway")
+        raise ConfigError(
+            f"joint=True has no use for a {kind} index: its scores are comparable over languages anyway",
+            "leave joint out",
+        )
     if batch_size < 1:
-        raise ConfigError(f"batch_size is {batch_size}, it must be at least 1")
+        raise ConfigError(f"batch_size is {batch_size}, it must be at least 1", "leave it out for the default")
     if engine is not None and (workers or window is not None):
         raise ConfigError("workers and window belong to the built-in engine", "Ray has actors (and block_bytes)")
     window = WINDOW * batch_size if window is None else window
     if window < batch_size:
-        raise ConfigError(f"window is {window}, it must be at least batch_size ({batch_size})")
+        raise ConfigError(
+            f"window is {window}, it must be at least batch_size ({batch_size})", "leave it out for the default"
+        )
     if workers < 0:
-        raise ConfigError(f"workers is {workers}, it must not be negative")
+        raise ConfigError(f"workers is {workers}, it must not be negative", "leave it out for the default")
     chunking = ChunkConfig.of(chunker)
     with nullcontext() if engine is None else ray_cluster(engine, device) as cluster:
         model: Embedder | SparseEncoder | None = None
@@ -300,7 +305,10 @@ class _Build:
                 building.append(made.passages, made.vectors, made.sparse)
             if not building.done:
                 shutil.rmtree(self.folder)
-                raise DataError("the corpus holds no passages")
+                raise DataError(
+                    "the corpus holds no passages",
+                    "look at the documents: one JSON object a line with id, lang and text",
+                )
             progress.phase("writing")
             if not building.is_complete:
                 self._finish()

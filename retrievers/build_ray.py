@@ -58,7 +58,7 @@ class RayEngine:
 
     def __post_init__(self) -> None:
         if self.actors is not None and self.actors < 1:
-            raise ConfigError(f"actors is {self.actors}, it must be at least 1")
+            raise ConfigError(f"actors is {self.actors}, it must be at least 1", "leave it out for the default")
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,11 @@ class ChunkConfig:
         if self.method not in METHODS:
             raise ConfigError(f"chunker: unknown method '{self.method}'{did_you_mean(self.method, METHODS)}")
         if self.size < 1:
-            raise ConfigError(f"chunker.size is {self.size}, it must be at least 1")
+            raise ConfigError(f"chunker.size is {self.size}, it must be at least 1", "e.g. 100")
         if self.min_chars < 1:
-            raise ConfigError(f"chunker.min_chars is {self.min_chars}, it must be at least 1")
+            raise ConfigError(
+                f"chunker.min_chars is {self.min_chars}, it must be at least 1", "leave it out for the default"
+            )
 
     @classmethod
     def of(cls, spec: str | Mapping[str, Any] | ChunkConfig) -> ChunkConfig:
@@ -86,7 +88,10 @@ class ChunkConfig:
                 raise ConfigError(f"chunker: unknown key '{key}'{did_you_mean(key, allowed)}")
             expected = {"method": str, "title_in_front": bool}.get(key, int)
             if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
-                raise ConfigError(f"chunker.{key} is {value!r}, expected {expected.__name__}")
+                raise ConfigError(
+                    f"chunker.{key} is {value!r}, expected {expected.__name__}",
+                    "mrag-eval index build --help   lists the settings of chunkers",
+                )
         return cls(**spec)
 
     def to_dict(self) -> dict[str, Any]:

@@ -57,7 +57,10 @@ class _Records:
 
     def document(self, record: Any, where: str) -> Document:
         if not isinstance(record, Mapping):
-            raise DataError(f"{where}: expected an object with keys, found {type(record).__name__}")
+            raise DataError(
+                f"{where}: expected an object with keys, found {type(record).__name__}",
+                "correct that line, or leave it out",
+            )
         identifier = self._field(record, "id", where)
         text = self._field(record, "text", where)
         title = self._field(record, "title", where, required=False)
@@ -90,13 +93,18 @@ class _Records:
         if field == "id" and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
-            raise DataError(f"{where}: '{field}' is {type(value).__name__}, expected text")
+            raise DataError(
+                f"{where}: '{field}' is {type(value).__name__}, expected text", "correct that line, or leave it out"
+            )
         if field == "id" and not value:
-            raise DataError(f"{where}: the document id is empty")
+            raise DataError(f"{where}: the document id is empty", "correct that line, or leave it out")
         try:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise DataError(f"{where}: '{field}' holds half a surrogate pair, which is not text") from error
+            raise DataError(
+                f"{where}: '{field}' holds half a surrogate pair, which is not text",
+                "correct the text: it was cut inside a character",
+            ) from error
         return value
 
     @staticmethod
@@ -108,14 +116,17 @@ class _Records:
 
     def check_not_empty(self, source: object) -> None:
         if not self.count:
-            raise DataError(f"{source} holds no documents")
+            raise DataError(
+                f"{source} holds no documents",
+                "one JSON object a line with id, lang and text; --key FIELD=NAME names other keys",
+            )
 
 
 def _paths(source: str | Path | Iterable[str | Path]) -> list[Path]:
     paths = [Path(source)] if isinstance(source, str | Path) else [Path(path) for path in source]
     for path in paths:
         if not path.exists():
-            raise DataError(f"corpus {path} does not exist")
+            raise DataError(f"corpus {path} does not exist", "name a JSON Lines, Parquet or text file, or a folder")
     return paths
 
 
@@ -128,16 +139,23 @@ def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
                 except UnicodeDecodeError as error:
-                    raise DataError(f"{where}: invalid UTF-8 (byte {error.start + 1} of the line)") from error
+                    raise DataError(
+                        f"{where}: invalid UTF-8 (byte {error.start + 1} of the line)", "save it as UTF-8"
+                    ) from error
                 if not line:
                     continue
                 try:
                     record = json.loads(line)
                 except json.JSONDecodeError as error:
-                    raise DataError(f"{where}: invalid JSON: {error.msg}, column {error.colno}") from error
+                    raise DataError(
+                        f"{where}: invalid JSON: {error.msg}, column {error.colno}",
+                        "correct that line, or leave it out",
+                    ) from error
                 yield records.document(record, where)
     except (OSError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read after line {number}: {error}") from error
+        raise DataError(
+            f"{path}: cannot be read after line {number}: {error}", "the file may be cut off: copy or download it again"
+        ) from error
 
 
 def _parquet(path: Path, records: _Records) -> Iterator[Document]:
@@ -154,7 +172,10 @@ def _parquet(path: Path, records: _Records) -> Iterator[Document]:
                     row += 1
                     yield records.document(record, f"{path}, row {row}")
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}") from error
+        raise DataError(
+            f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}",
+            "the file may be cut off: copy or download it again",
+        ) from error
 
 
 def read_jsonl(
@@ -216,7 +237,7 @@ def _folder(root: Path, paths: Iterable[Path], records: _Records) -> Iterator[Do
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
-            raise DataError(f"{path}, line {line}: invalid UTF-8") from error
+            raise DataError(f"{path}, line {line}: invalid UTF-8", "save it as UTF-8") from error
         if records.lang is None and len(inside.parts) < 2:
             raise DataError(f"{path}: no language is known for it", "give lang=..., or folders named by language code")
         yield records.from_text(inside.as_posix(), inside.parts[0], text, path.stem, str(path))

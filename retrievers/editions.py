@@ -25,7 +25,7 @@ class Edition:
     def first(self, limit: int) -> Edition:
         """Its first ``limit`` documents, for trying things out; the source says so."""
         if limit < 1:
-            raise ConfigError(f"the number of documents is {limit}, it must be at least 1")
+            raise ConfigError(f"the number of documents is {limit}, it must be at least 1", "leave it out to take all")
         return replace(
             self,
             source=f"{self.source}, first {limit:,} documents",

@@ -175,9 +175,13 @@ def checked(embedder: Embedder, vectors: Any, count: int) -> Vectors:
     if array.shape != (count, embedder.dim):
         raise CorpusError(
             f"embedder {embedder.name} gave an array of shape {array.shape} for {count} texts, "
-            f"expected ({count}, {embedder.dim})"
+            f"expected ({count}, {embedder.dim})",
+            "return one row a text, as wide as dim",
         )
     if not np.isfinite(array).all():
         row = int(np.nonzero(~np.isfinite(array).all(axis=1))[0][0])
-        raise CorpusError(f"embedder {embedder.name} gave a vector that is not finite (text {row} of the batch)")
+        raise CorpusError(
+            f"embedder {embedder.name} gave a vector that is not finite (text {row} of the batch)",
+            "try float32 in place of float16, or another embedder",
+        )
     return array

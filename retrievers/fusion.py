@@ -20,7 +20,7 @@ def _ranked(hits: Iterable[Hit]) -> list[Hit]:
 
 def _check_k(k: int) -> None:
     if k < 1:
-        raise ConfigError(f"k is {k}, it must be at least 1")
+        raise ConfigError(f"k is {k}, it must be at least 1", "e.g. k=5")
 
 
 def merge_by_score(lists: Iterable[Sequence[Hit]], k: int) -> list[Hit]:
@@ -73,7 +73,9 @@ def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mappi
     _check_k(k)
     negative = sorted(language for language, quota in quotas.items() if quota < 0)
     if negative:
-        raise ConfigError(f"quota of '{negative[0]}' is {quotas[negative[0]]}, it must not be negative")
+        raise ConfigError(
+            f"quota of '{negative[0]}' is {quotas[negative[0]]}, it must not be negative", "give 0 or more"
+        )
     total = sum(quotas.values())
     if total > k:
         raise ConfigError(f"quotas add up to {total}, more than k = {k}", "equal_quotas(languages, k) divides k")
@@ -128,7 +130,9 @@ def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, 
     _check_k(k)
     total = sum(counts.values())
     if total <= 0 or min(counts.values()) < 0:
-        raise ConfigError(f"quotas need languages with counts of zero or more, got {dict(counts)}")
+        raise ConfigError(
+            f"quotas need languages with counts of zero or more, got {dict(counts)}", "give a count for every language"
+        )
     order = sorted(counts)
     first = seed % len(order)
     quotas = {language: k * counts[language] // total for language in order}
@@ -171,7 +175,10 @@ def merge_by_rank_share(lists_by_language: Mapping[str, Sequence[Hit]], counts: 
     _check_k(k)
     for language, hits in lists_by_language.items():
         if counts.get(language, 0) < len(hits):
-            raise ConfigError(f"'{language}' has {len(hits)} hits of {counts.get(language, 0)} passages")
+            raise ConfigError(
+                f"'{language}' has {len(hits)} hits of {counts.get(language, 0)} passages",
+                "give the number of passages of every language",
+            )
 
     def shares(language: str, hits: Sequence[Hit]) -> list[float]:
         return [1.0 - (rank - 0.5) / counts[language] for rank in range(1, len(hits) + 1)]

@@ -121,7 +121,9 @@ class Index:
         """The dense shard of one language; ``.index`` is the FAISS index itself."""
         (lang,) = self.resolve([language])
         if lang not in self._dense:
-            raise CorpusError(f"index {self.path} is lexical, it has no dense shards")
+            raise CorpusError(
+                f"index {self.path} is lexical, it has no dense shards", "search it as it is, or build a dense index"
+            )
         return self._dense[lang]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
@@ -207,12 +209,12 @@ class Index:
     ) -> tuple[dict[str, Rows], list[Rows | None] | None, Vectors | None]:
         """Positions of the queries per language in scope, rows of the candidates, vectors of the queries."""
         if isinstance(queries, str):
-            raise DataError("queries is one text, expected a list of them")
+            raise DataError("queries is one text, expected a list of them", "wrap it: [query]")
         if k < 1:
-            raise ConfigError(f"k is {k}, it must be at least 1")
+            raise ConfigError(f"k is {k}, it must be at least 1", "e.g. k=5")
         for position, query in enumerate(queries):
             if not query.strip():
-                raise DataError(f"query {position} is empty")
+                raise DataError(f"query {position} is empty", "leave it out, or give it words")
         scopes = queries_by_language(self.path, self.languages, languages, len(queries))
         rows = None if candidates is None else candidate_rows(self._store, candidates, len(queries))
         if self.manifest.embedder is None or self.kind == "sparse" or not len(queries):
@@ -228,7 +230,9 @@ class Index:
                 f"embed the queries with {self.manifest.embedder.name}",
             )
         if not np.isfinite(vectors).all():
-            raise DataError("the embeddings given hold a value that is not finite")
+            raise DataError(
+                "the embeddings given hold a value that is not finite", "look at the embedder that made them"
+            )
         return scopes, rows, vectors
 
     @property
@@ -236,9 +240,12 @@ class Index:
         """The embedder the index was built with, loaded on first use; CorpusError if the one at hand differs."""
         record = self.manifest.embedder
         if record is None:
-            raise CorpusError(f"index {self.path} is lexical, it has no embedder")
+            raise CorpusError(f"index {self.path} is lexical, it has no embedder", "search with texts: Index.search")
         if self.kind == "sparse":
-            raise CorpusError(f"index {self.path} is sparse, it has a sparse encoder and no embedder")
+            raise CorpusError(
+                f"index {self.path} is sparse, it has a sparse encoder and no embedder",
+                "search with texts: Index.search",
+            )
         if self._embedder is None:
             self._embedder = load_embedder(_spec(self.path, record), device=self._device)
             _check_revision(self.path, record, self._embedder.revision)
@@ -249,7 +256,10 @@ class Index:
         """The sparse encoder the index was built with, as :attr:`embedder`."""
         record = self.manifest.embedder
         if record is None or self.kind != "sparse":
-            raise CorpusError(f"index {self.path} is of kind '{self.kind}', it has no sparse encoder")
+            raise CorpusError(
+                f"index {self.path} is of kind '{self.kind}', it has no sparse encoder",
+                "search with texts: Index.search",
+            )
         if self._embedder is None:
             self._embedder = load_sparse_encoder(_spec(self.path, record), device=self._device)
             _check_revision(self.path, record, self._embedder.revision)

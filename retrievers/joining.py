@@ -125,7 +125,7 @@ def link_parts(
 def check_alike(folders: Sequence[Path], manifests: Sequence[Manifest], *, approximation: bool = True) -> None:
     """Raise ConfigError for indexes that were built otherwise than the first; ``approximation``: in that too."""
     if not manifests:
-        raise ConfigError("there is no index to join")
+        raise ConfigError("there is no index to join", "name two index folders or more")
     first = manifests[0]
     for folder, manifest in zip(folders, manifests, strict=True):
         expected, found = first.settings(), manifest.settings()
@@ -144,7 +144,10 @@ def _check_apart(folders: Sequence[Path], manifests: Sequence[Manifest]) -> None
     holder: dict[str, Path] = {}
     for folder, manifest in zip(folders, manifests, strict=True):
         if manifest.joint:
-            raise ConfigError(f"index {folder} has one lexical shard over all its languages, which takes no other")
+            raise ConfigError(
+                f"index {folder} has one lexical shard over all its languages, which takes no other",
+                "build it without joint, then add languages",
+            )
         for lang in manifest.languages:
             if lang in holder:
                 raise ConfigError(

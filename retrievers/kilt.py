@@ -49,9 +49,9 @@ def _document(line: str, where: str) -> Document:
     try:
         record = json.loads(line)
     except ValueError:
-        raise DataError(f"{where}: not JSON") from None
+        raise DataError(f"{where}: not JSON", "the file may be cut off: download it again") from None
     if not isinstance(record, Mapping):
-        raise DataError(f"{where}: not a JSON object")
+        raise DataError(f"{where}: not a JSON object", "the file may be cut off: download it again")
     page, title, paragraphs = record.get("wikipedia_id"), record.get("wikipedia_title"), _paragraphs(record)
     if not isinstance(page, str | int) or not isinstance(title, str) or paragraphs is None:
         raise DataError(f"{where}: no wikipedia_id, wikipedia_title or text", f"a line of {FILE} has all three")

@@ -36,7 +36,10 @@ def checked_scores(reranker: Reranker, scores: Sequence[Scores], passages: Seque
     """The scores as float64, after checking that there is one finite number for every passage."""
     out = [np.asarray(row, dtype=np.float64).reshape(-1) for row in scores]
     if [len(row) for row in out] != [len(row) for row in passages]:
-        raise CorpusError(f"reranker {reranker.name} gave other numbers of scores than there are passages")
+        raise CorpusError(
+            f"reranker {reranker.name} gave other numbers of scores than there are passages",
+            "return one score a passage",
+        )
     for number, row in enumerate(out):
         if not np.isfinite(row).all():
             place = int(np.flatnonzero(~np.isfinite(row))[0])

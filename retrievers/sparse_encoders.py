@@ -66,7 +66,7 @@ def load_sparse_encoder(spec: str | Mapping[str, Any] | EmbedderSpec, *, device:
         )
     for key in sorted(parsed.model_fields_set - _SETTINGS):
         if getattr(parsed, key) is not None:
-            raise ConfigError(f"embedder {parsed.name}: '{key}' has no meaning for a sparse encoder")
+            raise ConfigError(f"embedder {parsed.name}: '{key}' has no meaning for a sparse encoder", "leave it out")
     return _load(Asked.of(parsed), device)
 
 
@@ -160,12 +160,15 @@ def sparse_query_vectors(encoder: SparseEncoder, texts: Sequence[str]) -> list[S
 def checked_sparse(encoder: SparseEncoder, vectors: Sequence[SparseVector], count: int) -> Sequence[SparseVector]:
     """The vectors, after checking their number, terms and that their weights are finite."""
     if len(vectors) != count:
-        raise CorpusError(f"sparse encoder {encoder.name} gave {len(vectors)} vectors for {count} texts")
+        raise CorpusError(
+            f"sparse encoder {encoder.name} gave {len(vectors)} vectors for {count} texts", "return one vector a text"
+        )
     for number, (terms, weights) in enumerate(vectors):
         if len(terms) and not (terms.min() >= 0 and terms.max() < encoder.dim and np.isfinite(weights).all()):
             raise CorpusError(
                 f"sparse encoder {encoder.name} gave a vector with a term outside its {encoder.dim} "
-                f"or a weight that is not finite (text {number} of the batch)"
+                f"or a weight that is not finite (text {number} of the batch)",
+                "return terms below dim and finite weights",
             )
     return vectors
 

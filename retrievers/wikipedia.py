@@ -169,13 +169,18 @@ def _rows_of(path: Path, reading: Reading) -> Iterator[tuple[str, dict[str, Any]
                     row += 1
                     yield f"{path}, row {row}", record
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}") from None
+        raise DataError(
+            f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}",
+            "the file may be cut off: download it again",
+        ) from None
 
 
 def _articles(lang: str, rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Document]:
     for where, record in rows:
         if not record.get("id") or record.get("text") is None:
-            raise DataError(f"{where}: no id or no text")
+            raise DataError(
+                f"{where}: no id or no text", "the file may not be of wikimedia/wikipedia: columns id, url, title, text"
+            )
         page, title = str(record["id"]), str(record.get("title") or "")
         yield Document(page_document_id(lang, page), lang, str(record["text"]), title)
 

@@ -103,7 +103,10 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 record = json.loads(line)
             except json.JSONDecodeError as err:
-                raise DataError(f"{path}, line {number}: not JSON ({err.msg})") from None
+                raise DataError(
+                    f"{path}, line {number}: not JSON ({err.msg})",
+                    "write the traces again: run with --metadata agent.traces=FOLDER",
+                ) from None
             if not isinstance(record, dict):
                 continue
             doc = record.get("doc")

@@ -52,7 +52,10 @@ def article_files(source: Path) -> list[Path]:
         raise DataError(f"corpus {source} does not exist", "name a file or folder of articles")
     found = sorted(path for path in source.rglob("*") if path.is_file() and path.name.lower().endswith(_SUFFIXES))
     if not found:
-        raise DataError(f"{source} holds no file of articles ({', '.join(_SUFFIXES)})")
+        raise DataError(
+            f"{source} holds no file of articles ({', '.join(_SUFFIXES)})",
+            "name a folder of articles, or a file of one of these kinds",
+        )
     return found
 
 
@@ -74,11 +77,16 @@ def raw_articles(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         try:
             record = json.loads(decode(path.read_bytes(), str(path)))
         except (OSError, ValueError) as error:
-            raise DataError(f"{path}: cannot be read ({error})") from None
+            raise DataError(
+                f"{path}: cannot be read ({error})", "correct the file, and run the same command again"
+            ) from None
         records = record if isinstance(record, list) else [record]
         for number, entry in enumerate(records, 1):
             if not isinstance(entry, Mapping):
-                raise DataError(f"{path}, record {number}: expected an object, found {type(entry).__name__}")
+                raise DataError(
+                    f"{path}, record {number}: expected an object, found {type(entry).__name__}",
+                    "one object an article; mrag-eval build xrag --help",
+                )
             yield (f"{path}, record {number}" if isinstance(record, list) else str(path)), entry
     else:
         for number, record in iter_jsonl(path):
@@ -97,7 +105,10 @@ def _parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                     row += 1
                     yield f"{path}, row {row}", record
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}") from None
+        raise DataError(
+            f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}",
+            "the file may be cut off: copy it again",
+        ) from None
 
 
 def day_of(value: Any) -> dt.date | None:

@@ -90,7 +90,7 @@ class _Table:
             where = f"{path}, line {number}"
             names = row.get("entities")
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise DataError(f"{where}: 'entities' must be a list of texts")
+                raise DataError(f"{where}: 'entities' must be a list of texts", "correct that line, or leave it out")
             self._names[_title(require_text(row.get("title"), where, "title"))] = names
 
     def entities(self, titles: Sequence[str]) -> list[list[str]]:

@@ -67,7 +67,7 @@ def read_events(path: Path) -> list[str]:
     else:
         found = [line.strip() for line in decode(path.read_bytes(), str(path)).splitlines() if line.strip()]
     if not found:
-        raise DataError(f"events.path: {path} holds no event")
+        raise DataError(f"events.path: {path} holds no event", "one JSON object a line; or leave events.path out")
     return list(dict.fromkeys(found))
 
 

@@ -274,7 +274,7 @@ def _bare(text: str) -> str:
 def check_plan(plan: QaPlan) -> list[str]:
     """What the user should know before models are asked; DataError for a corpus that cannot give a benchmark."""
     if not plan.versions:
-        raise DataError(f"{plan.corpus}: holds no document")
+        raise DataError(f"{plan.corpus}: holds no document", "one JSON object a line with id, lang and text")
     notes = []
     if len(plan.doc_languages) == 1 and plan.user_languages == plan.doc_languages:
         notes.append(

@@ -142,7 +142,11 @@ def read_qa_config(path: Path | None) -> QaConfig:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as err:
-        raise ConfigError(f"--settings: {path} cannot be read ({err.strerror or err})") from None
+        raise ConfigError(
+            f"--settings: {path} cannot be read ({err.strerror or err})", "name a readable YAML file"
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as err:
-        raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(err).split())}") from None
+        raise ConfigError(
+            f"{path}: not readable as YAML: {' '.join(str(err).split())}", "correct it, and run the same command again"
+        ) from None
     return validated(QaConfig, content or {}, str(path), joint=", ")

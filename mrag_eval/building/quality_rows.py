@@ -68,7 +68,7 @@ def _xrag(folder: Path, files: Sequence[Path]) -> BuiltSet:
             require_columns(record, needed, f"{path}, line {number}")
             records.append(record)
     if not records:
-        raise DataError(f"{files[0]}: holds no question")
+        raise DataError(f"{files[0]}: holds no question", "name a set that mrag-eval build has written")
     languages = _article_languages(records)
     rows = [_xrag_row(record, codes) for record, codes in zip(records, languages, strict=True)]
     english = {
@@ -132,7 +132,10 @@ def _qa(folder: Path) -> BuiltSet:
     try:
         records = pq.read_table(path).to_pylist()
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
+        raise DataError(
+            f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})",
+            "the file may be cut off: copy it again",
+        ) from None
     rows = []
     for number, record in enumerate(records):
         needed = ("question", "answer", "user_language", "supporting_document_language")
@@ -154,13 +157,13 @@ def _qa(folder: Path) -> BuiltSet:
             )
         )
     if not rows:
-        raise DataError(f"{path}: holds no question")
+        raise DataError(f"{path}: holds no question", "name a set that mrag-eval build has written")
     return BuiltSet("qa", folder, tuple(rows), frozenset({sha256_file(path)}))
 
 
 def _code(value: Any, where: str) -> str:
     if not isinstance(value, str) or not is_known(value):
-        raise DataError(f"{where}: unknown language {value!r}")
+        raise DataError(f"{where}: unknown language {value!r}", "use a BCP 47 code, such as en or zh-Hans")
     return normalize(value)
 
 

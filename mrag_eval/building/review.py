@@ -115,7 +115,7 @@ def write_review(path: Path, items: Sequence[ReviewItem]) -> None:
         raise DataError("there is no question to review: every item was dropped before", "look at the yield table")
     twice = next((name for name, count in Counter(item.id for item in items).items() if count > 1), None)
     if twice is not None:
-        raise DataError(f"two questions to review have the id '{twice}'")
+        raise DataError(f"two questions to review have the id '{twice}'", "give every question an id of its own")
     documents = _document_columns(max(len(item.documents) for item in items))
     shown = ["id", "version", "language", "kind", "question", "answer", *documents]
     asked = ["annotator", *_STEPS, "corrected_answer", *(f"{name}_holds" for name in documents), "note"]
@@ -238,12 +238,17 @@ def _yes(value: str, column: str, where: str) -> bool | None:
         return None
     if word in _YES or word in _NO:
         return word in _YES
-    raise DataError(f"{where}, column '{column}': '{value}' is neither yes nor no")
+    raise DataError(
+        f"{where}, column '{column}': '{value}' is neither yes nor no", "write yes or no, or leave the cell empty"
+    )
 
 
 def _held(value: str, column: str, where: str) -> Holds | None:
     word = value.casefold().strip(" .")
     found = next((label for label in _HOLDS if label == word), None)
     if word and found is None:
-        raise DataError(f"{where}, column '{column}': '{value}' is none of {', '.join(_HOLDS)}")
+        raise DataError(
+            f"{where}, column '{column}': '{value}' is none of {', '.join(_HOLDS)}",
+            "write one of them, or leave the cell empty",
+        )
     return found

@@ -23,7 +23,7 @@ from typing import Any
 
 from mrag_eval.building.territory_questions import Wording, fault_of
 from mrag_eval.datasets import read_lines, read_table
-from mrag_eval.errors import DataError, did_you_mean
+from mrag_eval.errors import DataError, did_you_mean, suggesting
 from mrag_eval.languages import is_known, normalize
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -85,6 +85,7 @@ class Tables:
         return list(dict.fromkeys(self.claimants[name].language for name in entity.claimants))
 
 
+@suggesting("correct the table, and run the same command again (mrag-eval build territories --help)")
 def read_tables(folder: Path) -> Tables:
     """Read and check the folder's tables. Raises DataError naming file and row for anything that does not fit."""
     if not folder.is_dir():

@@ -218,8 +218,14 @@ def read_settings(path: Path | None, **changes: Any) -> XragSettings:
         except OSError as err:
             raise ConfigError(f"{path}: cannot be read ({err.strerror})", "name an existing YAML file") from None
         except (yaml.YAMLError, UnicodeDecodeError) as err:
-            raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(err).split())}") from None
+            raise ConfigError(
+                f"{path}: not readable as YAML: {' '.join(str(err).split())}",
+                "correct it, and run the same command again",
+            ) from None
     where = "settings" if path is None else str(path)
     if not isinstance(content, dict):
-        raise ConfigError(f"{where}: expected keys and values, got {type(content).__name__}")
+        raise ConfigError(
+            f"{where}: expected keys and values, got {type(content).__name__}",
+            "one key a line, as  languages: [en, de]",
+        )
     return validated(XragSettings, deep_merge(content, changes), where, joint=", ")

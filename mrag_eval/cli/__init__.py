@@ -13,6 +13,8 @@ from typing import NoReturn
 
 __all__ = ["main"]
 
+_SHOW = "mrag-eval --debug ... shows where it comes from"
+
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (``sys.argv`` by default) and exit."""
@@ -25,20 +27,35 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except MragError as error:
         if session.debug:
             raise
-        print(f"mrag-eval: {error.message}", file=sys.stderr)
-        if error.next_step:
-            print(f"    {error.next_step}", file=sys.stderr)
+        _say(error.message, error.next_step or _SHOW)
         sys.exit(2)
     except KeyboardInterrupt:
         if session.debug:
             raise
         print("mrag-eval: interrupted", file=sys.stderr)
         sys.exit(130)
+    except OSError as error:
+        if session.debug:
+            raise
+        if error.filename is None or error.strerror is None:
+            _say(*_unexpected(error))
+        else:
+            _say(f"{error.filename}: {error.strerror}", f"is that path there, readable, writable, with space? {_SHOW}")
+        sys.exit(2)
     except Exception as error:
         if session.debug:
             raise
-        first = next(iter(str(error).splitlines()), "").strip()
-        print(f"mrag-eval: {type(error).__name__}{f': {first}' if first else ''}", file=sys.stderr)
-        print("    again with --debug shows where", file=sys.stderr)
+        _say(*_unexpected(error))
         sys.exit(2)
     sys.exit(0)
+
+
+def _unexpected(error: Exception) -> tuple[str, str]:
+    first = next(iter(str(error).splitlines()), "").strip()
+    report = "if it is ours, report it with that and the output of mrag-eval doctor --json (CONTRIBUTING.md)"
+    return f"{type(error).__name__}{f': {first}' if first else ''}", f"{_SHOW}; {report}"
+
+
+def _say(message: str, next_step: str) -> None:
+    print(f"mrag-eval: {message}", file=sys.stderr)
+    print(f"    {next_step}", file=sys.stderr)

@@ -114,7 +114,9 @@ def _entry(path: Path, config: dict[str, Any]) -> TaskEntry:
         count = f"group of {len(members)}"
         return TaskEntry(str(config["group"]), "group", "", f"{count} · {alias}" if alias else count, path)
     if "task" not in config:
-        raise ConfigError(f"{path}: neither 'task' nor 'group' is set")
+        raise ConfigError(
+            f"{path}: neither 'task' nor 'group' is set", "give the file a line  task: NAME  (or group: NAME)"
+        )
     from mrag_eval.datasets import LOADERS
     from mrag_eval.modes import MODES
 

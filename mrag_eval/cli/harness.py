@@ -58,7 +58,7 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
         with first.rows_for(ours, asked.get("limit"), _samples(asked)):
             args.func(args)
     except ValueError as error:
-        raise _unknown_tasks(error) from error
+        raise _unknown_tasks(error, given) from error
 
 
 def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str, list[int]] | None]:
@@ -74,7 +74,7 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
     wanted = [name for name in _names(asked.get("tasks")) if name]
     unknown = next((name for name in wanted if not _all_in([name], manager) and not _matching(name, manager)), None)
     if unknown is not None:
-        raise _unknown_tasks(ValueError(f"Tasks not found: {unknown}"))
+        raise _unknown_tasks(ValueError(f"Tasks not found: {unknown}"), _paths(asked.get("include_path")))
     return _ours(wanted, manager), _samples(asked)
 
 
@@ -107,7 +107,10 @@ def _samples(asked: Mapping[str, Any]) -> dict[str, list[int]] | None:
         try:
             value = json.loads(path.read_text(encoding="utf-8") if path.is_file() else value)
         except (OSError, ValueError):
-            raise ConfigError(f"--samples {value}: neither JSON nor a file of it") from None
+            raise ConfigError(
+                f"--samples {value}: neither JSON nor a file of it",
+                """--samples '{"task": [0, 1]}'   or a file that says so""",
+            ) from None
     return None if not value else {str(task): list(rows) for task, rows in dict(value).items()}
 
 
@@ -157,7 +160,10 @@ def _settings(args: Namespace) -> dict[str, Any]:
     try:
         base: dict[str, Any] = EvaluatorConfig.load_yaml_config(named) if named else {}
     except (FileNotFoundError, ValueError, TypeError) as error:
-        raise ConfigError(f"--config {named}: {error}") from None
+        raise ConfigError(
+            f"--config {named}: {' '.join(str(error).split())}",
+            "write the flags of lm_eval run as YAML keys: mrag-eval run --help",
+        ) from None
     return base | {key: value for key, value in vars(args).items() if value is not None}
 
 
@@ -173,7 +179,9 @@ def _paths(value: Any) -> list[str]:
 def _manager(folders: Sequence[str], asked: dict[str, Any]) -> TaskManager:
     for folder in folders:
         if not Path(folder).is_dir():
-            raise ConfigError(f"--include_path {folder} is not a folder")
+            raise ConfigError(
+                f"--include_path {folder} is not a folder", "name the folder that holds the task's YAML file"
+            )
     merged: dict[str, Any] = {}
     for key in ("model_args", "metadata"):
         value = asked.get(key)
@@ -202,7 +210,7 @@ def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str], fir
     try:
         config = EvaluatorConfig.from_cli(args)
     except ValueError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(" ".join(str(error).split()), "mrag-eval run --help   lists the flags") from None
     requests: dict[str, Any] = config.cache_requests or {}
     settings = {name: getattr(config, name) for name in signature(simple_evaluate).parameters if hasattr(config, name)}
     names = dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
@@ -234,14 +242,16 @@ def _built(manager: TaskManager, names: list[str]) -> tuple[list[Any], dict[str,
     return items, loaded["tasks"]
 
 
-def _unknown_tasks(error: ValueError) -> Exception:
+def _unknown_tasks(error: ValueError, folders: Sequence[str]) -> Exception:
     message = str(error)
     if not message.startswith("Tasks not found"):
         return error
     from mrag_eval.cli.catalog import list_tasks
 
     missing = message.partition(":")[2].split(",")[0].strip()
+    known = [entry.name for folder in (None, *map(Path, folders)) for entry in list_tasks(folder)]
+    close = did_you_mean(missing, known)
     return ConfigError(
-        f"no task '{missing}'{did_you_mean(missing, [entry.name for entry in list_tasks()])[:200]}",
+        f"no task '{missing}'{close if 'did you mean' in close else ''}",
         "mrag-eval tasks   lists ours, lm_eval ls tasks the harness's",
     )

@@ -295,7 +295,7 @@ def _engine(engine: str, address: str | None, actors: int | None) -> RayEngine |
     if engine != "builtin":
         raise ConfigError(f"engine: unknown value '{engine}'{did_you_mean(engine, ('builtin', 'ray'))}")
     if address is not None or actors is not None:
-        raise ConfigError("--actors and --address belong to --engine ray")
+        raise ConfigError("--actors and --address belong to --engine ray", "add --engine ray, or leave them out")
     return None
 
 

@@ -32,7 +32,7 @@ from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_
 from mrag_eval.datasets._files import iter_csv, iter_jsonl
 from mrag_eval.datasets._imbalance import refuse_imbalance
 from mrag_eval.datasets._published import Published
-from mrag_eval.errors import ConfigError, did_you_mean
+from mrag_eval.errors import ConfigError, did_you_mean, suggesting
 
 __all__ = [
     "LOADERS",
@@ -70,14 +70,20 @@ LOADERS: dict[str, LoaderSpec] = {
 }
 
 
+# Of a file that the reader has written.
+_CORRECT = "correct the file, and run the same command again"
+
+
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number from 1, object) of a JSON Lines file; DataError for a line that is none."""
-    return iter_jsonl(path)
+    with suggesting(_CORRECT):
+        yield from iter_jsonl(path)
 
 
 def read_table(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """(row number from 1, record) of a CSV file, or of a TSV file by its name; DataError for a missing column."""
-    return iter_csv(path, columns, delimiter="\t" if path.suffix == ".tsv" else ",")
+    with suggesting(_CORRECT):
+        yield from iter_csv(path, columns, delimiter="\t" if path.suffix == ".tsv" else ",")
 
 
 def validate_data(data: Mapping[str, Any]) -> DataBlock:
@@ -109,4 +115,16 @@ def load_benchmark(data: Mapping[str, Any]) -> Benchmark:
 @lru_cache(maxsize=32)
 def _load(block_json: str) -> Benchmark:
     spec = LOADERS[json.loads(block_json)["benchmark"]]
-    return spec.load(spec.block.model_validate_json(block_json))
+    block = spec.block.model_validate_json(block_json)
+    with suggesting(_next_step(block)):
+        return spec.load(block)
+
+
+def _next_step(block: DataBlock) -> str:
+    """What to do about rows that are not what they should be, or not there: by whose files they are."""
+    keys = ", ".join(key for key in type(block).model_fields if key != "benchmark")
+    if block.benchmark == "jsonl":
+        return f"correct the file, or choose other rows by the keys of the block 'data': {keys}"
+    if block.path is not None:
+        return f"compare your copy with the published files, or leave data.path out; keys that choose rows: {keys}"
+    return f"--metadata data.path=FOLDER reads a copy of your own; keys of the block 'data' that choose rows: {keys}"

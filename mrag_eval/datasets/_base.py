@@ -114,7 +114,10 @@ def _config_error(model: type[DataBlock], data: Mapping[str, Any], error: Valida
             f"its keys: {', '.join(keys)}" if keys else None,
         )
     reason = first["msg"].removeprefix("Value error, ")
-    return ConfigError(f"data (benchmark '{name}'): {key} = {first['input']!r}: {reason}")
+    return ConfigError(
+        f"data (benchmark '{name}'): {key} = {first['input']!r}: {reason}",
+        f"--metadata data.{key}=...   or correct it in the task's YAML",
+    )
 
 
 def _literals(model: type[DataBlock], key: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from pydantic import field_validator
 from mrag_eval.datasets._base import Benchmark, DataBlock, absolute, option_facts
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
-from mrag_eval.errors import ConfigError, DataError
+from mrag_eval.errors import ConfigError, DataError, suggesting
 from mrag_eval.languages import normalize, same_language
 from mrag_eval.schema import GivenPassage, Passage, RagDoc, titled
 
@@ -95,13 +95,17 @@ def load(block: JsonlBlock) -> Benchmark:
             notes.append(note)
             source["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
     elif block.imbalance is not None:
-        raise ConfigError("data (benchmark 'jsonl'): imbalance draws among documents, and 'corpus' is missing")
+        raise ConfigError(
+            "data (benchmark 'jsonl'): imbalance draws among documents, and 'corpus' is missing",
+            "data.corpus names the file of documents",
+        )
     return Benchmark("jsonl", docs, corpus, tuple(notes), source, parallel=parallel)
 
 
 def read_passages(path: Path) -> list[Passage]:
     """The documents of a corpus file, without the questions; every fault names file, line and key."""
-    return _corpus(path)[0]
+    with suggesting("correct that line, or leave it out; every line has id, lang and text"):
+        return _corpus(path)[0]
 
 
 def _file(path: Path, key: str) -> Path:

@@ -41,7 +41,10 @@ def model_class(spec: ModelSpec, name: str) -> type[Any]:
             f"model '{name}': unknown model type '{spec.model}'{did_you_mean(spec.model, known)}"
         ) from None
     except ImportError as err:
-        raise ConfigError(f"model '{name}': model type '{spec.model}' cannot be loaded: {err}") from None
+        raise ConfigError(
+            f"model '{name}': model type '{spec.model}' cannot be loaded: {err}",
+            'pip install "mrag-eval[api]"   for models behind an API',
+        ) from None
     return found
 
 
@@ -183,9 +186,15 @@ def build_endpoint(cls: type[Any], spec: ModelSpec, name: str) -> Endpoint:
     except ModuleNotFoundError as err:
         raise missing_extra("api", err.name or "one of aiohttp, requests, tenacity") from err
     except (TypeError, ValueError, OSError) as err:
-        raise ConfigError(f"model '{name}': {' '.join(str(err).split())}") from None
+        raise ConfigError(
+            f"model '{name}': {' '.join(str(err).split())}",
+            "correct its model_args in mrag.yaml, then: mrag-eval doctor",
+        ) from None
     if not lm.base_url:
-        raise ConfigError(f"model '{name}': model_args lacks base_url, the address that '{spec.model}' is asked at")
+        raise ConfigError(
+            f"model '{name}': model_args lacks base_url, the address that '{spec.model}' is asked at",
+            "e.g. base_url: http://localhost:8000/v1/chat/completions",
+        )
     if headers.get("Authorization") == "Bearer ":
         del headers["Authorization"]  # a local server without a key; an empty one is no valid header
     verify: bool | str = (lm.ca_cert_path or True) if lm.verify_certificate else False

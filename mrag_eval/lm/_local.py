@@ -152,7 +152,10 @@ def local_model(spec: ModelSpec, name: str) -> LocalModel:
             return _load(spec.model, spec.model_args)
         return _loaded(spec.model, args)
     except (TypeError, ValueError, OSError, ImportError, RuntimeError, NotImplementedError) as err:
-        raise ConfigError(f"model '{name}': {redact(' '.join(str(err).split())[:400])}") from err
+        raise ConfigError(
+            f"model '{name}': {redact(' '.join(str(err).split())[:400])}",
+            "correct its model_args in mrag.yaml, then: mrag-eval doctor",
+        ) from err
 
 
 @lru_cache(maxsize=4)

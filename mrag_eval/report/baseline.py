@@ -53,7 +53,9 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file", "mrag-eval baseline OUT -o FILE.json   writes one") from None
     except (OSError, ValueError) as err:
-        raise DataError(f"{path}: not readable as JSON ({err})") from None
+        raise DataError(
+            f"{path}: not readable as JSON ({err})", "write it again: mrag-eval baseline RUN -o FILE.json"
+        ) from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise DataError(f"{path}: not a baseline file", "mrag-eval baseline OUT -o FILE.json   writes one")
     try:

@@ -112,7 +112,10 @@ def compare(
     named = dict(pairs or {})
     for task, where, runs in [*((t, "first", a) for t in named), *((t, "second", b) for t in named.values())]:
         if task not in runs:
-            raise DataError(f"no task '{task}' in the {where} run (it holds: {', '.join(runs)})")
+            raise DataError(
+                f"no task '{task}' in the {where} run (it holds: {', '.join(runs)})",
+                "--pair A_TASK=B_TASK names tasks that both runs hold",
+            )
     both = named or {task: task for task in a if task in b}
     if not both:
         raise DataError(
@@ -133,7 +136,10 @@ def compare(
             found += [difference(part, metric, language, seed) for language, part in parts]
     missing = [name for name in metrics if name not in {d.metric for d in found}]
     if missing:
-        raise DataError(f"no task of both runs has the metric '{missing[0]}'")
+        raise DataError(
+            f"no task of both runs has the metric '{missing[0]}'",
+            "mrag-eval report A B   shows the metrics of every task",
+        )
     if not found:
         raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
     return Comparison(tuple(_holm(found)), tuple(notes), {task: keys for task, keys in unlike.items() if keys})

@@ -72,5 +72,8 @@ def read_rules(path: Path) -> Rules:
     try:
         content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as err:
-        raise ConfigError(f"{path}: cannot be read as YAML ({' '.join(str(err).split())})") from None
+        raise ConfigError(
+            f"{path}: cannot be read as YAML ({' '.join(str(err).split())})",
+            "correct it; docs/gate.md shows a file of rules",
+        ) from None
     return validated(Rules, content or {}, str(path), joint=", ")

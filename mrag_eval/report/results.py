@@ -87,7 +87,10 @@ def _read(path: Path) -> ResultFile:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as err:
-        raise DataError(f"{path}: not readable as JSON ({err})") from None
+        raise DataError(
+            f"{path}: not readable as JSON ({err})",
+            "the run may have been cut off: run it again, or name another file",
+        ) from None
     if not isinstance(content, dict) or not isinstance(content.get("configs"), dict):
         raise DataError(f"{path}: not a result file of lm_eval (no 'configs')", "name the results_*.json of a run")
     leaves = {}

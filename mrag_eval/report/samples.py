@@ -47,7 +47,7 @@ def read_samples(path: Path) -> list[Sample]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as err:
-        raise DataError(f"{path}: cannot be read ({err})") from None
+        raise DataError(f"{path}: cannot be read ({err})", "name a samples_*.jsonl of a run") from None
     samples: list[Sample] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -56,7 +56,9 @@ def read_samples(path: Path) -> list[Sample]:
         try:
             sample = json.loads(line)
         except ValueError:
-            raise DataError(f"{where}: not JSON") from None
+            raise DataError(
+                f"{where}: not JSON", "the run may have been cut off while it wrote: run it again"
+            ) from None
         if not isinstance(sample, dict) or not isinstance(sample.get("rows"), dict) or "row" not in sample["rows"]:
             raise DataError(
                 f"{where}: not a scored sample of one of our tasks",
@@ -64,7 +66,7 @@ def read_samples(path: Path) -> list[Sample]:
             )
         samples.append(sample)
     if not samples:
-        raise DataError(f"{path} holds no samples")
+        raise DataError(f"{path} holds no samples", "run again with --log_samples --output_path FOLDER")
     return samples
 
 

@@ -89,7 +89,10 @@ class NllbBackend:
 
         first = tokenizer.convert_tokens_to_ids(label)
         if first is None or first == tokenizer.unk_token_id:
-            raise ConfigError(f"retrieval.translator.model: {self._model} knows no language label {label}")
+            raise ConfigError(
+                f"retrieval.translator.model: {self._model} knows no language label {label}",
+                "choose an NLLB model, or a translator that knows the language (docs/translation.md)",
+            )
         tokens = tokenizer(batch, return_tensors="pt", padding=True).to(model.device)
         with torch.inference_mode():
             out = model.generate(

@@ -68,9 +68,12 @@ def _parsed(text: str, where: str) -> dict[str, str]:
     try:
         row = json.loads(text)
     except json.JSONDecodeError as err:
-        raise DataError(f"{where}: not readable as JSON ({err.msg})") from None
+        raise DataError(f"{where}: not readable as JSON ({err.msg})", "correct that line, or leave it out") from None
     if not isinstance(row, dict):
-        raise DataError(f"{where}: expected a JSON object, found {type(row).__name__}")
+        raise DataError(
+            f"{where}: expected a JSON object, found {type(row).__name__}",
+            f"every line is an object with {', '.join(KEYS)}",
+        )
     for key in KEYS:
         if not isinstance(row.get(key), str):
             raise DataError(f"{where}: '{key}' is missing or no text", f"every line has {', '.join(KEYS)}")
