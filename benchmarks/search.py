@@ -1,9 +1,14 @@
-"""What ``Index.search`` costs over the bare FAISS call on the same shard and batch of queries.
+"""What a search costs: exact against bare FAISS, approximate against exact.
 
-One shard of random unit vectors, one batch of queries; the two calls alternate, the medians are compared. The bare
-call returns row numbers and scores; ours also breaks ties, merges and reads the texts of every hit.
+One shard of vectors with the structure of embeddings (see ``_clustered.py``), built with ``--factory auto`` and tuned
+on questions of its own, and the same shard linked as an exact index. One batch of other questions; the calls take
+turns, and ratios are taken within a turn.
 
-    python benchmarks/search.py            100,000 vectors of 384 dimensions, 1,000 queries, k = 20
+* exact: ``Index.search`` over ``faiss.IndexFlatIP.search`` on the same file. The bare call returns row numbers and
+  scores; ours also breaks ties, merges and reads the texts of every hit.
+* approximate: the bare exact call over ``Index.search`` on the approximate index, and the recall@20 of its hits.
+
+    python benchmarks/search.py            1,000,000 vectors of 384 dimensions, 1,000 queries, k = 20
     python benchmarks/search.py --quick    a smoke test with small numbers
 """
 
@@ -13,74 +18,101 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from _clustered import ClusteredVectors
+from _rows import JSON_HELP, row, write_rows
 
-from mrag_eval.retrievers import build_index
+from mrag_eval.retrievers import build_index, load_index, merge_indexes
 from mrag_eval.schema import Passage
 
-
-class SeededUnitVectors:
-    """An embedder of random unit vectors: what it measures does not depend on a model."""
-
-    name, revision = "random", "1"
-
-    def __init__(self, dim: int, seed: int = 0) -> None:
-        self.dim = dim
-        self._generator = np.random.default_rng(seed)
-
-    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        vectors = self._generator.standard_normal((len(texts), self.dim), dtype=np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors
-
-    embed_passages = embed_queries
+TUNING = 512
 
 
 def passages(count: int) -> Iterator[Passage]:
     for number in range(count):
         text = f"Passage {number}. " + "Some hundred words of text stand in every passage of a corpus. " * 9
-        yield Passage(id=f"{number:08x}", lang="en", text=text, title=f"Title {number}", doc_id=f"d{number // 3}")
+        yield Passage(id=f"{number:08x}", lang="en", text=text, title=f"Title {number}", doc_id=f"d{number // 5}")
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    found = call()
+    return time.perf_counter() - start, found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
-    parser.add_argument("--vectors", type=int, default=100_000)
+    parser.add_argument("--vectors", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--queries", type=int, default=1_000)
     parser.add_argument("--k", type=int, default=20)
-    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--repetitions", type=int, default=7)
+    parser.add_argument("--factory", default="auto", help="as in `mrag-eval index build`")
+    parser.add_argument("--folder", type=Path, help="where the index is made; default: a temporary folder")
+    parser.add_argument("--json", type=Path, help=JSON_HELP)
     options = parser.parse_args()
     if options.quick:
-        options.vectors, options.queries, options.repetitions = 5_000, 100, 3
-    embedder = SeededUnitVectors(options.dim)
-    with tempfile.TemporaryDirectory() as folder:
-        index = build_index(
-            passages(options.vectors), Path(folder) / "index", embedder=embedder, batch_size=8192, progress=False
-        )
+        # auto would stay exact with so few
+        options.vectors, options.queries, options.repetitions, options.factory = 12_000, 100, 3, "IVF64,PQ192x4fs"
+    embedder = ClusteredVectors(options.dim)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        path = Path(folder) / "approximate"
+        build_index(
+            passages(options.vectors), path, embedder=embedder, batch_size=8192, progress=False,
+            factory=options.factory, recall_queries=[f"tuning {number}" for number in range(TUNING)],
+        )  # fmt: skip
+        merge_indexes([path], Path(folder) / "exact", factory="flat")
+        approximate, exact = load_index(path), load_index(Path(folder) / "exact")
         queries = [f"question {number}" for number in range(options.queries)]
         vectors = embedder.embed_queries(queries)
-        shard = index.shard("en").index
-        index.search(queries, options.k, embeddings=vectors)
-        shard.search(vectors, options.k)
-        bare: list[float] = []
-        ours: list[float] = []
+        flat = exact.shard("en").index
+        calls: dict[str, Callable[[], Any]] = {
+            "bare": lambda: flat.search(vectors, options.k),
+            "exact": lambda: exact.search(queries, options.k, embeddings=vectors),
+            "approximate": lambda: approximate.search(queries, options.k, embeddings=vectors),
+        }
+        results = {name: call() for name, call in calls.items()}
+        times: dict[str, list[float]] = {name: [] for name in calls}
         for _ in range(options.repetitions):
-            start = time.perf_counter()
-            shard.search(vectors, options.k)
-            middle = time.perf_counter()
-            index.search(queries, options.k, embeddings=vectors)
-            bare.append(middle - start)
-            ours.append(time.perf_counter() - middle)
-    ratio = statistics.median(ours) / statistics.median(bare)
+            for name, call in calls.items():
+                times[name].append(timed(call)[0])
+        shared = [
+            len({hit.id for hit in one} & {hit.id for hit in other}) / options.k
+            for one, other in zip(results["exact"], results["approximate"], strict=True)
+        ]
+    recall = float(np.mean(shared))
+    record = approximate.manifest.languages["en"].approximate
+    how = f"{record.factory}, {record.parameter} {record.value}, rescore {record.rescore}" if record else "exact"
+    seconds = {f"{name} s": statistics.median(values) for name, values in times.items()}
+    size = f"{options.vectors:,} x {options.dim}, {options.queries:,} queries"
+    pairs = list(zip(times["bare"], times["exact"], times["approximate"], strict=True))
+    rows = [
+        row(
+            f"search {size}, exact", "bare FAISS flat", [ours / bare for bare, ours, _ in pairs],
+            at_most=1.05, judged=not options.quick, figures=seconds,
+        ),
+        row(
+            f"search {size}, {'auto' if options.factory == 'auto' else options.factory}", "bare FAISS flat",
+            [bare / ours for bare, _, ours in pairs], at_least=10, judged=not options.quick,
+            holds=recall >= 0.95 or options.quick,
+            figures={**seconds, "index": how, "recall@20": recall, "recall in the manifest": record and record.recall},
+        ),
+    ]  # fmt: skip
+    write_rows(options.json, rows)
+    print(f"search {size}, k = {options.k}; medians of {options.repetitions} runs")
+    print("| search | s | ratio | asked |")
+    print("|---|---:|---:|---:|")
+    print(f"| bare FAISS flat | {seconds['bare s']:.3f} | | |")
     print(
-        f"search {options.vectors:,} x {options.dim}, {options.queries:,} queries, k = {options.k}: "
-        f"bare FAISS {statistics.median(bare) * 1e3:.0f} ms, Index.search {statistics.median(ours) * 1e3:.0f} ms, "
-        f"ratio {ratio:.3f}"
+        f"| Index.search, exact | {seconds['exact s']:.3f} | {rows[0]['ratio']:.3f} of its time | {rows[0]['asked']} |"
     )
+    faster = f"{rows[1]['ratio']:.1f} times faster, recall@{options.k} {recall:.3f}"
+    print(f"| Index.search, {how} | {seconds['approximate s']:.3f} | {faster} | {rows[1]['asked']}, .95 |")
 
 
 if __name__ == "__main__":
