@@ -151,6 +151,11 @@ def _corpora(folder: Path, copies: Path) -> None:
         (folder / (f"part_{name}.jsonl" if name != "new" else "new.jsonl")).write_text("".join(held), "utf-8")
 
 
+def _building(folder: Path, copies: Path) -> None:
+    """The set that the page's first command has built."""
+    xrag_rows.write(folder / "fresh")
+
+
 def _readme(folder: Path, copies: Path) -> None:
     _documents(folder, "articles.jsonl")
     _runs(folder)
@@ -187,6 +192,7 @@ def _quickstart(folder: Path, copies: Path) -> None:
 
 STAGES: Mapping[str, Stage] = {
     "README.md": Stage(_readme, first=f"{_XRAG}\n{_XRAG}put\nmrag-eval baseline output -o baseline.json"),
+    "docs/building.md": Stage(_building),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/reports.md": Stage(first=_XRAG),
     "docs/troubleshooting.md": Stage(_troubleshooting),
