@@ -291,7 +291,9 @@ def interval_for(
 def _worth(units: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
     """How many independent units have the variance of the unweighted mean over cells; no more than there are."""
     sizes = [len(np.unique(units[cells == cell])) for cell in np.unique(cells)]
-    return max(1, min(len(np.unique(units)), int(len(sizes) ** 2 / sum(1 / size for size in sizes))))
+    # 3 cells of 20 are worth 60, not the 59.999 that their sum comes to
+    worth = int(len(sizes) ** 2 / sum(1 / size for size in sizes) + 1e-9)
+    return max(1, min(len(np.unique(units)), worth))
 
 
 def _all_alike(value: float, n: int, n_groups: int, confidence: float) -> Estimate:

@@ -244,8 +244,16 @@ def _behind(
             groups.append(_rows(system)[key].group)
     if not changes:
         return None
-    found = stratified_bootstrap(changes, cells, groups=_groups(groups), n_resamples=_RESAMPLES, seed=seed)
-    return found.within((-1.0, 1.0)).as_dict()
+    if not any(changes):
+        # no row differs: how surely, the rows cannot say
+        return {"value": 0.0, "low": None, "high": None, "n": len(changes)}
+    # as shares between 0 and 1, so that rows which all gained or all lost get the interval of such a share
+    shares = [(change + 1) / 2 for change in changes]
+    found = stratified_bootstrap(shares, cells, groups=_groups(groups), n_resamples=_RESAMPLES, seed=seed).as_dict()
+    ends = {
+        key: None if found[key] is None else max(-1.0, min(1.0, 2 * found[key] - 1)) for key in ("value", "low", "high")
+    }
+    return {**ends, "n": found["n"]}
 
 
 def _unpaired(system: System, metric: str) -> Entry:

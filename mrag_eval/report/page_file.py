@@ -135,7 +135,7 @@ def _page(data: PageData, title: str, vega: str) -> str:
         runs=[
             [
                 *(r["model"], r["benchmarks"], _date(r["date"]), r["tasks"], f"{r['rows']:,}", f"{r['shortened']:,}"),
-                *(r["judges"], r["path"]),
+                *(r["judges"], "/".join(Path(r["path"]).parts[-2:])),
             ]
             for r in data.runs
         ],

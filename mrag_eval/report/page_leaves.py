@@ -108,14 +108,18 @@ def _variants(configs: Sequence[Mapping[str, Any]]) -> list[str]:
         return [""]
     # against every other, so that two that agree with the first alone are told apart as well
     pairs = {(i, j): differing(a, b) for i, a in enumerate(configs) for j, b in enumerate(configs) if i != j}
-    keys = sorted({key for found in pairs.values() for key in found}, key=lambda key: (key.startswith("index"), key))
+    keys = {key for found in pairs.values() for key in found}
+    half = {key for found in pairs.values() for key, values in found.items() if "not set" in values.split(" | ")}
+    ends = [key.rpartition(".")[2] for key in keys]
     out = []
     for i in range(len(configs)):
         said: list[str] = []
-        for key in keys:
+        # what every run sets says more than what some do, and a setting more than what an index is made of
+        for key in sorted(keys, key=lambda key: (key.startswith("index"), key in half, key)):
             values = [found[key].partition(" | ")[0] for (a, _), found in pairs.items() if a == i and key in found]
             if values and len(said) < _NAMED:
-                said.append(f"{key.rpartition('.')[2]}={values[0][:40]}")
+                end = key.rpartition(".")[2]
+                said.append(f"{end if ends.count(end) == 1 else key}={values[0][:40]}")
         out.append(", ".join(said))
     # settings beyond those named: number them
     return [f"{text} #{i}" if out.count(text) > 1 else text for i, text in enumerate(out, 1)]

@@ -18,7 +18,7 @@ _OF_THE_MODE = (
     *("retrieval.document_translation", "retrieval.translator", "translator", "translator_identity", "agent", "data"),
 )
 # What only a mode that retrieves has.
-_OF_RETRIEVAL = ("retrieval", "index")
+_OF_RETRIEVAL = ("retrieval.", "index.", "source.corpus")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ def systems(leaves: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> li
     for (run, benchmark, mode), parts in found.items():
         names = [_name(part) for part in parts]
         for part, name in zip(parts, names, strict=True):
-            said = name if names.count(name) == 1 else f"{name}, {part[0].variant or part[0].label}"
+            alike = names.count(name) > 1
+            said = name if not alike else part[0].variant or part[0].label
             out.append(_system(run, benchmark, mode if len(parts) == 1 else f"{mode} ({said})", part, rows))
     return out
 
@@ -100,8 +101,8 @@ def settings_apart(a: System, b: System) -> dict[str, str]:
         for name, values in differing(one, other, _OF_THE_MODE).items():
             first, _, second = values.partition(" | ")
             alone = "not set" in (first, second)
-            if not (alone and name.partition(".")[0] in _OF_RETRIEVAL):
+            if not (alone and name.startswith(_OF_RETRIEVAL)):
                 out[name] = values
         if one.get("scored_by") != other.get("scored_by"):
-            out["scored_by"] = f"{one.get('scored_by')} | {other.get('scored_by')}"
+            out["scored_by"] = f"{one.get('scored_by', 'not set')} | {other.get('scored_by', 'not set')}"
     return out

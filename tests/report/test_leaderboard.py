@@ -139,3 +139,16 @@ def test_without_samples_a_score_is_listed_without_a_rank(tmp_path: Path) -> Non
 
 def test_one_system_makes_no_leaderboard(tmp_path: Path) -> None:
     assert _boards(_write(tmp_path, "a", {"qa": _rows(0.5)})) == {}
+
+
+def test_no_difference_has_no_interval_and_all_the_difference_has_one(tmp_path: Path) -> None:
+    for model, rate in (("first", 1.0), ("same", 1.0), ("last", 0.0)):
+        _write(tmp_path, model, {"qa": _rows(rate)})
+    behind = {e.run: e.behind for e in _boards(tmp_path)["acc"].entries}
+    assert behind["first"] is None
+    assert behind["same"] == {"value": 0.0, "low": None, "high": None, "n": 60}
+    last = behind["last"]
+    assert last is not None
+    # 60 of 60 rows lost: as a share the Wilson interval of 0 of 60, whose upper end is z^2 / (n + z^2)
+    assert last["value"] == last["low"] == -1.0
+    assert last["high"] == pytest.approx(2 * 1.959964**2 / (60 + 1.959964**2) - 1, abs=1e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,11 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(report: Opened, width: int)
     page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
     page.wait_for_timeout(300)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # nor does one control lie on another
+    boxes = [box.bounding_box() for box in page.locator("#sample-filters select:visible").all()]
+    for a, b in itertools.combinations(boxes, 2):
+        aside = a["x"] + a["width"] <= b["x"] or b["x"] + b["width"] <= a["x"]
+        assert aside or a["y"] + a["height"] <= b["y"] or b["y"] + b["height"] <= a["y"]
     page.set_viewport_size({"width": 1100, "height": 900})
 
 
