@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mrag_eval.building.asking import Ask, ask_items, failure
-from mrag_eval.building.records import Outcome, Record, Settle, kept
+from mrag_eval.building.records import Drop, Outcome, Record, Settle, kept
 from mrag_eval.building.replies import all_tags
 from mrag_eval.building.templates import Prompts
 from mrag_eval.building.xrag_settings import EntityBlock
@@ -46,14 +46,20 @@ def by_recogniser(found: Recogniser, items: Sequence[Record], settle: Settle) ->
 
 
 def by_model(model: AuxModel, prompts: Prompts, items: Sequence[Record], settle: Settle) -> None:
-    """Settle every article with the entities that a model finds in its title."""
+    """Settle every article with the entities that a model finds in its title.
+
+    One of which it says nothing readable goes on without any: it may still meet an article in another language.
+    """
 
     def asks(item: Record) -> list[Ask[list[str]]]:
         return [Ask(prompts.conversation("entities", {"title": item["title"]}), _read)]
 
     def make(item: Record, answers: list[Answered[list[str]]]) -> Outcome:
         lost = failure(answers)
-        return Outcome(drops=(lost,)) if lost is not None else _with(item, answers[0].value or [])
+        if lost is not None:
+            drop = Drop(f"entities unknown: {lost.reason}", lost.detail, lost.passing)
+            return Outcome(({**item, "entities": []},), (drop,))
+        return _with(item, answers[0].value or [])
 
     ask_items(model, items, asks, make, settle, seat="build entities")
 

@@ -51,7 +51,8 @@ def build(
     source = folder / "news.jsonl"
     if articles is not None or not source.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        write_corpus(source, corpus(("en", "de", "es")) if articles is None else articles)
+        languages = tuple(("en", *SETTINGS["languages"]))
+        write_corpus(source, corpus(languages) if articles is None else articles)
     built = build_xrag(
         source,
         folder / "out",
@@ -294,6 +295,19 @@ def test_a_translation_in_another_language_is_dropped(tmp_path: Path) -> None:
     report = {report.name: report for report in built.reports}["translation"]
     assert report.dropped == {"translated into another language": 24}
     assert {row["language"] for row in rows_of(built)} == {"es"}
+
+
+def test_an_article_whose_title_nobody_could_read_still_meets_others(tmp_path: Path) -> None:
+    class Mute(Newsroom):
+        def entities(self, system: str, prompt: str) -> str:
+            return "I see no tags here." if "Varga" in prompt else super().entities(system, prompt)
+
+    built, _ = build(tmp_path, Cast(play=Mute()), languages=["de"])
+    report = {report.name: report for report in built.reports}["entities"]
+    # ten articles on every town
+    assert (report.made, dict(report.dropped)) == (120, {"entities unknown: unreadable reply": 10})
+    towns = Counter((row["setting"], "Varga" in row["articles"][0]) for row in rows_of(built))
+    assert towns == {("mono", False): 20, ("multi", False): 40, ("multi", True): 8}
 
 
 def test_calls_that_fail_are_counted_and_asked_again_next_time(tmp_path: Path) -> None:
