@@ -96,8 +96,8 @@ def passages_hash(passages: Iterable[Passage]) -> str:
 
 
 def fingerprint_of(settings: Mapping[str, Any]) -> str:
-    """One hash over all settings."""
-    return content_key(settings)
+    """One hash over all settings; one that is not set does not count, so that a new key leaves it as it is."""
+    return content_key(_dotted(settings))
 
 
 def seeds_of(blocks: TaskBlocks) -> dict[str, Any]:

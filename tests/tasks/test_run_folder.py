@@ -18,6 +18,7 @@ from mrag_eval.retrieved_json import as_record, from_record, row_hash
 from mrag_eval.retrieving import open_folder, retrieve_into
 from mrag_eval.run_file import read_run
 from mrag_eval.run_folder import RunFolder
+from mrag_eval.run_settings import differing_settings, fingerprint_of
 from mrag_eval.schema import Hit, RagDoc
 from mrag_eval.task import RagTask
 from mrag_eval.translate import write_table
@@ -341,6 +342,15 @@ def test_modes_that_retrieve_nothing_take_no_notice(tasks: Path, tmp_path: Path)
 def test_may_differ_goes_with_a_folder(tasks: Path) -> None:
     with pytest.raises(ConfigError, match="'run_may_differ' goes with 'run_folder'"):
         build(tasks, metadata={"retrieval": {"run_may_differ": ["corpus"]}})
+
+
+def test_a_setting_that_is_not_set_changes_no_fingerprint() -> None:
+    settings = {"retrieval": {"k": 2, "languages": ("de",)}, "rows": {"n": 3}}
+    later = {"retrieval": {"k": 2, "languages": ["de"], "new": None, "newer": {"newest": None}}, "rows": {"n": 3}}
+    assert differing_settings(settings, later) == {}
+    assert fingerprint_of(settings) == fingerprint_of(later)
+    assert fingerprint_of(settings) != fingerprint_of({**settings, "rows": {"n": 4}})
+    assert differing_settings(settings, {**settings, "rows": {"n": 4}}) == {"rows.n": "3 | 4"}
 
 
 # ------------------------------------------------------------------------------------------------- going on
