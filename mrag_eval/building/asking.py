@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +13,8 @@ from mrag_eval.lm.spec import asked_args, identity
 
 T = TypeVar("T")
 
+# Items whose conversations are in memory at a time; between two such batches the slots run empty once.
+_AT_A_TIME = 4096
 # Between a fault's kind, by which drops are counted, and what is wrong in words, which the model is told.
 _JOINT = " — "
 
@@ -46,6 +48,19 @@ def ask_items(
     quick and ask no model. Where it, or ``asks``, raises, the item is dropped with the error. A reply that cannot be
     read, or breaks a rule, goes back once with what is wrong.
     """
+    for start in range(0, len(items), _AT_A_TIME):
+        _ask_batch(model, items[start : start + _AT_A_TIME], asks, make, settle, seat, settings)
+
+
+def _ask_batch(
+    model: AuxModel,
+    items: Sequence[Record],
+    asks: Callable[[Record], Sequence[Ask[T]]],
+    make: Callable[[Record, list[Answered[T]]], Outcome],
+    settle: Settle,
+    seat: str,
+    settings: Mapping[str, Any],
+) -> None:
     waiting: list[tuple[int, int]] = []
     conversations: list[Conversation] = []
     parsers: list[Parser[T]] = []

@@ -33,11 +33,17 @@ from mrag_eval.building.xrag_settings import PROMPTS, SEATS, XragSettings
 from mrag_eval.datasets._files import sha256_file
 from mrag_eval.errors import DataError
 from mrag_eval.lm import AuxModel, behind_api
-from mrag_eval.retrievers import Embedder, Index, embedder_as_named
+from mrag_eval.retrievers import Embedder, Index, embedder_as_named, load_embedder
 
 _PLACE = ("lang", "title", "date")
 # The last step before people look at the questions.
 _BEFORE_REVIEW = "each_article"
+# Which limits decide on what a step makes.
+_LIMITS: Mapping[str, tuple[str, ...]] = {
+    "summaries": ("summary_words", "copied"),
+    "simple_qa": ("simple_pairs", "simple_question_words", "simple_answer_words"),
+    "questions": ("question_words", "questions_per_type"),
+}
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,8 @@ class _Work:
         # found before any work is done: a model or package that is missing would end the build half-way
         if self._needs_entities and settings.entities.backend != "lm":
             recogniser(settings.entities)
+        if embedder is None:
+            load_embedder(settings.retriever.embedder, device=settings.retriever.device)
         self._models: dict[str, AuxModel] = {}
         self.seats = {seat: self._model(settings.models.seat(seat), model_named) for seat in self._used_seats()}
         self.unknowing = {name: self._model(name, model_named) for name in dict.fromkeys(settings.models.closed_book)}
@@ -184,6 +192,7 @@ class _Work:
                 "articles",
                 lambda _, settle: read_articles(self.files, s.articles, languages, settle),
                 {"corpus": self.corpus, "languages": languages, **block},
+                whole=True,
             ),
             Step(
                 "sample",
@@ -231,13 +240,15 @@ class _Work:
         """A step that asks the model of a seat with the prompt of that name."""
         model = self.seats[seat]
         s = self.settings
-        settings = {
+        settings: dict[str, Any] = {
             "model": model_identity(model),
             "prompts": self.prompts.hashes(seat),
-            "limits": s.limits.model_dump(),
-            "types": list(s.types),
-            "answer_from": s.answer_from,
+            **{key: value for key, value in s.limits.model_dump().items() if key in _LIMITS.get(name, ())},
         }
+        if name == "simple_qa":
+            settings["types"] = list(s.types)
+        if name == "answers":
+            settings["answer_from"] = s.answer_from
 
         def run(items: Sequence[Record], settle: Settle) -> None:
             if items:

@@ -115,3 +115,9 @@ def test_one_item_that_raises_takes_no_other_down() -> None:
 def test_an_item_with_nothing_to_ask_is_settled_too() -> None:
     got = outcomes(lambda p: p, {"id": "a", "texts": []}, maker=lambda item, answers: dropped("nothing to ask"))
     assert got["a"].drops[0].reason == "nothing to ask"
+
+
+def test_many_items_are_asked_in_batches(monkeypatch: Any) -> None:
+    monkeypatch.setattr("mrag_eval.building.asking._AT_A_TIME", 3)
+    got = outcomes(lambda p: p, *({"id": str(n), "texts": [f"t{n}"]} for n in range(8)))
+    assert {name: outcome.made[0]["said"] for name, outcome in got.items()} == {str(n): [f"t{n}"] for n in range(8)}

@@ -44,15 +44,14 @@ class Cast:
 
 
 def build(
-    folder: Path, cast: Cast | None = None, articles: list[dict[str, Any]] | None = None, **more: Any
+    folder: Path, cast: Cast | None = None, news: list[dict[str, Any]] | None = None, **more: Any
 ) -> tuple[Built, list[str]]:
     said: list[str] = []
     sheets = more.pop("review_sheets", ())
     source = folder / "news.jsonl"
-    if articles is not None or not source.exists():
+    if news is not None or not source.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        languages = tuple(("en", *SETTINGS["languages"]))
-        write_corpus(source, corpus(languages) if articles is None else articles)
+        write_corpus(source, corpus(("en", *SETTINGS["languages"])) if news is None else news)
     built = build_xrag(
         source,
         folder / "out",
@@ -176,6 +175,24 @@ def test_a_changed_limit_redoes_from_its_step_on(tmp_path: Path) -> None:
     assert [line.split()[0] for line in said if "done again" in line] == ["translation", "rows"]
     assert all("translate a question" not in prompt for prompt in cast.models["play"].asked)
     assert cast.asked == 24
+
+
+@pytest.mark.parametrize(
+    ("changes", "step"),
+    [
+        ({"limits": {"question_words": 24}}, "questions"),
+        ({"limits": {"copied": 0.9}}, "summaries"),
+        ({"limits": {"alike": 0.9}}, "duplicates"),
+        ({"answer_from": "articles"}, "answers"),
+        ({"models": {"default": "play", "closed_book": ["older"]}}, "closed_book"),
+        ({"seed": 4}, "sample"),
+        ({"articles": {"min_words": 11}}, "articles"),
+    ],
+)
+def test_a_step_is_done_again_for_what_decides_on_it(tmp_path: Path, changes: dict[str, Any], step: str) -> None:
+    build(tmp_path, languages=["de"], settings=["mono"])
+    _, said = build(tmp_path, **{"languages": ["de"], "settings": ["mono"], **changes})
+    assert next(line.split()[0] for line in said if "done again" in line) == step
 
 
 def _other_prompt(folder: Path) -> Path:
@@ -395,17 +412,17 @@ def test_one_of_two_sheets_that_is_missing_is_said_before_any_work(tmp_path: Pat
 def test_articles_without_dates(tmp_path: Path) -> None:
     undated = [{**entry, "date_publish": None} for entry in corpus(("en",))]
     with pytest.raises(DataError, match=r"step 'articles' took 60 in and dropped all \(no date 60\)"):
-        build(tmp_path, articles=undated)
+        build(tmp_path, news=undated)
 
 
 def test_articles_in_unknown_languages(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"unknown language 60"):
-        build(tmp_path, articles=[{**entry, "language": "tlh"} for entry in corpus(("en",))])
+        build(tmp_path, news=[{**entry, "language": "tlh"} for entry in corpus(("en",))])
 
 
 def test_articles_of_one_language_only(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no two articles are related \(articles by language: en 60; none in de, es\)"):
-        build(tmp_path, articles=corpus(("en",)), settings=["multi"])
+        build(tmp_path, news=corpus(("en",)), settings=["multi"])
     # for questions over English articles that is enough
     assert build(tmp_path, settings=["mono"])[0].rows == 48
 
@@ -413,19 +430,19 @@ def test_articles_of_one_language_only(tmp_path: Path) -> None:
 def test_no_pair(tmp_path: Path) -> None:
     far = [article(100 * n, "en", "Varga", 30 * n) for n in range(5)]
     with pytest.raises(DataError, match=r"no two articles are related \(articles by language: en 5\)") as caught:
-        build(tmp_path, articles=far, settings=["mono"])
+        build(tmp_path, news=far, settings=["mono"])
     assert "pairs.max_days" in str(caught.value)
 
 
 def test_pairs_without_older_articles(tmp_path: Path) -> None:
     new = [article(n, "en", "Varga", n) for n in range(5)]
     with pytest.raises(DataError, match="no pair of articles has enough older articles"):
-        build(tmp_path, articles=new, settings=["mono"])
+        build(tmp_path, news=new, settings=["mono"])
 
 
 def test_an_empty_corpus_and_one_without_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="step 'articles' took 0 in"):
-        build(tmp_path, articles=[])
+        build(tmp_path, news=[])
 
 
 @pytest.mark.parametrize(
