@@ -67,7 +67,7 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
         " & ".join([*stub, *map(escaped, metrics)]) + r" \\",
         "\\midrule",
     ]
-    below: dict[str, None] = {}
+    below: dict[tuple[str, str], dict[str, None]] = {}
     rows = [(task, run) for run in runs for task in run.tasks]
     order = {label: i for i, label in enumerate(dict.fromkeys(task.label for task, _ in rows))}
     for task, run in sorted(rows, key=lambda row: order[row[0].label]):
@@ -81,13 +81,14 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
             cells.append(text)
             if score is not None and (score.value is None or score.unscored):
                 why = unscored_line(score) or score.reason or "no figure"
-                below[f"{task.label}, {run.model_id}, {metric}: {why}"] = None
+                below.setdefault((metric, why), {})[f"{task.label}, {run.model_id}" if several else task.label] = None
         labels = [task.label, run.model_id] if several else [task.label]
         lines.append(" & ".join([*map(escaped, labels), *cells]) + r" \\")
     counts = sorted({score.n for run in runs for task in run.tasks for score in task.overall() if score.n})
     span = f"n = {counts[0]:,}" if len(counts) == 1 else f"n from {counts[0]:,} to {counts[-1]:,}" if counts else ""
     lines += ["\\bottomrule", "\\end{tabular}"]
-    said = "; ".join([r"Percent with 95\% intervals", *([span] if span else []), *map(escaped, below)])
+    blanks = [f"{metric}, {why}: {'; '.join(places)}" for (metric, why), places in below.items()]
+    said = "; ".join([r"Percent with 95\% intervals", *([span] if span else []), *map(escaped, blanks)])
     lines.append(f"\\par\\smallskip{{\\footnotesize {said}.}}")
     return "\n".join(lines) + "\n"
 
