@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.kilt import kilt_edition, read_kilt
     from mrag_eval.retrievers.load import check_embedder, index_info, load_index, verify_index
     from mrag_eval.retrievers.merging import add_documents, merge_indexes
-    from mrag_eval.retrievers.milvus import MilvusIndex, MilvusPlace, milvus_info, open_milvus
+    from mrag_eval.retrievers.milvus import MilvusIndex, MilvusPlace, milvus_info, open_milvus, verify_milvus
     from mrag_eval.retrievers.milvus_load import load_into_milvus
     from mrag_eval.retrievers.rerank import Reranker
     from mrag_eval.retrievers.searchable import Searchable
@@ -81,6 +81,7 @@ _HOMES = {
     "reciprocal_rank_fusion": "fusion",
     "share_quotas": "fusion",
     "verify_index": "load",
+    "verify_milvus": "milvus",
     "wikipedia_edition": "wikipedia",
 }
 
@@ -127,6 +128,7 @@ __all__ = [
     "reciprocal_rank_fusion",
     "share_quotas",
     "verify_index",
+    "verify_milvus",
     "wikipedia_edition",
 ]
 

@@ -202,6 +202,34 @@ def milvus_info(place: MilvusPlace) -> dict[str, Any]:
     }
 
 
+def verify_milvus(place: MilvusPlace) -> int:
+    """Count the passages of every language in Milvus; returns how many there are.
+
+    Raises CorpusError for the first language with another number than the index that was loaded.
+    """
+    index = open_milvus(place)
+    check_counts(place.connect(), place, index.counts)
+    return len(index)
+
+
+def check_counts(connection: Connection, place: MilvusPlace, expected: Mapping[str, int]) -> None:
+    """Raise CorpusError where a collection holds another number of passages in a language."""
+    for lang, count in expected.items():
+        (answer,) = connection.call(
+            "query",
+            place.collection,
+            filter=f"lang == {json.dumps(lang)}",
+            output_fields=["count(*)"],
+            consistency_level="Strong",
+        )
+        if answer["count(*)"] != count:
+            raise CorpusError(
+                f"collection '{place.collection}' in Milvus at {connection.uri} holds {answer['count(*)']:,} passages "
+                f"in '{lang}', the index {count:,}",
+                _ANEW,
+            )
+
+
 def index_note(manifest: Manifest, built: Mapping[str, Any]) -> dict[str, Any]:
     """What is written beside a collection that is whole."""
     return {"format": _FORMAT, "manifest": manifest.model_dump(), "built": dict(built)}

@@ -15,7 +15,7 @@ from mrag_eval.retrievers._passages import PassageStore
 from mrag_eval.retrievers._transposed import BM25_FILES, passage_vectors
 from mrag_eval.retrievers.bm25_shard import Bm25Shard
 from mrag_eval.retrievers.index import Index
-from mrag_eval.retrievers.milvus import MilvusIndex, MilvusPlace, forget_opened, index_note, open_milvus
+from mrag_eval.retrievers.milvus import MilvusIndex, MilvusPlace, check_counts, forget_opened, index_note, open_milvus
 from mrag_eval.retrievers.milvus_shard import DENSE, SPARSE
 from mrag_eval.retrievers.sparse_shard import FILES as SPARSE_FILES
 
@@ -199,7 +199,7 @@ class _Load:
         self._write_vocabularies()
         self.connection.call("flush", self.place.collection)
         self.connection.call("load_collection", self.place.collection)
-        self._check_counts()
+        check_counts(self.connection, self.place, self.index.counts)
         self.notes.write("index", index_note(self.manifest, self.built))
 
     def _note_progress(self) -> None:
@@ -265,19 +265,3 @@ class _Load:
             for token, number in numbered.items():
                 tokens[number] = token
             self.notes.write(f"vocabulary/{name}", tokens)
-
-    def _check_counts(self) -> None:
-        for lang, expected in self.index.counts.items():
-            (answer,) = self.connection.call(
-                "query",
-                self.place.collection,
-                filter=f'lang == "{lang}"',
-                output_fields=["count(*)"],
-                consistency_level="Strong",
-            )
-            if answer["count(*)"] != expected:
-                raise CorpusError(
-                    f"collection '{self.place.collection}' in Milvus at {self.connection.uri} holds "
-                    f"{answer['count(*)']:,} passages in '{lang}', the index {expected:,}",
-                    "load it again: --overwrite",
-                )

@@ -215,12 +215,21 @@ def info(
 
 
 @index_app.command(short_help="Read every file of an index and compare its checksum; exit code 1 on damage.")
-def verify(path: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.")]) -> None:
-    """Compare the SHA-256 of every file with the manifest: opening an index checks those of its small files only."""
+def verify(
+    path: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.")],
+    uri: Annotated[str | None, _URI] = None,
+) -> None:
+    """Compare the SHA-256 of every file with the manifest: opening an index checks those of its small files only.
+
+    In Milvus the passages of every language are counted.
+    """
     from mrag_eval.errors import CorpusError
-    from mrag_eval.retrievers import verify_index
+    from mrag_eval.retrievers import MilvusPlace, verify_index, verify_milvus
 
     try:
+        if uri is not None:
+            typer.echo(f"{path} in {uri}: {verify_milvus(MilvusPlace(uri, str(path))):,} passages, as many as loaded")
+            return
         files = verify_index(path)
     except CorpusError as error:
         typer.echo(f"mrag-eval: {error}", err=True)

@@ -26,6 +26,7 @@ from mrag_eval.retrievers import (
     load_into_milvus,
     milvus_info,
     open_milvus,
+    verify_milvus,
 )
 from mrag_eval.retrievers._milvus_client import Connection, checked_uri
 from mrag_eval.retrievers._transposed import passage_vectors
@@ -194,6 +195,16 @@ def test_another_index_is_refused_and_replaced_when_asked(
         load_into_milvus(make_index(passages), place, vector_index="HNSW")
     assert len(load_into_milvus(fewer, place, overwrite=True)) == 4
     assert len(open_milvus(place)) == 4
+
+
+def test_passages_are_counted_again_when_asked(
+    make_index: MakeIndex, passages: list[Passage], place: MilvusPlace
+) -> None:
+    load_into_milvus(make_index(passages), place)
+    assert verify_milvus(place) == len(passages)
+    place.connect().call("delete", place.collection, ids=[0])
+    with pytest.raises(CorpusError, match="holds 1 passages in 'ar', the index 2"):
+        verify_milvus(place)
 
 
 def test_a_collection_of_somebody_else_is_left_alone(
