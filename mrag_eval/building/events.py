@@ -15,7 +15,7 @@ from mrag_eval.building.xrag_settings import EventBlock, RetrieverBlock
 from mrag_eval.datasets._files import decode, iter_jsonl, require_text
 from mrag_eval.errors import DataError
 from mrag_eval.retrievers import Embedder, Index, cached_index
-from mrag_eval.schema import Passage
+from mrag_eval.schema import Passage, titled
 
 # Events searched at a time.
 _BATCH = 512
@@ -43,8 +43,8 @@ def article_index(
 
     def passages() -> Iterator[Passage]:
         for item in items:
-            lead = library.text(item["id"])[: block.lead]
-            yield Passage(id=item["id"], lang=item["lang"], text=lead, title=item["title"])
+            text = titled(item["title"], library.text(item["id"])[: block.lead])
+            yield Passage(id=item["id"], lang=item["lang"], text=text, title=item["title"])
 
     return cached_index(
         passages(),

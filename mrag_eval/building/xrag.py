@@ -19,7 +19,7 @@ from mrag_eval.building.asking import model_identity
 from mrag_eval.building.checks import closed_book, what_each_holds
 from mrag_eval.building.distractors import find_distractors
 from mrag_eval.building.entities import by_model, by_recogniser, described, recogniser
-from mrag_eval.building.events import article_index
+from mrag_eval.building.events import article_index, read_events
 from mrag_eval.building.pairing import pair_articles
 from mrag_eval.building.records import Record, Settle, dropped, each, kept
 from mrag_eval.building.review import ReviewDocument, ReviewItem
@@ -31,7 +31,7 @@ from mrag_eval.building.xrag_datasheet import nothing_left, write_sheet_of
 from mrag_eval.building.xrag_rows import make_rows, write_rows
 from mrag_eval.building.xrag_settings import PROMPTS, SEATS, XragSettings
 from mrag_eval.datasets._files import sha256_file
-from mrag_eval.errors import DataError
+from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.lm import AuxModel, behind_api
 from mrag_eval.retrievers import Embedder, Index, embedder_as_named, load_embedder
 
@@ -82,6 +82,8 @@ def build_xrag(
     where no row is left; the datasheet is written in either case.
     """
     files = article_files(corpus)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file, and the set needs a folder", "name another one: --output FOLDER")
     absent = next((path for path in review_sheets if not path.exists()), None)
     if absent is not None and len(review_sheets) > 1:
         raise DataError(f"{absent}: no such sheet", "name one sheet to have it written, or those that are filled in")
@@ -131,6 +133,8 @@ class _Work:
         # found before any work is done: a model or package that is missing would end the build half-way
         if self._needs_entities and settings.entities.backend != "lm":
             recogniser(settings.entities)
+        if settings.events.path is not None and "multi" in settings.settings:
+            read_events(settings.events.path)
         if embedder is None:
             load_embedder(settings.retriever.embedder, device=settings.retriever.device)
         self._models: dict[str, AuxModel] = {}

@@ -472,4 +472,9 @@ def test_models_and_prompts_are_looked_for_before_any_work(tmp_path: Path) -> No
         build(tmp_path, prompts={"topics": "x.jinja"})
     with pytest.raises(ConfigError, match="no file"):
         build(tmp_path, prompts={"topic": str(tmp_path / "none.jinja")})
+    with pytest.raises(DataError, match=r"events\.path: .*none\.txt does not exist"):
+        build(tmp_path, events={"path": str(tmp_path / "none.txt")})
     assert not (tmp_path / "out").exists()
+    (tmp_path / "out").touch()
+    with pytest.raises(ConfigError, match="out is a file"):
+        build(tmp_path)

@@ -1,0 +1,85 @@
+"""Events, and the articles of two languages that they bring together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.building.articles import Library
+from mrag_eval.building.events import Meeting, article_index, capped, meetings, read_events
+from mrag_eval.building.xrag_settings import EventBlock, RetrieverBlock
+from mrag_eval.errors import DataError
+from tests.building.newsroom import TownEmbedder, write_corpus
+
+
+def test_events_are_lines_or_json_lines_each_once(tmp_path: Path) -> None:
+    plain = tmp_path / "events.txt"
+    plain.write_text(
+        "Halbfinale der Europameisterschaft\n\n 秘鲁钱凯港开港 \nHalbfinale der Europameisterschaft\n", "utf-8"
+    )
+    assert read_events(plain) == ["Halbfinale der Europameisterschaft", "秘鲁钱凯港开港"]
+    path = write_corpus(tmp_path / "events.jsonl", [{"event": "A flood"}, {"event": "A match"}])
+    assert read_events(path) == ["A flood", "A match"]
+    write_corpus(path, [{"event": "A flood"}, {"name": "A match"}])
+    with pytest.raises(DataError, match="line 2: 'event' must be text"):
+        read_events(path)
+    plain.write_text("\n")
+    with pytest.raises(DataError, match="holds no event"):
+        read_events(plain)
+
+
+ARTICLES: list[dict[str, Any]] = [
+    {"id": "e1", "lang": "en", "title": "Varga 1", "text": "Varga", "date": "2024-06-01"},
+    {"id": "e2", "lang": "en", "title": "Varga 2", "text": "Varga", "date": "2024-07-01"},
+    {"id": "e3", "lang": "en", "title": "Tarnow 1", "text": "Tarnow", "date": "2024-06-01"},
+    {"id": "d1", "lang": "de", "title": "Varga 1", "text": "Varga", "date": "2024-06-10"},
+    {"id": "d2", "lang": "de", "title": "Varga 2", "text": "Varga", "date": "2024-06-29"},
+    {"id": "s1", "lang": "es", "title": "Tarnow 1", "text": "Tarnow", "date": "2024-06-02"},
+]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Any:
+    library = Library(write_corpus(tmp_path / "articles.jsonl", ARTICLES))
+    return article_index(ARTICLES, library, RetrieverBlock(), tmp_path, TownEmbedder())
+
+
+def met(index: Any, events: list[str], languages: tuple[str, ...] = ("de", "es"), **more: Any) -> list[Any]:
+    by_id = {article["id"]: article for article in ARTICLES}
+    found = meetings(events, index, by_id, languages, EventBlock(**more))
+    return [(m.english, m.foreign, m.lang, m.days) for m in found]
+
+
+def test_the_best_articles_of_both_languages_meet_if_they_are_near_in_time(index: Any) -> None:
+    # in German the second ones of Varga are two days apart, the first ones nine; the event's figure decides
+    assert met(index, ["Varga 1"], ("de",), k=2) == [("e1", "d1", "de", 9)]
+    assert met(index, ["Varga 2"], ("de",), k=2) == [("e2", "d2", "de", 2)]
+    assert met(index, ["Tarnow 1"], ("es",), k=1) == [("e3", "s1", "es", 1)]
+    # a pair a language
+    assert [pair[2] for pair in met(index, ["Varga 1"], k=3)] == ["de", "es"]
+
+
+def test_time_may_be_left_out_of_it(index: Any) -> None:
+    near = met(index, ["Varga 1"], ("de",), k=2, per_event=9)
+    assert set(near) == {("e1", "d1", "de", 9), ("e2", "d2", "de", 2)}
+    any_time = met(index, ["Varga 1"], ("de",), k=2, per_event=9, max_days=None)
+    assert {(pair[0], pair[1]) for pair in any_time} == {("e1", "d1"), ("e1", "d2"), ("e2", "d1"), ("e2", "d2")}
+
+
+def test_a_language_without_articles_meets_nobody(index: Any) -> None:
+    assert met(index, ["Varga 1"], ("zh",)) == []
+
+
+def test_a_pair_counts_once_and_an_article_has_so_many_in_a_language() -> None:
+    found = [
+        Meeting("e1", "d1", "de", "a", 0),
+        Meeting("e1", "d1", "de", "b", 0),
+        Meeting("e1", "d2", "de", "a", 0),
+        Meeting("e1", "s1", "es", "a", 0),
+        Meeting("e2", "d1", "de", "a", 0),
+    ]
+    pairs, spare = capped(iter(found), 1)
+    assert [(m.english, m.foreign) for m in pairs] == [("e1", "d1"), ("e1", "s1")]
+    assert spare == 2
