@@ -13,6 +13,7 @@ from typing import Any
 from mrag_eval.languages import LANGUAGES
 from mrag_eval.report.page_data import PageData
 from mrag_eval.report.page_parts import percent
+from mrag_eval.report.samples import CORRECT
 
 Point = Mapping[str, Any]
 Spec = dict[str, Any]
@@ -72,6 +73,9 @@ def _choices(points: Sequence[Point], names: Mapping[str, str]) -> dict[str, Any
     params = []
     for name, label in names.items():
         options = list(dict.fromkeys(point[name] for point in points))
+        if name == "metric":
+            # those that say whether an answer is right in front
+            options.sort(key=lambda metric: CORRECT.index(metric) if metric in CORRECT else len(CORRECT))
         bind = {"input": "select", "options": options, "name": f"{label} "}
         # a choice of one is none
         params.append({"name": name, "value": options[0], **({"bind": bind} if len(options) > 1 else {})})

@@ -224,9 +224,14 @@ def test_it_prints(report: Opened) -> None:
     page.locator("#samples details").nth(1).evaluate("(node) => { node.open = true; }")
     assert page.locator("#sample-filters").is_hidden()
     assert page.locator("nav").is_hidden()
+    # what a chart shows can be told from paper
+    assert page.locator("#plot-languages select[name=metric]").is_visible()
     assert page.locator("#samples details").nth(0).is_hidden()
     assert page.locator("#samples details").nth(1).is_visible()
     # dark screens print dark on white all the same
     assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')").strip() == "#ffffff"
     assert page.locator(".scroll").first.evaluate("node => getComputedStyle(node).overflowX") == "visible"
+    page.set_viewport_size({"width": 794, "height": 1123})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 794
+    page.set_viewport_size({"width": 1100, "height": 900})
     assert page.pdf(format="A4").startswith(b"%PDF")

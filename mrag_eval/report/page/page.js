@@ -86,7 +86,7 @@ function dataTable(name, spec, view) {
 /* ---------------------------------------------------------------- charts */
 
 const INK = { labelColor: "#1b1f24", titleColor: "#1b1f24" };
-const config = { background: "transparent", axis: INK, legend: { ...INK, orient: "bottom", columns: 3, labelLimit: 150 }, view: { stroke: null }, locale: {} };
+const config = { background: "transparent", axis: INK, legend: { ...INK, orient: "bottom", columns: window.innerWidth < 600 ? 2 : 3, labelLimit: 150 }, rule: { color: "#7b8794" }, view: { stroke: null } };
 
 async function drawCharts() {
   for (const [name, spec] of Object.entries(page.charts)) {
