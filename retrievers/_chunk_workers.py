@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
 from mrag_eval.errors import CorpusError
@@ -57,10 +56,11 @@ def cut_by_workers(
 ) -> Iterator[Passage]:
     """As :func:`cut`, by ``workers`` processes; memory holds a few batches a worker, and ``share`` follows what comes.
 
-    The workers are started afresh, not forked: threads of FAISS and torch do not survive a fork. So a script that calls
-    this must guard its main part (``if __name__ == "__main__":``). CorpusError where a worker dies.
+    The workers are started afresh, not forked: threads of FAISS and torch do not survive a fork. They are loky's, which
+    do not run the caller's script a second time as those of the standard library do. CorpusError where a worker dies.
     """
-    context = multiprocessing.get_context("spawn")
+    from joblib.externals.loky import ProcessPoolExecutor
+
     share = share or Share()
     pending: deque[tuple[Future[list[Passage]], float | None]] = deque()
 
@@ -69,18 +69,18 @@ def cut_by_workers(
         share.follow(read)
         return future.result()
 
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        try:
-            for batch in item_batches(items):
-                pending.append((pool.submit(cut, batch, chunking, count), share.read()))
-                if len(pending) > 2 * workers:
-                    yield from first()
-            while pending:
+    pool = ProcessPoolExecutor(workers)
+    try:
+        for batch in item_batches(items):
+            pending.append((pool.submit(cut, batch, chunking, count), share.read()))
+            if len(pending) > 2 * workers:
                 yield from first()
-        except BrokenProcessPool:
-            raise CorpusError(
-                "a worker process that cuts documents died (killed, or out of memory)",
-                "give the same command again with --resume, and fewer --workers if memory is short",
-            ) from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while pending:
+            yield from first()
+    except BrokenProcessPool:
+        raise CorpusError(
+            "a worker process that cuts documents died (killed, or out of memory)",
+            "give the same command again with --resume, and fewer --workers if memory is short",
+        ) from None
+    finally:
+        pool.shutdown(wait=True, kill_workers=True)

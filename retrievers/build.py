@@ -99,8 +99,7 @@ def build_index(
         batch_size: passages embedded at a time; what is embedded is kept, however the process ends.
         window: passages that are sorted by length before they are batched, so that little padding is embedded; by
             default eight batches. Vectors are stored in the order of the corpus.
-        workers: processes that cut documents, in their order; 0: this one does. A script must guard its main part then
-            (``if __name__ == "__main__":``).
+        workers: processes that cut documents, in their order; 0: this one does.
         resume: continue an interrupted build after its last complete batch. The corpus must come in the same order;
             a different one is noticed.
         overwrite: replace an index that is there, once the new one is whole.

@@ -207,4 +207,5 @@ STAGES: Mapping[str, Stage] = {
     "docs/corpora.md": Stage(_corpora, first=f"{_PARTS}\nmrag-eval index build documents.jsonl EXACT"),
     "docs/retrieval.md": Stage(lambda folder, copies: _documents(folder, "passages.jsonl")),
     "docs/milvus.md": Stage(lambda folder, copies: _documents(folder, "docs.jsonl")),
+    "docs/scaling.md": Stage(lambda folder, copies: _documents(folder, "articles.jsonl")),
 }

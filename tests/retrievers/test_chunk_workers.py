@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,3 +101,22 @@ def test_errors_of_the_reader_and_of_a_worker_arrive_whole(tmp_path: Path) -> No
 def test_a_negative_number_of_workers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="workers is -1"):
         build_index(documents(1), tmp_path / "i", kind="bm25", workers=-1)
+
+
+def test_a_script_without_a_guard_is_not_run_again(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "print('begins', flush=True)\n"
+        "from tests.retrievers.faulty_build import documents\n"
+        "from mrag_eval.retrievers import build_index\n"
+        "settings = dict(kind='bm25', chunker='paragraphs', progress=False)\n"
+        f"print(len(build_index(documents(30), {str(tmp_path / 'i')!r}, workers=2, **settings)))\n",
+        encoding="utf-8",
+    )
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.stderr == ""
+    assert done.stdout == "begins\n30\n"
