@@ -4,9 +4,9 @@
     python benchmarks/bm25.py --quick    3,000 passages, 40 queries, for a smoke test
 
 Texts are drawn from a vocabulary by Zipf's law (the word of rank r in proportion to 1/r), 20 to 60 words long; queries
-are two to six words of one passage. bm25s searches one query after another with one thread, as ours does, from its own
-memory-mapped files, tokens given; ours is given texts, and returns hits with their passages. Both in turn, medians.
-Asked: at most 1.1 times its time, and the same passages (where scores differ: a tie may be broken otherwise).
+are two to six words of one passage. bm25s searches with its default backend (numpy), one query after another, as ours
+does, from its own memory-mapped files, tokens given; ours is given texts, and returns hits with their passages. Both in
+turn, medians. Asked: at most 1.1 times its time, and the same passages (ties may be broken otherwise).
 """
 
 from __future__ import annotations

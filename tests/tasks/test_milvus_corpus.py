@@ -109,7 +109,7 @@ def test_a_corpus_of_the_config_file(folder: Index, tmp_path: Path, monkeypatch:
     database = tmp_path / "passages.db"
     load_into_milvus(folder, MilvusPlace(str(database), "stored"))
     config = tmp_path / "mrag.yaml"
-    entry = {"kind": "milvus", "uri": str(database), "collection": "stored", "patience": 3, "search": {"ef": 9}}
+    entry = {"kind": "milvus", "uri": str(database), "collection": "stored", "patience": 30, "search": {"ef": 9}}
     config.write_text(yaml.safe_dump({"corpora": {"wiki": entry, "flat": str(folder.path)}}), encoding="utf-8")
     monkeypatch.setenv("MRAG_CONFIG", str(config))
     assert sorted(known_corpora()) == ["flat", "wiki"]
@@ -179,8 +179,8 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_server_that_goes_away_ends_the_run_with_what_was_found_kept(
     folder: Index, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place = MilvusPlace(server.uri, "passages", patience=2.0)
-    load_into_milvus(folder, place)
+    place = MilvusPlace(server.uri, "passages", patience=5.0)
+    load_into_milvus(folder, replace(place, patience=60.0))
     retrieval = block(mode="qlang", kind="milvus", uri=server.uri, corpus="passages")
     monkeypatch.setattr(milvus, "BATCH", 3)
     sizes = searches(monkeypatch)
@@ -196,9 +196,9 @@ def test_a_server_that_goes_away_ends_the_run_with_what_was_found_kept(
 
     monkeypatch.setattr(milvus.MilvusIndex, "_lexical_lists", ending)
     started = time.monotonic()
-    with pytest.raises(CorpusError, match="did not answer within 2 s") as raised:
+    with pytest.raises(CorpusError, match="did not answer within 5 s") as raised:
         searched(place, retrieval)
-    assert 1.0 <= time.monotonic() - started < 20
+    assert 2.5 <= time.monotonic() - started < 60
     assert len(raised.value.message.splitlines()) == 1
     assert "what was done so far is kept" in str(raised.value)
     assert caplog.text.count(f"Milvus at {server.uri} does not answer") == 1
