@@ -64,6 +64,10 @@ class Review:
         ]
         if counts["dropped"]:
             out.append("dropped    " + ", ".join(f"{n:,} {reason}" for reason, n in counts["dropped"].items()))
+        for name, n in counts["missing"].items():
+            empty = n - counts["incomplete"].get(name, 0)
+            if empty:
+                out.append(f"missing    {empty:,} questions have no row of {name}, or an empty one")
         for name, n in counts["incomplete"].items():
             out.append(f"incomplete {n:,} rows of {name} end before their end and count as not reviewed")
         out += [f"agreement  {name}: {_shown(figures)}" for name, figures in self.agreement.items()]
