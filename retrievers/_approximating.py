@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mrag_eval.errors import ConfigError, CorpusError
 from mrag_eval.retrievers._factory import (
@@ -31,18 +30,16 @@ from mrag_eval.retrievers._factory import (
 from mrag_eval.retrievers._manifest import ApproximateRecord, approximate_name, manifest_bytes, parse_manifest
 from mrag_eval.retrievers._ordering import Rows
 from mrag_eval.retrievers._passages import PassageStore
+from mrag_eval.retrievers._recall import K, Sample
 from mrag_eval.retrievers.approximate_shard import ApproximateShard
 from mrag_eval.retrievers.faiss_shard import Vectors
 
 logger = logging.getLogger(__name__)
 
-# recall is measured at this many hits, with this many queries in each half of the sample
-K = 20
+# stored vectors in each half of the sample, the one that tunes and the one that measures
 _HALF = 256
-_DEPTHS = (2, 4, 8, 16, 32)
+_DEPTHS = (2, 4, 6, 8, 12, 16, 24, 32)
 _BLOCK_BYTES = 64 << 20
-# how much further down than K equal scores are looked for
-_TIES = 5
 # a vector read at random costs about this many times its bytes read in a row
 _RANDOM_READ = 8
 _LEAST_TRAINED = 65_536
@@ -134,20 +131,15 @@ class _Shard:
         self.count, self.dimension, self.wanted = count, dimension, wanted
         self.offset = flat.stat().st_size - 4 * count * dimension
         self.generator = np.random.default_rng([wanted.seed, count])
-        self.own: Rows | None = None
         if given is None:
-            self.own = self._draw(2 * _HALF)
-            self.queries = self._rows(self.own)
+            own = self._draw(2 * _HALF)
+            self.sample = Sample(self._rows(own), count, own)
         else:
-            self.queries = np.ascontiguousarray(given, dtype=np.float32)
+            self.sample = Sample(given, count)
         # which queries tune and which measure must not go by their order: given ones may be sorted by topic
-        self.shuffled = self.generator.permutation(len(self.queries))
+        self.shuffled = self.generator.permutation(len(self.sample.queries))
         self.trained = 0
         self.index: Any = None
-        # the exact best per query, filled while the vectors pass by: a stored vector is its own best, and not counted
-        self.depth = min(_TIES * K + 1, count)
-        self.best_scores = np.full((len(self.queries), self.depth), -np.inf, dtype=np.float32)
-        self.best_rows = np.full((len(self.queries), self.depth), -1, dtype=np.int64)
 
     def _draw(self, most: int) -> Rows:
         size = min(most, self.count)
@@ -185,44 +177,8 @@ class _Shard:
             self.index.train(self._rows(rows))
         for first, vectors in self._blocks():
             self.index.add(vectors)
-            self._note_best(first, vectors)
+            self.sample.show(first, vectors)
         faiss.write_index(self.index, str(self.file))
-
-    def _note_best(self, first: int, vectors: Vectors) -> None:
-        import faiss
-
-        width = min(self.depth, len(vectors))
-        scores, rows = faiss.knn(self.queries, vectors, width, metric=faiss.METRIC_INNER_PRODUCT)
-        scores = np.concatenate([self.best_scores, scores], axis=1)
-        rows = np.concatenate([self.best_rows, rows + first], axis=1)
-        order = np.argsort(-scores, axis=1, kind="stable")[:, : self.depth]
-        self.best_scores = np.take_along_axis(scores, order, axis=1)
-        self.best_rows = np.take_along_axis(rows, order, axis=1)
-
-    def _wanted_rows(self) -> list[set[int]]:
-        """Per query the rows that count as found: the exact 20 best and all that tie with the last of them."""
-        out = []
-        for number in range(len(self.queries)):
-            scores, rows = self.best_scores[number], self.best_rows[number]
-            if self.own is not None:
-                other = rows != self.own[number]
-                scores, rows = scores[other], rows[other]
-            last = scores[min(K, len(scores)) - 1]
-            # equal vectors get scores that differ in the last digits, depending on where they lie in a block
-            slack = 1e-6 * max(1.0, abs(float(last)))
-            out.append(set(rows[scores >= last - slack].tolist()))
-        return out
-
-    def _recall(self, found: NDArray[np.int64], numbers: Rows, right: list[set[int]]) -> float:
-        """Mean over the queries ``numbers`` of the share of the exact 20 best among ``found`` (without itself)."""
-        most = min(K, self.count - (self.own is not None))
-        shares = []
-        for place, number in enumerate(numbers.tolist()):
-            rows = set(found[place].tolist())
-            if self.own is not None:
-                rows.discard(int(self.own[number]))
-            shares.append(min(len(rows & right[number]), most) / most)
-        return float(np.mean(shares))
 
     def tune(self, factory: str, first_row: int, ids_of: Callable[[Rows], list[str]]) -> ApproximateRecord:
         """Search parameters that reach the recall aimed at for the least cost, and the recall that is then measured.
@@ -230,8 +186,8 @@ class _Shard:
         One half of the sample tunes, the other measures; where the measured half misses the aim, the next dearer
         setting is taken, up to the last.
         """
-        right = self._wanted_rows()
-        half = len(self.queries) // 2
+        right = self.sample.right()
+        half = len(self.sample.queries) // 2
         tuning, measuring = self.shuffled[:half], self.shuffled[half:]
         settings = self._by_cost(factory, tuning, right)
         self.index = None
@@ -244,11 +200,11 @@ class _Shard:
             record = ApproximateRecord(
                 factory=factory, parameter=parameter, value=value, rescore=depth, mapped=is_mapped(factory),
                 trained_on=self.trained, recall=0.0, k=K, aimed_at=self.wanted.recall, queries=len(measuring),
-                queries_from="stored vectors" if self.own is not None else "given", seed=self.wanted.seed,
+                queries_from="stored vectors" if self.sample.own is not None else "given", seed=self.wanted.seed,
             )  # fmt: skip
             shard = ApproximateShard(self.flat, self.file, record, self.count, self.dimension, first_row=first_row)
-            _, rows = shard.search(self.queries[measuring], K + (self.own is not None), ids_of)
-            recall = self._recall(rows - first_row, measuring, right)
+            _, rows = shard.search(self.sample.queries[measuring], K + (self.sample.own is not None), ids_of)
+            recall = self.sample.recall(rows - first_row, measuring, right)
             record = record.model_copy(update={"recall": round(recall, 4)})
             if best is None or record.recall > best.recall:
                 best = record
@@ -281,13 +237,13 @@ class _Shard:
         for value in values:
             if parameter is not None and value is not None:
                 space.set_index_parameter(self.index, parameter, value)
-            _, found = self.index.search(self.queries[tuning], deepest)
+            _, found = self.index.search(self.sample.queries[tuning], deepest)
             scanned = self.count * code if value is None else value * (
                 self.count / lists * code if lists else vector * 32
             )  # fmt: skip
             recalls = []
             for depth in _DEPTHS:
-                recalls.append(self._recall(found[:, : depth * K + 1], tuning, right))
+                recalls.append(self.sample.recall(found[:, : depth * K + 1], tuning, right))
                 out.append((scanned + _RANDOM_READ * depth * K * vector, value, depth, recalls[-1]))
             reached += recalls[-1] >= self.wanted.recall
             # some settings beyond the first that suffices: a shorter re-scoring may pay, or the other half need more
@@ -297,10 +253,10 @@ class _Shard:
 
 
 def _steps(first: int, most: int) -> list[int]:
-    """Doubling, with one step between: 1, 2, 3, 4, 6, 8, 12, …, up to ``most``."""
+    """Doubling, with three steps between where there is room: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, …, up to ``most``."""
     steps, value = [], first
     while value < most:
-        steps += [value, value * 3 // 2] if value > 1 else [value]
+        steps += [value + value * quarter // 4 for quarter in range(4)]
         value *= 2
     return sorted({step for step in steps if step < most} | {most})
 

@@ -138,13 +138,13 @@ def is_mapped(factory: str) -> bool:
 def choose(count: int, total: int, dimension: int, memory: int) -> str:
     """The factory string of ``auto`` for ``count`` vectors in an index of ``total`` that are approximated.
 
-    ``flat`` below 50,000. Else about sqrt(count) inverted lists, so that a list and the lists to choose among grow
+    ``flat`` below 50,000. Else about 2 sqrt(count) inverted lists, so that a list and the lists to choose among grow
     alike; of codes, the finest of 4-bit product quantisation that the share of ``memory`` suffices for (2, 4 or 8
     components to a code; fast scan, which FAISS holds in memory), and where none does, 8-bit scalars, which are mapped.
     """
     if count < FEW:
         return EXACT
-    lists = min(1 << round(math.log2(count) / 2), _MOST_LISTS)
+    lists = min(1 << round(1 + math.log2(count) / 2), _MOST_LISTS)
     centroids = 4 * dimension * lists
     for components in (2, 4, 8):
         parts = dimension // components

@@ -20,6 +20,7 @@ from mrag_eval.errors import ConfigError, CorpusError
 from mrag_eval.ir_modes import Plan
 from mrag_eval.retrievers import Index, _approximating, _factory, build_index, index_info, load_index, verify_index
 from mrag_eval.retrievers._factory import approximation, choose, is_mapped, least_vectors, parse_bytes
+from mrag_eval.retrievers._recall import Sample
 from mrag_eval.retrievers.approximate_shard import ApproximateShard
 from mrag_eval.schema import Passage, RagDoc
 from mrag_eval.search import search_plans
@@ -124,15 +125,10 @@ def test_what_recall_measures(approximate: Index) -> None:
             for f, b, r in zip(found.tolist(), best.tolist(), rows.tolist(), strict=True)
         ]
     )
-    made = _approximating._Shard(
-        shard.path, shard.approximate_path, 3_000, DIM, _factory.Approximation("IVF32,SQ8"), None
-    )
-    made.own, made.queries = rows, queries
-    made.best_scores = np.full((30, made.depth), -np.inf, dtype=np.float32)
-    made.best_rows = np.full((30, made.depth), -1, dtype=np.int64)
+    sample = Sample(queries, 3_000, rows)
     for first in range(0, 3_000, 1_000):
-        made._note_best(first, vectors[first : first + 1_000])
-    assert made._recall(found, np.arange(30), made._wanted_rows()) == pytest.approx(by_hand)
+        sample.show(first, vectors[first : first + 1_000])
+    assert sample.recall(found, np.arange(30), sample.right()) == pytest.approx(by_hand)
     assert by_hand < 1.0
 
 
@@ -254,16 +250,16 @@ def test_results_tell_an_approximate_index(approximate: Index, monkeypatch: pyte
 
 def test_auto_goes_by_count_and_memory() -> None:
     assert choose(49_999, 49_999, 384, 4 << 30) == "flat"
-    # sqrt(100,000) = 316, the nearest power of two in logarithm is 256
-    assert choose(100_000, 100_000, 384, 4 << 30) == "IVF256,PQ192x4fs"
-    assert choose(1_000_000, 1_000_000, 384, 4 << 30) == "IVF1024,PQ192x4fs"
+    # 2 sqrt(100,000) = 632, the nearest power of two in logarithm is 512
+    assert choose(100_000, 100_000, 384, 4 << 30) == "IVF512,PQ192x4fs"
+    assert choose(1_000_000, 1_000_000, 384, 4 << 30) == "IVF2048,PQ192x4fs"
     # 10 million: 104 bytes each do not fit into 1 GB, 56 do; 32 into 400 MB; nothing held in memory into 100 MB
-    assert choose(10_000_000, 10_000_000, 384, 10**9) == "IVF4096,PQ96x4fs"
-    assert choose(10_000_000, 10_000_000, 384, 4 * 10**8) == "IVF4096,PQ48x4fs"
-    assert choose(10_000_000, 10_000_000, 384, 10**8) == "IVF4096,SQ8"
+    assert choose(10_000_000, 10_000_000, 384, 10**9) == "IVF8192,PQ96x4fs"
+    assert choose(10_000_000, 10_000_000, 384, 4 * 10**8) == "IVF8192,PQ48x4fs"
+    assert choose(10_000_000, 10_000_000, 384, 10**8) == "IVF8192,SQ8"
     # a language has its share of what all have together
-    assert choose(1_000_000, 10_000_000, 384, 10**9) == "IVF1024,PQ96x4fs"
-    assert choose(100_000, 100_000, 7, 4 << 30) == "IVF256,SQ8"
+    assert choose(1_000_000, 10_000_000, 384, 10**9) == "IVF2048,PQ96x4fs"
+    assert choose(100_000, 100_000, 7, 4 << 30) == "IVF512,SQ8"
 
 
 def test_auto_leaves_few_vectors_exact(tmp_path: Path, exact: Index, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +269,7 @@ def test_auto_leaves_few_vectors_exact(tmp_path: Path, exact: Index, monkeypatch
     for module in (_approximating, _factory):
         monkeypatch.setattr(module, "FEW", 2_000)
     index = build(tmp_path / "many", "AUTO", memory_budget="1GB")
-    assert index.manifest.approximate()["en"]["factory"] == "IVF64,PQ16x4fs"
+    assert index.manifest.approximate()["en"]["factory"] == "IVF128,PQ16x4fs"
     assert index.manifest.approximation == {"factory": "auto", "memory": 10**9, "recall": 0.95, "seed": 0}
 
 
@@ -352,3 +348,8 @@ def test_the_command_builds_and_tells(tmp_path: Path, monkeypatch: pytest.Monkey
     told = run(["index", "info", str(tmp_path / "i")]).output
     assert "(aim 0.90; 40 queries, given) · mapped" in told
     assert "search      ko: exact" in told
+
+
+def test_steps_of_a_search_parameter() -> None:
+    assert _approximating._steps(1, 20) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20]
+    assert _approximating._steps(16, 16) == [16]
