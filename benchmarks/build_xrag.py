@@ -60,12 +60,12 @@ def reply(user: str) -> str:
 
 
 def articles(count: int) -> list[dict[str, Any]]:
-    """Half of them English, half German; towns of ten articles, of which two are of one week, the others older."""
+    """Half of them English, half German; of every town twenty articles, eight of one week and twelve older ones."""
     out = []
     for n in range(count):
         lang = ("en", "de")[n % 2]
         town, turn = f"Town{n // 20}", (n // 2) % 10
-        day = np.datetime64("2024-06-01") + (turn if turn < 8 else 90 + turn)
+        day = np.datetime64("2024-06-01") + (turn if turn < 6 else 90 + turn)
         text = " ".join(BODY[lang].format(town=town, n=n * 10 + k) for k in range(12))
         out.append(
             {"title": f"{town} and Halden plant {n}", "maintext": text, "date_publish": str(day), "language": lang}

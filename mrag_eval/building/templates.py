@@ -34,6 +34,11 @@ class Prompts:
         """Of the template's source."""
         return sha256(template_source(self._paths.get(name, name), "build").encode()).hexdigest()
 
+    @staticmethod
+    def judge_sha256() -> str:
+        """Of the judge's prompt, which says whether an answer is right."""
+        return sha256(template_source("correctness", "judge").encode()).hexdigest()
+
     def hashes(self, *names: str) -> dict[str, str]:
         """For a step's settings and for datasheets."""
         return {name: self.sha256(name) for name in names}

@@ -310,7 +310,8 @@ class _Work:
         settings: dict[str, Any] = {"models": {name: model_identity(m) for name, m in self.unknowing.items()}}
         asked: list[AuxModel] = list(self.unknowing.values())
         if judge is not None:
-            settings |= {"judge": model_identity(judge), "prompts": self.prompts.hashes("closed_book")}
+            prompts = {**self.prompts.hashes("closed_book"), "judge": self.prompts.judge_sha256()}
+            settings |= {"judge": model_identity(judge), "prompts": prompts}
             asked += [judge] if judge not in asked else []
         return Step("closed_book", run, settings, models=asked)
 
@@ -397,9 +398,19 @@ class _Work:
         return {
             "source": source,
             "models": {**models, "retriever": f"{name} {revision or ''}".strip()},
-            "prompts": self.prompts.hashes(*PROMPTS),
+            "prompts": {**self.prompts.hashes(*PROMPTS), "judge": self.prompts.judge_sha256()},
+            "summaries": self._copied(),
             "people": self.people(),
         }
+
+    def _copied(self) -> dict[str, Any]:
+        """How much the summaries that went on have of their articles' wording."""
+        records = read_records(step_records(self._steps_folder, "summaries"), ("copied",))
+        shares = [share for record in records for share in record["copied"]]
+        if not shares:
+            return {"summaries": 0}
+        mean = round(sum(shares) / len(shares), 3)
+        return {"summaries": len(shares), "fourgrams of the article, mean share": mean, "highest": max(shares)}
 
     def people(self) -> dict[str, Any]:
         """What people said, for the datasheet."""

@@ -143,6 +143,13 @@ def test_the_datasheet_says_what_was_done(made: tuple[Path, Built]) -> None:
     assert sheet["file"]["rows"] == built.rows == 144
     assert sheet["people"] == {"reviewed": "no: nobody has looked at these questions"}
     assert set(sheet["prompts"]) >= {"topic", "summary", "questions", "answer", "holds", "translation"}
+    assert set(sheet["prompts"]) >= {"judge", "closed_book"}
+    # two of every pair: one of each town, and two in each of two languages; all say it in other words
+    assert sheet["summaries"] == {
+        "summaries": 6 * (1 + 2 * 2) * 2,
+        "fourgrams of the article, mean share": 0.0,
+        "highest": 0.0,
+    }
     assert sheet["models"]["without documents: newer"] == "newer (dummy newer)"
     steps = {step["name"]: step for step in sheet["steps"]}
     assert steps["pairs"]["dropped"]["pair without older articles"] > 0
