@@ -45,7 +45,8 @@ class Board:
 
     ``tiers`` and ``languages`` are the columns that ``parts`` of the entries fill; ``rows`` counts the questions that
     the ranked systems share. ``left_out`` are languages in which one of them has no scored row: no mean is over them.
-    ``higher`` says whether more is better, None where it is neither and nothing is ranked.
+    ``higher`` says whether more is better, None where it is neither and nothing is ranked. ``groups`` counts what is
+    swapped and resampled as a whole: groups of questions, or single ones.
     """
 
     benchmark: str
@@ -56,6 +57,7 @@ class Board:
     entries: tuple[Entry, ...]
     left_out: tuple[str, ...] = ()
     higher: bool | None = True
+    groups: int = 0
 
 
 def boards(systems: Sequence[System], seed: int = 0) -> list[Board]:
@@ -79,9 +81,11 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
     entries = [_unpaired(system, metric) for system in systems if system not in scored]
     keys: list[tuple[str, str]] = []
     left_out: tuple[str, ...] = ()
+    groups: set[str] = set()
     if scored:
         together, apart = _comparable(scored, metric)
         keys, left_out = _common(together, metric)
+        groups = {_rows(together[0])[key].group for key in keys}
         entries += _ranked(together, metric, keys, higher, seed)
         for system, remark in apart:
             own = sorted(_keys(system, metric))
@@ -90,7 +94,17 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
     columns = {name for entry in entries for name in entry.parts}
     tiers = tuple(name for name in TIERS if name in columns)
     codes = tuple(sorted(columns - {*TIERS}))
-    return Board(benchmark, metric, len(keys), tiers, codes if len(codes) > 1 else (), tuple(entries), left_out, higher)
+    return Board(
+        benchmark,
+        metric,
+        len(keys),
+        tiers,
+        codes if len(codes) > 1 else (),
+        tuple(entries),
+        left_out,
+        higher,
+        len(groups),
+    )
 
 
 def _ranked(

@@ -204,6 +204,8 @@ def _place(metric: str) -> int:
 def _board(board: Board) -> dict[str, Any]:
     """A leaderboard as the page prints it."""
     said = [f"{board.rows:,} questions that every ranked system was asked"] if board.rows else []
+    if 0 < board.groups < board.rows:
+        said.append(f"{board.groups:,} groups of questions, each of which counts as one in tests and intervals")
     if board.higher is False:
         said.append("less is better")
     if board.left_out:

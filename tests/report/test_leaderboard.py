@@ -152,3 +152,23 @@ def test_no_difference_has_no_interval_and_all_the_difference_has_one(tmp_path: 
     # 60 of 60 rows lost: as a share the Wilson interval of 0 of 60, whose upper end is z^2 / (n + z^2)
     assert last["value"] == last["low"] == -1.0
     assert last["high"] == pytest.approx(2 * 1.959964**2 / (60 + 1.959964**2) - 1, abs=1e-4)
+
+
+def test_questions_of_a_group_count_as_one_in_the_tests(tmp_path: Path) -> None:
+    for model, rate in (("a", 1.0), ("b", 0.0)):
+        rows = _rows(rate)
+        for each in rows:
+            each["group"] = each["row"][-1]
+        _write(tmp_path, model, {"qa": rows})
+    board = _boards(tmp_path)["acc"]
+    # ids end in the digits 0 to 9: ten groups, and 2 of 2^10 swaps are as far apart
+    assert (board.rows, board.groups) == (60, 10)
+    assert [(e.best, e.worst) for e in board.entries] == [(1, 1), (2, 2)]
+    few = tmp_path / "few"
+    for model, rate in (("a", 1.0), ("b", 0.0)):
+        rows = _rows(rate)
+        for each in rows:
+            each["group"] = str(int(each["row"][-1]) % 4)
+        _write(few, model, {"qa": rows})
+    # four groups: 2 of 2^4
+    assert [(e.best, e.worst) for e in _boards(few)["acc"].entries] == [(1, 2), (1, 2)]
