@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import socket
 import subprocess
@@ -11,10 +12,12 @@ from pathlib import Path
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
+    """A port that nobody listens on, below those that systems give to outgoing connections: it stays free."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", port)) != 0:
+                return port
 
 
 class Server:
