@@ -40,6 +40,7 @@ def write_datasheet(
     reports: Sequence[StepReport],
     *,
     sections: Mapping[str, str] | None = None,
+    details: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write ``datasheet.md`` and ``datasheet.json`` into ``folder``; the path of the Markdown file.
 
@@ -49,12 +50,13 @@ def write_datasheet(
             values that are mappings become a table each.
         reports: the pipeline's steps, in their order.
         sections: further parts of the page, heading to Markdown.
+        details: facts that the JSON file alone holds.
     """
     from importlib.metadata import version
 
     written = datetime.now(timezone.utc).isoformat(timespec="seconds")
     made_by = {"package": f"mrag-eval {version('mrag-eval')}", "written": written}
-    record = {"title": title, **made_by, **facts, "steps": [report.as_dict() for report in reports]}
+    record = {"title": title, **made_by, **facts, **(details or {}), "steps": [report.as_dict() for report in reports]}
     if sections:
         record["sections"] = dict(sections)
     parts = [f"# {title}", f"Written {written} by {made_by['package']}."]

@@ -27,17 +27,19 @@ def write_sheet_of(
 ) -> Path:
     """Write the datasheet of a build, finished or not; the path of the Markdown file."""
     sections: dict[str, str] = {}
+    details: dict[str, Any] = {}
     if rows:
         sections["Rows"] = _row_table(rows)
         kinds = Counter(row["crossdoc_type"] for row in rows)
         counts = "\n".join(f"| {kind} | {_CROSSDOC[kind]} | {kinds[kind]:,} |" for kind in sorted(_CROSSDOC))
         sections["What the articles hold"] = f"| crossdoc_type | | rows |\n|---:|---|---:|\n{counts}"
     if review is not None:
+        details["people"] = review.as_dict()
         sections["People"] = "\n".join(f"- {' '.join(line.split())}" for line in review.lines())
     elif not settings.models.closed_book:
         sections["Not checked"] = "No model was asked whether it knows the answers without documents (closed_book)."
     facts = {**facts, "settings": settings.model_dump(mode="json", exclude={"title", "models", "prompts"})}
-    return write_datasheet(folder, settings.title, facts, reports, sections=sections)
+    return write_datasheet(folder, settings.title, facts, reports, sections=sections, details=details)
 
 
 def _row_table(rows: Sequence[Record]) -> str:

@@ -141,7 +141,7 @@ def test_the_datasheet_says_what_was_done(made: tuple[Path, Built]) -> None:
     assert sheet["source"]["articles"] == {"en": 60, "de": 60, "es": 60}
     assert sheet["source"]["published"] == "2024-06-01 to 2024-09-08"
     assert sheet["file"]["rows"] == built.rows == 144
-    assert sheet["people"] == {"reviewed": "no: nobody has looked at these questions"}
+    assert sheet["people"] == "nobody has looked at these questions"
     assert set(sheet["prompts"]) >= {"topic", "summary", "questions", "answer", "holds", "translation"}
     assert set(sheet["prompts"]) >= {"judge", "closed_book"}
     # two of every pair: one of each town, and two in each of two languages; all say it in other words
@@ -392,6 +392,9 @@ def test_people_review_and_only_what_they_accept_or_correct_passes(tmp_path: Pat
     assert any(line.startswith("reviewed   20 of 24 questions") for line in said)
     people = json.loads((tmp_path / "out" / "datasheet.json").read_text())["people"]
     assert people["counts"]["corrected"] == 5
+    page = (tmp_path / "out" / "datasheet.md").read_text()
+    assert "- reviewed 20 of 24 questions by sheet" in page
+    assert "counts" not in page
 
 
 def test_a_sheet_with_a_foreign_id_is_refused(tmp_path: Path) -> None:
