@@ -134,3 +134,26 @@ def test_snippets_of_the_retrieval_page_are_valid(snippet: dict[str, Any]) -> No
         check_metrics(snippet[block], "docs/retrieval.md")
     else:
         assert validated(Retrieval, snippet[block], "docs/retrieval.md").k == 5
+
+
+@pytest.mark.parametrize("readme", sorted(ROOT.glob("tasks/*/README.md")), ids=lambda p: p.parent.name)
+def test_a_task_folder_says_what_it_measures_on_whose_data_and_what_differs(readme: Path) -> None:
+    text = readme.read_text("utf-8")
+    heads = re.findall(r"^### (.+)$", text, re.MULTILINE)
+    assert text.startswith(f"# {readme.parent.name}\n")
+    assert "Tasks" in heads
+    assert re.search(r"[Ll]icen[cs]e", text)
+    if readme.parent.name == "demo":
+        return
+    assert {"Paper", "Citation"} <= set(heads)
+    assert "```bibtex" in text
+    assert any(head.startswith(("Differences", "What the data leaves open")) for head in heads)
+    assert re.search(r"[Mm]etric|Scores", text)
+
+
+def test_every_task_folder_has_a_readme_and_a_page() -> None:
+    folders = {path.name for path in (ROOT / "tasks").iterdir() if path.is_dir() and any(path.rglob("*.yaml"))}
+    made = pages()
+    assert folders == {path.parent.name for path in ROOT.glob("tasks/*/README.md")}
+    assert folders == {Path(name).stem for name in made if name.startswith("benchmarks/")}
+    assert "| [`coral`](../reference/modes.md) |" in made["benchmarks/click.md"]
