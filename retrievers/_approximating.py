@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.errors import ConfigError, CorpusError
+from mrag_eval.retrievers._disk import save_faiss
 from mrag_eval.retrievers._factory import (
     AUTO,
     EXACT,
@@ -168,8 +169,6 @@ class _Shard:
 
     def make(self, factory: str) -> None:
         """Train, add every vector, write; the exact best of the sample are found in the same pass."""
-        import faiss
-
         self.index = new_index(factory, self.dimension)
         if not self.index.is_trained:
             rows = self._draw(max(PER_CENTROID * (lists_of(factory) or 0), least_vectors(factory), _LEAST_TRAINED))
@@ -178,7 +177,7 @@ class _Shard:
         for first, vectors in self._blocks():
             self.index.add(vectors)
             self.sample.show(first, vectors)
-        faiss.write_index(self.index, str(self.file))
+        save_faiss(self.file, self.index)
 
     def tune(self, factory: str, first_row: int, ids_of: Callable[[Rows], list[str]]) -> ApproximateRecord:
         """Search parameters that reach the recall aimed at for the least cost, and the recall that is then measured.

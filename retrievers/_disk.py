@@ -61,6 +61,18 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
         file.write(array.data)
 
 
+def save_faiss(path: Path, index: Any) -> None:
+    """``faiss.write_index``, which says nothing where the end of a file finds no room.
+
+    It closes its file without looking at the result, so the last bytes may be lost; here Python writes them.
+    """
+    import faiss
+
+    with path.open("wb") as file:
+        module: Any = faiss  # its types leave the writer out
+        faiss.write_index(index, module.PyCallbackIOWriter(file.write))
+
+
 def mapped_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[Any]]:
     """A new ``.npy`` file, memory-mapped to be written, with its space reserved.
 

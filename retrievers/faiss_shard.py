@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.errors import CorpusError
+from mrag_eval.retrievers._disk import save_faiss
 from mrag_eval.retrievers._ordering import Rows, Scores, top_k, top_k_line
 
 Vectors = NDArray[np.float32]
@@ -54,7 +55,7 @@ def finish(path: Path, dimension: int, count: int) -> None:
         while block := file.read(4 * dimension * 16_384):
             index.add(np.frombuffer(block, dtype=np.float32).reshape(-1, dimension))
     replacement = path.with_suffix(".faiss.new")
-    faiss.write_index(index, str(replacement))
+    save_faiss(replacement, index)
     replacement.replace(path)
 
 

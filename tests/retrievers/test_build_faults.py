@@ -194,6 +194,30 @@ def test_a_limit_on_file_sizes_is_no_different(tmp_path: Path, larger: Path) -> 
     assert finished(start("none", path, "--resume", *MANY))[1] == index_info(larger)["fingerprint"]
 
 
+def test_no_end_of_a_faiss_file_is_lost_in_silence(tmp_path: Path) -> None:
+    import faiss
+    import numpy as np
+
+    from mrag_eval.retrievers._disk import save_faiss
+
+    index = faiss.index_factory(8, "IVF4,SQ8", faiss.METRIC_INNER_PRODUCT)
+    vectors = np.random.default_rng(0).standard_normal((500, 8), dtype=np.float32)
+    index.train(vectors)
+    index.add(vectors)
+    faiss.write_index(index, str(tmp_path / "faiss"))
+    save_faiss(tmp_path / "ours", index)
+    expected = (tmp_path / "faiss").read_bytes()
+    assert (tmp_path / "ours").read_bytes() == expected
+    # the last byte finds no room: faiss.write_index itself returns as if all were well
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(expected) - 1, limit[1]))
+    try:
+        with pytest.raises(CorpusError, match="limit on the size of files"), room_on_disk(tmp_path, "make room"):
+            save_faiss(tmp_path / "short", index)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
