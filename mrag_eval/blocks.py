@@ -150,7 +150,8 @@ def _overrides(metadata: Mapping[str, Any], task: str) -> dict[str, Any]:
     for key, value in metadata.items():
         head, dot, _ = str(key).partition(".")
         if head in BLOCKS:
-            ours[str(key)] = value
+            # the harness reads key=value pairs and knows true and false, not null
+            ours[str(key)] = None if dot and value == "null" else value
         elif dot and head not in KEPT_METADATA:
             raise ConfigError(f"task {task}, --metadata {key}: no block '{head}'{did_you_mean(head, BLOCKS)}")
     return undotted(ours)

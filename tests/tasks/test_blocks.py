@@ -58,3 +58,9 @@ def test_blocks_left_out_or_left_blank_have_their_defaults() -> None:
     _, absent = split_config(config())
     _, blank = split_config(config(retrieval=None, prompt=None, judge=None))
     assert absent == blank
+
+
+def test_null_on_the_command_line_takes_a_setting_back() -> None:
+    reranked = {"mode": "all", "rerank": "BAAI/bge-reranker-v2-m3"}
+    _, blocks = split_config(config(retrieval=reranked, metadata={"retrieval.rerank": "null"}))
+    assert blocks.retrieval.rerank is None
