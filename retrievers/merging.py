@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.errors import ConfigError, CorpusError
+from mrag_eval.errors import ConfigError, CorpusError, DataError
 from mrag_eval.retrievers._approximating import approximate_shards, check_wanted
 from mrag_eval.retrievers._building import move_into_place
 from mrag_eval.retrievers._disk import room_on_disk
@@ -236,6 +236,12 @@ def add_documents(
         source=source,
         **options,
     )
-    merged = merge_indexes([target, new], target, overwrite=True)
+    try:
+        merged = merge_indexes([target, new], target, overwrite=True)
+    except DataError as error:
+        # what was embedded is of documents that must change: nothing of it can be used again
+        shutil.rmtree(new, ignore_errors=True)
+        said = error.message.replace(f"indexes {target} and {new}", f"index {target} and the documents to add")
+        raise DataError(said, "leave them out of the documents: what is there stays as it is") from None
     shutil.rmtree(new, ignore_errors=True)
     return merged if embedder is None else load_index(target, device=device, embedder=embedder)

@@ -222,10 +222,11 @@ def test_only_new_documents_are_embedded_and_they_are_cut_as_the_old_ones(tmp_pa
 def test_what_is_there_already_is_refused_and_the_index_stays(tmp_path: Path) -> None:
     path = make(tmp_path / "i", some(0, 10))
     before = load_index(path).manifest
-    with pytest.raises(DataError, match="both hold the passages '0009'"):
+    with pytest.raises(DataError, match=r"index .*/i and the documents to add both hold the passages '0009'"):
         add_documents(path, some(9, 12), embedder=TokenHashEmbedder(), progress=False)
     assert load_index(path).manifest == before
     verify_index(path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["i"]
 
 
 def test_an_interrupted_addition_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
