@@ -115,6 +115,10 @@ def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
         from mrag_eval.metrics import stratified_bootstrap
 
         changes = [_change(a, b) for a, b in zip(sides.ours, sides.theirs, strict=True)]
+        if not any(changes):
+            # no row differs: how surely, the rows cannot say
+            scored = any(change is not None for change in changes)
+            return Cell(0.0 if scored else None, "no row that both scored", n=n), f"{n} pairs, none of which differs"
         groups = [row.group for row in sides.ours]
         grouped = groups if len(set(groups)) < n else None
         found = stratified_bootstrap(changes, sides.tasks, groups=grouped, n_resamples=_RESAMPLES, seed=seed)
