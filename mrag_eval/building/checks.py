@@ -8,7 +8,7 @@ from typing import Any
 
 from mrag_eval.building.articles import Library
 from mrag_eval.building.asking import Ask, ask_items, failure
-from mrag_eval.building.qa_steps import is_none
+from mrag_eval.building.linked_questions import is_none
 from mrag_eval.building.records import Outcome, Record, Settle, dropped, kept
 from mrag_eval.building.replies import one_of_words
 from mrag_eval.building.review import Holds

@@ -80,7 +80,7 @@ def _sha256(corpus: Path) -> str:
     return content_key(*((str(path.relative_to(corpus)), sha256_file(path)) for path in files))
 
 
-def qa_steps(plan: QaPlan) -> list[Step]:
+def linked_questions(plan: QaPlan) -> list[Step]:
     """The steps up to the questions that a person may review: documents, draw, write, check, distinct."""
     config, prompts = plan.config, Prompts(PROMPTS, plan.config.prompts)
     asks = {name: {label: c.model_dump() for label, c in choices.items()} for name, choices in plan.categories.items()}

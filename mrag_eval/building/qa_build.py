@@ -18,8 +18,8 @@ from mrag_eval.building.qa import (
     balance_step,
     check_plan,
     empty_pairs,
+    linked_questions,
     plan_qa,
-    qa_steps,
     review_items,
     review_step,
 )
@@ -92,7 +92,7 @@ def build_qa(
         judged[:] = [found]
         return found
 
-    before = qa_steps(plan)
+    before = linked_questions(plan)
     steps = before if absent is not None else [*before, review_step(sheets, judge), balance_step(config)]
     working = folder / STEPS
     reports = run_steps(steps, working, say=say)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mrag_eval.building.asking import Ask, ask_items, failure, fault
-from mrag_eval.building.qa_steps import is_none
+from mrag_eval.building.linked_questions import is_none
 from mrag_eval.building.records import Outcome, Record, Settle, kept
 from mrag_eval.building.replies import tagged_pairs
 from mrag_eval.building.templates import Prompts

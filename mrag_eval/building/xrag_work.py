@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.building import qa_steps
+from mrag_eval.building import linked_questions
 from mrag_eval.building.alike import drop_alike
 from mrag_eval.building.articles import Library, corpus_identity, read_articles, sampled
 from mrag_eval.building.asking import model_identity
@@ -141,17 +141,17 @@ class XragWork:
                 self._pair_settings(),
                 whole=True,
             ),
-            self._asking("topic", "topic", qa_steps.topic, self.library_of),
-            self._asking("summaries", "summary", qa_steps.summaries, self._settings_of, self.library_of),
-            self._asking("simple_qa", "simple_qa", qa_steps.simple_pairs, self._settings_of),
-            self._asking("questions", "questions", qa_steps.questions, self._settings_of),
+            self._asking("topic", "topic", linked_questions.topic, self.library_of),
+            self._asking("summaries", "summary", linked_questions.summaries, self._settings_of, self.library_of),
+            self._asking("simple_qa", "simple_qa", linked_questions.simple_pairs, self._settings_of),
+            self._asking("questions", "questions", linked_questions.questions, self._settings_of),
             Step(
                 "duplicates",
                 lambda items, settle: drop_alike(items, s.limits.alike, settle),
                 {"alike": s.limits.alike},
                 whole=True,
             ),
-            self._asking("answers", "answer", qa_steps.answers, self._settings_of, self.library_of),
+            self._asking("answers", "answer", linked_questions.answers, self._settings_of, self.library_of),
             self._closed_book(),
             self._asking(BEFORE_REVIEW, "holds", what_each_holds, self.library_of),
             Step("review", self._review, {"sheets": [_hash(path) for path in self.sheets]}, whole=True),
@@ -284,7 +284,7 @@ class XragWork:
             record["answer"],
             "en",
             tuple(documents),
-            qa_steps.KIND_NAMES[record["type"]],
+            linked_questions.KIND_NAMES[record["type"]],
         )
 
     def _review(self, items: Sequence[Record], settle: Settle) -> None:
