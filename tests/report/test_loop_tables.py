@@ -95,7 +95,7 @@ def test_a_tier_is_a_mean_over_languages(tmp_path: Path) -> None:
 
 def test_answers_without_a_difference_have_a_margin_of_nothing_and_no_interval(tmp_path: Path) -> None:
     tasks = (f"blend_{mode}_{code}" for mode in ("coral", "monorag") for code in CORAL_TIERS["low"])
-    table = margin_table([write_run(tmp_path / "blend", dict.fromkeys(tasks, [1, 0, 0, 1]))])
+    table = margin_table([write_run(tmp_path / "blend", dict.fromkeys(tasks, (1, 0, 0, 1)))])
     found = cells(table, "org/m")["low"]
     assert (found.value, found.low, found.high, found.n) == (0.0, None, None, 20)
 
