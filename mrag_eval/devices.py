@@ -7,22 +7,33 @@ an embedder which took the first one there is would end the run.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from typing import Any
+
+from mrag_eval.errors import ConfigError
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 AUTO = "auto"
+DEVICES = "cpu, cuda, cuda:N, mps or auto (a GPU that has room, else the CPU)"
 # A model takes its weights, about as much again for a batch's activations, and what CUDA itself keeps in a process.
 _MARGIN = 2.0
 _FIXED = 1 << 30
 _GB = 1e9
 
 
+def known_device(name: str) -> str:
+    """The name of a device as it is; ConfigError for one that is none."""
+    if not re.fullmatch(r"cpu|cuda(:[0-9]+)?|mps|auto", name):
+        raise ConfigError(f"device '{name}': expected {DEVICES}")
+    return name
+
+
 def loading_device(device: str) -> str:
     """Where a model is loaded to: ``auto`` is decided when its size is known, which its weights on the CPU tell."""
-    return "cpu" if device == AUTO else device
+    return "cpu" if known_device(device) == AUTO else device
 
 
 def placed(model: Any, device: str, what: str) -> str:

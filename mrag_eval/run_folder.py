@@ -20,6 +20,7 @@ from mrag_eval.datasets._files import sha256_file
 from mrag_eval.errors import ConfigError, DataError
 from mrag_eval.ranked import Ranked, Retrieved
 from mrag_eval.retrieved_json import as_record, from_record, row_hash
+from mrag_eval.retrievers._locking import build_lock
 from mrag_eval.run_settings import differing_settings
 from mrag_eval.schema import RagDoc
 
@@ -135,13 +136,14 @@ class RunFolder:
         return self.tasks[task]
 
     def _note(self, task: str, entry: TaskEntry) -> None:
-        # another process may have added its own tasks in the meantime
-        there = _read_manifest(self.path) if (self.path / MANIFEST).exists() else {}
-        self.tasks = {**there, task: entry}
-        body = {"format": FORMAT, "tasks": {name: asdict(one) for name, one in self.tasks.items()}}
-        part = self.path / f"{MANIFEST}.{os.getpid()}.part"
-        part.write_bytes(json.dumps(body, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        part.replace(self.path / MANIFEST)
+        with build_lock(self.path / MANIFEST, wait=True):
+            # another process may have added its own tasks in the meantime
+            there = _read_manifest(self.path) if (self.path / MANIFEST).exists() else {}
+            self.tasks = {**there, task: entry}
+            body = {"format": FORMAT, "tasks": {name: asdict(one) for name, one in self.tasks.items()}}
+            part = self.path / f"{MANIFEST}.{os.getpid()}.part"
+            part.write_bytes(json.dumps(body, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            part.replace(self.path / MANIFEST)
 
     # ---------------------------------------------------------------- reading
 

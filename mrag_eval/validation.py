@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
+from mrag_eval.devices import DEVICES, known_device
 from mrag_eval.errors import ConfigError, did_you_mean
 
 
@@ -18,9 +18,10 @@ class Block(BaseModel):
 
 
 def _known_device(name: str) -> str:
-    if not re.fullmatch(r"cpu|cuda(:[0-9]+)?|mps|auto", name):
-        raise ValueError("expected cpu, cuda, cuda:N, mps or auto (a GPU that has room, else the CPU)")
-    return name
+    try:
+        return known_device(name)
+    except ConfigError:
+        raise ValueError(f"expected {DEVICES}") from None
 
 
 # Where a model runs.

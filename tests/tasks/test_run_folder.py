@@ -23,7 +23,7 @@ from mrag_eval.schema import Hit, RagDoc
 from mrag_eval.task import RagTask
 from mrag_eval.translate import write_table
 from tests.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan
-from tests.tasks.test_hook import build, knows_everything, run
+from tests.tasks.test_hook import build, knows_everything, run, run_ranks
 from tests.tasks.world import BASE, LANGS, TOPICS, ScriptedLM, write_task
 from tests.tiny_models import bert_folder
 
@@ -335,6 +335,17 @@ def test_a_changed_file_is_damage(tasks: Path, tmp_path: Path) -> None:
         run(tasks, metadata={"retrieval.run_folder": str(tmp_path / "run")})
 
 
+def test_ranks_take_their_own_rows(tasks: Path, tmp_path: Path) -> None:
+    into(tmp_path / "run", tasks)
+    metadata = {"retrieval.run_folder": str(tmp_path / "run")}
+    single = run(tasks, metadata=metadata)
+    double, models = run_ranks(tasks, knows_everything, metadata=metadata)
+    assert sorted(len(model.prompts) for model in models) in ([7, 8], [8, 8])
+    for measure in ("char3gram_recall,none", "hit@2,none", "mrr@2,none"):
+        assert double["results"]["small"][measure] == pytest.approx(single["results"]["small"][measure])
+    assert double["configs"]["small"]["scores"]["rows"] == 15
+
+
 def test_modes_that_retrieve_nothing_take_no_notice(tasks: Path, tmp_path: Path) -> None:
     build(tasks, metadata={"retrieval.mode": "no_ir", "retrieval.run_folder": str(tmp_path / "nowhere")})
 
@@ -394,6 +405,16 @@ def test_other_settings_are_not_mixed_into_a_folder(tasks: Path, tmp_path: Path)
     done = into(tmp_path / "run", tasks, metadata={"retrieval.k": 1}, overwrite=True)
     assert done.kept == 0
     assert {len(line["passages"]) for line in lines(tmp_path / "run")} == {1}
+
+
+def test_two_processes_may_fill_one_folder_with_different_tasks(tasks: Path, tmp_path: Path) -> None:
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
+    write_task(tasks, "own", **BASE, data=data, retrieval={"mode": "qlang", "k": 2, "kind": "bm25"})
+    first, second = open_folder(tmp_path / "run"), open_folder(tmp_path / "run")  # both see it empty
+    for folder, name in ((first, "small"), (second, "own")):
+        task = build(tasks, name)
+        retrieve_into(folder, name, task.supply, task.rows_to_run(3))
+    assert {*RunFolder(tmp_path / "run").tasks} == {"small", "own"}
 
 
 def test_two_at_a_time_are_refused(tasks: Path, tmp_path: Path) -> None:
