@@ -44,10 +44,11 @@ from mrag_eval.retrievers._manifest import (
 )
 from mrag_eval.retrievers._passages_finish import finish_passages
 from mrag_eval.retrievers._progress import Progress
+from mrag_eval.retrievers._ray_work import Loading
 from mrag_eval.retrievers._reading import Share, Stream, counted
 from mrag_eval.retrievers._windows import WINDOW, Ahead, Made, made_in_windows
 from mrag_eval.retrievers.bm25_shard import Bm25Parameters
-from mrag_eval.retrievers.build_ray import Loading, RayCluster, RayEngine, ray_cluster
+from mrag_eval.retrievers.build_ray import RayCluster, RayEngine, ray_cluster
 from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.corpus import Document
 from mrag_eval.retrievers.embedders import Embedder, load_embedder, query_vectors

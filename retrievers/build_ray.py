@@ -9,37 +9,27 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import socket
-import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
-
 import mrag_eval
 from mrag_eval.errors import ConfigError, CorpusError, MragError, missing_extra
-from mrag_eval.retrievers import sparse_shard
-from mrag_eval.retrievers._chunk_workers import Item, cut, item_batches
-from mrag_eval.retrievers._embedder_spec import EmbedderSpec
+from mrag_eval.retrievers._chunk_workers import Item
+from mrag_eval.retrievers._ray_feed import Feed, Reader, datasource
+from mrag_eval.retrievers._ray_work import RESUME, Cutter, Embedding, Loading, described, from_table, raise_carried
 from mrag_eval.retrievers._reading import Share
-from mrag_eval.retrievers._windows import Made, made
+from mrag_eval.retrievers._windows import Made
 from mrag_eval.retrievers.chunking import ChunkConfig, TokenCounter
-from mrag_eval.retrievers.corpus import Document
-from mrag_eval.retrievers.embedders import Embedder, load_embedder
-from mrag_eval.retrievers.sparse_encoders import SparseEncoder, load_sparse_encoder
-from mrag_eval.schema import Passage
 
 # batches of documents that wait for Ray to take them
 _WAITING = 16
 # seconds until a cluster that does not answer counts as absent
 _PATIENCE = 10.0
-_RESUME = "give the same command again with --resume"
-_COLUMNS = ("id", "doc_id", "lang", "title", "text")
 
 
 @dataclass(frozen=True)
@@ -59,20 +49,6 @@ class RayEngine:
     def __post_init__(self) -> None:
         if self.actors is not None and self.actors < 1:
             raise ConfigError(f"actors is {self.actors}, it must be at least 1", "leave it out for the default")
-
-
-@dataclass(frozen=True)
-class Loading:
-    """How an actor comes by its model: it loads what ``model`` specifies on its device, or takes the object itself."""
-
-    model: EmbedderSpec | Embedder | SparseEncoder
-    sparse: bool
-
-    def load(self, device: str) -> Embedder | SparseEncoder:
-        if not isinstance(self.model, EmbedderSpec):
-            return self.model
-        load: Callable[..., Embedder | SparseEncoder] = load_sparse_encoder if self.sparse else load_embedder
-        return load(self.model, device=device)
 
 
 class RayCluster:
@@ -103,7 +79,7 @@ class RayCluster:
         import ray
 
         with _said_by_ray():
-            version, *found = ray.get(ray.remote(**self._of_an_actor)(_described).remote(loading, self.device))
+            version, *found = ray.get(ray.remote(**self._of_an_actor)(described).remote(loading, self.device))
         if version != mrag_eval.__version__:
             raise ConfigError(
                 f"Ray's nodes have mrag-eval {version}, this machine has {mrag_eval.__version__}",
@@ -125,11 +101,11 @@ class RayCluster:
         import ray
         from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
-        feed = ray.remote(num_cpus=0, max_restarts=0)(_Feed).remote(_WAITING)
-        reader = _Reader(items, feed, share)
+        feed = ray.remote(num_cpus=0, max_restarts=0)(Feed).remote(_WAITING)
+        reader = Reader(items, feed, share)
         with _context(self.block_bytes), _said_by_ray():
-            fed = ray.data.read_datasource(_datasource(feed), override_num_blocks=1, num_cpus=0)
-            cutter = _Cutter(chunking, count)
+            fed = ray.data.read_datasource(datasource(feed), override_num_blocks=1, num_cpus=0)
+            cutter = Cutter(chunking, count)
             whole: dict[str, Any] = {"batch_size": None, "batch_format": "pyarrow"}
             pool = ActorPoolStrategy(size=self.actors)
             if loading is None:
@@ -140,20 +116,20 @@ class RayCluster:
                     fed = fed.map_batches(cutter, num_cpus=1, **whole)
                 arguments = (loading, self.device, batch_size, first)
                 out = fed.map_batches(
-                    _Embedding, compute=pool, fn_constructor_args=arguments, **self._of_an_actor, **whole
+                    Embedding, compute=pool, fn_constructor_args=arguments, **self._of_an_actor, **whole
                 )
             reader.start()
             try:
                 last = -1
                 for table in out.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=2):
-                    _raise_carried(table)
+                    raise_carried(table)
                     numbers = table["batch"].to_numpy()
                     if len(numbers) and (numbers[0] < last or (numbers[1:] < numbers[:-1]).any()):
-                        raise CorpusError("Ray Data handed passages back out of order", _RESUME)
+                        raise CorpusError("Ray Data handed passages back out of order", RESUME)
                     if len(numbers):
                         last = int(numbers[-1])
                         share.follow(reader.shares.get(last))
-                        yield _from_table(table, loading)
+                        yield from_table(table, loading)
             finally:
                 reader.stop()
         reader.check()
@@ -268,7 +244,7 @@ def _said_by_ray() -> Iterator[None]:
         if ours is not None:
             raise ours from None
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise CorpusError(f"Ray failed: {lines[-1]}", _RESUME) from error
+        raise CorpusError(f"Ray failed: {lines[-1]}", RESUME) from error
 
 
 def _ours_within(error: BaseException | None) -> MragError | None:
@@ -277,233 +253,3 @@ def _ours_within(error: BaseException | None) -> MragError | None:
             return type(error)(error.message, error.next_step) if hasattr(error, "message") else error
         error = getattr(error, "cause", None) or error.__cause__
     return None
-
-
-# ---------------------------------------------------------------- what feeds Ray
-
-
-class _Feed:
-    """An actor that holds the batches which wait to be taken, each until the next one is asked for.
-
-    Batches are numbered. Ray reads again from the start where it lost a worker or a node; what is gone by then cannot
-    be given a second time, and saying so ends the build: half a corpus must not look whole.
-    """
-
-    def __init__(self, most: int) -> None:
-        import asyncio
-
-        self._most = most
-        self._held: dict[int, list[Any]] = {}
-        self._next, self._first = 0, 0
-        self._closed = False
-        self._changed = asyncio.Condition()
-
-    async def put(self, rows: list[Any]) -> int:
-        """Add a batch, once there is room; its number."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: len(self._held) < self._most)
-            number = self._next
-            self._held[number] = rows
-            self._next += 1
-            self._changed.notify_all()
-            return number
-
-    async def close(self) -> None:
-        async with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    async def get(self, number: int) -> list[Any] | None:
-        """A batch, once it is there; None behind the last one."""
-        if number < self._first:
-            raise CorpusError("Ray lost a worker that read documents", _RESUME)
-        async with self._changed:
-            for taken in range(self._first, number):
-                self._held.pop(taken, None)
-            self._first = number
-            self._changed.notify_all()
-            await self._changed.wait_for(lambda: number in self._held or self._closed)
-            return self._held.get(number)
-
-
-class _Reader:
-    """The thread of the build that fills the feed; an error of the corpus is kept for it."""
-
-    def __init__(self, items: Iterable[Item], feed: Any, share: Share) -> None:
-        self._items, self._feed, self._share = items, feed, share
-        self._stopped = threading.Event()
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.shares: dict[int, float | None] = {}
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Read no more; what waits is thrown away with the feed."""
-        import ray
-
-        self._stopped.set()
-        ray.kill(self._feed)
-        self._thread.join()
-
-    def check(self) -> None:
-        """Raise what ended the reading before the end of the corpus."""
-        if self._error is not None:
-            raise self._error
-
-    def _run(self) -> None:
-        import ray
-
-        try:
-            for batch in item_batches(self._items):
-                if self._stopped.is_set():
-                    return
-                read = self._share.read()
-                number = ray.get(self._feed.put.remote([_row(item) for item in batch]))
-                self.shares[number] = read
-        except BaseException as error:  # raised in the build's thread
-            if not self._stopped.is_set():
-                self._error = error
-        finally:
-            if not self._stopped.is_set():
-                ray.get(self._feed.close.remote())
-
-
-def _row(item: Item) -> tuple[bool, str, str, str, str, str]:
-    is_document = isinstance(item, Document)
-    doc_id = "" if isinstance(item, Document) else item.doc_id
-    return is_document, item.id, doc_id, item.lang, item.title, item.text
-
-
-def _datasource(feed: Any) -> Any:
-    """The feed as Ray Data reads it: one task, whose blocks come one after the other."""
-    import pyarrow as pa
-    from ray.data import Datasource
-    from ray.data.block import BlockMetadata
-    from ray.data.datasource import ReadTask
-
-    def read() -> Iterator[Any]:
-        import ray
-
-        number = 0
-        while (rows := ray.get(feed.get.remote(number))) is not None:
-            names = ("is_document", *_COLUMNS)
-            columns = dict(zip(names, (list(column) for column in zip(*rows, strict=True)), strict=True))
-            yield pa.table({"batch": pa.array([number] * len(rows), pa.int64()), **columns})
-            number += 1
-
-    class Fed(Datasource):
-        def estimate_inmemory_data_size(self) -> int | None:
-            return None
-
-        def get_read_tasks(self, *_: Any, **__: Any) -> list[Any]:
-            return [ReadTask(read, BlockMetadata(num_rows=None, size_bytes=None, exec_stats=None))]
-
-    return Fed()
-
-
-# ---------------------------------------------------------------- what runs on Ray
-
-
-def _described(loading: Loading, device: str) -> tuple[str, str, str, int, str | None]:
-    model = loading.load(device)
-    return mrag_eval.__version__, model.name, model.revision, model.dim, getattr(model, "commit", None)
-
-
-def _or_error(work: Callable[[Any], Any], table: Any) -> Any:
-    """``work(table)``, or a table of one row that carries the error: Ray would hand on its text alone."""
-    import pyarrow as pa
-
-    try:
-        return work(table)
-    except Exception as error:  # whatever an embedder raises is raised again where the build is
-        number = table["batch"][0].as_py() if len(table) else 0
-        told = error if isinstance(error, MragError) else CorpusError(f"on Ray: {_named(error)}", _RESUME)
-        return pa.table(
-            {
-                "batch": pa.array([number], pa.int64()),
-                **{name: pa.array([""], pa.string()) for name in _COLUMNS},
-                "vector": pa.array([b""], pa.binary()),
-                "error": pa.array([pickle.dumps(told)], pa.binary()),
-            }
-        )
-
-
-def _named(error: Exception) -> str:
-    return f"{type(error).__name__}: {(str(error).splitlines() or ['no reason given'])[0]}"
-
-
-def _raise_carried(table: Any) -> None:
-    for carried in table["error"].drop_null().to_pylist():
-        raise pickle.loads(carried)
-
-
-class _Cutter:
-    """Documents to passages, table to table."""
-
-    def __init__(self, chunking: ChunkConfig, count: TokenCounter) -> None:
-        self._chunking, self._count = chunking, count
-
-    def __call__(self, table: Any) -> Any:
-        return _or_error(self.cut, table)
-
-    def cut(self, table: Any) -> Any:
-        """Without vectors and without an error, whose columns are empty."""
-        import pyarrow as pa
-
-        numbers: list[int] = []
-        passages: list[Passage] = []
-        for row in table.to_pylist():
-            lang, title, text = row["lang"], row["title"], row["text"]
-            item: Item = Passage(id=row["id"], lang=lang, text=text, title=title, doc_id=row["doc_id"])
-            if row["is_document"]:
-                item = Document(id=row["id"], lang=lang, text=text, title=title)
-            own = cut([item], self._chunking, self._count)
-            passages += own
-            numbers += [row["batch"]] * len(own)
-        columns = {name: pa.array([getattr(p, name) for p in passages], pa.string()) for name in _COLUMNS}
-        empty = {name: pa.nulls(len(passages), pa.binary()) for name in ("vector", "error")}
-        return pa.table({"batch": pa.array(numbers, pa.int64()), **columns, **empty})
-
-
-class _Embedding:
-    """An actor: passages to passages with vectors, table to table; it cuts first where it is given documents."""
-
-    def __init__(self, loading: Loading, device: str, batch_size: int, cutter: _Cutter | None) -> None:
-        self._model, self._batch_size, self._cutter = loading.load(device), batch_size, cutter
-
-    def __call__(self, table: Any) -> Any:
-        if "error" in table.column_names and table["error"].null_count < len(table):
-            return table
-        return _or_error(self._embed, table)
-
-    def _embed(self, table: Any) -> Any:
-        import pyarrow as pa
-
-        if self._cutter is not None:
-            table = self._cutter.cut(table)
-        passages = _passages(table)
-        vectors: list[bytes] = []
-        if passages:
-            found = made(passages, self._model, self._batch_size)
-            if found.vectors is not None:
-                vectors = [vector.tobytes() for vector in found.vectors.astype("<f4", copy=False)]
-            else:
-                vectors = [b"".join(sparse_shard.encode([vector])) for vector in found.sparse or ()]
-        return table.set_column(table.column_names.index("vector"), "vector", pa.array(vectors, pa.binary()))
-
-
-def _passages(table: Any) -> list[Passage]:
-    columns: Mapping[str, list[str]] = {name: table[name].to_pylist() for name in _COLUMNS}
-    return [Passage(**dict(zip(_COLUMNS, fields, strict=True))) for fields in zip(*columns.values(), strict=True)]
-
-
-def _from_table(table: Any, loading: Loading | None) -> Made:
-    passages = _passages(table)
-    if loading is None:
-        return Made(passages)
-    raw = table["vector"].to_pylist()
-    if loading.sparse:
-        return Made(passages, sparse=[sparse_shard.decode(one, 1)[0] for one in raw])
-    return Made(passages, np.frombuffer(b"".join(raw), "<f4").reshape(len(passages), -1))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ _HEADER = struct.Struct("<4siqqqBiQ")
 HEADER_SIZE = _HEADER.size
 # A few more than asked for, so that a tie or a rounding difference at the last place is seen
 MARGIN = 8
+# Parts of a batch from which on threads score them
+_WORTH_THREADS = 8
 MOST_RESULTS = 4_000_000
 _EPSILON = float(np.finfo(np.float32).eps)
 
@@ -175,11 +179,21 @@ class FaissShard:
         out = np.empty(local.shape, dtype=np.float32)
         # about 1 MB of vectors at a time stays in the processor's cache
         step = max(1, (1 << 18) // (local.shape[1] * self.dimension))
-        for start in range(0, len(queries), step):
+
+        def part(start: int) -> None:
             end = start + step
             vectors = self.vectors(local[start:end])
             vectors *= queries[start:end, None, :]
             np.sum(vectors, axis=2, out=out[start:end])
+
+        starts = range(0, len(queries), step)
+        if len(starts) < _WORTH_THREADS:
+            for start in starts:
+                part(start)
+        else:
+            # numpy lets go of the interpreter here, and FAISS has just used as many threads
+            with ThreadPoolExecutor(os.cpu_count()) as threads:
+                list(threads.map(part, starts))
         return out
 
     def _score(self, query: Vectors, local: Rows) -> Vectors:

@@ -334,7 +334,7 @@ def test_an_interrupted_build_is_not_finished_otherwise(tmp_path: Path) -> None:
 
 
 def test_the_command_builds_and_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mrag_eval.retrievers.build_ray.load_embedder", lambda *spec, **device: Clustered())
+    monkeypatch.setattr("mrag_eval.retrievers._ray_work.load_embedder", lambda *spec, **device: Clustered())
 
     lines = (json.dumps({"id": p.id, "lang": p.lang, "text": p.text}) for p in corpus())
     (tmp_path / "d.jsonl").write_text("\n".join(lines), encoding="utf-8")
