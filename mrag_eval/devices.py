@@ -27,7 +27,7 @@ _GB = 1e9
 def known_device(name: str) -> str:
     """The name of a device as it is; ConfigError for one that is none."""
     if not re.fullmatch(r"cpu|cuda(:[0-9]+)?|mps|auto", name):
-        raise ConfigError(f"device '{name}': expected {DEVICES}")
+        raise ConfigError(f"device '{name}': expected {DEVICES}", "choose one of them, or leave it out")
     return name
 
 
