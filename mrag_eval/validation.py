@@ -45,7 +45,7 @@ def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:
         fault = _first_fault(model, err)
         raise ConfigError(
             f"{where}{joint}{fault[1:]}" if fault.startswith(".") else f"{where}{fault}",
-            f"its keys: {', '.join(model.model_fields)}",
+            "change it there, or leave it out for its default",
         ) from None
 
 
