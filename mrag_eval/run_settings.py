@@ -21,6 +21,7 @@ from mrag_eval.retrieved_json import dataset_hash, row_hash
 from mrag_eval.schema import Passage
 from mrag_eval.store import content_key
 from mrag_eval.translate import Translator
+from mrag_eval.validation import dotted
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -97,7 +98,7 @@ def passages_hash(passages: Iterable[Passage]) -> str:
 
 def fingerprint_of(settings: Mapping[str, Any]) -> str:
     """One hash over all settings; one that is not set does not count, so that a new key leaves it as it is."""
-    return content_key(_dotted(settings))
+    return content_key(dotted(settings))
 
 
 def seeds_of(blocks: TaskBlocks) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def seeds_of(blocks: TaskBlocks) -> dict[str, Any]:
 
 def differing_settings(here: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, str]:
     """Dotted key -> ``here | there`` of every setting that differs."""
-    a, b = _dotted(here), _dotted(there)
+    a, b = dotted(here), dotted(there)
     return {
         key: f"{a.get(key, 'not set')} | {b.get(key, 'not set')}"
         for key in sorted({*a, *b})
@@ -123,20 +124,6 @@ def not_accepted(differing: Mapping[str, str], accepted: Sequence[str]) -> dict[
         for key, value in differing.items()
         if not any(key == name or key.startswith(f"{name}.") for name in accepted)
     }
-
-
-def _dotted(settings: Mapping[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-
-    def walk(prefix: str, value: Any) -> None:
-        if isinstance(value, Mapping):
-            for key, inner in value.items():
-                walk(f"{prefix}.{key}" if prefix else str(key), inner)
-        elif value is not None:
-            out[prefix] = list(value) if isinstance(value, tuple) else value
-
-    walk("", settings)
-    return out
 
 
 def faults_of(found: Iterable[Retrieved]) -> dict[str, int]:

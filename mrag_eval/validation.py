@@ -111,3 +111,18 @@ def undotted(flat: Mapping[str, Any]) -> dict[str, Any]:
             nested = {part: nested}
         out = deep_merge(out, nested)
     return out
+
+
+def dotted(nested: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of :func:`undotted`, without what is None; tuples become lists, as they are in JSON."""
+    out: dict[str, Any] = {}
+
+    def walk(prefix: str, value: Any) -> None:
+        if isinstance(value, Mapping):
+            for key, inner in value.items():
+                walk(f"{prefix}.{key}" if prefix else str(key), inner)
+        elif value is not None:
+            out[prefix] = list(value) if isinstance(value, tuple) else value
+
+    walk("", nested)
+    return out

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrag_eval.provenance import PLACES
+from mrag_eval.validation import dotted
 
 # Blocks of a task's configuration that decide what is measured.
 _BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "agent", "generation_kwargs")
@@ -28,8 +29,8 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any], allowed: Sequ
     for name in {*_texts(first)} & {*_texts(second)}:
         a[f"{name}.text"], b[f"{name}.text"] = _texts(first)[name], _texts(second)[name]
     # one alone translates or judges by its other settings
-    a |= _dotted({name: value for name, value in one.items() if name in other})
-    b |= _dotted({name: value for name, value in other.items() if name in one})
+    a |= dotted({name: value for name, value in one.items() if name in other})
+    b |= dotted({name: value for name, value in other.items() if name in one})
     return {
         key: f"{a.get(key, 'not set')} | {b.get(key, 'not set')}"
         for key in sorted({*a, *b})
@@ -74,18 +75,4 @@ def _asked(config: Mapping[str, Any]) -> dict[str, Any]:
 def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
     chosen = {name: config[name] for name in _BLOCKS if name in config}
     chosen["version"] = (config.get("metadata") or {}).get("version")
-    return _dotted(chosen)
-
-
-def _dotted(blocks: Mapping[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-
-    def walk(prefix: str, value: Any) -> None:
-        if isinstance(value, Mapping):
-            for key, inner in value.items():
-                walk(f"{prefix}.{key}" if prefix else str(key), inner)
-        elif value is not None:
-            out[prefix] = value
-
-    walk("", blocks)
-    return out
+    return dotted(chosen)
