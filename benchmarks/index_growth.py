@@ -5,7 +5,7 @@ is the operating system's figure. Vectors are made on the way (``_clustered.py``
 ``--memory`` bytes in memory. Search: 200 questions after one that opens the files.
 
     python benchmarks/index_growth.py            10,000, 100,000 and 1,000,000 vectors of 384 dimensions
-    python benchmarks/index_growth.py --sizes 10000,100000,1000000,10000000 --folder /mnt/large     17 GB and an hour
+    python benchmarks/index_growth.py --full     10,000,000 as well: 17 GB of disk (--folder) and up to an hour
     python benchmarks/index_growth.py --quick    a smoke test with small numbers
 
 Exact search is left out above 2,000,000 vectors. Asked: the exponent of searching with auto is below 1, that of
@@ -86,6 +86,7 @@ def in_a_process(step: str, count: int, folder: Path, options: argparse.Namespac
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
+    parser.add_argument("--full", action="store_true", help="10,000,000 vectors as well")
     parser.add_argument("--sizes", default="10000,100000,1000000", help="vectors, separated by commas")
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--memory", default="1GB", help="as in `mrag-eval index build`")
@@ -100,6 +101,8 @@ def main() -> None:
     if options.step:
         print(json.dumps(one(options.step, sizes[0], options.folder, options)))
         return
+    if options.full:
+        sizes.append(10_000_000)
     if options.quick:
         # auto would stay exact with so few
         sizes, options.dim, options.factory = [3_000, 12_000], 64, "IVF32,PQ32x4fs"

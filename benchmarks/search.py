@@ -1,8 +1,9 @@
 """What a search costs: exact against bare FAISS, approximate against exact.
 
-One shard of vectors with the structure of embeddings (see ``_clustered.py``), built with ``--factory auto`` and tuned
-on questions of its own, and the same shard linked as an exact index. One batch of other questions; the calls take
-turns, and ratios are taken within a turn.
+One shard of vectors with the structure of embeddings, built with ``--factory auto`` and tuned on questions of its own,
+and the same shard linked as an exact index. One batch of other questions; the calls take turns, and ratios are taken
+within a turn. Twice: with vectors like all-MiniLM-L6-v2's, to which the bounds apply, and like multilingual-e5-small's,
+whose questions lie so far from passages that much more must be read (see ``_clustered.py``).
 
 * exact: ``Index.search`` over ``faiss.IndexFlatIP.search`` on the same file. The bare call returns row numbers and
   scores; ours also breaks ties, merges and reads the texts of every hit.
@@ -23,13 +24,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _clustered import ClusteredVectors
+from _clustered import LIKENESSES, ClusteredVectors
 from _rows import JSON_HELP, row, write_rows
 
 from mrag_eval.retrievers import build_index, load_index, merge_indexes
 from mrag_eval.schema import Passage
 
 TUNING = 512
+# the vectors that the bounds are for
+BOUNDED = "minilm"
 
 
 def passages(count: int) -> Iterator[Passage]:
@@ -59,7 +62,17 @@ def main() -> None:
     if options.quick:
         # auto would stay exact with so few
         options.vectors, options.queries, options.repetitions, options.factory = 12_000, 100, 3, "IVF64,PQ192x4fs"
-    embedder = ClusteredVectors(options.dim)
+    print(f"search {options.vectors:,} x {options.dim}, {options.queries:,} queries, k = {options.k}; medians of")
+    print(f"{options.repetitions} runs; ratios against bare FAISS flat in the same turn")
+    print("| vectors like | search | s | ratio | asked |")
+    print("|---|---|---:|---:|---:|")
+    rows = [found for like in LIKENESSES for found in measure(like, options)]
+    write_rows(options.json, rows)
+
+
+def measure(like: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Build, search, print three lines of the table, and the rows of the one that all benchmarks make."""
+    embedder = ClusteredVectors(options.dim, like=like)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = Path(folder) / "approximate"
         build_index(
@@ -74,7 +87,7 @@ def main() -> None:
         calls: dict[str, Callable[[], Any]] = {
             "bare": lambda: flat.search(vectors, options.k),
             "exact": lambda: exact.search(queries, options.k, embeddings=vectors),
-            "approximate": lambda: approximate.search(queries, options.k, embeddings=vectors),
+            "auto": lambda: approximate.search(queries, options.k, embeddings=vectors),
         }
         results = {name: call() for name, call in calls.items()}
         times: dict[str, list[float]] = {name: [] for name in calls}
@@ -83,36 +96,33 @@ def main() -> None:
                 times[name].append(timed(call)[0])
         shared = [
             len({hit.id for hit in one} & {hit.id for hit in other}) / options.k
-            for one, other in zip(results["exact"], results["approximate"], strict=True)
+            for one, other in zip(results["exact"], results["auto"], strict=True)
         ]
     recall = float(np.mean(shared))
     record = approximate.manifest.languages["en"].approximate
     how = f"{record.factory}, {record.parameter} {record.value}, rescore {record.rescore}" if record else "exact"
     seconds = {f"{name} s": statistics.median(values) for name, values in times.items()}
-    size = f"{options.vectors:,} x {options.dim}, {options.queries:,} queries"
-    pairs = list(zip(times["bare"], times["exact"], times["approximate"], strict=True))
-    rows = [
-        row(
-            f"search {size}, exact", "bare FAISS flat", [ours / bare for bare, ours, _ in pairs],
-            at_most=1.05, judged=not options.quick, figures=seconds,
-        ),
-        row(
-            f"search {size}, {'auto' if options.factory == 'auto' else options.factory}", "bare FAISS flat",
-            [bare / ours for bare, _, ours in pairs], at_least=10, judged=not options.quick,
-            holds=recall >= 0.95 or options.quick,
-            figures={**seconds, "index": how, "recall@20": recall, "recall in the manifest": record and record.recall},
-        ),
-    ]  # fmt: skip
-    write_rows(options.json, rows)
-    print(f"search {size}, k = {options.k}; medians of {options.repetitions} runs")
-    print("| search | s | ratio | asked |")
-    print("|---|---:|---:|---:|")
-    print(f"| bare FAISS flat | {seconds['bare s']:.3f} | | |")
+    size = f"{options.vectors:,} x {options.dim} like {like}, {options.queries:,} queries"
+    pairs = list(zip(times["bare"], times["exact"], times["auto"], strict=True))
+    bounded = like == BOUNDED
+    kept = row(
+        f"search {size}, exact", "bare FAISS flat", [ours / bare for bare, ours, _ in pairs],
+        at_most=1.05, judged=not options.quick, figures=seconds,
+    )  # fmt: skip
+    faster = row(
+        f"search {size}, {options.factory}: recall@{options.k} {recall:.3f}", "bare FAISS flat",
+        [bare / ours for bare, _, ours in pairs], at_least=10 if bounded else None, judged=not options.quick,
+        holds=recall >= 0.95 or options.quick or not bounded,
+        figures={**seconds, "index": how, "recall": recall, "recall in the manifest": record and record.recall},
+    )  # fmt: skip
+    print(f"| {like} | bare FAISS flat | {seconds['bare s']:.3f} | | |")
+    print(f"| {like} | Index.search, exact | {seconds['exact s']:.3f} | {kept['ratio']:.3f} | {kept['asked']} |")
+    asked = f"{faster['asked']}, recall .95" if bounded else faster["asked"]
     print(
-        f"| Index.search, exact | {seconds['exact s']:.3f} | {rows[0]['ratio']:.3f} of its time | {rows[0]['asked']} |"
-    )
-    faster = f"{rows[1]['ratio']:.1f} times faster, recall@{options.k} {recall:.3f}"
-    print(f"| Index.search, {how} | {seconds['approximate s']:.3f} | {faster} | {rows[1]['asked']}, .95 |")
+        f"| {like} | Index.search, {how} | {seconds['auto s']:.3f} | "
+        f"{faster['ratio']:.1f} times faster, recall {recall:.3f} | {asked} |", flush=True,
+    )  # fmt: skip
+    return [kept, faster] if bounded else [faster]
 
 
 if __name__ == "__main__":

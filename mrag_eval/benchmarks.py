@@ -20,6 +20,7 @@ from typing import Any
 from mrag_eval.errors import ConfigError, did_you_mean
 
 _TAKES_ROWS = '"--json"'
+_HAS_MORE = '"--full"'
 _LAST_LINES = 12
 
 
@@ -64,6 +65,7 @@ def run_benchmarks(
     names: Sequence[str] = (),
     *,
     quick: bool = False,
+    full: bool = False,
     folder: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Measured:
@@ -72,11 +74,16 @@ def run_benchmarks(
     Args:
         names: scripts without ``.py``.
         quick: small numbers, whose bounds are not applied.
+        full: the sizes as well that take gigabytes of disk and an hour, in scripts that have such (``--full``).
         folder: where the scripts are (default: :func:`benchmarks_folder`).
         say: told which script runs, and how long it took.
 
-    Raises ConfigError for an unknown name. A script that fails is reported in ``failed``, and the next one runs.
+    Raises ConfigError for an unknown name, and for ``quick`` with ``full``. A script that fails is reported in
+    ``failed``, and the next one runs.
     """
+    if quick and full:
+        raise ConfigError("--quick asks for small numbers and --full for the largest", "give one of them")
+    size = ["--quick"] if quick else ["--full"] if full else []
     folder = folder or benchmarks_folder()
     known = known_benchmarks(folder)
     for name in names:
@@ -86,7 +93,7 @@ def run_benchmarks(
     for name in names or known:
         say(f"{name} ...")
         started = time.monotonic()
-        found, error = _run(known[name], quick)
+        found, error = _run(known[name], size)
         measured.seconds[name] = round(time.monotonic() - started, 1)
         if error:
             measured.failed[name] = error
@@ -96,7 +103,7 @@ def run_benchmarks(
     return measured
 
 
-def _run(script: Path, quick: bool) -> tuple[list[dict[str, Any]], str]:
+def _run(script: Path, size: list[str]) -> tuple[list[dict[str, Any]], str]:
     """The rows of one script; the last lines of what it said where it failed."""
     environment = {**os.environ, "TQDM_DISABLE": "1"}
     # the package beside the scripts is the one that is measured, installed or not
@@ -104,7 +111,8 @@ def _run(script: Path, quick: bool) -> tuple[list[dict[str, Any]], str]:
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     with tempfile.TemporaryDirectory() as scratch:
         rows = Path(scratch) / "rows.json"
-        command = [sys.executable, str(script), "--json", str(rows), *(["--quick"] if quick else [])]
+        asked = size if size != ["--full"] or _HAS_MORE in script.read_text(encoding="utf-8") else []
+        command = [sys.executable, str(script), "--json", str(rows), *asked]
         ended = subprocess.run(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True
         )

@@ -31,7 +31,7 @@ from mrag_eval.retrievers._factory import (
 from mrag_eval.retrievers._manifest import ApproximateRecord, approximate_name, manifest_bytes, parse_manifest
 from mrag_eval.retrievers._ordering import Rows
 from mrag_eval.retrievers._passages import PassageStore
-from mrag_eval.retrievers._recall import K, Sample
+from mrag_eval.retrievers._recall import K, Sample, likely_at_least
 from mrag_eval.retrievers.approximate_shard import ApproximateShard
 from mrag_eval.retrievers.faiss_shard import Vectors
 
@@ -168,22 +168,32 @@ class _Shard:
                 yield first, np.frombuffer(raw, dtype="<f4").reshape(number, self.dimension)
 
     def make(self, factory: str) -> None:
-        """Train, add every vector, write; the exact best of the sample are found in the same pass."""
+        """Train, add every vector, write; the exact best of the sample are found in the same pass.
+
+        Inverted lists hold vectors less the mean of the sample. That takes the same amount from every score of a query,
+        so the order stays, and lists are then told apart by what tells vectors apart: embeddings share a large mean
+        (multilingual-e5 above all), and beside it the directions of centroids hardly differ.
+        """
         self.index = new_index(factory, self.dimension)
+        mean = np.float32(0.0)
         if not self.index.is_trained:
             rows = self._draw(max(PER_CENTROID * (lists_of(factory) or 0), least_vectors(factory), _LEAST_TRAINED))
             self.trained = len(rows)
-            self.index.train(self._rows(rows))
+            sample = self._rows(rows)
+            if lists_of(factory) is not None:
+                mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
+                sample -= mean
+            self.index.train(sample)
         for first, vectors in self._blocks():
-            self.index.add(vectors)
+            self.index.add(vectors - mean)
             self.sample.show(first, vectors)
         save_faiss(self.file, self.index)
 
     def tune(self, factory: str, first_row: int, ids_of: Callable[[Rows], list[str]]) -> ApproximateRecord:
         """Search parameters that reach the recall aimed at for the least cost, and the recall that is then measured.
 
-        One half of the sample tunes, the other measures; where the measured half misses the aim, the next dearer
-        setting is taken, up to the last.
+        One half of the sample tunes (:func:`likely_at_least`), the other measures; where the measured half misses the
+        aim, the next dearer setting is taken, up to the last.
         """
         right = self.sample.right()
         half = len(self.sample.queries) // 2
@@ -203,7 +213,7 @@ class _Shard:
             )  # fmt: skip
             shard = ApproximateShard(self.flat, self.file, record, self.count, self.dimension, first_row=first_row)
             _, rows = shard.search(self.sample.queries[measuring], K + (self.sample.own is not None), ids_of)
-            recall = self.sample.recall(rows - first_row, measuring, right)
+            recall = float(self.sample.recalls(rows - first_row, measuring, right).mean())
             record = record.model_copy(update={"recall": round(recall, 4)})
             if best is None or record.recall > best.recall:
                 best = record
@@ -213,7 +223,7 @@ class _Shard:
         return best
 
     def _by_cost(self, factory: str, tuning: Rows, right: list[set[int]]) -> list[tuple[float, int | None, int, float]]:
-        """(cost, parameter, rescoring depth, recall on the tuning half), cheapest first.
+        """(cost, parameter, rescoring depth, recall by the tuning half), cheapest first.
 
         The cost is a count of bytes, not a time, so that the same vectors always give the same parameters: codes
         scanned, and vectors read at random to score candidates exactly. The exact best are the best of the candidates
@@ -242,7 +252,7 @@ class _Shard:
             )  # fmt: skip
             recalls = []
             for depth in _DEPTHS:
-                recalls.append(self.sample.recall(found[:, : depth * K + 1], tuning, right))
+                recalls.append(likely_at_least(self.sample.recalls(found[:, : depth * K + 1], tuning, right)))
                 out.append((scanned + _RANDOM_READ * depth * K * vector, value, depth, recalls[-1]))
             reached += recalls[-1] >= self.wanted.recall
             # some settings beyond the first that suffices: a shorter re-scoring may pay, or the other half need more

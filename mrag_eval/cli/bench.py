@@ -12,6 +12,9 @@ import typer
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAMES]...", help="Which (default: all).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small numbers: do they run? Bounds are not applied.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="The largest sizes too: 10 million vectors, an hour more.")
+    ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write all figures as JSON.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="Print the names and run nothing.")] = False,
 ) -> None:
@@ -22,7 +25,7 @@ def bench(
         for name in known_benchmarks(benchmarks_folder()):
             typer.echo(name)
         return
-    measured = run_benchmarks(names or (), quick=quick, say=lambda line: typer.echo(line, err=True))
+    measured = run_benchmarks(names or (), quick=quick, full=full, say=lambda line: typer.echo(line, err=True))
     typer.echo(shown_benchmarks(measured))
     if output is not None:
         output.write_text(json.dumps(measured.as_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

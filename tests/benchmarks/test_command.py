@@ -90,6 +90,17 @@ def test_a_missed_bound_is_no_and_small_sizes_are_not_judged(folder: Path) -> No
     assert "were not applied" in shown_benchmarks(quick)
 
 
+def test_the_largest_sizes_are_asked_of_scripts_that_have_them(folder: Path) -> None:
+    said = rows("row(' '.join(sys.argv[3:]) or 'as ever', 'bare', [1.0])")
+    script(folder, "large", f'# takes "--full"\n{said}')
+    script(folder, "small", said)
+    assert [row["work"] for row in run_benchmarks(folder=folder, full=True).rows] == ["--full", "as ever"]
+    assert [row["work"] for row in run_benchmarks(folder=folder).rows] == ["as ever", "as ever"]
+    assert '"--full"' in known_benchmarks(benchmarks_folder())["index_growth"].read_text(encoding="utf-8")
+    with pytest.raises(ConfigError, match="--quick asks for small numbers and --full for the largest"):
+        run_benchmarks(folder=folder, quick=True, full=True)
+
+
 def test_a_script_that_fails_is_named_and_the_next_one_runs(folder: Path) -> None:
     script(folder, "one", "raise SystemExit('no memory left')")
     script(folder, "silent", "pass")
