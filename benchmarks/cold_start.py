@@ -179,7 +179,7 @@ def main() -> None:
         wall,
         at_most=1.0,
         judged=not options.quick,
-        unit=" s",
+        unit="s",
         figures=figures,
     )
     write_rows(options.json, [found])
