@@ -62,8 +62,8 @@ def main() -> None:
     if options.quick:
         # auto would stay exact with so few
         options.vectors, options.queries, options.repetitions, options.factory = 12_000, 100, 3, "IVF64,PQ192x4fs"
-    print(f"search {options.vectors:,} x {options.dim}, {options.queries:,} queries, k = {options.k}; medians of")
-    print(f"{options.repetitions} runs; ratios against bare FAISS flat in the same turn")
+    size = f"{options.vectors:,} x {options.dim}, {options.queries:,} queries, k = {options.k}"
+    print(f"search {size}; medians of {options.repetitions} runs, ratios against bare FAISS flat in the same turn")
     print("| vectors like | search | s | ratio | asked |")
     print("|---|---|---:|---:|---:|")
     rows = [found for like in LIKENESSES for found in measure(like, options)]

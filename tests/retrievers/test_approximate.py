@@ -20,7 +20,7 @@ from mrag_eval.errors import ConfigError, CorpusError
 from mrag_eval.ir_modes import Plan
 from mrag_eval.retrievers import Index, _approximating, _factory, build_index, index_info, load_index, verify_index
 from mrag_eval.retrievers._factory import approximation, choose, is_mapped, least_vectors, parse_bytes
-from mrag_eval.retrievers._recall import Sample
+from mrag_eval.retrievers._recall import Sample, likely_at_least
 from mrag_eval.retrievers.approximate_shard import ApproximateShard
 from mrag_eval.schema import Passage, RagDoc
 from mrag_eval.search import search_plans
@@ -130,6 +130,44 @@ def test_what_recall_measures(approximate: Index) -> None:
         sample.show(first, vectors[first : first + 1_000])
     assert sample.recalls(found, np.arange(30), sample.right()).mean() == pytest.approx(by_hand)
     assert by_hand < 1.0
+
+
+def test_a_recall_that_is_likely_for_other_queries_too() -> None:
+    draw = np.random.default_rng(4)
+    held = [
+        (likely_at_least(draw.beta(19, 1, 250)), draw.beta(19, 1, 10_000).mean())  # of recalls with the mean .95
+        for _ in range(400)
+    ]
+    assert np.mean([low <= mean for low, mean in held]) == pytest.approx(0.95, abs=0.03)
+    assert likely_at_least(np.ones(256)) == 1.0
+    assert likely_at_least(np.asarray([0.8])) == 0.8
+
+
+class OffTheMean(Clustered):
+    """The same vectors beside a mean of three times their length, as an embedder with a narrow cone has them."""
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = super().embed_queries(texts) + 3.0 * np.eye(DIM, dtype=np.float32)[0]
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    embed_passages = embed_queries
+
+
+def test_lists_are_told_apart_by_more_than_the_common_mean(tmp_path: Path) -> None:
+    import faiss
+
+    options: dict[str, Any] = {"embedder": OffTheMean(), "progress": False, "batch_size": 512}
+    index = build_index(corpus(few=0), tmp_path / "i", factory="IVF32,SQ8", **options)
+    exact = build_index(corpus(few=0), tmp_path / "exact", **options)
+    shard = index._dense["en"]
+    assert isinstance(shard, ApproximateShard)
+    means = faiss.downcast_index(shard.approximate.quantizer).reconstruct_n(0, 32)
+    cosines = means @ means.T / np.linalg.norm(means, axis=1) / np.linalg.norm(means, axis=1)[:, None]
+    assert abs(np.mean(cosines[~np.eye(32, dtype=bool)])) < 0.1, "beside the mean all would lie near .9"
+    assert recall(index, exact) >= 0.93
+    scores = {(q, hit.id): hit.score for q, hits in enumerate(exact.search(QUERIES, 200)) for hit in hits}
+    for q, hits in enumerate(index.search(QUERIES, 20)):
+        assert all(scores[q, hit.id] == hit.score for hit in hits)
 
 
 def test_vectors_that_tie_with_the_last_count_as_found(tmp_path: Path) -> None:
