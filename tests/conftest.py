@@ -55,5 +55,8 @@ def _own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 
 @pytest.fixture(autouse=True)
 def _records_reach_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The harness's command cuts its logger off from the root one, for good, where a test runs it in this process."""
+    """Where a test runs the harness's command in this process, that cuts its logger off from the root one, for good,
+    and gives it a handler that writes to the standard error of that test, which is closed when the next one comes.
+    """
     monkeypatch.setattr(logging.getLogger("lm_eval"), "propagate", True)
+    monkeypatch.setattr(logging.getLogger("lm_eval"), "handlers", [])
