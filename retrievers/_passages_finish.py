@@ -40,7 +40,7 @@ def finish_passages(folder: Path, languages: tuple[str, ...]) -> dict[str, int]:
     documents: dict[str, int] = {}
     first = 0
     for lang in languages:
-        of_documents: list[NDArray[np.uint64]] = []
+        of_documents = _Distinct()
         for records in _written_as_parquet(folder, lang):
             own = np.arange(first, first + len(records))
             of_ids = _hashes([identifier for identifier, _, _, _ in records])
@@ -48,9 +48,10 @@ def finish_passages(folder: Path, languages: tuple[str, ...]) -> dict[str, int]:
             of_named = _hashes([record[1] for record, has_name in zip(records, named, strict=True) if has_name])
             hashes += (of_ids, of_named)
             rows += (own, own[named])
-            of_documents = [np.unique(np.concatenate([*of_documents, of_named, of_ids[~named]]))]
+            of_documents.add(of_named)
+            of_documents.add(of_ids[~named])
             first += len(records)
-        documents[lang] = len(of_documents[0])
+        documents[lang] = of_documents.count()
     all_hashes, all_rows = np.concatenate(hashes), np.concatenate(rows)
     hashes.clear()
     rows.clear()
@@ -58,6 +59,26 @@ def finish_passages(folder: Path, languages: tuple[str, ...]) -> dict[str, int]:
     save_array(folder / "passages" / LOOKUP_HASHES, all_hashes[order])
     save_array(folder / "passages" / LOOKUP_ROWS, all_rows[order])
     return documents
+
+
+class _Distinct:
+    """Counts distinct hashes; they are sorted anew only when twice as many are held, so time grows as one sort does."""
+
+    def __init__(self) -> None:
+        self._parts: list[NDArray[np.uint64]] = []
+        self._held, self._limit = 0, 1 << 20
+
+    def add(self, hashes: NDArray[np.uint64]) -> None:
+        self._parts.append(hashes)
+        self._held += len(hashes)
+        if self._held > self._limit:
+            self._limit = max(self._limit, 2 * self.count())
+
+    def count(self) -> int:
+        if self._parts:
+            self._parts = [np.unique(np.concatenate(self._parts))]
+            self._held = len(self._parts[0])
+        return self._held
 
 
 def _hashes(names: list[str]) -> NDArray[np.uint64]:
