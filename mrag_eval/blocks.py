@@ -7,16 +7,17 @@ include chain from the ground up, the task's YAML or a group's override, ``--met
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.agents.block import Agent
-from mrag_eval.config import Judge, Prompt, Retrieval
+from mrag_eval.config import Retrieval
 from mrag_eval.errors import ConfigError, did_you_mean
-from mrag_eval.ranking_scores import RERANKED, deepest_cutoff, rerank_measures
-from mrag_eval.scoring import check_metrics
+from mrag_eval.judge_block import Judge
+from mrag_eval.measures import RERANKED, check_metrics, deepest_cutoff, rerank_measures
+from mrag_eval.prompt_block import Prompt
 from mrag_eval.validation import deep_merge, undotted, validated
 
 BLOCKS = ("retrieval", "agent", "prompt", "judge", "data", "metrics")
@@ -55,8 +56,10 @@ class TaskBlocks:
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
-def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], TaskBlocks]:
-    """``(what the harness's task class gets, our validated blocks)`` from a task's raw configuration.
+def split_config(config: Mapping[str, Any], metrics: Collection[str]) -> tuple[dict[str, Any], TaskBlocks]:
+    """Split a task's raw configuration into what the harness's task class gets and our validated blocks.
+
+    ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside.
 
     Raises ConfigError naming the task, the key and what is allowed.
     """
@@ -76,10 +79,10 @@ def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], TaskBlocks]
     for key, value in _HARNESS_DEFAULTS.items():
         rest.setdefault(key, value)
     _check_harness_keys(rest, task)
-    return rest, replace(_validate(merged, task), overrides=overrides)
+    return rest, replace(_validate(merged, metrics, task), overrides=overrides)
 
 
-def _validate(merged: Mapping[str, Any], task: str) -> TaskBlocks:
+def _validate(merged: Mapping[str, Any], known: Collection[str], task: str) -> TaskBlocks:
     if merged.get("data") is None:
         raise ConfigError(f"task {task}: the block 'data' is missing", "data: {benchmark: ...} names what to load")
     data = merged["data"]
@@ -89,7 +92,7 @@ def _validate(merged: Mapping[str, Any], task: str) -> TaskBlocks:
             "e.g. data: {benchmark: xquad}",
         )
     names = _metric_names(merged.get("metrics"), task)
-    check_metrics(names, f"task {task}, metrics")
+    check_metrics(names, known, f"task {task}, metrics")
     block = _block(merged, "retrieval")
     retrieval = validated(Retrieval, block, f"task {task}, retrieval")
     deepest = deepest_cutoff(names)

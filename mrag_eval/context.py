@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from mrag_eval.errors import ConfigError
+from mrag_eval.tokens import estimated_tokens
 
 log = logging.getLogger(__name__)
 
@@ -60,12 +61,6 @@ def prompt_text(prompt: Any) -> str:
         return prompt
     inner = getattr(prompt, "prompt", None)
     return inner if isinstance(inner, str) else str(prompt)
-
-
-def estimated_tokens(text: str) -> int:
-    """A careful estimate where no tokenizer is at hand: 3 ASCII characters, or 1 other character, to the token."""
-    ascii_chars = sum(1 for c in text if c < "\x80")
-    return math.ceil(ascii_chars / 3) + len(text) - ascii_chars
 
 
 def budget_for(

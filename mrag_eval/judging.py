@@ -9,11 +9,13 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import Judge
-from mrag_eval.judge import EXAMPLE, Judgement, Panel, build_panel
+from mrag_eval.judge import EXAMPLE, Panel, build_panel
+from mrag_eval.judge_block import Judge
+from mrag_eval.judgements import Judgement
+from mrag_eval.measures import JUDGED, SUFFICIENCY, VERDICTS
 from mrag_eval.rubrics import Case, sufficiency_rubric, verdict_rubric
 from mrag_eval.scored import Scored, Value
-from mrag_eval.scoring import DECLINED, JUDGED, SUFFICIENCY, VERDICTS
+from mrag_eval.scoring import DECLINED
 
 if TYPE_CHECKING:
     from mrag_eval.metrics.language_detection import LanguageDetector

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import Judge
 from mrag_eval.errors import ConfigError
 from mrag_eval.judge import EXAMPLE, Panel, build_panel
+from mrag_eval.judge_block import Judge
 from mrag_eval.labels import Labels, LabelSource
 from mrag_eval.languages import same_language
 from mrag_eval.lm import Answered

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from mrag_eval.measures import RANKING_MEASURE, RERANKED
 from mrag_eval.ranked import Ranked, document_of
 from mrag_eval.schema import RagDoc
 from mrag_eval.scored import Scored, Value
@@ -12,26 +12,8 @@ from mrag_eval.scored import Scored, Value
 NO_RELEVANT = "no relevant document is known"
 NO_RERANKING = "the row was not reranked"
 QUOTA = "quota modes hand over a set of passages, not one ranking"
-RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
-# The same measures on the list that the second stage made of it.
-RERANKED = "rerank_"
 # Measures that depend on the order of the list at any depth; the others do below the depth of the list.
 _ORDERED = ("mrr", "ndcg", "map")
-
-
-def ranking_measures(names: Sequence[str]) -> list[str]:
-    """Those of the names that are measured on the retrieved list."""
-    return [n for n in names if RANKING_MEASURE.match(n)]
-
-
-def rerank_measures(names: Sequence[str]) -> list[str]:
-    """Those of the names that are measured on the reranked list."""
-    return [n for n in names if n.startswith(RERANKED) and RANKING_MEASURE.match(n.removeprefix(RERANKED))]
-
-
-def deepest_cutoff(names: Sequence[str]) -> int:
-    """The largest k of the ranking measures, those on the reranked list aside; 0 without any."""
-    return max((int(n.rpartition("@")[2]) for n in ranking_measures(names)), default=0)
 
 
 def published_name(metric: str, quota_depth: int | None) -> str:

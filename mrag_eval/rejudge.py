@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.answers import Answer
-from mrag_eval.config import Judge
 from mrag_eval.errors import DataError
 from mrag_eval.judge import Panel, build_panel
+from mrag_eval.judge_block import Judge
 from mrag_eval.judging import judged, language_check
 from mrag_eval.lm import as_verdict
+from mrag_eval.measures import SUFFICIENCY, VERDICTS
 from mrag_eval.panel_table import against_human
 from mrag_eval.report.samples import Sample, config_beside, read_samples
 from mrag_eval.schema import Hit, RagDoc
 from mrag_eval.scored import Scored
-from mrag_eval.scoring import SUFFICIENCY, VERDICTS, score_rows
+from mrag_eval.scoring import score_rows
 from mrag_eval.sufficiency import sufficiency_judged
 from mrag_eval.summary import summarize
 from mrag_eval.validation import deep_merge, validated

@@ -28,9 +28,11 @@ from pydantic import BaseModel
 from mrag_eval import errors
 from mrag_eval.agents.block import Agent
 from mrag_eval.blocks import TaskBlocks
-from mrag_eval.config import Judge, Prompt, Retrieval
+from mrag_eval.config import Retrieval
 from mrag_eval.errors import MragError, naming
 from mrag_eval.folders import cache_dir
+from mrag_eval.judge_block import Judge
+from mrag_eval.prompt_block import Prompt
 from mrag_eval.run_folder import RunFolder
 from mrag_eval.supply import Supply
 

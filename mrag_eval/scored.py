@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mrag_eval.judge import Judgement
+from mrag_eval.judgements import Judgement
 from mrag_eval.labels import Labels
 from mrag_eval.ranked import Ranked, Reranking
 from mrag_eval.schema import RagDoc

@@ -9,16 +9,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mrag_eval.errors import ConfigError, did_you_mean
 from mrag_eval.labels import labelled_name
-from mrag_eval.ranking_scores import (
-    RANKING_MEASURE,
-    RERANKED,
-    ranking_columns,
-    ranking_measures,
-    rerank_columns,
-    rerank_measures,
-)
+from mrag_eval.measures import ranking_measures, rerank_measures
+from mrag_eval.ranking_scores import ranking_columns, rerank_columns
 from mrag_eval.scored import RowScores, Scored, Value
 from mrag_eval.task_scores import TASK_SCORES, read_option
 
@@ -321,21 +314,8 @@ METRICS: dict[str, Metric] = {
     )
 }
 # Metrics that need a panel: on answers, on what was retrieved for them.
-VERDICTS = ("judged_accuracy", "judge_correct")
-SUFFICIENCY = "context_sufficiency"
-JUDGED = (*VERDICTS, SUFFICIENCY)
-# Metrics that need a translator.
-TRANSLATED = ("char3gram_recall_translated", "match_translated")
-
-
-def check_metrics(names: Sequence[str], where: str) -> None:
-    """Raise ConfigError for a metric name that does not exist."""
-    for metric in names:
-        measure = RANKING_MEASURE.match(metric.removeprefix(RERANKED))
-        if metric not in METRICS and metric not in TASK_SCORES and not measure:
-            known = [*METRICS, *TASK_SCORES, "hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
-            known += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
-            raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, known)}")
+# Every name that a task may list under ``metrics``, ranking measures aside.
+METRIC_NAMES = (*METRICS, *TASK_SCORES)
 
 
 def score_rows(

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mrag_eval.config import Judge, Retrieval
-from mrag_eval.judge import Judgement, Panel
+from mrag_eval.config import Retrieval
+from mrag_eval.judge import Panel
+from mrag_eval.judge_block import Judge
+from mrag_eval.judgements import Judgement
 from mrag_eval.rubrics import Case, sufficiency_rubric
 from mrag_eval.schema import Hit, RagDoc
 from mrag_eval.scored import Scored

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mrag_eval.judge import Judgement
+from mrag_eval.judgements import Judgement
 from mrag_eval.label_table import label_table
 from mrag_eval.labels import Labels
 from mrag_eval.loop_table import loop_record, loop_table

@@ -19,6 +19,7 @@ from mrag_eval.corpora import index_record
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.errors import ConfigError, CorpusError, DataError
 from mrag_eval.ir_modes import SKIPPED, applicable, retrieves, searches, translates
+from mrag_eval.measures import TRANSLATED
 from mrag_eval.published import published_hits
 from mrag_eval.ranked import Retrieved, ranking_dict
 from mrag_eval.retrieve import check_corpus, ranked_passages, retrieve, translator_for
@@ -31,7 +32,6 @@ from mrag_eval.run_settings import (
     settings_of_retrieval,
 )
 from mrag_eval.schema import Passage, RagDoc
-from mrag_eval.scoring import TRANSLATED
 from mrag_eval.shown_translation import with_translated_passages
 from mrag_eval.translate import Translator, build_translator, total_counts
 

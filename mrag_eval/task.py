@@ -29,12 +29,13 @@ from mrag_eval.labels import labelled_name
 from mrag_eval.likelihood import most_likely, option_requests
 from mrag_eval.lm.redaction import install_redaction
 from mrag_eval.loop_table import loop_line
+from mrag_eval.measures import ranking_measures, rerank_measures
 from mrag_eval.panel_table import panel_line
 from mrag_eval.prompts import PromptTemplate, load_template
 from mrag_eval.provenance import Ran, provenance
-from mrag_eval.ranking_scores import published_name, ranking_measures, rerank_measures
+from mrag_eval.ranking_scores import published_name
 from mrag_eval.scored import RowScores, Scored
-from mrag_eval.scoring import METRICS, score_rows
+from mrag_eval.scoring import METRIC_NAMES, METRICS, score_rows
 from mrag_eval.summary import row_record, summarize, unscored_lines
 from mrag_eval.supply import Supply
 from mrag_eval.task_scores import check_task_scores, skipped_record, task_record
@@ -63,7 +64,7 @@ class RagTask(ConfigurableTask):
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
-        rest, self.blocks = split_config(config or {})
+        rest, self.blocks = split_config(config or {}, METRIC_NAMES)
         self._name = str(rest.get("task", "?"))
         self._supply: Supply
         self._rows: _Rows

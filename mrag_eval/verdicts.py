@@ -10,9 +10,9 @@ from mrag_eval.blocks import TaskBlocks
 from mrag_eval.ir_modes import searches
 from mrag_eval.judging import judged, language_check, panel_for
 from mrag_eval.labelling import labelled, labeller_for
+from mrag_eval.measures import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS
 from mrag_eval.rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.scored import Scored
-from mrag_eval.scoring import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS
 from mrag_eval.sufficiency import shows_passages, sufficiency_judged
 from mrag_eval.supply import Supply
 

@@ -58,9 +58,11 @@ def benchmark_page(readme: Path) -> str:
 def configuration_page() -> str:
     """Every block of a task and of the config file, key by key."""
     from mrag_eval.agents.block import Agent
-    from mrag_eval.config import Judge, Prompt, Retrieval
+    from mrag_eval.config import Retrieval
     from mrag_eval.config_file import FileConfig
     from mrag_eval.datasets import LOADERS, DataBlock
+    from mrag_eval.judge_block import Judge
+    from mrag_eval.prompt_block import Prompt
     from mrag_eval.report.gate_rules import Rules
 
     parts = [

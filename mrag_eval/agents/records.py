@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from mrag_eval.context import estimated_tokens
 from mrag_eval.lm import Conversation, Reply
 from mrag_eval.schema import Hit
+from mrag_eval.tokens import estimated_tokens
 
 CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")
 

@@ -136,7 +136,10 @@ def _check_leaf(path: Path, config: dict[str, Any]) -> None:
     from mrag_eval.blocks import split_config
     from mrag_eval.datasets import validate_data
     from mrag_eval.prompts import load_template
+    from mrag_eval.scoring import METRIC_NAMES
 
-    _, blocks = split_config({**config, "metadata": {**(config.get("metadata") or {}), "config_source": str(path)}})
+    _, blocks = split_config(
+        {**config, "metadata": {**(config.get("metadata") or {}), "config_source": str(path)}}, METRIC_NAMES
+    )
     validate_data(blocks.data)
     load_template(blocks.prompt.template, blocks.prompt.system)

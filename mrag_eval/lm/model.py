@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.chat import Conversation
-from mrag_eval.context import estimated_tokens
 from mrag_eval.errors import MragError
 from mrag_eval.folders import cache_dir
 from mrag_eval.lm._apart import run_in_thread, run_on_loop
@@ -26,6 +25,7 @@ from mrag_eval.lm.spec import identity, named_spec, settings_for
 from mrag_eval.lm.transport import Call, Transport
 from mrag_eval.model_spec import ModelSpec
 from mrag_eval.store import Store, content_key
+from mrag_eval.tokens import estimated_tokens
 
 log = logging.getLogger(__name__)
 

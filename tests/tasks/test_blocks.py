@@ -8,6 +8,7 @@ import pytest
 
 from mrag_eval.blocks import split_config
 from mrag_eval.errors import ConfigError
+from mrag_eval.scoring import METRIC_NAMES
 
 
 def config(**changes: Any) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def config(**changes: Any) -> dict[str, Any]:
 )
 def test_wrong_types_are_named_in_one_line(changes: dict[str, Any], named: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError) as caught:
-        split_config(config(**changes))
+        split_config(config(**changes), METRIC_NAMES)
     assert "task mine" in caught.value.message
     assert "\n" not in caught.value.message
     for part in named:
@@ -48,19 +49,19 @@ def test_wrong_types_are_named_in_one_line(changes: dict[str, Any], named: tuple
 
 @pytest.mark.parametrize("depth", [{}, {"depth": None}])
 def test_depth_left_out_is_as_deep_as_the_deepest_metric(depth: dict[str, Any]) -> None:
-    _, blocks = split_config(config(metrics=["hit@20"], retrieval={"mode": "all", "k": 5, **depth}))
+    _, blocks = split_config(config(metrics=["hit@20"], retrieval={"mode": "all", "k": 5, **depth}), METRIC_NAMES)
     assert blocks.retrieval.search_depth == 20
-    _, shallow = split_config(config(metrics=["hit@3"], retrieval={"mode": "all", "k": 5, **depth}))
+    _, shallow = split_config(config(metrics=["hit@3"], retrieval={"mode": "all", "k": 5, **depth}), METRIC_NAMES)
     assert shallow.retrieval.search_depth == 5
 
 
 def test_blocks_left_out_or_left_blank_have_their_defaults() -> None:
-    _, absent = split_config(config())
-    _, blank = split_config(config(retrieval=None, prompt=None, judge=None))
+    _, absent = split_config(config(), METRIC_NAMES)
+    _, blank = split_config(config(retrieval=None, prompt=None, judge=None), METRIC_NAMES)
     assert absent == blank
 
 
 def test_null_on_the_command_line_takes_a_setting_back() -> None:
     reranked = {"mode": "all", "rerank": "BAAI/bge-reranker-v2-m3"}
-    _, blocks = split_config(config(retrieval=reranked, metadata={"retrieval.rerank": "null"}))
+    _, blocks = split_config(config(retrieval=reranked, metadata={"retrieval.rerank": "null"}), METRIC_NAMES)
     assert blocks.retrieval.rerank is None

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.config import Judge
 from mrag_eval.config_file import load_config
 from mrag_eval.errors import ConfigError
 from mrag_eval.judge import Panel, build_panel
+from mrag_eval.judge_block import Judge
 from mrag_eval.lm import Reply
 from mrag_eval.prompts import builtin_names, defuse
 from mrag_eval.rubrics import Case, Rubric, relevance_rubric, verdict_rubric

@@ -12,7 +12,8 @@ from lm_eval.utils import handle_non_serializable
 
 from mrag_eval import judging
 from mrag_eval.errors import ConfigError
-from mrag_eval.judge import Judgement, Panel, Vote
+from mrag_eval.judge import Panel
+from mrag_eval.judgements import Judgement, Vote
 from mrag_eval.panel_table import family, panel_line
 from mrag_eval.schema import RagDoc
 from mrag_eval.scored import Scored

@@ -11,9 +11,9 @@ import pytest
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval import labelling
-from mrag_eval.config import Judge
 from mrag_eval.errors import ConfigError
 from mrag_eval.judge import Panel
+from mrag_eval.judge_block import Judge
 from mrag_eval.label_table import label_line, label_table
 from mrag_eval.labelling import OTHER_LANGUAGE, Labeller, labelled, labeller_for
 from mrag_eval.labels import Labels

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from lm_eval.models.api_models import JsonChatStr
 
-from mrag_eval.context import Budget, budget_for, estimated_tokens, fit, prompt_text
+from mrag_eval.context import Budget, budget_for, fit, prompt_text
 from mrag_eval.errors import ConfigError
 from mrag_eval.prompts import builtin_names, fence, load_template
 from mrag_eval.task import RagTask
+from mrag_eval.tokens import estimated_tokens
 from tests.tasks.test_hook import build, knows_everything, run, run_ranks
 from tests.tasks.world import ScriptedLM
 

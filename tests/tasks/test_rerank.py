@@ -20,7 +20,7 @@ from mrag_eval.retrieve import Retrieved, retrieve
 from mrag_eval.retrievers import load_cross_encoder
 from mrag_eval.schema import Passage, RagDoc
 from mrag_eval.scored import Scored
-from mrag_eval.scoring import score_rows
+from mrag_eval.scoring import METRIC_NAMES, score_rows
 from mrag_eval.summary import row_record, summarize
 from mrag_eval.validation import validated
 from tests.lm.server import Answer, ModelServer
@@ -365,6 +365,6 @@ def test_a_metric_deeper_than_what_is_reranked_is_an_error() -> None:
         "retrieval": {"mode": "all", "rerank": {"depth": 5}},
     }
     with pytest.raises(ConfigError, match="5 reranked are too few for a metric at 10"):
-        split_config(task)
+        split_config(task, METRIC_NAMES)
     with pytest.raises(ConfigError, match="unknown metric 'rerank_hit'"):
-        split_config(task | {"metrics": ["rerank_hit"]})
+        split_config(task | {"metrics": ["rerank_hit"]}, METRIC_NAMES)

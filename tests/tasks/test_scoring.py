@@ -8,11 +8,12 @@ import pytest
 
 from mrag_eval.answers import read_answer
 from mrag_eval.errors import ConfigError
+from mrag_eval.measures import check_metrics, deepest_cutoff
 from mrag_eval.ranked import Ranked, Retrieved, is_relevant
-from mrag_eval.ranking_scores import deepest_cutoff, published_name
+from mrag_eval.ranking_scores import published_name
 from mrag_eval.schema import Hit, RagDoc
 from mrag_eval.scored import RowScores, Scored
-from mrag_eval.scoring import METRICS, check_metrics, score_rows
+from mrag_eval.scoring import METRIC_NAMES, METRICS, score_rows
 from mrag_eval.summary import row_record, summarize, unscored_lines
 
 
@@ -132,10 +133,10 @@ def test_quota_modes_measure_order_under_another_name() -> None:
 
 
 def test_unknown_metrics_are_named() -> None:
-    check_metrics(["acc", "hit@7", "ndcg@100"], "task t")
+    check_metrics(["acc", "hit@7", "ndcg@100"], METRIC_NAMES, "task t")
     for wrong in ("acuracy", "hit@0", "hit@", "mrr@5x", "hits@5"):
         with pytest.raises(ConfigError, match=f"task t: unknown metric '{wrong}'"):
-            check_metrics([wrong], "task t")
+            check_metrics([wrong], METRIC_NAMES, "task t")
     assert deepest_cutoff(["acc", "hit@7", "ndcg@20"]) == 20
     assert deepest_cutoff(["acc"]) == 0
 

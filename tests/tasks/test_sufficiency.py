@@ -11,9 +11,11 @@ import pytest
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval import judging
-from mrag_eval.config import Judge, Retrieval
+from mrag_eval.config import Retrieval
 from mrag_eval.errors import ConfigError
-from mrag_eval.judge import Judgement, Panel, Vote
+from mrag_eval.judge import Panel
+from mrag_eval.judge_block import Judge
+from mrag_eval.judgements import Judgement, Vote
 from mrag_eval.report import layout_tables, render
 from mrag_eval.rubrics import sufficiency_rubric, verdict_rubric
 from mrag_eval.schema import Hit, RagDoc

@@ -10,7 +10,7 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.context import estimated_tokens
+from mrag_eval.tokens import estimated_tokens
 from tests.tasks.world import ScriptedLM
 from tests.tasks.xrag_articles import long_rows
 from tests.tasks.xrag_rows import QUESTIONS, rows, translations, write, write_translations

@@ -22,6 +22,7 @@ from mrag_eval.datasets.xrag import XragBlock
 from mrag_eval.languages import CORAL_POOL, CORAL_TIERS
 from mrag_eval.modes import MODES
 from mrag_eval.prompts import load_template
+from mrag_eval.scoring import METRIC_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 TASKS = ROOT / "tasks"
@@ -135,7 +136,7 @@ def split_leaf(name: str) -> Any:
     """The merged and validated blocks of a leaf, as the task itself sees them."""
     config = read(_PATHS[name])
     config["metadata"] = {**config["metadata"], "config_source": str(_PATHS[name])}
-    return split_config(config)[1]
+    return split_config(config, METRIC_NAMES)[1]
 
 
 def _leaf_names(group: str) -> list[str]:

@@ -1,0 +1,61 @@
+"""A panel's votes and what they decide about one row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Outcome = Literal["unanimous", "majority", "tie", "unjudged", "declined", "empty", "no reference"]
+# Outcomes of a vote; the others are settled without asking.
+VOTED: tuple[Outcome, ...] = ("unanimous", "majority", "tie", "unjudged")
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One seat's vote on one row. ``verdict`` None: it abstained, for the ``error`` (``"reason: detail"``)."""
+
+    verdict: bool | None
+    justification: str = ""
+    error: str | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """The kind of abstention, by which they are counted."""
+        return None if self.error is None else self.error.split(":", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the panel says of one row: ``verdict`` is None where it is not judged."""
+
+    verdict: bool | None
+    outcome: Outcome
+    votes: Mapping[str, Vote] = field(default_factory=dict)
+
+    @property
+    def why_unjudged(self) -> str:
+        """Why there is no verdict, in few different words, so that rows can be counted by it."""
+        if self.outcome == "tie":
+            return "unjudged (tie)"
+        reasons = sorted({vote.reason for vote in self.votes.values() if vote.reason is not None})
+        return f"unjudged ({', '.join(reasons) or 'no majority'})"
+
+    @property
+    def disagreement(self) -> float | None:
+        """Share of the votes cast that went against their majority, 0 to 0.5; None without a vote."""
+        cast = Counter(vote.verdict for vote in self.votes.values() if vote.verdict is not None)
+        return min(cast[True], cast[False]) / cast.total() if cast else None
+
+    def as_record(self) -> dict[str, Any]:
+        """What the panel's table needs: verdicts, and for an abstention its reason."""
+        record: dict[str, Any] = {"verdict": self.verdict, "outcome": self.outcome}
+        if self.votes:
+            record["disagreement"] = self.disagreement
+            record["votes"] = {s: v.reason if v.verdict is None else v.verdict for s, v in self.votes.items()}
+        return record
+
+    def as_votes(self) -> dict[str, dict[str, Any]]:
+        """Every vote in full, for samples."""
+        return {seat: asdict(vote) for seat, vote in self.votes.items()}
