@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import mrag_eval
 from mrag_eval import errors
 from mrag_eval.errors import ConfigError, CorpusError, DataError, MetricError, MragError, missing_extra, suggesting
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(mrag_eval.__file__).resolve().parents[1]
 CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, MragError)]
 # Raised at functions that a program calls with values, like a ValueError: what they say is which argument is wrong and
 # what it must be, and there is no command to type. The command line adds where it comes from.

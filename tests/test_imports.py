@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+import mrag_eval
+
+ROOT = Path(mrag_eval.__file__).resolve().parents[1]
 HEAVY = ("torch", "transformers", "faiss", "bm25s", "ray", "pymilvus", "lm_eval", "datasets", "sklearn", "pyarrow")
 
 
