@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mrag_eval.schema import Passage
+from mrag_eval.core import Passage
 
 
 class NumberedVectors:

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mrag_eval.core import Passage
 from mrag_eval.retrievers import build_index
-from mrag_eval.retrievers.tokenize import tokenize
-from mrag_eval.schema import Passage
+from mrag_eval.retrievers.shards._tokenize import tokenize
 
 WORDS = 60_000
 

@@ -18,9 +18,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.languages import RESOURCE_GROUPS
-from mrag_eval.report import layout_tables, render
-from mrag_eval.task_scores import task_scores
+from mrag_eval.core import RESOURCE_GROUPS
+from mrag_eval.report import render
+from mrag_eval.report.tables._layouts import layout_tables
+from mrag_eval.scoring._task_level import task_scores
 
 GROUP_OF = {code: group for group, members in RESOURCE_GROUPS.items() for code in members if code != "en"}
 # the most frequent ones first; with English 49

@@ -18,8 +18,8 @@ from pathlib import Path
 from _builds import LabouredVectors, in_a_process, passages, peak_bytes
 from _rows import JSON_HELP, row, write_rows
 
-from mrag_eval.retrievers import build_index
-from mrag_eval.retrievers.build_ray import RayEngine, ray_cluster
+from mrag_eval.retrievers import RayEngine, build_index
+from mrag_eval.retrievers.build._build_ray import ray_cluster
 
 
 def build(path: Path, count: int, dim: int, rounds: int, actors: int) -> None:

@@ -90,10 +90,11 @@ class Towns:
 
 def build(count: int, url: str, folder: Path, in_flight: int, cache: Path) -> tuple[float, int]:
     """Seconds of a build and its rows."""
-    from mrag_eval.building.xrag import build_xrag
-    from mrag_eval.building.xrag_settings import XragSettings
-    from mrag_eval.lm import AuxModel, ModelSpec
-    from mrag_eval.store import Store
+    from mrag_eval.building import build_xrag
+    from mrag_eval.building.xrag._xrag_settings import XragSettings
+    from mrag_eval.config import ModelSpec
+    from mrag_eval.core import Store
+    from mrag_eval.models import AuxModel
 
     folder.mkdir()
     source = folder / "articles.jsonl"
@@ -124,7 +125,7 @@ def build(count: int, url: str, folder: Path, in_flight: int, cache: Path) -> tu
 
 def pair_finding(count: int) -> dict[str, float]:
     """Seconds and megabytes that finding the pairs of so many titles takes, the titles themselves apart."""
-    from mrag_eval.building.pairs import related_pairs
+    from mrag_eval.building.xrag._pairs import related_pairs
 
     rng = np.random.default_rng(0)
     # as many names as there are titles: most stand in one or two, the most frequent in several per cent

@@ -84,7 +84,8 @@ def one(task: str, folder: str) -> Parts:
         import mrag_eval.task  # noqa: F401
 
         lap("imports")
-        from mrag_eval import corpora, retrieve
+        from mrag_eval.retrieval import _corpora as corpora
+        from mrag_eval.retrieval import _pipeline as retrieve
 
         real: Any = corpora.open_index
 
@@ -104,7 +105,7 @@ def one(task: str, folder: str) -> Parts:
     lap("evaluating")
     taken["opening the index"] = opening
     if ours:
-        from mrag_eval.cli.first import First
+        from mrag_eval.cli._first import First
 
         fresh = manager.load([task])["tasks"]
         last = now()
@@ -141,7 +142,7 @@ def main() -> None:
     if options.one:
         print(json.dumps(one(*options.one)))
         return
-    from mrag_eval.cli.catalog import tasks_folder
+    from mrag_eval.cli._catalog import tasks_folder
     from mrag_eval.datasets import load_benchmark
 
     runs = 1 if options.quick else options.runs

@@ -41,7 +41,7 @@ def reply(user: str) -> str:
 
 def search(requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Any]]:
     """Documents of their own for every query and corpus."""
-    from mrag_eval.schema import Hit
+    from mrag_eval.core import Hit
 
     text = "The lighthouse stands on a cliff above the harbour and can be seen from far away. " * 8
     return [
@@ -61,7 +61,7 @@ class AtOnce:
         self.spec, self.name = spec, "at once"
 
     def generate(self, conversations: Sequence[Any], **_: Any) -> list[Any]:
-        from mrag_eval.lm import Reply
+        from mrag_eval.models import Reply
 
         return [Reply(reply(c[-1]["content"]), tokens_in=900, tokens_out=40) for c in conversations]
 
@@ -82,10 +82,10 @@ def main() -> None:
 
     server = LatencyServer(args.latency, reply)
 
-    from mrag_eval.agents import Agent, Coral, Start
-    from mrag_eval.lm import AuxModel, ModelSpec
-    from mrag_eval.schema import RagDoc
-    from mrag_eval.store import Store
+    from mrag_eval.config import Agent, ModelSpec
+    from mrag_eval.core import RagDoc, Store
+    from mrag_eval.models import AuxModel
+    from mrag_eval.retrieval.agents._coral import Coral, Start
 
     spec = ModelSpec(
         model="local-chat-completions", model_args={"model": "m", "base_url": server.url}, max_in_flight=args.in_flight

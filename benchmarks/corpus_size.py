@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import mrag_eval
-from mrag_eval.languages import normalize
+from mrag_eval.core import Passage, normalize_language
 from mrag_eval.retrievers import (
     ChunkConfig,
     Document,
@@ -32,9 +32,8 @@ from mrag_eval.retrievers import (
     read_corpus,
     wikipedia_edition,
 )
-from mrag_eval.schema import Passage
 
-DEMO = Path(mrag_eval.__file__).parent / "demo" / "passages.jsonl"
+DEMO = Path(mrag_eval.__file__).parent / "datasets" / "demo_data" / "passages.jsonl"
 
 
 class FreeVectors:
@@ -84,7 +83,7 @@ def passages_a_second(embedder: Embedder, passages: list[Passage], sample: int) 
 
 def counts(text: str) -> dict[str, float]:
     pairs = (pair.partition("=") for pair in text.split(",") if pair)
-    return {normalize(lang): float(number) for lang, _, number in pairs}
+    return {normalize_language(lang): float(number) for lang, _, number in pairs}
 
 
 def main() -> None:
@@ -101,7 +100,7 @@ def main() -> None:
     parser.add_argument("--whole-articles", type=counts, default={}, metavar="LANG=N,...")
     parser.add_argument("--whole-passages", type=counts, default={}, metavar="LANG=N,...")
     options = parser.parse_args()
-    options.langs = [normalize(lang) for lang in options.langs.split(",") if lang]
+    options.langs = [normalize_language(lang) for lang in options.langs.split(",") if lang]
     if options.quick:
         options.documents, options.sample = str(DEMO), 4
     elif options.documents is None and not options.langs:

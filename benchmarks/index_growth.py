@@ -28,8 +28,8 @@ from typing import Any
 from _clustered import ClusteredVectors
 from _rows import JSON_HELP, growth, write_rows
 
+from mrag_eval.core import Passage
 from mrag_eval.retrievers import build_index, load_index, merge_indexes
-from mrag_eval.schema import Passage
 
 QUERIES = 200
 MOST_EXACT = 2_000_000

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from mrag_eval.metrics import FastTextDetector, correct_language_rate
-from mrag_eval.metrics.language_detection import bundled_model
+from mrag_eval.metrics._language_detection import bundled_model
 
 SENTENCES = {
     "en": "The museum was opened in the spring and had many visitors from abroad during its first year.",

@@ -21,8 +21,8 @@ import numpy as np
 from _clustered import ClusteredVectors
 from _rows import JSON_HELP, row, write_rows
 
+from mrag_eval.core import Passage
 from mrag_eval.retrievers import build_index
-from mrag_eval.schema import Passage
 
 LANGS = ("ar", "de", "el", "en", "es", "hi", "ko", "ru", "th", "zh")
 SCOPE = ("en", "ko")

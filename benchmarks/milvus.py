@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mrag_eval.core import Passage
 from mrag_eval.retrievers import MilvusPlace, build_index, load_into_milvus
-from mrag_eval.schema import Passage
 
 CENTRES = 500
 

@@ -21,10 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from mrag_eval.config import Retrieval
-from mrag_eval.ir_modes import Plan
-from mrag_eval.ranked import Kept, Ranked, Searched
-from mrag_eval.rerank import open_reranker, rerank
-from mrag_eval.schema import Passage, RagDoc
+from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Searched
+from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
 
 MAX_LENGTH = 256
 

@@ -24,9 +24,8 @@ from statistics import mean
 
 from corpus_size import DEMO, FreeVectors, bytes_a_passage, slices
 
-from mrag_eval.languages import NO_SPACES, base
+from mrag_eval.core import NO_SPACES, Passage, base_language
 from mrag_eval.retrievers import ChunkConfig, Document, build_index, chunk_documents
-from mrag_eval.schema import Passage
 
 # Passages in millions, Table 4 (English: KILT, of 2019; the others: wikimedia/wikipedia, 20231101).
 PASSAGES = {
@@ -111,7 +110,7 @@ def seconds_to_cut_and_write(documents: Sequence[Document], dim: int, least: int
 
 
 def kind(lang: str) -> str:
-    return "characters" if base(lang) in NO_SPACES else "words"
+    return "characters" if base_language(lang) in NO_SPACES else "words"
 
 
 def planned(found: dict[str, Slice], options: argparse.Namespace) -> list[Planned]:
@@ -188,7 +187,9 @@ def main() -> None:
         for lang, documents in found.items()
         if documents
     }
-    rows = planned({base(lang): one for lang, one in slices_measured.items() if base(lang) in PASSAGES}, options)
+    rows = planned(
+        {base_language(lang): one for lang, one in slices_measured.items() if base_language(lang) in PASSAGES}, options
+    )
     everything = [document for documents in found.values() for document in documents]
     cut, write, timed = seconds_to_cut_and_write(everything, options.dim, options.least)
     shown = ", ".join(f"{lang} {one.passages:,}" for lang, one in sorted(slices_measured.items()))

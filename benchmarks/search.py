@@ -27,8 +27,8 @@ import numpy as np
 from _clustered import LIKENESSES, ClusteredVectors
 from _rows import JSON_HELP, row, write_rows
 
+from mrag_eval.core import Passage
 from mrag_eval.retrievers import build_index, load_index, merge_indexes
-from mrag_eval.schema import Passage
 
 TUNING = 512
 # the vectors that the bounds are for

@@ -1,7 +1,7 @@
 """Columns of texts as arrays of code points, normalised as the paper does, token by token.
 
 The normaliser becomes a table look-up (lower case and character class), a compression (punctuation) and a mask
-(articles, whitespace). It equals :func:`mrag_eval.metrics.text.normalize_answer` on every string.
+(articles, whitespace). It equals :func:`mrag_eval.metrics.normalize_answer` on every string.
 """
 
 from __future__ import annotations

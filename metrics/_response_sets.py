@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from mrag_eval.errors import MetricError, did_you_mean
-from mrag_eval.languages import is_known, normalize
+from mrag_eval.core import MetricError, did_you_mean, is_language, normalize_language
 
 Refusals = Literal["official", "exclude", "incorrect"]
 Row = Mapping[str, Any]
@@ -164,4 +163,4 @@ def _answer_set(territory: Territory, answers: Mapping[str, str | None], refusal
 @lru_cache(maxsize=4_096)
 def _code(language: str) -> str:
     # languages of claimants may be ones that no query is asked in, and unknown to the table
-    return normalize(language) if language and is_known(language) else language
+    return normalize_language(language) if language and is_language(language) else language

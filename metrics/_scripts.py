@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
-from mrag_eval import languages
+from mrag_eval.core import language_scripts
 
 # First word of the Unicode name -> ISO 15924. Names that are absent here keep the word itself as their "script".
 _BY_NAME = {
@@ -59,7 +59,7 @@ def script(char: str) -> str | None:
 def expected_scripts(language: str) -> frozenset[str]:
     """The scripts a language's letters may come from (``ja``: Hani, Hira, Kana)."""
     found: set[str] = set()
-    for code in languages.scripts(language):
+    for code in language_scripts(language):
         found.update(_PARTS.get(code, (code,)))
     return frozenset(found)
 

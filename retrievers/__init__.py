@@ -1,105 +1,58 @@
-"""Corpora, chunking, embedders, indexes and search; nothing of the evaluation harness.
+"""Corpora, chunking, embedders, indexes, search and rerankers, without the harness."""
 
-Names are loaded on first use, so that importing the package stays light.
-"""
-
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from mrag_eval.retrievers._bge_m3 import load_bge_m3
-    from mrag_eval.retrievers._cross_encoder import load_cross_encoder
-    from mrag_eval.retrievers.build import build_index
-    from mrag_eval.retrievers.cached import cached_index
-    from mrag_eval.retrievers.chunking import ChunkConfig, chunk_documents
-    from mrag_eval.retrievers.corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
-    from mrag_eval.retrievers.editions import Edition
-    from mrag_eval.retrievers.embedders import Embedder, embedder_as_named, load_embedder
-    from mrag_eval.retrievers.fusion import (
-        equal_quotas,
-        merge_by_quota,
-        merge_by_rank_share,
-        merge_by_score,
-        merge_by_zscore,
-        reciprocal_rank_fusion,
-        share_quotas,
-    )
-    from mrag_eval.retrievers.index import Index
-    from mrag_eval.retrievers.joining import join_indexes
-    from mrag_eval.retrievers.kilt import kilt_edition, read_kilt
-    from mrag_eval.retrievers.load import check_embedder, index_info, load_index, verify_index
-    from mrag_eval.retrievers.merging import add_documents, merge_indexes
-    from mrag_eval.retrievers.milvus import MilvusIndex, MilvusPlace, milvus_info, open_milvus, verify_milvus
-    from mrag_eval.retrievers.milvus_load import load_into_milvus
-    from mrag_eval.retrievers.rerank import Reranker
-    from mrag_eval.retrievers.searchable import Searchable
-    from mrag_eval.retrievers.sparse_encoders import SparseEncoder, load_sparse_encoder
-    from mrag_eval.retrievers.wikipedia import wikipedia_edition
-
-_HOMES = {
-    "ChunkConfig": "chunking",
-    "Document": "corpus",
-    "Edition": "editions",
-    "Embedder": "embedders",
-    "Index": "index",
-    "MilvusIndex": "milvus",
-    "MilvusPlace": "milvus",
-    "Reranker": "rerank",
-    "Searchable": "searchable",
-    "SparseEncoder": "sparse_encoders",
-    "add_documents": "merging",
-    "build_index": "build",
-    "cached_index": "cached",
-    "check_embedder": "load",
-    "chunk_documents": "chunking",
-    "embedder_as_named": "embedders",
-    "equal_quotas": "fusion",
-    "index_info": "load",
-    "join_indexes": "joining",
-    "kilt_edition": "kilt",
-    "load_bge_m3": "_bge_m3",
-    "load_cross_encoder": "_cross_encoder",
-    "load_embedder": "embedders",
-    "load_index": "load",
-    "load_into_milvus": "milvus_load",
-    "load_sparse_encoder": "sparse_encoders",
-    "merge_by_quota": "fusion",
-    "merge_by_rank_share": "fusion",
-    "merge_by_score": "fusion",
-    "merge_by_zscore": "fusion",
-    "merge_indexes": "merging",
-    "milvus_info": "milvus",
-    "open_milvus": "milvus",
-    "read_corpus": "corpus",
-    "read_folder": "corpus",
-    "read_hub": "corpus",
-    "read_jsonl": "corpus",
-    "read_kilt": "kilt",
-    "read_parquet": "corpus",
-    "reciprocal_rank_fusion": "fusion",
-    "share_quotas": "fusion",
-    "verify_index": "load",
-    "verify_milvus": "milvus",
-    "wikipedia_edition": "wikipedia",
-}
+from mrag_eval.retrievers.build._build import build_index
+from mrag_eval.retrievers.build._build_ray import RayEngine
+from mrag_eval.retrievers.build._cached import cached_index
+from mrag_eval.retrievers.build._joining import join_indexes
+from mrag_eval.retrievers.build._merging import add_documents, merge_indexes
+from mrag_eval.retrievers.build._progress import log
+from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
+from mrag_eval.retrievers.chunking._sentences import sentence_spans
+from mrag_eval.retrievers.chunking._token_counters import named_token_counter
+from mrag_eval.retrievers.corpora._corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
+from mrag_eval.retrievers.corpora._editions import Edition
+from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
+from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
+from mrag_eval.retrievers.embedding._embedders import Embedder, embedder_as_named, load_embedder
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
+from mrag_eval.retrievers.index._fusion import (
+    equal_quotas,
+    merge_by_quota,
+    merge_by_rank_share,
+    merge_by_score,
+    merge_by_zscore,
+    reciprocal_rank_fusion,
+    share_quotas,
+)
+from mrag_eval.retrievers.index._hashing import ContentHash
+from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._load import check_embedder, index_info, load_index, verify_index
+from mrag_eval.retrievers.index._searchable import Searchable
+from mrag_eval.retrievers.milvus._milvus import MilvusIndex, MilvusPlace, milvus_info, open_milvus, verify_milvus
+from mrag_eval.retrievers.milvus._milvus_load import load_into_milvus
+from mrag_eval.retrievers.rerank._bge_m3 import load_bge_m3
+from mrag_eval.retrievers.rerank._cross_encoder import load_cross_encoder
+from mrag_eval.retrievers.rerank._rerank import Reranker, Scores, checked_scores
 
 __all__ = [
     "ChunkConfig",
+    "ContentHash",
     "Document",
     "Edition",
     "Embedder",
     "Index",
     "MilvusIndex",
     "MilvusPlace",
+    "RayEngine",
     "Reranker",
+    "Scores",
     "Searchable",
     "SparseEncoder",
     "add_documents",
     "build_index",
     "cached_index",
     "check_embedder",
+    "checked_scores",
     "chunk_documents",
     "embedder_as_named",
     "equal_quotas",
@@ -112,12 +65,14 @@ __all__ = [
     "load_index",
     "load_into_milvus",
     "load_sparse_encoder",
+    "log",
     "merge_by_quota",
     "merge_by_rank_share",
     "merge_by_score",
     "merge_by_zscore",
     "merge_indexes",
     "milvus_info",
+    "named_token_counter",
     "open_milvus",
     "read_corpus",
     "read_folder",
@@ -126,21 +81,9 @@ __all__ = [
     "read_kilt",
     "read_parquet",
     "reciprocal_rank_fusion",
+    "sentence_spans",
     "share_quotas",
     "verify_index",
     "verify_milvus",
     "wikipedia_edition",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

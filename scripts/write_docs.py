@@ -40,7 +40,7 @@ def pages() -> dict[str, str]:
 
 def benchmark_page(readme: Path) -> str:
     """The README of a task folder as a page, with what its tasks are by IR mode and metric, counted."""
-    from mrag_eval.cli.catalog import list_tasks
+    from mrag_eval.cli._catalog import list_tasks
 
     text = readme.read_text(encoding="utf-8")
     text = re.sub(r"\]\(\.\./\.\./docs/", "](../", text)
@@ -57,13 +57,10 @@ def benchmark_page(readme: Path) -> str:
 
 def configuration_page() -> str:
     """Every block of a task and of the config file, key by key."""
-    from mrag_eval.agents.block import Agent
-    from mrag_eval.config import Retrieval
-    from mrag_eval.config_file import FileConfig
+    from mrag_eval.config import Agent, Judge, Prompt, Retrieval
+    from mrag_eval.config._file import FileConfig
     from mrag_eval.datasets import LOADERS, DataBlock
-    from mrag_eval.judge_block import Judge
-    from mrag_eval.prompt_block import Prompt
-    from mrag_eval.report.gate_rules import Rules
+    from mrag_eval.report.comparison._gate_rules import Rules
 
     parts = [
         "# Configuration\n\n"
@@ -153,7 +150,7 @@ def _default(field: Any) -> str:
 
 def modes_page() -> str:
     """The IR modes as a table."""
-    from mrag_eval.modes import MODES
+    from mrag_eval.config import MODES
 
     lines = [
         "# IR modes\n\n"
@@ -173,7 +170,7 @@ def modes_page() -> str:
 
 def metrics_page() -> str:
     """Names for a task's ``metrics``, and the functions behind them."""
-    import mrag_eval.metrics as functions
+    from mrag_eval import metrics as functions
     from mrag_eval.scoring import METRICS
 
     lines = [
@@ -228,7 +225,7 @@ def commands_page() -> str:
     """Every command with its arguments and options."""
     import typer
 
-    from mrag_eval.cli.app import app
+    from mrag_eval.cli._app import app
 
     parts = ["# Commands\n\nExit codes: 0 done; 1 a check failed; 2 wrong usage, configuration or data."]
     for name, command in _commands(typer.main.get_command(app), "mrag-eval"):

@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mrag_eval.datasets.blend import COUNTRIES
-from mrag_eval.datasets.click import CATEGORY_SIZES
-from mrag_eval.datasets.mkqa import LANGUAGES as MKQA_LANGUAGES
-from mrag_eval.datasets.xor_tydi import LANGUAGES as XOR_LANGUAGES
-from mrag_eval.datasets.xquad import LANGUAGES as XQUAD_LANGUAGES
-from mrag_eval.datasets.xrag import LANGUAGES as XRAG_LANGUAGES
-from mrag_eval.languages import CORAL_POOL, CORAL_TIERS
+from mrag_eval.core import CORAL_POOL
+from mrag_eval.core._languages import CORAL_TIERS
+from mrag_eval.datasets._blend import COUNTRIES
+from mrag_eval.datasets._click import CATEGORY_SIZES
+from mrag_eval.datasets._mkqa import LANGUAGES as MKQA_LANGUAGES
+from mrag_eval.datasets._xor_tydi import LANGUAGES as XOR_LANGUAGES
+from mrag_eval.datasets._xquad import LANGUAGES as XQUAD_LANGUAGES
+from mrag_eval.datasets._xrag import LANGUAGES as XRAG_LANGUAGES
 
 TASKS = Path(__file__).resolve().parent.parent / "tasks"
 HEADER = "# written by scripts/write_tasks.py\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lm.conftest import start  # noqa: F401 - fixtures of several folders
-from tests.tasks.conftest import tasks, world  # noqa: F401
+from tests.models.conftest import start  # noqa: F401 - fixtures of several folders
+from tests.worlds.fixtures import tasks, world  # noqa: F401
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")

@@ -1,37 +1,20 @@
-"""Building fresh benchmarks: pipelines of steps, resumable, with what each step took, made and dropped."""
+"""Builders of new benchmarks: resumable pipelines of steps."""
 
-from mrag_eval.building.asking import Ask, ask_items, failure, fault, model_identity, shown_model
-from mrag_eval.building.datasheet import write_datasheet, yield_table
-from mrag_eval.building.records import Drop, Outcome, Record, Settle, attempted, dropped, each, kept
-from mrag_eval.building.steps import Say, Step, StepReport, read_records, report_line, run_steps, step_records
-from mrag_eval.building.templates import Prompts
-from mrag_eval.building.words import copied_share, count_words
+from mrag_eval.building.qa._qa_build import QaBuilt, build_qa
+from mrag_eval.building.qa._qa_config import read_qa_config
+from mrag_eval.building.quality._quality import quality_tables
+from mrag_eval.building.steps._datasheet import yield_table
+from mrag_eval.building.territories._territories import build_territories
+from mrag_eval.building.xrag._xrag import build_xrag
+from mrag_eval.building.xrag._xrag_settings import read_settings
 
 __all__ = [
-    "Ask",
-    "Drop",
-    "Outcome",
-    "Prompts",
-    "Record",
-    "Say",
-    "Settle",
-    "Step",
-    "StepReport",
-    "ask_items",
-    "attempted",
-    "copied_share",
-    "count_words",
-    "dropped",
-    "each",
-    "failure",
-    "fault",
-    "kept",
-    "model_identity",
-    "read_records",
-    "report_line",
-    "run_steps",
-    "shown_model",
-    "step_records",
-    "write_datasheet",
+    "QaBuilt",
+    "build_qa",
+    "build_territories",
+    "build_xrag",
+    "quality_tables",
+    "read_qa_config",
+    "read_settings",
     "yield_table",
 ]

@@ -9,10 +9,9 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from mrag_eval.core import ConfigError, Passage, RagDoc, did_you_mean
 from mrag_eval.datasets._imbalance import Imbalance
 from mrag_eval.datasets._published import Published
-from mrag_eval.errors import ConfigError, did_you_mean
-from mrag_eval.schema import Passage, RagDoc
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class LoaderSpec:
 def validate_block(model: type[BlockT], data: Mapping[str, Any]) -> BlockT:
     """Check a ``data:`` block against its loader's model.
 
-    Raises :class:`~mrag_eval.errors.ConfigError` that names the key and the allowed keys or values.
+    Raises :class:`~mrag_eval.core.ConfigError` that names the key and the allowed keys or values.
     """
     try:
         return model.model_validate(dict(data))

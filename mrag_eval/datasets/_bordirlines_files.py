@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.core import DataError, Passage, is_language, normalize_language
+from mrag_eval.datasets._borderlines import Question
 from mrag_eval.datasets._files import iter_csv, read_json, sha256_file
-from mrag_eval.datasets.borderlines import Question
-from mrag_eval.errors import DataError
-from mrag_eval.languages import is_known, normalize
-from mrag_eval.schema import Passage
-from mrag_eval.viewpoints import Label, majority, read_relevance, read_viewpoint
+from mrag_eval.datasets._viewpoints import Label, majority, read_relevance, read_viewpoint
 
 # Folder of a mode -> its name here.
 FOLDERS = {"qlang": "qlang", "qlang_en": "qlang+en", "en": "en_only", "rel_langs": "rel_langs"}
@@ -75,9 +73,9 @@ def _first(row: Mapping[str, str], names: Sequence[str], where: str) -> str:
 
 
 def _lang(code: str, where: str) -> str:
-    if not is_known(code):
+    if not is_language(code):
         raise DataError(f"{where}: unknown language '{code}'")
-    return normalize(code)
+    return normalize_language(code)
 
 
 class Documents:

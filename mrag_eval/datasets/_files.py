@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mrag_eval.errors import DataError
+from mrag_eval.core import DataError
 
 
 def require_path(path: Path, benchmark: str) -> Path:

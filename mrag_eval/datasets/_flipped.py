@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mrag_eval.datasets._published import Run
-from mrag_eval.viewpoints import NEUTRAL, NOT_RELEVANT, Label
+from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label
 
 # The documents that the published prompts show.
 _SHOWN = 10

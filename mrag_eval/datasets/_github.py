@@ -8,8 +8,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from mrag_eval.errors import DataError
-from mrag_eval.folders import cache_dir
+from mrag_eval.core import DataError, cache_dir
 
 BASE_URL = "https://raw.githubusercontent.com"
 _TIMEOUT = 60

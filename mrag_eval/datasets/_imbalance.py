@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mrag_eval.errors import ConfigError, DataError
-from mrag_eval.languages import base
+from mrag_eval.core import ConfigError, DataError, base_language
 
 
 class Imbalance(BaseModel):
@@ -30,14 +29,14 @@ def kept_versions(names: Sequence[str], versions: Sequence[Sequence[str]], block
     English where ``u < keep_english``, else number ``int(v * n)`` of its n other languages, sorted by code. So a
     document that is English at one probability is so at every higher one, and corpora differ by no more than they must.
 
-    Raises :class:`~mrag_eval.errors.DataError` for a document without an English version or without another one.
+    Raises :class:`~mrag_eval.core.DataError` for a document without an English version or without another one.
     """
     rng = np.random.default_rng(seed if block.seed is None else block.seed)
     u, v = rng.random(len(names)), rng.random(len(names))
     kept = []
     for name, languages, first, second in zip(names, versions, u, v, strict=True):
-        english = [code for code in languages if base(code) == "en"]
-        others = sorted(code for code in languages if base(code) != "en")
+        english = [code for code in languages if base_language(code) == "en"]
+        others = sorted(code for code in languages if base_language(code) != "en")
         if not english or not others:
             raise DataError(
                 f"imbalance: document '{name}' is there in {', '.join(languages)} alone; it must be there in English "

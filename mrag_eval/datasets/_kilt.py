@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.core import DataError
 from mrag_eval.datasets._files import hub_dataset, iter_jsonl, require_columns, require_path, sha256_file
-from mrag_eval.errors import DataError
 
 HUB_ID = "facebook/kilt_tasks"
 FILE = "nq-train-kilt.jsonl"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mrag_eval.languages import NO_SPACES, base
+from mrag_eval.core import NO_SPACES, base_language
 
 
 def usable_aliases(aliases: Iterable[str], answers: Sequence[str], language: str) -> tuple[str, ...]:
@@ -26,5 +26,5 @@ def usable_aliases(aliases: Iterable[str], answers: Sequence[str], language: str
 def _is_exploded(pieces: Sequence[str], language: str) -> bool:
     if any(not piece.isalnum() for piece in pieces):
         return True
-    short_words = base(language) in NO_SPACES or base(language) == "ko"
+    short_words = base_language(language) in NO_SPACES or base_language(language) == "ko"
     return len(pieces) > (3 if short_words else 1)

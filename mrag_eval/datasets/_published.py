@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mrag_eval.schema import Passage
+from mrag_eval.core import Passage
 
 # (passage id, score), best first
 Run = tuple[tuple[str, float], ...]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mrag_eval.core import KEPT_LANGS, DataError, Passage, RagDoc
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
-from mrag_eval.errors import DataError
-from mrag_eval.schema import KEPT_LANGS, Passage, RagDoc
 
 
 @dataclass(frozen=True)

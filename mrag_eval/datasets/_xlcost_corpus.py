@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.core import DataError, Passage
 from mrag_eval.datasets._files import iter_jsonl, sha256_file
-from mrag_eval.errors import DataError
-from mrag_eval.schema import Passage
 
 # The country of a travel document and the law of a legal one stand for its title.
 _ID_KEYS = ("doc_id", "law_id", "id")
@@ -27,15 +26,14 @@ class Passages:
     source: dict[str, Any]
 
 
-def read_passages(path: Path, size: int, tokenizer: str) -> Passages:
+def read_xlcost_passages(path: Path, size: int, tokenizer: str) -> Passages:
     """Passages of up to ``size`` tokens, whole sentences where they fit, each behind its document's title.
 
     The title is not counted (the paper does not say). ``path`` is a ``.parquet`` or ``.jsonl`` file with a document a
     row: an id, ``language``, a title (``country`` or ``title``, say) and ``content``. Raises DataError naming the file
     and what it lacks, and for a corpus without text.
     """
-    from mrag_eval.retrievers import chunk_documents, read_corpus
-    from mrag_eval.retrievers._token_counters import named_token_counter
+    from mrag_eval.retrievers import chunk_documents, named_token_counter, read_corpus
 
     count = named_token_counter(tokenizer)
     names = _columns(path)

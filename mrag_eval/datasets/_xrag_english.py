@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from mrag_eval.core import DataError, GivenPassage, RagDoc
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_text, sha256_file
-from mrag_eval.errors import DataError
-from mrag_eval.schema import GivenPassage, RagDoc
 
 Part = Literal["question", "supporting", "distracting"]
 _LINE = '{"id": row id, "article": 0-based place in the row\'s articles, "text": English text}'

@@ -1,16 +1,26 @@
 """Prompt templates and their rendering."""
 
-from mrag_eval.prompts.render import PromptTemplate, builtin_names, defuse, fence, load_template, template_source
-from mrag_eval.prompts.system_prompts import SystemPrompt, prompt_languages, system_prompts
+from mrag_eval.prompts._budget import Budget, budget_for, fit
+from mrag_eval.prompts._chat import Conversation, folded, knows_system_role, plain_prompt, renderer
+from mrag_eval.prompts._render import PromptTemplate, builtin_names, defuse, fence, load_template, template_source
+from mrag_eval.prompts._system_prompts import SystemPrompt, prompt_languages, system_prompts
 
 __all__ = [
+    "Budget",
+    "Conversation",
     "PromptTemplate",
     "SystemPrompt",
+    "budget_for",
     "builtin_names",
     "defuse",
     "fence",
+    "fit",
+    "folded",
+    "knows_system_role",
     "load_template",
+    "plain_prompt",
     "prompt_languages",
+    "renderer",
     "system_prompts",
     "template_source",
 ]

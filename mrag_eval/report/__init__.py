@@ -1,47 +1,70 @@
-"""Reports from result files: scores, the tables of the papers with one's own figures beside theirs, an HTML page."""
+"""Finished runs: tables, comparison, gate, labels, HTML report and exports."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from mrag_eval.errors import ConfigError, did_you_mean
-from mrag_eval.report.layout_schema import Layout, layout_names, load_layout
-from mrag_eval.report.layouts import layout_tables
-from mrag_eval.report.loop_tables import loop_tables
-from mrag_eval.report.policies import policy_tables
-from mrag_eval.report.results import LeafResult, ResultFile, read_results
-from mrag_eval.report.scores import score_table
-from mrag_eval.report.tables import FORMATS, Cell, Row, Table, render
+from mrag_eval.report._rerun import repeated, rerun
+from mrag_eval.report._table import Cell, Row, Table, render
+from mrag_eval.report.comparison._baseline import write_baseline
+from mrag_eval.report.comparison._compare import compare
+from mrag_eval.report.comparison._compare_text import comparison_text
+from mrag_eval.report.comparison._consistency import By, consistency, shown_consistency
+from mrag_eval.report.comparison._flips import flips, shown_flips
+from mrag_eval.report.comparison._gate import gate
+from mrag_eval.report.comparison._gate_rules import read_rules
+from mrag_eval.report.comparison._gate_text import gate_lines, github_annotations, junit, summary
+from mrag_eval.report.exports._every_eval_ever import Sender
+from mrag_eval.report.exports._formats import Options, export
+from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.labels._inspection import write_inspection
+from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
+from mrag_eval.report.labels._rejudge import agreement, judge_contexts, judge_samples
+from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
+from mrag_eval.report.labels._runs import annotate_files, shown_reports
+from mrag_eval.report.page._score_table import score_table
+from mrag_eval.report.page._write import write_report
+from mrag_eval.report.tables._case import read_case, shown_case
+from mrag_eval.report.tables._report_tables import report_tables
 
 __all__ = [
-    "FORMATS",
+    "By",
     "Cell",
-    "Layout",
     "LeafResult",
+    "Options",
     "ResultFile",
     "Row",
+    "Sender",
     "Table",
-    "layout_names",
-    "layout_tables",
-    "load_layout",
-    "policy_tables",
+    "agreement",
+    "annotate_files",
+    "compare",
+    "comparison_text",
+    "consistency",
+    "export",
+    "flips",
+    "gate",
+    "gate_lines",
+    "github_annotations",
+    "inspection_table",
+    "judge_contexts",
+    "judge_samples",
+    "junit",
+    "read_case",
+    "read_inspection",
     "read_results",
+    "read_rules",
+    "read_samples",
     "render",
+    "repeated",
     "report_tables",
+    "rerun",
+    "rewrites_report",
     "score_table",
+    "shown_case",
+    "shown_consistency",
+    "shown_flips",
+    "shown_report",
+    "shown_reports",
+    "summary",
+    "write_baseline",
+    "write_inspection",
+    "write_report",
 ]
-
-# What stands below a paper's tables.
-_BELOW = {"coral": loop_tables}
-# Layouts that no paper's figures belong to.
-_OWN = {"policies": policy_tables}
-
-
-def report_tables(layout: str, results: Sequence[Path | str]) -> list[Table]:
-    """The tables of a layout: ``policies``, or the name of a paper's (:func:`layout_names`)."""
-    if layout in _OWN:
-        return _OWN[layout](results)
-    known = [*layout_names(), *_OWN]
-    if layout not in known:
-        raise ConfigError(f"--layout: no layout '{layout}'{did_you_mean(layout, known)}")
-    tables = layout_tables(layout, results)
-    return [*tables, *(_BELOW[layout]([Path(path) for path in results]) if layout in _BELOW else ())]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval import benchmarks
-from mrag_eval.benchmarks import benchmarks_folder, known_benchmarks, run_benchmarks, shown_benchmarks
-from mrag_eval.cli.app import Session, app
-from mrag_eval.errors import ConfigError
+from mrag_eval.cli import _benchmarks as benchmarks
+from mrag_eval.cli._app import Session, app
+from mrag_eval.cli._benchmarks import benchmarks_folder, known_benchmarks, run_benchmarks, shown_benchmarks
+from mrag_eval.core import ConfigError
 
 SCRIPT = """
 import json, sys

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.languages import name
+from mrag_eval.core import language_name
 
 LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh")
 _SPACES = re.compile(r"\s+")
@@ -56,7 +56,7 @@ class Paragraphs:
     def writes(self, prompt: str) -> str:
         """One of the paragraph's questions, in the language that the profile names."""
         (wanted,) = re.findall(r"Question and answer are in (.+)\.", prompt)
-        lang = next(code for code in self.languages if name(code) == wanted)
+        lang = next(code for code in self.languages if language_name(code) == wanted)
         listed = self.questions[lang][self.paragraph(prompt)]
         return pair(*listed[int(hashlib.sha256(prompt.encode()).hexdigest(), 16) % len(listed)])
 

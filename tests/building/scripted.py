@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mrag_eval.lm import Conversation, Ledger, Reply
-from mrag_eval.model_spec import ModelSpec
+from mrag_eval.config import ModelSpec
+from mrag_eval.models import Ledger, Reply
+from mrag_eval.prompts import Conversation
 
 # The last message of a conversation to a reply, or to the error of a failed call.
 Script = Callable[[str], "str | Reply"]

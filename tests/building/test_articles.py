@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building import Outcome
-from mrag_eval.building.articles import Library, article_files, corpus_identity, day_of, read_articles, sampled
-from mrag_eval.building.xrag_settings import ArticleBlock
-from mrag_eval.errors import DataError
+from mrag_eval.building.steps._records import Outcome
+from mrag_eval.building.xrag._articles import Library, article_files, corpus_identity, day_of, read_articles, sampled
+from mrag_eval.building.xrag._xrag_settings import ArticleBlock
+from mrag_eval.core import DataError
 from tests.building.newsroom import BODY, article, write_corpus
 
 BLOCK = ArticleBlock(min_words=10)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrag_eval.building import Ask, Outcome, ask_items, dropped, failure, fault, kept
-from mrag_eval.building.records import Record
-from mrag_eval.lm import Answered, Parsed
+from mrag_eval.building.steps._asking import Ask, ask_items, failure, fault
+from mrag_eval.building.steps._records import Outcome, Record, dropped, kept
+from mrag_eval.models import Answered, Parsed
 from tests.building.scripted import ScriptedModel, failed
 
 
@@ -118,6 +118,6 @@ def test_an_item_with_nothing_to_ask_is_settled_too() -> None:
 
 
 def test_many_items_are_asked_in_batches(monkeypatch: Any) -> None:
-    monkeypatch.setattr("mrag_eval.building.asking._AT_A_TIME", 3)
+    monkeypatch.setattr("mrag_eval.building.steps._asking._AT_A_TIME", 3)
     got = outcomes(lambda p: p, *({"id": str(n), "texts": [f"t{n}"]} for n in range(8)))
     assert {name: outcome.made[0]["said"] for name, outcome in got.items()} == {str(n): [f"t{n}"] for n in range(8)}

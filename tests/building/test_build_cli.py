@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.cli import main
-from mrag_eval.lm import AuxModel
+from mrag_eval.models import AuxModel
 from tests.building.scripted import ScriptedModel
 from tests.building.test_qa_build import answers, corpus
 from tests.building.test_territories import write

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building.templates import Prompts
-from mrag_eval.building.xrag_settings import PROMPTS
+from mrag_eval.building.steps._templates import Prompts
+from mrag_eval.building.xrag._xrag_settings import PROMPTS
 from mrag_eval.prompts import builtin_names
 
 ATTACK = (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mrag_eval.building import StepReport, write_datasheet, yield_table
-from mrag_eval.building.datasheet import call_table
+from mrag_eval.building import yield_table
+from mrag_eval.building.steps._datasheet import call_table, write_datasheet
+from mrag_eval.building.steps._steps import StepReport
 
 REPORTS = [
     StepReport("articles", 1200, 1000, {"no date": 150, "too short": 50}),

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building import Outcome
-from mrag_eval.building.entities import by_recogniser, described, recogniser
-from mrag_eval.building.xrag_settings import EntityBlock
-from mrag_eval.errors import ConfigError, DataError, MissingExtraError
+from mrag_eval.building.steps._records import Outcome
+from mrag_eval.building.xrag._entities import by_recogniser, described, recogniser
+from mrag_eval.building.xrag._xrag_settings import EntityBlock
+from mrag_eval.core import ConfigError, DataError, MissingExtraError
 
 TITLE = "Walmart helps after Hurricane Helene on Monday"
 FOUND = [("Walmart", "ORG"), ("Hurricane Helene", "EVENT"), ("Monday", "DATE")]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building.articles import Library
-from mrag_eval.building.events import Meeting, article_index, capped, meetings, read_events
-from mrag_eval.building.xrag_settings import EventBlock, RetrieverBlock
-from mrag_eval.errors import DataError
+from mrag_eval.building.xrag._articles import Library
+from mrag_eval.building.xrag._events import Meeting, article_index, capped, meetings, read_events
+from mrag_eval.building.xrag._xrag_settings import EventBlock, RetrieverBlock
+from mrag_eval.core import DataError
 from tests.building.newsroom import TownEmbedder, write_corpus
 
 

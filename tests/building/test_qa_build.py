@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building.qa_build import QaBuilt, build_qa
-from mrag_eval.building.qa_config import QaConfig
+from mrag_eval.building import QaBuilt, build_qa
+from mrag_eval.building.qa._qa_config import QaConfig
+from mrag_eval.core import DataError, read_sheet, write_sheet
 from mrag_eval.datasets import load_benchmark
-from mrag_eval.errors import DataError
-from mrag_eval.sheets import read_sheet, write_sheet
 from tests.building.qa_world import Paragraphs, pair, records, verdict
 from tests.building.scripted import ScriptedModel, failed
 

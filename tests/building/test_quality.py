@@ -12,19 +12,18 @@ import pytest
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import handle_non_serializable
 
-from mrag_eval import judging
-from mrag_eval.building.qa_build import build_qa
-from mrag_eval.building.qa_config import QaConfig
-from mrag_eval.building.quality import quality_tables
-from mrag_eval.errors import DataError
-from mrag_eval.judge import Panel
-from mrag_eval.report.tables import Cell, Table, render
+from mrag_eval.building import build_qa, quality_tables
+from mrag_eval.building.qa._qa_config import QaConfig
+from mrag_eval.core import DataError
+from mrag_eval.judging import Panel
+from mrag_eval.judging import _answers as judging
+from mrag_eval.report import Cell, Table, render
 from tests.building.qa_world import Paragraphs
 from tests.building.scripted import ScriptedModel
 from tests.building.test_territories import build as build_territories
-from tests.tasks.judges import ScriptedJudge, exact
-from tests.tasks.world import ScriptedLM
-from tests.tasks.xrag_rows import row, rows, write
+from tests.worlds.judges import ScriptedJudge, exact
+from tests.worlds.small import ScriptedLM
+from tests.worlds.xrag import row, rows, write
 
 TASKS = Path(__file__).resolve().parents[2] / "tasks"
 

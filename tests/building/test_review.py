@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.building.review import ReviewDocument, ReviewItem, read_reviews
-from mrag_eval.building.review_outcome import Review, crossdoc_type, outcome, review
-from mrag_eval.errors import DataError
-from mrag_eval.sheets import read_sheet, write_sheet
+from mrag_eval.building.review._review import ReviewDocument, ReviewItem, read_reviews
+from mrag_eval.building.review._review_outcome import Review, crossdoc_type, outcome, review
+from mrag_eval.core import DataError, read_sheet, write_sheet
 
 YES = {"natural": "yes", "answerable": "yes", "correct": "yes"}
 

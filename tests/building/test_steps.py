@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building import Outcome, Record, Settle, Step, dropped, each, kept, run_steps, step_records
-from mrag_eval.building.steps import read_records
-from mrag_eval.errors import ConfigError, CorpusError
+from mrag_eval.building.steps._records import Outcome, Record, Settle, dropped, each, kept
+from mrag_eval.building.steps._steps import Step, read_records, run_steps, step_records
+from mrag_eval.core import ConfigError, CorpusError
 from tests.building.scripted import ScriptedModel
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building.territories import TerritoriesBuilt, build_territories
-from mrag_eval.building.territory_questions import _WORDINGS, Wording, builtin_wording, fault_of
+from mrag_eval.building import build_territories
+from mrag_eval.building.territories._territories import TerritoriesBuilt
+from mrag_eval.building.territories._territory_questions import _WORDINGS, Wording, builtin_wording, fault_of
+from mrag_eval.core import DataError
 from mrag_eval.datasets import load_benchmark
-from mrag_eval.errors import DataError
 from tests.building.qa_world import records
 from tests.building.scripted import ScriptedModel, failed
 
@@ -117,7 +118,7 @@ def test_the_tasks_run_on_it(tmp_path: Path, task: str) -> None:
     import lm_eval
     from lm_eval.tasks import TaskManager
 
-    from tests.tasks.world import ScriptedLM
+    from tests.worlds.small import ScriptedLM
 
     built = build(tmp_path)
     metadata = {"data": {"path": str(built.folder)}, "retrieval": {"corpus": str(built.folder / "index")}}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mrag_eval.building import copied_share, count_words
-from mrag_eval.building.replies import all_tags, one_of_words, tagged_pairs
+from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pairs
+from mrag_eval.building.steps._words import copied_share, count_words
 
 
 @pytest.mark.parametrize(

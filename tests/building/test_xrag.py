@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building.steps import read_records, step_records
-from mrag_eval.building.xrag import Built, build_xrag
-from mrag_eval.building.xrag_settings import XragSettings, read_settings
-from mrag_eval.datasets.xrag import XragBlock, load
-from mrag_eval.errors import ConfigError, DataError
-from mrag_eval.sheets import read_sheet, write_sheet
+from mrag_eval.building import build_xrag, read_settings
+from mrag_eval.building.steps._steps import read_records, step_records
+from mrag_eval.building.xrag._xrag import Built
+from mrag_eval.building.xrag._xrag_settings import XragSettings
+from mrag_eval.core import ConfigError, DataError, read_sheet, write_sheet
+from mrag_eval.datasets._xrag import XragBlock, load
 from tests.building.newsroom import Newsroom, TownEmbedder, article, corpus, write_corpus
 from tests.building.scripted import ScriptedModel, failed
 

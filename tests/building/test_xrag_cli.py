@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.sheets import read_sheet, write_sheet
+from mrag_eval.core import read_sheet, write_sheet
 from tests.building.newsroom import Newsroom, corpus, write_corpus
-from tests.lm.server import Answer, ModelServer, said
+from tests.worlds.model_server import Answer, ModelServer, said
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {

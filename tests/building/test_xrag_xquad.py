@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building.xrag import Built, build_xrag
-from mrag_eval.building.xrag_settings import XragSettings
+from mrag_eval.building import build_xrag
+from mrag_eval.building.xrag._xrag import Built
+from mrag_eval.building.xrag._xrag_settings import XragSettings
 from tests.building.newsroom import Newsroom, between, write_corpus
 from tests.building.scripted import ScriptedModel
 

@@ -8,11 +8,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrag_eval.schema import Passage
+from mrag_eval.core import Passage
 from tests.docs.blocks import ROOT
 from tests.report.runs import row, write_run
 from tests.retrievers.wiki_files import KOREAN, article, write_copy, write_dump, write_kilt
-from tests.tasks import bordirlines_world, mkqa_rows, xlcost_files, xrag_rows
+from tests.worlds import (
+    bordirlines as bordirlines_world,
+)
+from tests.worlds import (
+    mkqa as mkqa_rows,
+)
+from tests.worlds import (
+    xlcost as xlcost_files,
+)
+from tests.worlds import (
+    xrag as xrag_rows,
+)
 
 # The 13 languages of CORAL's pool: a sentence on a bridge in each, in its own script.
 _SENTENCES = {

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from mrag_eval.config import Merge
-from mrag_eval.modes import MODES
+from mrag_eval.config import MODES
+from mrag_eval.config._retrieval import Merge
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "ir_modes.md").read_text("utf-8")
 # How the page says what the code says.

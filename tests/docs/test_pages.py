@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import typer
 
-from mrag_eval.cli.app import app
-from mrag_eval.cli.catalog import list_tasks
+from mrag_eval.cli._app import app
+from mrag_eval.cli._catalog import list_tasks
 from scripts.write_docs import pages
 from tests.docs.blocks import PAGES, ROOT, blocks_of
 
@@ -98,8 +98,8 @@ def test_tasks_exist(page: Path, task: str, tasks: set[str]) -> None:
 
 
 def test_reference_pages_have_every_block_metric_and_command() -> None:
+    from mrag_eval.config import MODES
     from mrag_eval.datasets import LOADERS
-    from mrag_eval.modes import MODES
     from mrag_eval.scoring import METRICS
 
     made = pages()
@@ -125,10 +125,9 @@ def retrieval_snippets() -> list[Any]:
 
 @pytest.mark.parametrize("snippet", retrieval_snippets(), ids=lambda s: str(s)[:70])
 def test_snippets_of_the_retrieval_page_are_valid(snippet: dict[str, Any]) -> None:
-    from mrag_eval.config import Retrieval
-    from mrag_eval.measures import check_metrics
+    from mrag_eval.config import Retrieval, validated
+    from mrag_eval.config._measures import check_metrics
     from mrag_eval.scoring import METRIC_NAMES
-    from mrag_eval.validation import validated
 
     (block,) = snippet
     if block == "metrics":

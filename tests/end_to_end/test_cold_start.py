@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.tasks.world import BASE, write_task, write_world
+from tests.worlds.small import BASE, write_task, write_world
 
 # Of our dependencies what takes a while to import; the harness loads torch and transformers itself.
 HEAVY = {
@@ -31,7 +31,7 @@ _yaml_loader.load_yaml = lambda path, **more: read.append(str(path)) or real(pat
 manager = TaskManager(include_path=sys.argv[1], include_defaults=False)
 before = set(sys.modules)
 read.clear()
-import mrag_eval.task
+import mrag_eval.task._hook
 tasks = manager.load([sys.argv[2]])["tasks"]
 built = set(sys.modules) - before
 files = list(read)

@@ -17,7 +17,7 @@ import pytest
 from lm_eval.loggers import EvaluationTracker
 
 from mrag_eval.cli import main
-from tests.tasks.world import BASE, TOPICS, write_task, write_world
+from tests.worlds.small import BASE, TOPICS, write_task, write_world
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [document for versions in TOPICS.values() for document, _, _ in versions.values()]

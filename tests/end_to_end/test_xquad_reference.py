@@ -10,8 +10,8 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.cli.catalog import tasks_folder
-from tests.tasks.world import ScriptedLM
+from mrag_eval.cli._catalog import tasks_folder
+from tests.worlds.small import ScriptedLM
 
 # The first test embeds 1,190 questions and 240 paragraphs: minutes on two cores, more where they are shared.
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(3000)]

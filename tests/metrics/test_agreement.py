@@ -12,9 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.errors import MetricError, MissingExtraError
-from mrag_eval.metrics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, label_f1, pairwise_kappas
-from mrag_eval.metrics.panel import effective_panel_size, majority_vote
+from mrag_eval.core import MetricError, MissingExtraError
+from mrag_eval.metrics import (
+    cohen_kappa,
+    effective_panel_size,
+    fleiss_kappa,
+    krippendorff_alpha,
+    label_f1,
+    majority_vote,
+    pairwise_kappas,
+)
 
 T, F = True, False
 
@@ -35,7 +42,7 @@ def test_cohen_by_hand() -> None:
 def test_cohen_equals_scikit_learn_and_the_resampled_formula(pairs: list[tuple[str, str]]) -> None:
     from sklearn.metrics import cohen_kappa_score
 
-    from mrag_eval.metrics.agreement import _encode, _kappa
+    from mrag_eval.metrics._agreement import _encode, _kappa
 
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     if len({*first, *second}) == 1:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.errors import MetricError
+from mrag_eval.core import MetricError
 from mrag_eval.metrics import (
     _gram_kernel,
     char_ngram_f1,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval import languages
-from mrag_eval.errors import MetricError
+from mrag_eval.core import MetricError
+from mrag_eval.core import _languages as languages
 from mrag_eval.metrics import extract_choice
 
 OPTIONS = ["bread", "eggs", "porridge", "rice"]

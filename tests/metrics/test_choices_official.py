@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.errors import MetricError
+from mrag_eval.core import MetricError
 from mrag_eval.metrics import (
     BorderlinesCitation,
     extract_choice_blend_official,

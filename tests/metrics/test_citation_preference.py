@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mrag_eval.errors import MetricError
+from mrag_eval.core import MetricError
 from mrag_eval.metrics import citation_preference, citation_preferences, citation_rates
 
 DOCUMENTS = [["ko", "en", "en", "ko"], ["ko", "en"], ["en", "en"], []]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.errors import MetricError
-from mrag_eval.metrics import code_switch_share, language_mix
-from mrag_eval.metrics._scripts import expected_scripts, script
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import code_switch_share, language_mix, script
+from mrag_eval.metrics._scripts import expected_scripts
 
 
 @pytest.mark.parametrize(

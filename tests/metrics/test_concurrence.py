@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.errors import MetricError
-from mrag_eval.metrics.concurrence import concurrence_intervals, concurrence_scores
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import concurrence_intervals, concurrence_scores
 
 Rows = list[dict[str, Any]]
 SETS = (
@@ -224,8 +224,8 @@ def test_one_more_correct_control_answer_never_lowers_factuality(choices: list[i
 
 
 def test_a_resample_of_sums_scores_as_the_resampled_rows() -> None:
+    from mrag_eval.metrics._concurrence import _REASONS, _statistics, _territory_sums
     from mrag_eval.metrics._response_sets import read_response_sets
-    from mrag_eval.metrics.concurrence import _REASONS, _statistics, _territory_sums
 
     rng = np.random.default_rng(5)
     choices = [int(i) for i in rng.integers(-1, 3, len(WORLD))]
@@ -259,7 +259,7 @@ def test_intervals_hold_the_plain_scores(test_data: Path) -> None:
         assert entry.low < entry.value < entry.high
     assert found["KB_CS"].n == 161
     # a share over 161 independent territories: the cluster bootstrap must come close to Wilson's interval
-    from mrag_eval.metrics.intervals import wilson
+    from mrag_eval.metrics import wilson
 
     closed = wilson(106, 161)
     assert found["KB_CS"].low == pytest.approx(closed.low, abs=0.01)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import mrag_eval.metrics
-from mrag_eval.errors import MetricError
+from mrag_eval.core import MetricError
 from mrag_eval.metrics import as_evaluate, char_ngram_recall
-from mrag_eval.metrics.evaluate_front import _METRICS
+from mrag_eval.metrics._evaluate_front import _METRICS
 
 GERMAN = "Das Museum wurde im Frühjahr eröffnet."
 

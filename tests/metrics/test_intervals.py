@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.errors import MetricError
-from mrag_eval.metrics import _resampling
-from mrag_eval.metrics.intervals import (
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import (
     Estimate,
+    _resampling,
     bootstrap_mean,
     bootstrap_statistic,
     cluster_bootstrap,

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.errors import MetricError
-from mrag_eval.metrics.language_pairs import language_pair_matrix
-from mrag_eval.metrics.language_preference import in_language_preference
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import in_language_preference, language_pair_matrix
 
 
 def test_macro_means_are_plain_means_over_pairs() -> None:

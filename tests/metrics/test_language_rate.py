@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval import languages
-from mrag_eval.errors import ConfigError, MetricError, MissingExtraError
+from mrag_eval.core import ConfigError, MetricError, MissingExtraError
+from mrag_eval.core import _languages as languages
 from mrag_eval.metrics import (
     FastTextDetector,
     LanguageDetector,
     LinguaDetector,
     ScriptDetector,
+    accepts,
     correct_language_rate,
     load_detector,
 )
-from mrag_eval.metrics.language_detection import canonical
-from mrag_eval.metrics.language_rate import accepts
+from mrag_eval.metrics._language_detection import canonical
 
 LONG = "x" * 30
 # one sentence a script, all longer than 20 code points
@@ -236,7 +236,7 @@ def test_a_detector_that_loses_texts() -> None:
 
 
 def test_a_model_by_path(tmp_path: Path) -> None:
-    from mrag_eval.metrics.language_detection import bundled_model
+    from mrag_eval.metrics._language_detection import bundled_model
 
     assert FastTextDetector(bundled_model()).detect([SENTENCES["ko"]]) == ["ko"]
     with pytest.raises(ConfigError, match="does not exist"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.errors import MetricError
+from mrag_eval.core import MetricError
 from mrag_eval.metrics import random_concurrence, reply_outcome
 
 Row = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrag_eval.errors import MetricError
+from mrag_eval.core import MetricError
 from mrag_eval.metrics import paired_permutation, paired_ranks
 
 

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from mrag_eval.errors import MetricError, MissingExtraError
-from mrag_eval.metrics import VotedAnswer, short_answer_scores
-from mrag_eval.metrics import short_answers as module
-from mrag_eval.metrics.short_answers import STEMMERS, has_lemma_rule
+from mrag_eval.core import MetricError, MissingExtraError
+from mrag_eval.metrics import VotedAnswer, has_lemma_rule, short_answer_scores
+from mrag_eval.metrics import _short_answers as module
+from mrag_eval.metrics._short_answers import STEMMERS
 
 if importlib.util.find_spec("snowballstemmer") is None:
     pytest.skip("snowballstemmer is not installed: the extra stem", allow_module_level=True)

@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.errors import MetricError
-from mrag_eval.metrics.power import minimum_detectable_effect, paired_power
-from mrag_eval.metrics.significance import (
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import (
     benjamini_hochberg,
     holm,
     mcnemar_exact,
+    minimum_detectable_effect,
     paired_cluster_bootstrap,
     paired_difference,
     paired_permutation,
+    paired_power,
 )
 
 

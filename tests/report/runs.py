@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.validation import deep_merge
+from mrag_eval.config import deep_merge
 
 CONFIG: Mapping[str, Any] = {
     "data": {"benchmark": "x", "path": "/here"},

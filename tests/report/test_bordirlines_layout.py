@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.errors import MetricError
-from mrag_eval.metrics.intervals import t_interval
-from mrag_eval.report import Table, layout_tables, load_layout, render
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import t_interval
+from mrag_eval.report import Table, render
+from mrag_eval.report.tables._layout_schema import load_layout
+from mrag_eval.report.tables._layouts import layout_tables
 
 
 def concurrence(kb: float, refused: float = 0.0) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.errors import DataError
-from mrag_eval.report.case import read_case, shown_case
+from mrag_eval.core import DataError
+from mrag_eval.report import read_case, shown_case
 
 
 def sample(lang: str, index: int, views: tuple[str, ...] = (), territory: str = "Islet") -> dict[str, Any]:

@@ -14,9 +14,10 @@ import pytest
 from scipy.stats import binomtest, ttest_rel
 from typer.testing import CliRunner
 
-from mrag_eval.errors import DataError
-from mrag_eval.report.compare import compare, smallest_detectable, standard_error
-from mrag_eval.report.compare_text import comparison_text, p_text
+from mrag_eval.core import DataError
+from mrag_eval.report import compare, comparison_text
+from mrag_eval.report.comparison._compare import smallest_detectable, standard_error
+from mrag_eval.report.comparison._compare_text import p_text
 from tests.report.runs import row, write_run
 
 
@@ -237,7 +238,7 @@ def test_p_values_are_never_shown_as_nothing(p: float, text: str) -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    from mrag_eval.cli.app import Session, app
+    from mrag_eval.cli._app import Session, app
 
     a, b = pair(tmp_path, [1, 0], [1, 1])
     done = CliRunner().invoke(app, ["compare", str(a), str(b), "--format", "json"], obj=Session())

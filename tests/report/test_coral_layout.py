@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.languages import CORAL_TIERS
-from mrag_eval.report import Table, layout_tables, load_layout
-from mrag_eval.report.layout_schema import LayoutTable, PublishedRow
+from mrag_eval.core._languages import CORAL_TIERS
+from mrag_eval.report import Table
+from mrag_eval.report.tables._layout_schema import LayoutTable, PublishedRow, load_layout
+from mrag_eval.report.tables._layouts import layout_tables
 
 LLAMA = "Llama-3.2-3B-Instruct"
 CELLS = "7, 8, 9, 10, 11, 12"

@@ -17,10 +17,13 @@ from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.repocard import metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
-from mrag_eval.errors import ConfigError, DataError
-from mrag_eval.report.export import Options, export, push, runs_of, source_of
-from mrag_eval.report.export._tables import escaped, latex_table
-from mrag_eval.validation import deep_merge
+from mrag_eval.config import deep_merge
+from mrag_eval.core import ConfigError, DataError
+from mrag_eval.report import Options, export
+from mrag_eval.report.exports import _push as push
+from mrag_eval.report.exports._licences import source_of
+from mrag_eval.report.exports._runs import runs_of
+from mrag_eval.report.exports._tables import escaped, latex_table
 from tests.report.eee_schema import RECORD, ROW
 
 DATE = "2026-01-01T00-00-00.000000"

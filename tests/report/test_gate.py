@@ -14,11 +14,10 @@ import yaml
 from scipy.stats import norm
 from typer.testing import CliRunner
 
-from mrag_eval.errors import ConfigError, DataError
-from mrag_eval.report.baseline import write_baseline
-from mrag_eval.report.gate import GateResult, gate, p_drop
-from mrag_eval.report.gate_rules import Rules, read_rules
-from mrag_eval.report.gate_text import gate_lines, github_annotations, junit, summary
+from mrag_eval.core import ConfigError, DataError
+from mrag_eval.report import gate, gate_lines, github_annotations, junit, read_rules, summary, write_baseline
+from mrag_eval.report.comparison._gate import GateResult, p_drop
+from mrag_eval.report.comparison._gate_rules import Rules
 from tests.report.runs import row, write_run
 
 
@@ -313,7 +312,7 @@ def test_for_github(tmp_path: Path) -> None:
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mrag_eval.cli.app import Session, app
+    from mrag_eval.cli._app import Session, app
 
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))

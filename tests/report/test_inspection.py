@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval import summary
-from mrag_eval.cli.app import Session, app
-from mrag_eval.errors import DataError
-from mrag_eval.report.inspection import CATEGORIES, COLUMNS, draw, write_inspection
-from mrag_eval.report.inspection_counts import inspection_table, read_inspection
-from mrag_eval.report.samples import CORRECT
+from mrag_eval.cli._app import Session, app
+from mrag_eval.core import DataError
+from mrag_eval.report import inspection_table, read_inspection, write_inspection
+from mrag_eval.report.files._samples import CORRECT
+from mrag_eval.report.labels._inspection import CATEGORIES, COLUMNS, draw
+from mrag_eval.scoring import _summary as summary
 from tests.report.runs import write_full_run
 
 Cells = dict[str, str]

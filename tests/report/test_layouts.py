@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.errors import ConfigError, DataError
-from mrag_eval.report import Table, layout_names, layout_tables, load_layout, render
-from mrag_eval.report.layout_schema import LayoutTable
+from mrag_eval.core import ConfigError, DataError
+from mrag_eval.report import Table, render
+from mrag_eval.report.tables._layout_schema import LayoutTable, layout_names, load_layout
+from mrag_eval.report.tables._layouts import layout_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 GIVEN = {"mode": "given", "given": {"subset": "all", "n": None}}

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report.leaderboard import Board, boards
-from mrag_eval.report.page_data import page_data
-from mrag_eval.validation import deep_merge
+from mrag_eval.config import deep_merge
+from mrag_eval.report.page._data import page_data
+from mrag_eval.report.tables._leaderboard import Board, boards
 from tests.report.runs import CONFIG, row
 
 LANGUAGES = ("en", "ha", "hi")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.languages import CORAL_TIERS
+from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.report import Table, report_tables
-from mrag_eval.report.loop_tables import cost_table, language_table, margin_table
+from mrag_eval.report.tables._loop_tables import cost_table, language_table, margin_table
 
 SUBJECTS = ("society", "tradition", "history", "law", "politics", "economy", "geography", "popular")
 DATE = "2026-11-22T00-00-00.000001"

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.modes import MODES
+from mrag_eval.config import MODES
 from mrag_eval.prompts import system_prompts
-from mrag_eval.report import Table, layout_tables, load_layout, render
-from mrag_eval.report.layout_schema import LayoutTable
+from mrag_eval.report import Table, render
+from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
+from mrag_eval.report.tables._layouts import layout_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli.app import Session, app
-from mrag_eval.errors import DataError
-from mrag_eval.report.page_charts import charts
-from mrag_eval.report.page_data import page_data
-from mrag_eval.report.page_file import write_report
-from mrag_eval.report.scores import score_table
+from mrag_eval.cli._app import Session, app
+from mrag_eval.core import DataError
+from mrag_eval.report import score_table, write_report
+from mrag_eval.report.page._charts import charts
+from mrag_eval.report.page._data import page_data
 from tests.report.runs import row, write_full_run, write_run
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report.page_file import write_report
+from mrag_eval.report import write_report
 from tests.report.browser import Opened, browser, opened
 from tests.report.runs import write_full_run
 

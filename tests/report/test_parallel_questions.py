@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.cli.catalog import tasks_folder
+from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.datasets import load_benchmark
-from mrag_eval.report.consistency import consistency
-from tests.tasks.test_hook import run
-from tests.tasks.world import ScriptedLM
+from mrag_eval.report import consistency
+from tests.task.test_hook import run
+from tests.worlds.small import ScriptedLM
 
 
 def answers(folder: Path, task: str, reply: Any, data: dict[str, Any]) -> None:

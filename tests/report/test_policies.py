@@ -10,9 +10,9 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.errors import ConfigError, DataError
+from mrag_eval.core import ConfigError, DataError
 from mrag_eval.report import Table, render, report_tables
-from tests.tasks.world import BASE, ScriptedLM, write_task, write_world
+from tests.worlds.small import BASE, ScriptedLM, write_task, write_world
 
 
 def score(value: float | None, n: int = 50) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.errors import DataError
-from mrag_eval.report.consistency import consistency, shown_consistency
-from mrag_eval.report.flips import flips, shown_flips
+from mrag_eval.core import DataError
+from mrag_eval.report import consistency, flips, shown_consistency, shown_flips
 
 
 def sample(row: str, lang: str, answer: str, *, group: str | None = None, right: bool | None = None) -> dict[str, Any]:

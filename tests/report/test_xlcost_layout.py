@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.errors import ConfigError
-from mrag_eval.report import LeafResult, Table, layout_tables, load_layout, render
-from mrag_eval.report.layout_schema import LayoutTable
-from mrag_eval.report.layouts import retriever_name
-from mrag_eval.validation import validated
+from mrag_eval.config import validated
+from mrag_eval.core import ConfigError
+from mrag_eval.report import LeafResult, Table, render
+from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
+from mrag_eval.report.tables._layouts import layout_tables, retriever_name
 
 PAIRS = ("Arabic -> Arabic", "Arabic -> English", "English -> Arabic", "English -> English")
 SAME, CROSS = (PAIRS[0], PAIRS[3]), (PAIRS[1], PAIRS[2])

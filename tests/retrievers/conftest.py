@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mrag_eval.core import Passage
 from mrag_eval.retrievers import Index, build_index
-from mrag_eval.retrievers._hashing import hash64
-from mrag_eval.retrievers.tokenize import tokenize
-from mrag_eval.schema import Passage
+from mrag_eval.retrievers.index._hashing import hash64
+from mrag_eval.retrievers.shards._tokenize import tokenize
 
 
 class TokenHashEmbedder:

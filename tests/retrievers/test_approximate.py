@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli.app import Session, app
+from mrag_eval.cli._app import Session, app
 from mrag_eval.config import Retrieval
-from mrag_eval.corpora import index_record
-from mrag_eval.errors import ConfigError, CorpusError
-from mrag_eval.ir_modes import Plan
-from mrag_eval.retrievers import Index, _approximating, _factory, build_index, index_info, load_index, verify_index
-from mrag_eval.retrievers._factory import approximation, choose, is_mapped, least_vectors, parse_bytes
-from mrag_eval.retrievers._recall import Sample, likely_at_least
-from mrag_eval.retrievers.approximate_shard import ApproximateShard
-from mrag_eval.schema import Passage, RagDoc
-from mrag_eval.search import search_plans
+from mrag_eval.core import ConfigError, CorpusError, Passage, RagDoc
+from mrag_eval.retrieval._corpora import index_record
+from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._search import search_plans
+from mrag_eval.retrievers import Index, build_index, index_info, load_index, verify_index
+from mrag_eval.retrievers.build import _approximating, _factory
+from mrag_eval.retrievers.build._factory import approximation, choose, is_mapped, least_vectors, parse_bytes
+from mrag_eval.retrievers.shards._approximate_shard import ApproximateShard
+from mrag_eval.retrievers.shards._recall import Sample, likely_at_least
 
 DIM = 32
 _CENTRES = np.random.default_rng(9).standard_normal((60, DIM))
@@ -251,7 +251,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
 
 def test_an_older_version_would_search_it_exactly(approximate: Index) -> None:
     """What reads format 1 and knows nothing of approximate shards finds the flat ones where they always were."""
-    from mrag_eval.retrievers.faiss_shard import FaissShard
+    from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 
     assert approximate.manifest.format == 1
     flat = FaissShard(approximate.path / "dense" / "en.faiss", 3_000, DIM)
@@ -279,7 +279,7 @@ def test_approximate_and_exact_share_no_cache_entry(
 
 
 def test_results_tell_an_approximate_index(approximate: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mrag_eval.corpora.open_index", lambda retrieval: approximate)
+    monkeypatch.setattr("mrag_eval.retrieval._corpora.open_index", lambda retrieval: approximate)
     record = index_record(Retrieval(mode="all", corpus=str(approximate.path)), [RagDoc("1", "q", "en")])
     assert record is not None
     assert record["approximate"]["en"]["factory"] == "IVF32,SQ8"
@@ -372,7 +372,7 @@ def test_an_interrupted_build_is_not_finished_otherwise(tmp_path: Path) -> None:
 
 
 def test_the_command_builds_and_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mrag_eval.retrievers._ray_work.load_embedder", lambda *spec, **device: Clustered())
+    monkeypatch.setattr("mrag_eval.retrievers.build._ray_work.load_embedder", lambda *spec, **device: Clustered())
 
     lines = (json.dumps({"id": p.id, "lang": p.lang, "text": p.text}) for p in corpus())
     (tmp_path / "d.jsonl").write_text("\n".join(lines), encoding="utf-8")

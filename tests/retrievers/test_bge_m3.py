@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.config import Retrieval
-from mrag_eval.errors import ConfigError
-from mrag_eval.rerank import open_reranker
+from mrag_eval.config import Retrieval, validated
+from mrag_eval.core import ConfigError
+from mrag_eval.retrieval.rerank._rerank import open_reranker
 from mrag_eval.retrievers import Reranker, load_bge_m3
-from mrag_eval.retrievers._bge_m3 import BgeM3Reranker
-from mrag_eval.validation import validated
-from tests.tiny_models import bert_folder
+from mrag_eval.retrievers.rerank._bge_m3 import BgeM3Reranker
+from tests.worlds.tiny_models import bert_folder
 
 QUERIES = ["where is the old bridge", "tea tea"]
 PASSAGES = [["the old bridge of olm", "rice and tea", "old"], ["tea and more tea from the river bread", "rice"]]

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.errors import CorpusError
-from mrag_eval.retrievers import bm25_shard
-from mrag_eval.retrievers.bm25_shard import Bm25Parameters, Bm25Shard, Postings, read_vocabulary
-from mrag_eval.retrievers.tokenize import tokenize
+from mrag_eval.core import CorpusError
+from mrag_eval.retrievers.shards import _bm25_shard as bm25_shard
+from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters, Bm25Shard, Postings, read_vocabulary
+from mrag_eval.retrievers.shards._tokenize import tokenize
 
 
 def build(folder: Path, batches: list[list[str]], parameters: Bm25Parameters | None = None) -> Bm25Shard:

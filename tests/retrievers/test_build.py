@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.errors import ConfigError, CorpusError, DataError
+from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, build_lock
 from mrag_eval.retrievers import Document, Index, build_index, index_info, load_index
-from mrag_eval.retrievers._locking import build_lock
-from mrag_eval.retrievers.bm25_shard import Bm25Parameters
-from mrag_eval.schema import Passage
+from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
 
 MakeIndex = Callable[..., Index]
 

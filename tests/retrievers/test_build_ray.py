@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.errors import ConfigError, CorpusError, DataError, MissingExtraError
-from mrag_eval.retrievers import Document, build_index, index_info, load_index
-from mrag_eval.retrievers.build_ray import RayEngine, _check_address
-from mrag_eval.retrievers.sparse_encoders import SparseVector
-from mrag_eval.schema import Passage
+from mrag_eval.core import ConfigError, CorpusError, DataError, MissingExtraError, Passage
+from mrag_eval.retrievers import Document, RayEngine, build_index, index_info, load_index
+from mrag_eval.retrievers.build._build_ray import _check_address
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 from tests.retrievers.faulty_build import FOLDER, Lengths, documents
 
 pytestmark = pytest.mark.slow

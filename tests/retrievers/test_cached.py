@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.folders import cache_dir
+from mrag_eval.core import Passage, cache_dir
 from mrag_eval.retrievers import Document, cached_index
-from mrag_eval.schema import Passage
 
 
 def cached(tmp_path: Path, corpus: Any, **options: Any) -> Any:
@@ -69,7 +68,7 @@ def test_a_damaged_index_is_built_again(tmp_path: Path, passages: list[Passage])
 
 def test_processes_that_meet_build_once(tmp_path: Path) -> None:
     script = (
-        "import sys; from mrag_eval.retrievers import cached_index; from mrag_eval.schema import Passage\n"
+        "import sys; from mrag_eval.retrievers import cached_index; from mrag_eval.core._passages import Passage\n"
         "corpus = [Passage(str(n), 'en', f'text {n} ' + 'word ' * (n % 9)) for n in range(3000)]\n"
         "index = cached_index(corpus, kind='bm25', cache_dir=sys.argv[1], progress=False, batch_size=100)\n"
         "print(index.path, len(index))"

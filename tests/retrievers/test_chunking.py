@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.errors import ConfigError
+from mrag_eval.core import ConfigError
 from mrag_eval.retrievers import ChunkConfig, Document, chunk_documents
-from mrag_eval.retrievers.chunking import count_tokens
+from mrag_eval.retrievers.chunking._chunking import count_tokens
 
 
 def texts(document: Document, **config: object) -> list[str]:

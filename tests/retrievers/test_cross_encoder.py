@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.errors import ConfigError, CorpusError, MissingExtraError
-from mrag_eval.retrievers import Reranker, load_cross_encoder
-from mrag_eval.retrievers._cross_encoder import CrossEncoderReranker
-from mrag_eval.retrievers.rerank import checked_scores
-from tests.tiny_models import bert_folder
+from mrag_eval.core import ConfigError, CorpusError, MissingExtraError
+from mrag_eval.retrievers import Reranker, checked_scores, load_cross_encoder
+from mrag_eval.retrievers.rerank._cross_encoder import CrossEncoderReranker
+from tests.worlds.tiny_models import bert_folder
 
 
 @pytest.fixture(scope="module")

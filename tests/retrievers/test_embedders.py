@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.errors import ConfigError, CorpusError, MissingExtraError
-from mrag_eval.retrievers import Embedder, build_index, embedders, load_embedder, load_index
-from mrag_eval.retrievers._embedder_spec import parse_spec
-from mrag_eval.retrievers._families import FAMILIES, family
-from mrag_eval.retrievers._openai_embeddings import OpenAIEmbedder
-from mrag_eval.schema import Passage
+from mrag_eval.core import ConfigError, CorpusError, MissingExtraError, Passage
+from mrag_eval.retrievers import Embedder, build_index, load_embedder, load_index
+from mrag_eval.retrievers.embedding import _embedders as embedders
+from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
+from mrag_eval.retrievers.embedding._families import FAMILIES, family
+from mrag_eval.retrievers.embedding._openai_embeddings import OpenAIEmbedder
 
 # --- names and settings -------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.errors import CorpusError
-from mrag_eval.retrievers import faiss_shard
-from mrag_eval.retrievers.faiss_shard import HEADER_SIZE, FaissShard, header
+from mrag_eval.core import CorpusError
+from mrag_eval.retrievers.shards import _faiss_shard as faiss_shard
+from mrag_eval.retrievers.shards._faiss_shard import HEADER_SIZE, FaissShard, header
 
 IdsOf = Callable[[np.ndarray], list[str]]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.errors import ConfigError
+from mrag_eval.core import ConfigError, Hit
 from mrag_eval.retrievers import (
     equal_quotas,
     merge_by_quota,
@@ -16,7 +16,6 @@ from mrag_eval.retrievers import (
     reciprocal_rank_fusion,
     share_quotas,
 )
-from mrag_eval.schema import Hit
 
 
 def hits(*scored: tuple[str, float], lang: str = "en") -> list[Hit]:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from mrag_eval.retrievers import Index, _passages, _passages_finish
-from mrag_eval.retrievers._hashing import ContentHash, SeenIds, hash64, passage_id
-from mrag_eval.schema import Passage
+from mrag_eval.core import Passage
+from mrag_eval.retrievers import ContentHash, Index
+from mrag_eval.retrievers.build import _passages_finish
+from mrag_eval.retrievers.index import _passages
+from mrag_eval.retrievers.index._hashing import SeenIds, hash64, passage_id
 
 
 def test_passage_ids_depend_on_each_part_and_not_on_how_parts_join() -> None:

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.errors import ConfigError, CorpusError, DataError
+from mrag_eval.core import ConfigError, CorpusError, DataError, Hit, Passage
 from mrag_eval.retrievers import Index, merge_by_score, reciprocal_rank_fusion
-from mrag_eval.retrievers.faiss_shard import FaissShard
-from mrag_eval.schema import Hit, Passage
+from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 
 MakeIndex = Callable[..., Index]
 KINDS = [("dense", False), ("bm25", False), ("bm25", True), ("hybrid", False), ("hybrid", True)]

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.errors import ConfigError, CorpusError
+from mrag_eval.core import ConfigError, CorpusError, Passage
 from mrag_eval.retrievers import build_index, index_info, join_indexes, load_index, verify_index
-from mrag_eval.schema import Passage
 from tests.retrievers.conftest import TEXTS, ConstantEmbedder, TokenHashEmbedder
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.errors import CorpusError
-from mrag_eval.retrievers import Index, _manifest, _passages, build_index, index_info, load_index, verify_index
-from mrag_eval.schema import Passage
+from mrag_eval.core import CorpusError, Passage
+from mrag_eval.retrievers import Index, build_index, index_info, load_index, verify_index
+from mrag_eval.retrievers.index import _passages
+from mrag_eval.retrievers.shards import _manifest
 
 MakeIndex = Callable[..., Index]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli.app import Session, app
-from mrag_eval.errors import ConfigError, CorpusError, DataError
+from mrag_eval.cli._app import Session, app
+from mrag_eval.core import ConfigError, CorpusError, DataError, Passage
 from mrag_eval.retrievers import (
     Document,
     Index,
@@ -21,11 +21,10 @@ from mrag_eval.retrievers import (
     index_info,
     load_index,
     merge_indexes,
-    merging,
     verify_index,
 )
-from mrag_eval.retrievers.sparse_encoders import SparseVector
-from mrag_eval.schema import Passage
+from mrag_eval.retrievers.build import _merging as merging
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 from tests.retrievers.conftest import ConstantEmbedder, TokenHashEmbedder
 from tests.retrievers.test_approximate import Clustered
 from tests.retrievers.test_approximate import corpus as clustered

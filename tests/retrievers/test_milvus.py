@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.errors import ConfigError, CorpusError, MissingExtraError
+from mrag_eval.core import ConfigError, CorpusError, Hit, MissingExtraError, Passage
 from mrag_eval.retrievers import (
     Index,
     MilvusIndex,
@@ -28,9 +28,8 @@ from mrag_eval.retrievers import (
     open_milvus,
     verify_milvus,
 )
-from mrag_eval.retrievers._milvus_client import Connection, checked_uri
-from mrag_eval.retrievers._transposed import passage_vectors
-from mrag_eval.schema import Hit, Passage
+from mrag_eval.retrievers.milvus._milvus_client import Connection, checked_uri
+from mrag_eval.retrievers.shards._transposed import passage_vectors
 from tests.retrievers.test_sparse import CORPUS, Counting
 
 pytest.importorskip("pymilvus")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrag_eval.retrievers import _passages_finish
-from mrag_eval.retrievers._passages_finish import _Distinct
+from mrag_eval.retrievers.build import _passages_finish
+from mrag_eval.retrievers.build._passages_finish import _Distinct
 
 
 def test_distinct_hashes_are_counted_whenever_they_come_again() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.core import Passage
 from mrag_eval.retrievers import Index
-from mrag_eval.schema import Passage
 
 MakeIndex = Callable[..., Index]
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import tqdm
 
+from mrag_eval.core import Passage
 from mrag_eval.retrievers import ChunkConfig, build_index, read_corpus
-from mrag_eval.retrievers._chunk_workers import cut_by_workers
-from mrag_eval.retrievers._progress import Progress, spoken
-from mrag_eval.retrievers._reading import Reading, Share, counted
-from mrag_eval.schema import Passage
+from mrag_eval.retrievers.build._chunk_workers import cut_by_workers
+from mrag_eval.retrievers.build._progress import Progress, spoken
+from mrag_eval.retrievers.corpora._reading import Reading, Share, counted
 from tests.retrievers.faulty_build import documents
 
 

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.errors import ConfigError
-from mrag_eval.retrievers import Document, chunk_documents, read_corpus
-from mrag_eval.retrievers import _token_counters as counters
-from mrag_eval.retrievers._sentence_splitter import split_sentences
-from mrag_eval.retrievers._token_counters import named_token_counter
-from mrag_eval.retrievers.chunking import count_tokens
+from mrag_eval.core import ConfigError
+from mrag_eval.retrievers import Document, chunk_documents, named_token_counter, read_corpus
+from mrag_eval.retrievers.chunking import _token_counters as counters
+from mrag_eval.retrievers.chunking._chunking import count_tokens
+from mrag_eval.retrievers.chunking._sentence_splitter import split_sentences
 
 
 def theirs(size: int, count: Callable[[str], int] | None) -> Callable[[str], list[str]]:

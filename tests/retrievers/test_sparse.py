@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.errors import ConfigError, CorpusError, MissingExtraError
-from mrag_eval.retrieve import retrieve
+from mrag_eval.core import ConfigError, CorpusError, MissingExtraError, Passage, RagDoc
+from mrag_eval.retrieval import retrieve
 from mrag_eval.retrievers import (
     SparseEncoder,
     build_index,
@@ -22,9 +22,8 @@ from mrag_eval.retrievers import (
     load_index,
     load_sparse_encoder,
 )
-from mrag_eval.retrievers.sparse_encoders import SparseVector
-from mrag_eval.schema import Passage, RagDoc
-from tests.tiny_models import bert_folder
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
+from tests.worlds.tiny_models import bert_folder
 
 VOCABULARY = ("tea", "rice", "bridge", "river", "old", "new")
 

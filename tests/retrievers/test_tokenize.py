@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mrag_eval.errors import CorpusError
-from mrag_eval.retrievers.tokenize import TOKENIZER_NAME, TOKENIZER_VERSION, tokenize, tokenizer
+from mrag_eval.core import CorpusError
+from mrag_eval.retrievers.shards._tokenize import TOKENIZER_NAME, TOKENIZER_VERSION, tokenize, tokenizer
 
 GOLDEN = {
     "Latin": ("Der Straßenname: ÉCOLE, 3.5 km!", ["der", "strassenname", "école", "3", "5", "km"]),

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.errors import ConfigError, DataError, MissingExtraError
-from mrag_eval.retrievers import Document, kilt_edition, wikipedia_edition
-from mrag_eval.retrievers import wikipedia as module
-from mrag_eval.retrievers.chunking import chunk_documents
+from mrag_eval.core import ConfigError, DataError, MissingExtraError
+from mrag_eval.retrievers import Document, chunk_documents, kilt_edition, wikipedia_edition
+from mrag_eval.retrievers.corpora import _wikipedia as module
 from tests.retrievers.wiki_files import (
     KILT_LINES,
     KOREAN,
@@ -41,7 +40,7 @@ def read(lang: str, **keys: Any) -> list[Document]:
 
 
 def shown(source: str) -> str:
-    from mrag_eval.retrievers._wikitext import plain_text
+    from mrag_eval.retrievers.corpora._wikitext import plain_text
 
     return plain_text(source, {"datei"})
 

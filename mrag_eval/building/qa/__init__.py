@@ -1,0 +1,1 @@
+"""Question-answer pairs drafted from a corpus."""

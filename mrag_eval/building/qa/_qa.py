@@ -1,0 +1,284 @@
+"""``mrag-eval build qa``: a benchmark from one's own documents, in the manner of The Cross-Lingual Cost.
+
+Every document is kept in one language, drawn at random; questions on it are asked in languages drawn independently,
+with categories drawn by their shares (section 3.2 and Appendix A.2). A model writes question and answer, a model checks
+them, and what is left is balanced over languages.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from mrag_eval.building.qa._qa_config import LANGUAGE, Choice, QaConfig
+from mrag_eval.building.qa._qa_draw import balanced, cell_of, drawn_categories, drawn_languages
+from mrag_eval.building.qa._qa_replies import CHECKS, Pair, read_checks, read_pair
+from mrag_eval.building.review._review import ReviewDocument, ReviewItem
+from mrag_eval.building.review._review_outcome import Review
+from mrag_eval.building.steps._asking import Ask, ask_items, failure, model_identity
+from mrag_eval.building.steps._records import Outcome, Record, Settle, dropped, kept
+from mrag_eval.building.steps._steps import Step
+from mrag_eval.building.steps._templates import Prompts
+from mrag_eval.building.steps._words import count_words
+from mrag_eval.core import DataError
+from mrag_eval.datasets import sha256_file
+from mrag_eval.models import Answered, AuxModel
+
+PROMPTS = ("qa_write", "qa_check")
+_PUNCTUATION = ("P", "Z", "C")
+
+
+@dataclass(frozen=True)
+class QaPlan:
+    """What a pipeline is made from. ``versions``: the languages in which every document of the corpus is there."""
+
+    corpus: Path
+    sha256: str
+    config: QaConfig
+    writer: AuxModel
+    checker: AuxModel
+    versions: Mapping[str, Sequence[str]]
+
+    @property
+    def doc_languages(self) -> list[str]:
+        return sorted({lang for langs in self.versions.values() for lang in langs})
+
+    @property
+    def categories(self) -> dict[str, Mapping[str, Choice]]:
+        """The categories, the language of the user first."""
+        given = dict(self.config.categories)
+        even = {lang: Choice(share=1) for lang in self.doc_languages}
+        return {LANGUAGE: given.pop(LANGUAGE, even), **given}
+
+    @property
+    def user_languages(self) -> list[str]:
+        return sorted(self.categories[LANGUAGE])
+
+
+def plan_qa(corpus: Path, config: QaConfig, writer: AuxModel, checker: AuxModel) -> QaPlan:
+    """Read what the corpus holds: ids and languages. Raises DataError for files that cannot be read."""
+    from mrag_eval.retrievers import read_corpus
+
+    versions: dict[str, list[str]] = {}
+    for document in read_corpus(corpus, keys=config.keys or None):
+        versions.setdefault(document.id, []).append(document.lang)
+    return QaPlan(corpus, _sha256(corpus), config, writer, checker, versions)
+
+
+def _sha256(corpus: Path) -> str:
+    from mrag_eval.core import content_key
+
+    if corpus.is_file():
+        return sha256_file(corpus)
+    files = sorted(path for path in corpus.rglob("*") if path.is_file())
+    return content_key(*((str(path.relative_to(corpus)), sha256_file(path)) for path in files))
+
+
+def linked_questions(plan: QaPlan) -> list[Step]:
+    """The steps up to the questions that a person may review: documents, draw, write, check, distinct."""
+    config, prompts = plan.config, Prompts(PROMPTS, plan.config.prompts)
+    asks = {name: {label: c.model_dump() for label, c in choices.items()} for name, choices in plan.categories.items()}
+    sizes = {"per_document": config.per_document, "sample": config.sample, "excerpt_words": config.excerpt_words}
+    drawing = {"categories": asks, **sizes}
+    read = {"corpus": plan.sha256, "keys": config.keys, "min_words": config.min_words, "seed": config.seed}
+    writer, checker = model_identity(plan.writer), model_identity(plan.checker)
+    return [
+        Step("documents", lambda items, settle: _documents(plan, settle), read, whole=True),
+        Step("draw", lambda items, settle: _draw(plan, items, settle), {**drawing, "seed": config.seed}, whole=True),
+        Step(
+            "write",
+            lambda items, settle: _write(plan, prompts, items, settle),
+            {"model": writer, "prompt": prompts.hashes("qa_write"), "languages": plan.user_languages},
+            models=[plan.writer],
+        ),
+        Step(
+            "check",
+            lambda items, settle: _check(plan, prompts, items, settle),
+            {"model": checker, "prompt": prompts.hashes("qa_check")},
+            models=[plan.checker],
+        ),
+        Step("distinct", lambda items, settle: _distinct(items, settle), {}, whole=True),
+    ]
+
+
+def review_step(sheets: Sequence[Path], judged: Callable[[Sequence[Record]], Review]) -> Step:
+    """The step that leaves only what people let pass, with their corrections; without ``sheets`` everything."""
+
+    def work(items: Sequence[Record], settle: Settle) -> None:
+        decisions = judged(items).decisions if sheets and items else {}
+        for item in items:
+            decision = decisions.get(item["id"])
+            if decision is None:
+                settle(item["id"], kept(item))
+            elif decision.answer is None:
+                settle(item["id"], dropped(f"review: {decision.reason}"))
+            else:
+                settle(item["id"], kept({**item, "answer": decision.answer, "corrected": decision.corrected}))
+
+    return Step("review", work, {"sheets": [sha256_file(p) if p.is_file() else None for p in sheets]}, whole=True)
+
+
+def balance_step(config: QaConfig) -> Step:
+    """The step that draws equally many questions of every pair of languages, or of every language of documents."""
+
+    def work(items: Sequence[Record], settle: Settle) -> None:
+        cells = {item["id"]: cell_of(config.balance, item["user_lang"], item["doc_lang"]) for item in items}
+        chosen, _ = balanced(cells, np.random.default_rng([config.seed, 2]))
+        for item in items:
+            settle(item["id"], kept(item) if item["id"] in chosen else dropped("surplus of its languages"))
+
+    return Step("balance", work, {"over": config.balance, "seed": config.seed}, whole=True)
+
+
+def review_items(items: Sequence[Record]) -> list[ReviewItem]:
+    """The questions as they stand on the sheet."""
+    return [
+        ReviewItem(
+            item["id"],
+            item["question"],
+            item["answer"],
+            item["user_lang"],
+            (ReviewDocument(item["excerpt"], item["doc_lang"], item["title"]),),
+            ", ".join(label for name, label in item["categories"].items() if name != LANGUAGE),
+        )
+        for item in items
+    ]
+
+
+def empty_pairs(plan: QaPlan, items: Sequence[Record]) -> list[str]:
+    """Pairs of question and document language that can be drawn and hold no question."""
+    there = Counter((item["user_lang"], item["doc_lang"]) for item in items)
+    return [f"{u}->{d}" for u, d in product(plan.user_languages, plan.doc_languages) if not there[u, d]]
+
+
+# ----------------------------------------------------------------------------------------------------- the steps
+
+
+def _documents(plan: QaPlan, settle: Settle) -> None:
+    """One version of every document, in a language drawn at random."""
+    from mrag_eval.retrievers import read_corpus
+
+    chosen = drawn_languages(plan.versions, np.random.default_rng([plan.config.seed, 0]))
+    for document in read_corpus(plan.corpus, keys=plan.config.keys or None):
+        if document.lang != chosen[document.id]:
+            continue
+        words = count_words(document.text)
+        if words < plan.config.min_words:
+            settle(document.id, dropped("too short", f"{words} words, at least {plan.config.min_words} are needed"))
+            continue
+        record = {"id": document.id, "lang": document.lang, "title": document.title, "text": document.text}
+        settle(document.id, kept({**record, "versions": sorted(plan.versions[document.id])}))
+
+
+def _draw(plan: QaPlan, items: Sequence[Record], settle: Settle) -> None:
+    """The questions to be written: a profile each, and the part of the document that it is written from."""
+    from mrag_eval.retrievers import Document, chunk_documents
+
+    config, rng = plan.config, np.random.default_rng([plan.config.seed, 1])
+    if config.sample is not None and config.sample < len(items):
+        asked = set(rng.choice(len(items), size=config.sample, replace=False).tolist())
+        for i, item in enumerate(items):
+            if i not in asked:
+                settle(item["id"], dropped("not sampled"))
+        items = [item for i, item in enumerate(items) if i in asked]
+    profiles = drawn_categories(plan.categories, len(items) * config.per_document, rng)
+    for place, item in enumerate(items):
+        pieces = [item["text"]]
+        if count_words(item["text"]) > config.excerpt_words:
+            document = Document(item["id"], item["lang"], item["text"])
+            cut = {"method": "sentences", "size": config.excerpt_words, "title_in_front": False}
+            pieces = [passage.text for passage in chunk_documents([document], cut, token_counter=count_words)]
+            # the rest behind the last full excerpt is no worse a source, unless it is next to nothing
+            if len(pieces) > 1 and count_words(pieces[-1]) < config.min_words:
+                pieces.pop()
+        made = []
+        for n in range(config.per_document):
+            drawn = profiles[place * config.per_document + n]
+            made.append(
+                {
+                    "id": f"{item['id']}#{n + 1}",
+                    "document": item["id"],
+                    "doc_lang": item["lang"],
+                    "title": item["title"],
+                    "excerpt": pieces[int(rng.integers(len(pieces)))],
+                    "user_lang": drawn[LANGUAGE],
+                    "categories": drawn,
+                }
+            )
+        settle(item["id"], kept(*made))
+
+
+def _profile(plan: QaPlan, item: Record) -> list[str]:
+    return [plan.categories[name][label].ask for name, label in item["categories"].items() if name != LANGUAGE]
+
+
+def _shown(item: Record) -> list[dict[str, str]]:
+    return [{"title": item["title"], "text": item["excerpt"], "lang": item["doc_lang"]}]
+
+
+def _write(plan: QaPlan, prompts: Prompts, items: Sequence[Record], settle: Settle) -> None:
+    languages = sorted({*plan.user_languages, *plan.doc_languages})
+
+    def asks(item: Record) -> list[Ask[Pair]]:
+        texts = {"traits": _profile(plan, item)}
+        conversation = prompts.conversation("qa_write", texts, lang=item["user_lang"], passages=_shown(item))
+        return [Ask(conversation, lambda reply: read_pair(reply, item["user_lang"], languages))]
+
+    def make(item: Record, answers: list[Answered[Pair]]) -> Outcome:
+        lost = failure(answers)
+        pair = answers[0].value
+        if lost is not None or pair is None:
+            return Outcome(drops=(lost,) if lost else ())
+        return kept({**item, "question": pair.question, "answer": pair.answer})
+
+    ask_items(plan.writer, items, asks, make, settle, seat="qa writer")
+
+
+def _check(plan: QaPlan, prompts: Prompts, items: Sequence[Record], settle: Settle) -> None:
+    def asks(item: Record) -> list[Ask[dict[str, bool]]]:
+        texts = {"traits": _profile(plan, item), "question": item["question"], "answer": item["answer"]}
+        conversation = prompts.conversation("qa_check", texts, lang=item["user_lang"], passages=_shown(item))
+        return [Ask(conversation, read_checks)]
+
+    def make(item: Record, answers: list[Answered[dict[str, bool]]]) -> Outcome:
+        lost = failure(answers)
+        verdicts = answers[0].value
+        if lost is not None or verdicts is None:
+            return Outcome(drops=(lost,) if lost else ())
+        # an item fails once, by the first check that it does not pass
+        failed = next((reason for key, reason in CHECKS.items() if not verdicts[key]), None)
+        return kept(item) if failed is None else dropped(failed, item["question"])
+
+    ask_items(plan.checker, items, asks, make, settle, seat="qa checker")
+
+
+def _distinct(items: Sequence[Record], settle: Settle) -> None:
+    """Of questions that are the same but for case, spaces and punctuation the first one."""
+    seen: dict[str, str] = {}
+    for item in items:
+        first = seen.setdefault(_bare(item["question"]), item["id"])
+        settle(item["id"], kept(item) if first == item["id"] else dropped("duplicate", f"as {first}"))
+
+
+def _bare(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(char for char in folded if unicodedata.category(char)[0] not in _PUNCTUATION)
+
+
+def check_plan(plan: QaPlan) -> list[str]:
+    """What the user should know before models are asked; DataError for a corpus that cannot give a benchmark."""
+    if not plan.versions:
+        raise DataError(f"{plan.corpus}: holds no document", "one JSON object a line with id, lang and text")
+    notes = []
+    if len(plan.doc_languages) == 1 and plan.user_languages == plan.doc_languages:
+        notes.append(
+            f"all documents and all questions are in '{plan.doc_languages[0]}': no pair of languages is measured; name "
+            "the users' languages under categories.language"
+        )
+    return notes

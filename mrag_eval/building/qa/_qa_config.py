@@ -1,0 +1,151 @@
+"""What ``mrag-eval build qa`` is told: categories of questions with their shares, and how much is made of a document.
+
+The defaults are those of The Cross-Lingual Cost (Appendix A.2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from mrag_eval.config import Block, validated
+from mrag_eval.core import ConfigError, normalize_language
+
+Balance = Literal["pairs", "documents", "none"]
+
+
+class Choice(Block):
+    """A value of a category: its share, and what the model is told where it was drawn (``ask``)."""
+
+    share: float = Field(gt=0)
+    ask: str = ""
+
+
+# What the writer is told where a value of one of the paper's categories was drawn.
+_ASKS: Mapping[str, Mapping[str, str]] = {
+    "formulation": {
+        "concise": "The question is one short, natural sentence without any introduction.",
+        "verbose": "The question is asked at length, in natural sentences, with some of the asker's circumstances.",
+        "short_query": "The question is typed into a search box: two to five words, no sentence, no question mark.",
+        "long_query": "The question is typed into a search box: six words or more, keywords rather than a sentence.",
+    },
+    "similarity": {
+        "similar": "The question uses the terms of the document (in translation, where the languages differ).",
+        "distant": "The question avoids the terms of the document: synonyms, everyday words, another view on it.",
+    },
+    "question_type": {
+        "factoid": "The question asks for one fact: a name, a number, a date, a place, yes or no. The answer is short.",
+        "open": "The question is open: it asks how, why, or under what conditions. The answer takes a few sentences.",
+    },
+}
+_DEFAULTS: Mapping[str, Mapping[str, float]] = {
+    "formulation": {"concise": 40, "verbose": 20, "short_query": 25, "long_query": 15},
+    "similarity": {"similar": 50, "distant": 50},
+    "question_type": {"factoid": 50, "open": 50},
+}
+# The category that decides in which language a question is asked.
+LANGUAGE = "language"
+
+
+class Passages(Block):
+    """How the documents are cut for the index: ``tokens`` of ``tokenizer``, as the task ``xlcost_own`` cuts them."""
+
+    tokens: int = Field(default=100, ge=1)
+    tokenizer: Literal["cl100k_base", "model_free"] = "model_free"
+
+
+class QaConfig(Block):
+    """The file behind ``--settings``.
+
+    ``categories`` maps a category to its values, each with a share (a number, or ``share`` and ``ask``); the shares of
+    a category add up to 100 or to 1. ``language`` are the languages of the questions; without it, those of the
+    documents, equally often. ``formulation``, ``similarity`` and ``question_type`` have the paper's values and shares
+    unless they are given; ``null`` leaves one out. ``sample``: only so many documents, drawn at random, are asked
+    about, ``per_document`` times each; all of them are searched. ``keys`` says where the fields of a document are
+    (id, text, title, lang). A document with fewer than ``min_words`` words is left out; of one longer than
+    ``excerpt_words``, each question is made from an excerpt of whole sentences up to that length. ``balance``: equally
+    many questions of every pair of languages (``pairs``), of every language of documents (``documents``, as the
+    paper), or all of them (``none``).
+    """
+
+    categories: dict[str, dict[str, Choice]] = Field(default_factory=dict)
+    per_document: int = Field(default=1, ge=1)
+    sample: int | None = Field(default=None, ge=1)
+    min_words: int = Field(default=20, ge=1)
+    excerpt_words: int = Field(default=600, ge=20)
+    balance: Balance = "pairs"
+    seed: int = Field(default=0, ge=0)
+    keys: dict[str, str] = Field(default_factory=dict)
+    prompts: dict[str, str] = Field(default_factory=dict)
+    passages: Passages = Passages()
+
+    @field_validator("categories", mode="before")
+    @classmethod
+    def _completed(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        given = {**_DEFAULTS, **value}
+        return {name: _choices(name, listed) for name, listed in given.items() if listed is not None}
+
+    @field_validator("categories")
+    @classmethod
+    def _shares_add_up(cls, value: dict[str, dict[str, Choice]]) -> dict[str, dict[str, Choice]]:
+        for name, choices in value.items():
+            if not choices:
+                raise ValueError(f"{name}: no value is given")
+            total = sum(choice.share for choice in choices.values())
+            if not any(math.isclose(total, whole, rel_tol=1e-6) for whole in (1.0, 100.0)):
+                raise ValueError(f"{name}: the shares add up to {total:g}, not to 100 (or 1)")
+            mute = next((label for label, c in choices.items() if not c.ask and name != LANGUAGE), None)
+            if mute is not None:
+                raise ValueError(f"{name}.{mute}: 'ask' is missing, which tells the model what that means")
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_categories(cls, block: Any) -> Any:
+        return {"categories": {}, **block} if isinstance(block, Mapping) else block
+
+
+def _choices(name: str, listed: Any) -> Any:
+    """A share alone as a choice, with the built-in text; languages as BCP 47."""
+    if not isinstance(listed, Mapping):
+        raise ValueError(f"{name}: expected values with their shares, got {type(listed).__name__}")
+    out: dict[str, Any] = {}
+    for label, choice in listed.items():
+        key = str(label)
+        if name == LANGUAGE:
+            try:
+                # YAML reads 'no' as false
+                key = normalize_language("no" if label is False else key)
+            except ConfigError as err:
+                raise ValueError(f"{name}: {err.message}") from None
+            if key in out:
+                raise ValueError(f"{name}: '{key}' is given twice")
+        block = dict(choice) if isinstance(choice, Mapping) else {"share": choice}
+        known = _ASKS.get(name, {}).get(key)
+        out[key] = {"ask": known, **block} if known else block
+    return out
+
+
+def read_qa_config(path: Path | None) -> QaConfig:
+    """The validated file; the defaults for None. ConfigError names file and key."""
+    if path is None:
+        return QaConfig()
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as err:
+        raise ConfigError(
+            f"--settings: {path} cannot be read ({err.strerror or err})", "name a readable YAML file"
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as err:
+        raise ConfigError(
+            f"{path}: not readable as YAML: {' '.join(str(err).split())}", "correct it, and run the same command again"
+        ) from None
+    return validated(QaConfig, content or {}, str(path), joint=", ")

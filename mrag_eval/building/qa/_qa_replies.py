@@ -1,0 +1,93 @@
+"""Reading what models reply in ``mrag-eval build qa``: a question with its answer, and the verdicts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mrag_eval.building.steps._asking import fault
+from mrag_eval.core import is_language, language_name, same_language
+from mrag_eval.metrics import LanguageDetector, ScriptDetector, default_detector
+from mrag_eval.models import Parsed, as_verdict, parse_json, parse_tag
+
+# What the checker decides, and why an item is dropped that lacks it.
+CHECKS = {
+    "answerable": "not answerable",
+    "faithful": "not faithful",
+    "self_contained": "not self-contained",
+    "natural": "not natural",
+    "fits": "not as drawn",
+}
+# Shorter texts are told by their script or not at all: detectors guess there, and of names in answers most of all.
+_MIN_CHARS = {"question": 20, "answer": 40}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question and its answer."""
+
+    question: str
+    answer: str
+
+
+def read_pair(reply: str, lang: str, languages: Sequence[str]) -> Parsed[Pair]:
+    """The pair in a reply: two tags, both texts in ``lang`` where that can be told (among ``languages``)."""
+    texts = []
+    for tag in ("question", "answer"):
+        parsed = parse_tag(reply, tag)
+        if parsed.value is None:
+            return Parsed(None, parsed.error)
+        text = " ".join(parsed.value.split())
+        if not text:
+            return Parsed(None, f"<{tag}> is empty")
+        texts.append(text)
+    for kind, text in zip(("question", "answer"), texts, strict=True):
+        found = detected(text, tuple(languages), _MIN_CHARS[kind])
+        if found != "und" and is_language(found) and not same_language(found, lang):
+            return fault(
+                f"{kind} in another language", f"the {kind} is in {language_name(found)}, not in {language_name(lang)}"
+            )
+    if texts[0].casefold() == texts[1].casefold():
+        return fault("answer repeats the question", "the answer is the question again")
+    return Parsed(Pair(*texts))
+
+
+def read_checks(reply: str) -> Parsed[dict[str, bool]]:
+    """The verdicts in a reply, all of them."""
+    tagged = parse_tag(reply, "verdict")
+    if tagged.value is None:
+        return Parsed(None, tagged.error)
+    parsed = parse_json(tagged.value, tuple(CHECKS))
+    if parsed.value is None:
+        return Parsed(None, parsed.error)
+    verdicts = {key: as_verdict(parsed.value[key]) for key in CHECKS}
+    unclear = next((key for key, verdict in verdicts.items() if verdict is None), None)
+    if unclear is not None:
+        return Parsed(None, f"'{unclear}' is {parsed.value[unclear]!r:.60}, neither 'yes' nor 'no'")
+    return Parsed({key: bool(verdict) for key, verdict in verdicts.items()})
+
+
+def detected(text: str, languages: tuple[str, ...], min_chars: int) -> str:
+    """The language of ``text``: by its script where that settles it among ``languages``, else by the default detector
+    for texts of at least ``min_chars``, else ``und``.
+    """
+    return _detector(languages, min_chars).detect([text])[0]
+
+
+class _LongTexts:
+    """The default detector for texts from which it can tell."""
+
+    supported = None
+
+    def __init__(self, min_chars: int) -> None:
+        self._min_chars = min_chars
+
+    def detect(self, texts: Sequence[str]) -> list[str]:
+        labels = default_detector().detect([text.replace("\n", " ") for text in texts])
+        return [label if len(text) >= self._min_chars else "und" for text, label in zip(texts, labels, strict=True)]
+
+
+@lru_cache(maxsize=16)
+def _detector(languages: tuple[str, ...], min_chars: int) -> LanguageDetector:
+    return ScriptDetector(languages, fallback=_LongTexts(min_chars))

@@ -1,0 +1,150 @@
+"""What a built set is like: types of questions, languages, lengths, and how much questions copy from their sources.
+
+Laid out as XRAG's Table 2 and, with the results of runs, as its Tables 3 to 5
+(:func:`mrag_eval.building.quality._quality_runs.difficulty_tables`).
+
+Lexical overlap is measured by ``copied_share``, within one language: the share of a
+question's words, and of its word 4-grams (a question of fewer words is one gram), that stand in the sources of its own
+language; in scripts without spaces a letter is a word. 0: the question is reworded throughout, 100: it is copied.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mrag_eval.building.quality._quality_rows import BuiltRow, BuiltSet, read_built
+from mrag_eval.building.quality._quality_runs import difficulty_tables
+from mrag_eval.building.steps._words import copied_share, count_words
+from mrag_eval.core import same_language
+from mrag_eval.report import Cell, Row, Table
+
+ALL = "all"
+_FROM = "set"
+_PERCENT = 100.0
+_MEASURED = (
+    "share of the question's words (of its word 4-grams) that stand in the sources of its own language; a letter is a "
+    "word in scripts without spaces"
+)
+_NO_SOURCE = "no source in the question's language"
+_KIND_NAMES = {
+    "q_type": "question",
+    "crossdoc_type": "articles",
+    "a_type": "answer",
+}
+_CROSSDOC = {"0": "one suffices", "1": "one suffices, one supports", "2": "each holds part"}
+
+
+def quality_tables(folder: Path, results: Sequence[Path] = (), metric: str | None = None) -> list[Table]:
+    """The tables of a built set; with results of runs on it, its difficulty for their models.
+
+    Raises DataError for a folder without a set, and where none of the results is of a run on it.
+    """
+    built = read_built(folder)
+    tables = [table for part in dict.fromkeys(row.part for row in built.rows) for table in _of_part(built, part)]
+    return [*tables, *(difficulty_tables(built, results, metric) if results else ())]
+
+
+def _of_part(built: BuiltSet, part: str) -> list[Table]:
+    rows = [row for row in built.rows if row.part == part]
+    originals = part.endswith("originals")
+    tables = [] if originals else [_types(rows, part)]
+    if not originals and any(row.doc_langs for row in rows):
+        tables.append(_pairs(rows, part))
+    # where no source is in the language of its question there is no overlap to measure
+    return [*tables, *(found for found in (_lengths(rows, part), _overlap(rows, part)) if found.rows)]
+
+
+def _by_language(rows: Sequence[BuiltRow]) -> dict[str, list[BuiltRow]]:
+    """Language of the question to its rows, all of them last where there are several."""
+    found = {lang: [row for row in rows if row.lang == lang] for lang in sorted({row.lang for row in rows})}
+    return found | ({ALL: list(rows)} if len(found) > 1 else {})
+
+
+def _count(n: int) -> Cell:
+    return Cell(float(n), digits=0)
+
+
+def _types(rows: Sequence[BuiltRow], part: str) -> Table:
+    """As XRAG's Table 2: questions by type, answers as written and as corrected, by language."""
+    columns = _by_language(rows)
+    lines = [Row(("number", ""), _FROM, tuple(_count(len(members)) for members in columns.values()))]
+    for kind in dict.fromkeys(name for row in rows for name in row.kinds):
+        for label in sorted({row.kinds[kind] for row in rows if kind in row.kinds}):
+            counts = tuple(_count(sum(row.kinds.get(kind) == label for row in members)) for members in columns.values())
+            shown = _CROSSDOC.get(label, label) if kind == "crossdoc_type" else label
+            lines.append(Row((_KIND_NAMES.get(kind, kind), shown), _FROM, counts))
+    title = f"Questions by type and language ({part})"
+    return Table(f"types: {part}", title, ("", "type"), tuple(columns), tuple(lines), 0)
+
+
+def _pairs(rows: Sequence[BuiltRow], part: str) -> Table:
+    """Questions by their language and those of their sources."""
+    counts = Counter((row.lang, "+".join(row.doc_langs)) for row in rows)
+    documents = tuple(sorted({docs for _, docs in counts}))
+    langs = sorted({lang for lang, _ in counts})
+    lines = [Row((lang,), _FROM, tuple(_count(counts[lang, docs]) for docs in documents)) for lang in langs]
+    title = f"Questions by their language (rows) and that of their sources (columns) ({part})"
+    return Table(f"pairs: {part}", title, ("question",), documents, tuple(lines), 0)
+
+
+def _lengths(rows: Sequence[BuiltRow], part: str) -> Table:
+    measures: Mapping[str, Callable[[BuiltRow], float | None]] = {
+        "question": lambda row: count_words(row.question),
+        "answer": lambda row: count_words(row.answer) if row.answer else None,
+        "each source": lambda row: (
+            sum(count_words(text) for _, text in row.sources) / len(row.sources) if row.sources else None
+        ),
+    }
+    return _means(rows, measures, "lengths", f"Words, mean ({part})", "no text", 1.0)
+
+
+def _overlap(rows: Sequence[BuiltRow], part: str) -> Table:
+    measures: Mapping[str, Callable[[BuiltRow], float | None]] = {
+        "words of the question in its sources": lambda row: _copied(row, row.question, 1),
+        "4-grams of the question in its sources": lambda row: _copied(row, row.question, 4),
+        "words of the answer in the sources": lambda row: _copied(row, row.answer, 1),
+    }
+    title = f"Lexical overlap with sources of the question's own language, % ({part})"
+    return replace(_means(rows, measures, "overlap", title, _NO_SOURCE, _PERCENT), notes=(_MEASURED,))
+
+
+def _copied(row: BuiltRow, text: str, n: int) -> float | None:
+    own = [source for lang, source in row.sources if same_language(lang, row.lang)]
+    return copied_share(text, "\n".join(own), n) if own and text else None
+
+
+def _means(
+    rows: Sequence[BuiltRow],
+    measures: Mapping[str, Callable[[BuiltRow], float | None]],
+    name: str,
+    title: str,
+    blank: str,
+    scale: float,
+) -> Table:
+    """Means by language with intervals that resample questions, those on one source or of one original together."""
+    columns = _by_language(rows)
+    lines = []
+    for measure, of in measures.items():
+        values = {row.id: of(row) for row in rows}
+        if all(value is None for value in values.values()):
+            continue
+        cells = tuple(_mean([values[row.id] for row in members], members, scale, blank) for members in columns.values())
+        lines.append(Row((measure,), _FROM, cells))
+    return Table(f"{name}: {rows[0].part}", title, ("",), tuple(columns), tuple(lines), 1, intervals=True)
+
+
+def _mean(values: Sequence[float | None], rows: Sequence[BuiltRow], scale: float, blank: str) -> Cell:
+    from mrag_eval.metrics import interval_for
+
+    if all(value is None for value in values):
+        return Cell(None, blank)
+    groups = [row.group or row.id for row in rows]
+    grouped = groups if len(set(groups)) < len(groups) else None
+    # shares end at 1, lengths nowhere
+    bounds = (0.0, 1.0 if scale == _PERCENT else float("inf"))
+    found = interval_for(values, groups=grouped, n_resamples=2_000, bounds=bounds)
+    value, low, high = (None if x is None else scale * x for x in (found.value, found.low, found.high))
+    return Cell(value, found.reason if value is None else None, low, high, found.n)

@@ -1,0 +1,194 @@
+"""A built set as rows that can be described: XRAG's layout, that of The Cross-Lingual Cost, or territories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import DataError, is_language, normalize_language
+from mrag_eval.datasets import iter_jsonl, require_columns, sha256_file
+
+# Enough of an article to tell its language.
+_DETECT_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRow:
+    """One question. ``sources``: language and text of what it was made from; ``part``: which part of the set it is in.
+
+    ``kinds`` are its classes (``q_type``, ``crossdoc_type``, ``a_type``, categories), by name. ``group``: questions on
+    the same sources, or versions of one question, share it.
+    """
+
+    id: str
+    part: str
+    question: str
+    answer: str
+    lang: str
+    doc_langs: tuple[str, ...]
+    sources: tuple[tuple[str, str], ...]
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class BuiltSet:
+    """``kind``: xrag, qa or territories. ``hashes``: SHA-256 of the files that runs on it name as their source."""
+
+    kind: str
+    folder: Path
+    rows: tuple[BuiltRow, ...]
+    hashes: frozenset[str]
+
+
+def read_built(folder: Path) -> BuiltSet:
+    """The set in a folder that ``mrag-eval build`` wrote; DataError where there is none."""
+    splits = [path for split in ("test", "dev") if (path := folder / f"xrag.{split}.jsonl").is_file()]
+    if splits:
+        return _xrag(folder, splits)
+    if (folder / "own_benchmark.parquet").is_file():
+        return _qa(folder)
+    if (folder / "borderlines" / "disputed_territories.csv").is_file():
+        return _territories(folder)
+    raise DataError(
+        f"{folder}: no set that `mrag-eval build` wrote (no xrag.test.jsonl, own_benchmark.parquet or borderlines)",
+        "name the --output folder of a build",
+    )
+
+
+def _xrag(folder: Path, files: Sequence[Path]) -> BuiltSet:
+    records = []
+    for path in files:
+        for number, record in iter_jsonl(path):
+            needed = ("id", "question", "answer", "en_question", "en_answer", "language", "articles", "is_support")
+            require_columns(record, needed, f"{path}, line {number}")
+            records.append(record)
+    if not records:
+        raise DataError(f"{files[0]}: holds no question", "name a set that mrag-eval build has written")
+    languages = _article_languages(records)
+    rows = [_xrag_row(record, codes) for record, codes in zip(records, languages, strict=True)]
+    english = {
+        (row.part, record["en_question"]): BuiltRow(
+            f"{row.id} (en)",
+            f"{row.part}, English originals",
+            record["en_question"],
+            record["en_answer"],
+            "en",
+            row.doc_langs,
+            row.sources,
+            row.kinds,
+            row.group,
+        )
+        for record, row in zip(reversed(records), reversed(rows), strict=True)
+    }
+    return BuiltSet("xrag", folder, (*rows, *reversed(english.values())), frozenset(map(sha256_file, files)))
+
+
+def _xrag_row(record: Mapping[str, Any], languages: Sequence[str]) -> BuiltRow:
+    lang = normalize_language(record["language"])
+    gold = [i for i, mark in enumerate(record["is_support"]) if str(mark) in ("1", "True")]
+    kinds = {key: str(record[key]) for key in ("q_type", "crossdoc_type", "a_type") if record.get(key) is not None}
+    multi = record.get("setting", "multi" if any(code != "en" for code in languages) else "mono") == "multi"
+    return BuiltRow(
+        str(record["id"]),
+        "multilingual retrieval" if multi else "monolingual retrieval",
+        record["question"],
+        record["answer"],
+        lang,
+        tuple(dict.fromkeys(languages[i] for i in gold)),
+        tuple((languages[i], record["articles"][i]) for i in gold),
+        kinds,
+        record["en_question"],
+    )
+
+
+def _article_languages(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """As the rows say, else as detected (XRAG's own files do not say)."""
+    asked = [r for r in records if "article_languages" not in r]
+    texts = [article[:_DETECT_CHARS].replace("\n", " ") for r in asked for article in r["articles"]]
+    labels: list[str] = []
+    if texts:
+        from mrag_eval.metrics import default_detector
+
+        labels = default_detector().detect(texts)
+    found = iter(labels)
+    return [
+        list(record["article_languages"])
+        if "article_languages" in record
+        else [next(found) for _ in record["articles"]]
+        for record in records
+    ]
+
+
+def _qa(folder: Path) -> BuiltSet:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / "own_benchmark.parquet"
+    try:
+        records = pq.read_table(path).to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})",
+            "the file may be cut off: copy it again",
+        ) from None
+    rows = []
+    for number, record in enumerate(records):
+        needed = ("question", "answer", "user_language", "supporting_document_language")
+        require_columns(record, needed, f"{path}, row {number}")
+        doc_lang = _code(record["supporting_document_language"], f"{path}, row {number}")
+        categories = json.loads(record.get("categories") or "{}")
+        answer = {"a_type": "corrected" if record["corrected"] else "original"} if "corrected" in record else {}
+        rows.append(
+            BuiltRow(
+                str(record.get("id") or number),
+                "questions on documents",
+                record["question"],
+                record["answer"],
+                _code(record["user_language"], f"{path}, row {number}"),
+                (doc_lang,),
+                ((doc_lang, record["excerpt"]),) if record.get("excerpt") else (),
+                {**categories, **answer},
+                str(record.get("document") or number),
+            )
+        )
+    if not rows:
+        raise DataError(f"{path}: holds no question", "name a set that mrag-eval build has written")
+    return BuiltSet("qa", folder, tuple(rows), frozenset({sha256_file(path)}))
+
+
+def _code(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not is_language(value):
+        raise DataError(f"{where}: unknown language {value!r}", "use a BCP 47 code, such as en or zh-Hans")
+    return normalize_language(value)
+
+
+def _territories(folder: Path) -> BuiltSet:
+    from mrag_eval.datasets import load_benchmark
+
+    loaded = load_benchmark({"benchmark": "bordirlines", "path": str(folder)})
+    rows = [
+        BuiltRow(
+            doc.id,
+            "territories",
+            doc.query,
+            "",
+            doc.query_lang,
+            (),
+            (),
+            {
+                "query": "control" if doc.extra["control_query"] else "in a claimant's language",
+                "options": str(len(doc.choices or ())),
+                "controller": "unknown" if doc.gold_choice is None else "known",
+            },
+            doc.extra["territory"],
+        )
+        for doc in loaded.docs
+    ]
+    names = ("disputed_territories.csv", "countries_info.json")
+    return BuiltSet(
+        "territories", folder, tuple(rows), frozenset(sha256_file(folder / "borderlines" / name) for name in names[:1])
+    )

@@ -1,0 +1,314 @@
+"""How hard a built set is: accuracy without documents, with the supporting ones, with all (XRAG, Tables 3 to 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.building.quality._quality_rows import BuiltSet
+from mrag_eval.core import DataError
+from mrag_eval.report import Cell, LeafResult, ResultFile, Row, Table, read_results, read_samples
+
+CLOSED, ORACLE, EVERYTHING = "no documents", "supporting documents", "all documents"
+# What says whether an answer is right, the most trustworthy first.
+_METRICS = ("judged_accuracy", "judge_correct", "acc", "concurrence.KB_CS", "match", "char3gram_recall")
+_PERCENT = 100.0
+_NOT_RUN = "not run"
+_FROM = "run"
+# Between the language of a question and that of its document.
+_PAIR = "->"
+# The cell of a task that has one alone.
+ALL_QUESTIONS = "all"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One task of one run on the set; ``part`` and ``lang`` are those that its data block asks for, if any."""
+
+    model: str
+    condition: str
+    part: str
+    lang: str
+    leaf: LeafResult
+    file: ResultFile
+
+
+def difficulty_tables(built: BuiltSet, results: Sequence[Path], metric: str | None = None) -> list[Table]:
+    """Tables of accuracy in percent, with intervals, for the models that were run on the set.
+
+    ``metric``: default the first of judged accuracy, a judge's verdict, choice accuracy, concurrence, matching and
+    character n-gram recall that a run has. Of several runs of one model and task under the same conditions the latest
+    counts. Raises DataError where no result is of a run on this set: runs are told by the hash of its files.
+    """
+    found = list(_runs(built, read_results(list(results))))
+    if not found:
+        raise DataError(
+            f"{', '.join(map(str, results))}: no run on the set in {built.folder} is among the results",
+            "runs are told by the hash of the set's files: name runs with data.path of this folder",
+        )
+    latest = list({(r.model, r.condition, r.part, r.lang, r.leaf.task): r for r in found}.values())
+    wanted = metric or next((m for m in _METRICS if any(r.leaf.score(m) is not None for r in latest)), None)
+    if wanted is None:
+        raise DataError(f"no run on the set in {built.folder} has one of {', '.join(_METRICS)}", "name one: --metric")
+    tables = [_conditions(latest, wanted)]
+    for part in dict.fromkeys(run.part for run in latest):
+        tables += _languages([run for run in latest if run.part == part], part, wanted)
+    for kind, title in (("q_type", "type of question"), ("crossdoc_type", "what the articles hold (0, 1, 2)")):
+        by_kind = _kinds(latest, kind, title, wanted)
+        if by_kind is not None:
+            tables.append(by_kind)
+    return tables
+
+
+def _runs(built: BuiltSet, files: Sequence[ResultFile]) -> Iterator[_Run]:
+    """The runs on the set, in order of their date."""
+    for file in files:
+        for leaf in file.leaves.values():
+            if built.hashes & set(_hashes(leaf.config.get("source"))):
+                data = leaf.config.get("data") or {}
+                part, lang = str(data.get("setting") or ""), str(data.get("language") or "")
+                yield _Run(file.model, _condition(leaf.config), part, lang, leaf, file)
+
+
+def _hashes(source: Any) -> Iterator[str]:
+    """Every text of 64 hexadecimal digits in a source, however deep."""
+    if isinstance(source, Mapping):
+        for value in source.values():
+            yield from _hashes(value)
+    elif isinstance(source, str) and len(source) == 64:
+        yield source
+
+
+def _condition(config: Mapping[str, Any]) -> str:
+    """What the model was shown, in words."""
+    retrieval = config.get("retrieval") or {}
+    mode = retrieval.get("mode")
+    subset = (retrieval.get("given") or {}).get("subset", "all")
+    if mode == "no_ir" or (mode == "given" and subset == "none"):
+        return CLOSED
+    if mode == "oracle" or (mode == "given" and subset == "gold"):
+        name = ORACLE
+    elif mode == "given":
+        name = EVERYTHING if subset == "all" else f"given documents ({subset})"
+    else:
+        name = f"retrieved ({mode})"
+    english = (config.get("data") or {}).get("english")
+    return f"{name}, in English: {', '.join(english)}" if english else name
+
+
+def _order(conditions: Sequence[str]) -> list[str]:
+    first = [CLOSED, ORACLE, EVERYTHING]
+    there = dict.fromkeys(conditions)
+    return [*(name for name in first if name in there), *(name for name in there if name not in first)]
+
+
+def _cell(score: Mapping[str, Any] | None, run: _Run, metric: str) -> Cell:
+    if score is None:
+        reasons = ", ".join(f"{reason}: {n}" for reason, n in (run.leaf.unscored.get(metric) or {}).items())
+        return Cell(None, f"no {metric}" + (f" ({reasons})" if reasons else ""), task=run.leaf.task)
+    value, low, high = (None if score.get(k) is None else _PERCENT * score[k] for k in ("value", "low", "high"))
+    reason = None if value is not None else str(score.get("reason") or "no value")
+    return Cell(value, reason, low, high, score.get("n"), run.leaf.task, metric)
+
+
+def _questions(run: _Run) -> str:
+    return " ".join(part for part in (run.part, run.lang) if part) or ALL_QUESTIONS
+
+
+def _conditions(runs: Sequence[_Run], metric: str) -> Table:
+    """As Table 3: a row a model and kind of question, a column a condition."""
+    columns = _order([run.condition for run in runs])
+    cells = {(run.model, _questions(run), run.condition): _cell(run.leaf.score(metric), run, metric) for run in runs}
+    rows = [
+        Row(
+            (questions, model),
+            _FROM,
+            tuple(cells.get((model, questions, name), Cell(None, _NOT_RUN)) for name in columns),
+        )
+        for model, questions in dict.fromkeys((run.model, _questions(run)) for run in runs)
+    ]
+    return Table(
+        "difficulty",
+        f"Difficulty: {metric} in percent by what the model was shown",
+        ("questions", "model"),
+        tuple(columns),
+        tuple(rows),
+        1,
+        intervals=True,
+    )
+
+
+# What was shown and to which model.
+_Key = tuple[str, str]
+
+
+def _languages(runs: Sequence[_Run], part: str, metric: str) -> list[Table]:
+    """As Tables 4 and 5: a row a model and condition, a column a language, and their plain mean.
+
+    Where questions and documents are in languages of their own: a row a language of the question, a column one of the
+    documents, and the plain means over pairs of one language and of two.
+    """
+    cells: dict[_Key, dict[str, Cell]] = {}
+    members: dict[_Key, dict[str, _Run]] = {}
+    for run in runs:
+        key = (run.condition, run.model)
+        for name, cell in _language_cells(run, metric):
+            cells.setdefault(key, {})[name] = cell
+            members.setdefault(key, {})[name] = run
+    columns = sorted({name for found in cells.values() for name in found})
+    order = _order([condition for condition, _ in cells])
+    keys = sorted(cells, key=lambda key: (order.index(key[0]), key[1]))
+    if any(_PAIR in name for name in columns):
+        return [_by_pair(cells, keys, metric), _same_and_cross(cells, members, keys, metric)]
+    averaged = [name for name in columns if part != "mono" or name != "en"]
+    rows = [
+        Row(
+            key,
+            _FROM,
+            (
+                *(cells[key].get(name, Cell(None, _NOT_RUN)) for name in columns),
+                _average(cells[key], members[key], averaged, metric),
+            ),
+        )
+        for key in keys
+    ]
+    what = {"mono": " (monolingual retrieval)", "multi": " (multilingual retrieval)"}.get(part, "")
+    notes = ["Avg.: plain mean over languages" + ("" if averaged == columns else ", without the English originals")]
+    return [
+        Table(
+            f"difficulty by language: {part or 'all'}",
+            f"{metric} in percent by language of the question{what}",
+            ("shown", "model"),
+            (*columns, "Avg."),
+            tuple(rows),
+            1,
+            tuple(notes),
+            intervals=True,
+        )
+    ]
+
+
+def _by_pair(cells: Mapping[_Key, Mapping[str, Cell]], keys: Sequence[_Key], metric: str) -> Table:
+    pairs = [name.split(_PAIR) for found in cells.values() for name in found if _PAIR in name]
+    asked, documents = (sorted({pair[i] for pair in pairs}) for i in (0, 1))
+    rows = [
+        Row(
+            (*key, lang),
+            _FROM,
+            tuple(cells[key].get(f"{lang}{_PAIR}{other}", Cell(None, "no such question")) for other in documents),
+        )
+        for key in keys
+        for lang in asked
+    ]
+    title = f"{metric} in percent by language of the question (rows) and of the document (columns)"
+    stub = ("shown", "model", "question")
+    return Table("difficulty by pair", title, stub, tuple(documents), tuple(rows), 1, intervals=True)
+
+
+def _same_and_cross(
+    cells: Mapping[_Key, Mapping[str, Cell]],
+    members: Mapping[_Key, Mapping[str, _Run]],
+    keys: Sequence[_Key],
+    metric: str,
+) -> Table:
+    rows = []
+    for key in keys:
+        pairs = [name for name in cells[key] if _PAIR in name]
+        same = [name for name in pairs if len(set(name.split(_PAIR))) == 1]
+        cross = [name for name in pairs if name not in same]
+        means = tuple(_average(cells[key], members[key], names, metric) for names in (same, cross, pairs))
+        rows.append(Row(key, _FROM, means))
+    return Table(
+        "difficulty across languages",
+        f"{metric} in percent, plain means over pairs of languages",
+        ("shown", "model"),
+        ("same language", "cross-language", "all pairs"),
+        tuple(rows),
+        1,
+        intervals=True,
+    )
+
+
+def _language_cells(run: _Run, metric: str) -> Iterator[tuple[str, Cell]]:
+    """The score of a task's language, or of every pair (or language) in it."""
+    score = run.leaf.score(metric)
+    if run.lang or score is None:
+        yield run.lang or ALL_QUESTIONS, _cell(score, run, metric)
+        return
+    by = score.get("by") or {}
+    parts = by.get("pair") or by.get("query_lang")
+    if parts is None:
+        langs = list((run.leaf.config.get("scores") or {}).get("query_langs") or {})
+        parts = {langs[0] if len(langs) == 1 else ALL_QUESTIONS: score}
+    for name, entry in parts.items():
+        yield name, _cell(entry, run, metric)
+
+
+def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Sequence[str], metric: str) -> Cell:
+    """The plain mean, where every cell is there; its interval from the sample files beside the results."""
+    missing = [name for name in columns if name not in cells or cells[name].value is None]
+    if missing or not columns:
+        return Cell(None, f"a mean needs all of its cells ({', '.join(missing) or 'none is there'})")
+    values = [float(cells[name].value or 0.0) for name in columns]
+    n = sum(cells[name].n or 0 for name in columns) or None
+    mean = sum(values) / len(values)
+    rows = [(name, *row) for name in columns for row in _sampled(runs[name], name, metric)]
+    if {name for name, _, _ in rows} != set(columns):
+        return Cell(mean, n=n)
+    from mrag_eval.metrics import stratified_bootstrap
+
+    cell_of, values_of, groups_of = zip(*rows, strict=True)
+    found = stratified_bootstrap(values_of, cell_of, groups=groups_of, n_resamples=2_000)
+    if found.value is None or found.low is None or found.high is None or abs(_PERCENT * found.value - mean) > 1e-6:
+        return Cell(mean, n=n)
+    return Cell(mean, None, max(0.0, _PERCENT * found.low), min(_PERCENT, _PERCENT * found.high), n, metric=metric)
+
+
+def _sampled(run: _Run, cell: str, metric: str) -> list[tuple[float | None, str]]:
+    """Value and group of the rows of a cell, where the run logged them."""
+    date = run.file.path.stem.removeprefix("results_")
+    path = run.file.path.parent / f"samples_{run.leaf.task}_{date}.jsonl"
+    if not path.is_file():
+        return []
+    records = {str(sample["rows"]["row"]): sample["rows"] for sample in read_samples(path)}
+    return [
+        (record.get("values", {}).get(metric), str(record.get("group", key)))
+        for key, record in records.items()
+        if run.lang or cell in _cells_of(record.get("cell", {}))
+    ]
+
+
+def _cells_of(cell: Mapping[str, str]) -> tuple[str, ...]:
+    return (cell.get("query_lang", ""), f"{cell.get('query_lang')}{_PAIR}{cell.get('doc_lang')}", ALL_QUESTIONS)
+
+
+def _kinds(runs: Sequence[_Run], kind: str, title: str, metric: str) -> Table | None:
+    """Accuracy by a class of the rows; None where no run has several classes."""
+    found = []
+    for run in runs:
+        score = run.leaf.score(metric) or {}
+        by = (score.get("by") or {}).get(kind)
+        if by:
+            found.append((run, by))
+    if not found:
+        return None
+    columns = sorted({name for _, by in found for name in by})
+    rows = [
+        Row(
+            (run.condition, _questions(run), run.model),
+            _FROM,
+            tuple(_cell(by[name], run, metric) if name in by else Cell(None, "no such question") for name in columns),
+        )
+        for run, by in found
+    ]
+    return Table(
+        f"difficulty by {kind}",
+        f"{metric} in percent by {title}",
+        ("shown", "questions", "model"),
+        tuple(columns),
+        tuple(rows),
+        1,
+        intervals=True,
+    )

@@ -1,0 +1,1 @@
+"""Review of drafted questions by annotators."""

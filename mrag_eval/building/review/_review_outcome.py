@@ -1,0 +1,227 @@
+"""From annotations to what passes: the majority's verdict on every question, and how far annotators agree."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.building.review._review import (
+    PASSING,
+    Annotation,
+    Annotations,
+    Holds,
+    ReviewItem,
+    read_reviews,
+    write_review,
+)
+from mrag_eval.core import DataError, MragError
+
+NOT_REVIEWED = "not reviewed"
+SPLIT = "annotators split"
+CORRECTIONS_DIFFER = "corrections differ"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the annotators decided on one item.
+
+    ``answer`` is the one it passes with, None where it does not, and then ``reason`` says why. ``holds`` is, of each
+    document, what more than half of them say, None where there is no such majority.
+    """
+
+    answer: str | None
+    corrected: bool
+    reason: str | None
+    holds: tuple[Holds | None, ...]
+
+    @property
+    def passed(self) -> bool:
+        return self.answer is not None
+
+
+@dataclass(frozen=True)
+class Review:
+    """The outcome: a decision on every item, the counts, and the agreement (JSON objects)."""
+
+    decisions: Mapping[str, Decision]
+    counts: Mapping[str, Any]
+    agreement: Mapping[str, Mapping[str, Any]]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"counts": dict(self.counts), "agreement": {k: dict(v) for k, v in self.agreement.items()}}
+
+    def lines(self) -> list[str]:
+        """For the screen: what passed, why the rest did not, and the agreement, each with its n."""
+        counts = self.counts
+        passed, corrected = counts["accepted"] + counts["corrected"], counts["corrected"]
+        out = [
+            f"reviewed   {counts['reviewed']:,} of {counts['items']:,} questions by {', '.join(counts['annotators'])}",
+            f"passed     {passed:,} ({corrected:,} with a corrected answer)",
+        ]
+        if counts["dropped"]:
+            out.append("dropped    " + ", ".join(f"{n:,} {reason}" for reason, n in counts["dropped"].items()))
+        for name, n in counts["missing"].items():
+            empty = n - counts["incomplete"].get(name, 0)
+            if empty:
+                out.append(f"missing    {empty:,} questions have no row of {name}, or an empty one")
+        for name, n in counts["incomplete"].items():
+            out.append(f"incomplete {n:,} rows of {name} end before their end and count as not reviewed")
+        out += [f"agreement  {name}: {_shown(figures)}" for name, figures in self.agreement.items()]
+        return out
+
+
+def review(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Review | None:
+    """The step of a pipeline: write the sheet where there is none yet (None: now it is for people), else read it.
+
+    Of several sheets all must be there. Raises DataError as :func:`~mrag_eval.building.review._review.read_reviews`.
+    """
+    there = [path for path in paths if path.exists()]
+    if not there and len(paths) == 1:
+        write_review(paths[0], items)
+        return None
+    absent = next((path for path in paths if not path.exists()), None)
+    if absent is not None:
+        raise DataError(f"{absent}: no such sheet", "name one sheet to have it written, or those that are filled in")
+    return outcome(read_reviews(paths, items))
+
+
+def outcome(annotations: Annotations) -> Review:
+    """The majority's decision on every item, and the agreement of the annotators on every question they answered."""
+    by_item: dict[str, list[Annotation]] = defaultdict(list)
+    for annotation in annotations.given:
+        by_item[annotation.item].append(annotation)
+    decisions = {item.id: _decision(item, by_item[item.id]) for item in annotations.items}
+    passed = [decision for decision in decisions.values() if decision.passed]
+    counts: dict[str, Any] = {
+        "items": len(decisions),
+        "reviewed": sum(bool(by_item[name]) for name in decisions),
+        "accepted": sum(not decision.corrected for decision in passed),
+        "corrected": sum(decision.corrected for decision in passed),
+        "dropped": dict(Counter(decision.reason for decision in decisions.values() if decision.reason)),
+        "annotators": list(annotations.annotators),
+        "missing": dict(annotations.missing),
+        "incomplete": dict(annotations.incomplete),
+        "notes": sum(bool(annotation.note) for annotation in annotations.given),
+    }
+    return Review(decisions, counts, agreement(annotations) if len(annotations.annotators) > 1 else {})
+
+
+def _decision(item: ReviewItem, given: Sequence[Annotation]) -> Decision:
+    """More than half must let it pass; of these, more must keep the answer than mend it, or the other way round."""
+    holds = tuple(_majority([a.holds[i] for a in given]) for i in range(len(item.documents)))
+    if not given:
+        return Decision(None, False, NOT_REVIEWED, holds)
+    verdicts = Counter(annotation.verdict for annotation in given)
+    passing = sum(verdicts[verdict] for verdict in PASSING)
+    if 2 * passing <= len(given):
+        rejected = _majority([annotation.verdict for annotation in given])
+        return Decision(None, False, rejected or ("rejected" if passing * 2 < len(given) else SPLIT), holds)
+    if verdicts["accepted"] > verdicts["corrected"]:
+        return Decision(item.answer, False, None, holds)
+    if verdicts["accepted"] == verdicts["corrected"]:
+        return Decision(None, False, SPLIT, holds)
+    corrections = Counter(" ".join(a.correction.split()) for a in given if a.verdict == "corrected").most_common(2)
+    if len(corrections) > 1 and corrections[0][1] == corrections[1][1]:
+        return Decision(None, False, CORRECTIONS_DIFFER, holds)
+    return Decision(corrections[0][0], True, None, holds)
+
+
+def _majority(labels: Sequence[Any]) -> Any:
+    """The label that more than half of those who gave one give; None without one."""
+    said = Counter(label for label in labels if label is not None)
+    label, count = said.most_common(1)[0] if said else (None, 0)
+    return label if 2 * count > said.total() else None
+
+
+def crossdoc_type(holds: Sequence[Holds | None]) -> int | None:
+    """XRAG's label of two documents: 0 one of them suffices, 1 one does and the other supports it, 2 each holds part.
+
+    None for what an answerable question cannot be (nothing in either), and where people gave no label.
+    """
+    said = Counter(holds)
+    if len(holds) != 2 or None in said:
+        return None
+    if said["sufficient"]:
+        return 0 if said["none"] else 1
+    return 2 if said["some"] == 2 else None
+
+
+# ------------------------------------------------------------------------------------------------------- agreement
+
+
+def agreement(annotations: Annotations, *, seed: int = 0) -> dict[str, dict[str, Any]]:
+    """By question of the sheet: share of agreeing pairs, Krippendorff's alpha, and of two annotators Cohen's kappa.
+
+    Only items that two annotators answered that question for count; every figure has its n, an interval that resamples
+    items, or the reason why it is undefined. ``passes`` is whether the item passes, however it does.
+    """
+    documents = max(len(item.documents) for item in annotations.items)
+    asked: dict[str, Callable[[Annotation], Any]] = {
+        "natural": lambda a: a.natural,
+        "answerable": lambda a: a.answerable,
+        "correct": lambda a: a.correct,
+        **{f"document_{i + 1}_holds": _nth_held(i) for i in range(documents)},
+        "passes": lambda a: a.verdict in PASSING,
+    }
+    places = {name: i for i, name in enumerate(annotations.annotators)}
+    out = {}
+    for name, of in asked.items():
+        ratings: dict[str, list[Any]] = {item.id: [None] * len(places) for item in annotations.items}
+        for annotation in annotations.given:
+            ratings[annotation.item][places[annotation.annotator]] = of(annotation)
+        out[name] = _figures(list(ratings.values()), annotations.annotators, seed)
+    return out
+
+
+def _nth_held(i: int) -> Callable[[Annotation], Holds | None]:
+    return lambda annotation: annotation.holds[i] if i < len(annotation.holds) else None
+
+
+def _figures(ratings: Sequence[Sequence[Any]], annotators: Sequence[str], seed: int) -> dict[str, Any]:
+    from mrag_eval.metrics import cohen_kappa, interval_for, krippendorff_alpha
+
+    pairs = [
+        (row, a == b)
+        for row, labels in enumerate(ratings)
+        for a, b in combinations(labels, 2)
+        if a is not None and b is not None
+    ]
+    figures: dict[str, Any] = {
+        "items": len({row for row, _ in pairs}),
+        "pairs": len(pairs),
+        "agreeing": interval_for(
+            [float(same) for _, same in pairs],
+            groups=[str(row) for row, _ in pairs] if len(annotators) > 2 else None,
+            seed=seed,
+            bounds=(0.0, 1.0),
+        ).as_dict(),
+    }
+    try:
+        figures["alpha"] = krippendorff_alpha(ratings, seed=seed).as_dict()
+    except MragError as error:
+        figures["alpha"] = {"value": None, "reason": f"{error.message}; {error.next_step}"}
+    if len(annotators) == 2:
+        first, second = zip(*ratings, strict=True)
+        figures["kappa"] = cohen_kappa(first, second, seed=seed).as_dict()
+    return figures
+
+
+def _shown(figures: Mapping[str, Any]) -> str:
+    parts = [_percent(figures["agreeing"])]
+    for name in ("alpha", "kappa"):
+        found = figures.get(name)
+        if found is not None:
+            value = found["value"]
+            parts.append(f"{name} {value:.2f}" if value is not None else f"{name} undefined ({found['reason']})")
+    return f"{', '.join(parts)} (n={figures['items']:,})"
+
+
+def _percent(found: Mapping[str, Any]) -> str:
+    if found["value"] is None:
+        return "no item with two labels"
+    bounds = "" if found["low"] is None else f" [{100 * found['low']:.1f}, {100 * found['high']:.1f}]"
+    return f"{100 * found['value']:.1f}%{bounds}"

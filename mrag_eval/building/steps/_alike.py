@@ -1,0 +1,38 @@
+"""Questions that say the same."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from mrag_eval.building.steps._records import Record, Settle, dropped, kept
+
+
+def drop_alike(items: Sequence[Record], threshold: float, settle: Settle) -> None:
+    """Drop every question whose set of words is like that of an earlier one of its setting and language.
+
+    Alike: Jaccard similarity (shared words by all words) of at least ``threshold``; normalised, in any script. Only
+    the rarest words of a question are looked up: two sets that are alike share one of the first ``n - ⌈t·n⌉ + 1``.
+    """
+    from mrag_eval.metrics import word_tokens
+
+    sets = [frozenset(word_tokens(item["question"], normalize="unicode", lang="en")) for item in items]
+    frequency = Counter(word for words in sets for word in words)
+    kept_by: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for position, (item, words) in enumerate(zip(items, sets, strict=True)):
+        if not words:
+            settle(item["id"], dropped("empty question"))
+            continue
+        group = (str(item.get("setting", "")), str(item.get("lang", "")))
+        ranked = sorted(words, key=lambda word: (frequency[word], word))
+        prefix = ranked[: len(ranked) - math.ceil(threshold * len(ranked) - 1e-9) + 1]
+        setting, lang = group
+        near = {other for word in prefix for other in kept_by[setting, lang, word]}
+        like = next((n for n in sorted(near) if len(words & sets[n]) >= threshold * len(words | sets[n]) - 1e-9), None)
+        if like is not None:
+            settle(item["id"], dropped("like another question", str(items[like]["id"])))
+            continue
+        for word in prefix:
+            kept_by[setting, lang, word].append(position)
+        settle(item["id"], kept(item))

@@ -1,0 +1,98 @@
+"""The yield table of a pipeline, and the datasheet of what it built, as Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.building.steps._steps import StepReport
+
+
+def yield_table(reports: Sequence[StepReport]) -> str:
+    """Markdown: what came in, what went on, what was dropped and why, step by step."""
+    lines = ["| step | in | out | dropped | reasons |", "|---|---:|---:|---:|---|"]
+    for report in reports:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items())
+        dropped = sum(report.dropped.values())
+        lines.append(f"| {report.name} | {report.taken:,} | {report.made:,} | {dropped:,} | {reasons} |")
+    return "\n".join(lines)
+
+
+def call_table(reports: Sequence[StepReport]) -> str:
+    """Markdown: what each model was asked in which step; empty where no model was asked."""
+    lines = []
+    for report in reports:
+        for model, spent in report.ledgers.items():
+            if spent.get("calls") or spent.get("cached"):
+                tokens = f"{spent['tokens_in']:,} | {spent['tokens_out']:,}"
+                lines.append(f"| {report.name} | {model} | {spent['calls']:,} | {spent['cached']:,} | {tokens} |")
+    head = ["| step | model | calls | from cache | tokens in | tokens out |", "|---|---|---:|---:|---:|---:|"]
+    return "\n".join(head + lines) if lines else ""
+
+
+def write_datasheet(
+    folder: Path,
+    title: str,
+    facts: Mapping[str, Any],
+    reports: Sequence[StepReport],
+    *,
+    sections: Mapping[str, str] | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write ``datasheet.md`` and ``datasheet.json`` into ``folder``; the path of the Markdown file.
+
+    Args:
+        title: heading of the page.
+        facts: what describes the set (source, dates, models, prompts' hashes, files with their SHA-256, ...), as JSON;
+            values that are mappings become a table each.
+        reports: the pipeline's steps, in their order.
+        sections: further parts of the page, heading to Markdown.
+        details: facts that the JSON file alone holds.
+    """
+    from importlib.metadata import version
+
+    written = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    made_by = {"package": f"mrag-eval {version('mrag-eval')}", "written": written}
+    record = {"title": title, **made_by, **facts, **(details or {}), "steps": [report.as_dict() for report in reports]}
+    if sections:
+        record["sections"] = dict(sections)
+    parts = [f"# {title}", f"Written {written} by {made_by['package']}."]
+    parts += [_fact(key, value) for key, value in facts.items()]
+    parts += ["## Yield", yield_table(reports)]
+    calls = call_table(reports)
+    if calls:
+        parts += ["## Calls", "Of the runs that finished each step; answers from the cache cost nothing.", calls]
+    parts += [text for heading, body in (sections or {}).items() for text in (f"## {heading}", body)]
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "datasheet.json", json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n")
+    return _write(folder / "datasheet.md", "\n\n".join(parts) + "\n")
+
+
+def _fact(key: str, value: Any) -> str:
+    heading = key.replace("_", " ")
+    if isinstance(value, Mapping):
+        rows = "\n".join(f"| {_cell(name)} | {_cell(content)} |" for name, content in value.items())
+        return f"## {heading[0].upper()}{heading[1:]}\n\n| | |\n|---|---|\n{rows}"
+    return f"**{heading[0].upper()}{heading[1:]}**: {_cell(value)}"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        text = ", ".join(f"{key} {_cell(content)}" for key, content in value.items())
+    elif isinstance(value, list | tuple):
+        text = ", ".join(_cell(content) for content in value)
+    elif isinstance(value, float):
+        text = f"{value:.4g}"
+    else:
+        text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def _write(path: Path, text: str) -> Path:
+    temporary = path.with_name(path.name + ".partial")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+    return path

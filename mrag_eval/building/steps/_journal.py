@@ -1,0 +1,91 @@
+"""A step in progress: every settled item is appended to a file and flushed, so that a killed run goes on from there."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.building.steps._records import Drop, Outcome
+
+_FORMAT = 1
+
+
+class Journal:
+    """``settled`` items of one step under one ``key``; a journal of another key is begun anew (``stale`` says so).
+
+    Memory holds the position of every item in the file, not what became of it. What a kill left half written at the
+    end is cut off.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        self.path = path
+        self.stale = False
+        self._where: dict[str, int] = {}
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            end = self._read_back(key)
+            self.stale = end == 0
+            with path.open("r+b") as handle:
+                handle.truncate(end)
+        self._handle = path.open("ab")
+        if self._handle.tell() == 0:
+            self._append({"format": _FORMAT, "key": key})
+
+    def _read_back(self, key: str) -> int:
+        """Find the settled items; the position after the last whole line, 0 for the journal of another key."""
+        end = 0
+        with self.path.open("rb") as handle:
+            for line in handle:
+                try:
+                    entry = json.loads(line)
+                except ValueError:
+                    break
+                if not line.endswith(b"\n"):
+                    break
+                if end == 0 and (entry.get("format"), entry.get("key")) != (_FORMAT, key):
+                    return 0
+                # an item whose cause of dropping may be gone is tried again
+                if "item" in entry and not any(drop.get("passing") for drop in entry["drops"]):
+                    self._where[entry["item"]] = end
+                end += len(line)
+        return end
+
+    @property
+    def settled(self) -> set[str]:
+        """Ids of the items that need no more work."""
+        return set(self._where)
+
+    def settle(self, item: str, outcome: Outcome) -> None:
+        """Write down what became of an item; the last word on an item counts."""
+        drops = [
+            {"reason": d.reason} | ({"detail": d.detail} if d.detail else {}) | ({"passing": True} if d.passing else {})
+            for d in outcome.drops
+        ]
+        with self._lock:
+            self._where[item] = self._append({"item": item, "made": list(outcome.made), "drops": drops})
+
+    def _append(self, entry: dict[str, Any]) -> int:
+        position = self._handle.tell()
+        self._handle.write(json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+        self._handle.flush()
+        return position
+
+    def outcomes(self, order: list[str] | None = None) -> Iterator[tuple[str, Outcome]]:
+        """What became of the items, in the order given or in that of settling; items not settled are left out."""
+        with self.path.open("rb") as handle:
+            for item in self._where if order is None else order:
+                position = self._where.get(item)
+                if position is None:
+                    continue
+                handle.seek(position)
+                entry = json.loads(handle.readline())
+                drops = tuple(Drop(d["reason"], d.get("detail", ""), d.get("passing", False)) for d in entry["drops"])
+                yield item, Outcome(tuple(entry["made"]), drops)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._handle.close()

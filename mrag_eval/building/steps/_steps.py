@@ -1,0 +1,253 @@
+"""A pipeline: named steps one after the other, the records between them kept as JSON Lines in a working folder.
+
+``NN_name.jsonl`` holds what a step made, ``NN_name.dropped.jsonl`` what went no further and why, ``NN_name.json`` its
+counts and settings. A step under way has a journal; the others are written under a temporary name and renamed. A step
+is done again where its settings, its input or an earlier step changed, or where calls had failed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.building.steps._journal import Journal
+from mrag_eval.building.steps._records import Record, Settle, dropped
+from mrag_eval.core import content_key
+from mrag_eval.models import AuxModel, Ledger
+
+_FORMAT = "building/1"
+# What is told of a pipeline's progress, line by line.
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """``work`` is given the items (records of the step before) that are not settled yet, and settles every one.
+
+    The first step of a pipeline gets none and settles what it reads. ``settings`` is everything that decides the
+    result, as JSON: thresholds, models (``model_identity``), prompts (their hash). ``fields``: keys of the items that
+    are read into memory (default: all). ``models``: whose calls are counted. ``whole``: the items decide on one
+    another, so an interrupted step begins anew.
+    """
+
+    name: str
+    work: Callable[[Sequence[Record], Settle], None]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    fields: tuple[str, ...] | None = None
+    models: Sequence[AuxModel] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """Counts of one step. ``dropped`` counts by reason, largest first; ``failed`` of them may go well next time.
+
+    ``taken`` items came in, ``made`` records went on (an item may give several or none). ``resumed``: items settled by
+    an earlier, interrupted run. ``ledgers``: what each model was asked by the run that finished the step.
+    """
+
+    name: str
+    taken: int
+    made: int
+    dropped: Mapping[str, int]
+    failed: int = 0
+    resumed: int = 0
+    seconds: float = 0.0
+    finished: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    ledgers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    key: str = ""
+    reused: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """For files."""
+        return {key: value for key, value in asdict(self).items() if key != "reused"}
+
+
+def run_steps(steps: Sequence[Step], folder: Path, *, say: Say = lambda line: None) -> list[StepReport]:
+    """Run a pipeline in its working folder, one process at a time; a report a step, in their order.
+
+    Steps that are there under the same settings are not done again. A step that leaves nothing does not end the run:
+    those after it take nothing in.
+    """
+    from mrag_eval.core import build_lock
+
+    names = [step.name for step in steps]
+    if len(set(names)) != len(names):
+        raise ValueError(f"steps of one name: {names}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with build_lock(folder / "steps"):
+        reports: list[StepReport] = []
+        before: Path | None = None
+        chain = _FORMAT
+        for number, step in enumerate(steps, 1):
+            place = folder / f"{number:02d}_{step.name}"
+            chain = content_key(chain, step.name, step.settings, _sha256(before))
+            report = _finished(place, chain) or _run(step, place, before, chain, say)
+            reports.append(report)
+            say(report_line(report))
+            before = records_path(place)
+        return reports
+
+
+def records_path(place: Path) -> Path:
+    """Where the records of a step lie, ``place`` being its folder and numbered name."""
+    return place.with_name(place.name + ".jsonl")
+
+
+def step_records(folder: Path, name: str) -> Path:
+    """The records that the step of that name made, in a pipeline's working folder."""
+    found = sorted(folder.glob(f"[0-9][0-9]_{name}.jsonl"))
+    if len(found) != 1:
+        raise FileNotFoundError(f"{folder}: no records of a step '{name}'")
+    return found[0]
+
+
+def read_records(path: Path, fields: tuple[str, ...] | None = None) -> Iterator[dict[str, Any]]:
+    """The records of a step's file, whole or of these keys alone."""
+    with path.open("rb") as handle:
+        for line in handle:
+            record = json.loads(line)
+            yield record if fields is None else {key: record[key] for key in ("id", *fields) if key in record}
+
+
+def report_line(report: StepReport) -> str:
+    """One line of a log: ``topic  12 in, 9 out · dropped 3 (not related 3) · 12 calls · 0.4 s``."""
+    text = f"{report.name:<12} {report.taken:,} in, {report.made:,} out"
+    if report.dropped:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items())
+        text += f" · dropped {sum(report.dropped.values()):,} ({reasons})"
+    if report.reused:
+        return f"{text} · there already"
+    calls, cached = (sum(ledger.get(key, 0) for ledger in report.ledgers.values()) for key in ("calls", "cached"))
+    if calls or cached:
+        text += f" · {calls:,} calls" + (f", {cached:,} from cache" if cached else "")
+    if report.resumed:
+        text += f" · {report.resumed:,} from the run before"
+    return f"{text} · {report.seconds:.1f} s"
+
+
+def _finished(place: Path, key: str) -> StepReport | None:
+    """The report of a step that is there, done with this key, and has nothing to try again."""
+    state = place.with_name(place.name + ".json")
+    try:
+        report = StepReport(**json.loads(state.read_text(encoding="utf-8")), reused=True)
+    except (OSError, ValueError, TypeError):
+        return None
+    return report if report.key == key and not report.failed and records_path(place).is_file() else None
+
+
+def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> StepReport:
+    start = time.perf_counter()
+    state = place.with_name(place.name + ".json")
+    path = place.with_name(place.name + ".journal.jsonl")
+    if step.whole:
+        path.unlink(missing_ok=True)
+    if state.is_file():
+        say(f"{step.name:<12} {_why_again(state, key)}")
+        state.unlink()
+    journal = Journal(path, key)
+    if journal.stale:
+        say(f"{step.name:<12} settings or input changed since it was interrupted: begun anew")
+    items = [] if before is None else list(read_records(before, step.fields))
+    order = None if before is None else [str(item["id"]) for item in items]
+    done = journal.settled
+    earlier = {model.name: _totals(model.ledger) for model in step.models}
+    try:
+        waiting = [item for item in items if str(item["id"]) not in done]
+        step.work(waiting, journal.settle)
+        settled = journal.settled
+        for item in waiting:
+            if str(item["id"]) not in settled:
+                journal.settle(str(item["id"]), dropped("no result"))
+        counts = _write(place, journal, order)
+    finally:
+        journal.close()
+    ledgers = {model.name: _since(model.ledger, earlier[model.name]) for model in step.models}
+    report = StepReport(
+        step.name,
+        *counts,
+        resumed=len(done),
+        seconds=round(time.perf_counter() - start, 3),
+        finished=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        settings=step.settings,
+        ledgers=ledgers,
+        key=key,
+    )
+    _replace(state, [json.dumps(report.as_dict(), indent=2, ensure_ascii=False, default=str)])
+    if not report.failed:
+        path.unlink()
+    return report
+
+
+def _why_again(state: Path, key: str) -> str:
+    try:
+        old = json.loads(state.read_text(encoding="utf-8"))
+    except ValueError:
+        return "its state cannot be read: done again"
+    if old.get("key") == key:
+        return f"{old.get('failed', 0):,} calls had failed: those items are tried again"
+    return "its settings, or a step before it, changed: done again"
+
+
+def _write(place: Path, journal: Journal, order: list[str] | None) -> tuple[int, int, dict[str, int], int]:
+    """The step's two files; (items in, records out, drops by reason, drops that may go well next time)."""
+    taken = made = failed = 0
+    reasons: Counter[str] = Counter()
+    ids: set[str] = set()
+
+    def records() -> Iterator[str]:
+        nonlocal taken, made
+        for _, outcome in journal.outcomes(order):
+            taken += 1
+            for record in outcome.made:
+                if record["id"] in ids:
+                    raise ValueError(f"step {place.name}: two records with the id '{record['id']}'")
+                ids.add(record["id"])
+                made += 1
+                yield json.dumps(record, ensure_ascii=False)
+
+    def drops() -> Iterator[str]:
+        nonlocal failed
+        for item, outcome in journal.outcomes(order):
+            for drop in outcome.drops:
+                reasons[drop.reason] += 1
+                failed += drop.passing
+                entry = {"id": item, "reason": drop.reason}
+                yield json.dumps(entry | ({"detail": drop.detail} if drop.detail else {}), ensure_ascii=False)
+
+    _replace(records_path(place), records())
+    _replace(place.with_name(place.name + ".dropped.jsonl"), drops())
+    return taken, made, dict(reasons.most_common()), failed
+
+
+def _replace(path: Path, lines: Iterator[str] | list[str]) -> None:
+    temporary = path.with_name(path.name + ".partial")
+    with temporary.open("w", encoding="utf-8", errors="surrogatepass") as handle:
+        handle.writelines(f"{line}\n" for line in lines)
+    temporary.replace(path)
+
+
+def _sha256(path: Path | None) -> str:
+    if path is None:
+        return ""
+    digest = hashlib.sha256()
+    with path.open("rb") as handle:
+        while block := handle.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _totals(ledger: Ledger) -> dict[str, float]:
+    return {key: value for key, value in ledger.as_dict().items() if key != "failures"}
+
+
+def _since(ledger: Ledger, before: Mapping[str, float]) -> dict[str, Any]:
+    return {key: round(value - before[key], 3) for key, value in _totals(ledger).items()}

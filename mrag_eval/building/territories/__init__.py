@@ -1,0 +1,1 @@
+"""BordIRlines' rows for further territories."""

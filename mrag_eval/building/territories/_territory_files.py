@@ -1,0 +1,67 @@
+"""Territories of one's own in the files of BorderLines, which the ``bordirlines`` tasks read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mrag_eval.building.steps._records import Record
+from mrag_eval.building.territories._territory_tables import Claimant, Entity
+from mrag_eval.core import language_name
+from mrag_eval.datasets import OWN_LANGUAGES, UNKNOWN, query_id
+
+
+def write_borderlines(
+    folder: Path, entities: Sequence[Entity], claimants: Mapping[str, Claimant], questions: Sequence[Record]
+) -> None:
+    """Write the tables, and for every language its questions, options and the places of their territories.
+
+    ``questions`` hold ``territory``, ``lang``, ``question`` and ``options``; the English ones go into the table of
+    territories, which every territory needs one for. Files of a language that is no longer asked are removed.
+    """
+    english = {item["territory"]: item["question"] for item in questions if item["lang"] == "en"}
+    _write(folder / "disputed_territories.csv", _territories(entities, english))
+    named = {claimant for entity in entities for claimant in entity.claimants}
+    table = {name: _country(claimants[name]) for name in claimants if name in named}
+    _write(folder / "countries_info.json", json.dumps(table, ensure_ascii=False, indent=2))
+    places = {entity.name: i for i, entity in enumerate(entities)}
+    langs = sorted({item["lang"] for item in questions} - {"en"})
+    prompts, terms = folder / "translate" / "prompts_mc_q", folder / "translate" / "terms"
+    for stale in (*prompts.glob("*.*"), *terms.glob("line_inds.*.txt")):
+        stale.unlink()
+    for lang in langs:
+        asked = [item for item in questions if item["lang"] == lang]
+        _write(prompts / f"prompts.{lang}", "".join(f"{item['question']}\n" for item in asked))
+        options = (json.dumps(item["options"], ensure_ascii=False) for item in asked)
+        _write(prompts / f"choices.{lang}", "".join(f"{line}\n" for line in options))
+        _write(terms / f"line_inds.{lang}.txt", json.dumps([places[item["territory"]] for item in asked]))
+    _write(folder / OWN_LANGUAGES, json.dumps(langs))
+
+
+def _territories(entities: Sequence[Entity], english: Mapping[str, str]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["Territory", "Claimants", "Controller", "Region", "Query", "QueryID"])
+    for entity in entities:
+        facts = (";".join(entity.claimants), entity.controller or UNKNOWN, entity.region)
+        writer.writerow([entity.name, *facts, english[entity.name], query_id(entity.name, "en")])
+    return out.getvalue()
+
+
+def _country(claimant: Claimant) -> dict[str, str]:
+    return {
+        "Lang_Code": claimant.language,
+        "Lang_Name": language_name(claimant.language),
+        "Religion": claimant.religion,
+        "Population": claimant.population,
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

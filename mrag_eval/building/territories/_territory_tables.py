@@ -1,0 +1,232 @@
+"""The tables that ``mrag-eval build territories`` reads, checked: territories, claimants, names, questions, passages.
+
+A folder with one file each, ``.csv``, ``.tsv`` or ``.jsonl``:
+
+=========== ============================================ ==========================================================
+file        columns                                      what
+=========== ============================================ ==========================================================
+territories territory, claimants [, controller, region]  claimants by name, with ``;`` between them (or a JSON list)
+claimants   claimant, language [, religion, population]  the language that questions are asked in for a claimant
+names       name, language, native                       what a territory or claimant is called in a language
+questions   language, template, or                       optional: a question with {territory} and {options}
+passages    subject, lang, title, text [, id]            subject: a territory or a claimant
+=========== ============================================ ==========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.building.territories._territory_questions import Wording, fault_of
+from mrag_eval.core import DataError, did_you_mean, is_language, normalize_language, suggesting
+from mrag_eval.datasets import read_lines, read_table
+
+_SUFFIXES = (".csv", ".tsv", ".jsonl")
+_UNKNOWN = ("", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A disputed territory as its table has it; ``controller`` is empty where it is not known."""
+
+    name: str
+    claimants: tuple[str, ...]
+    controller: str
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """A claimant; ``language`` is BCP 47."""
+
+    name: str
+    language: str
+    religion: str
+    population: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page on a territory or a claimant."""
+
+    subject: str
+    lang: str
+    id: str
+    title: str
+    text: str
+
+    def as_dict(self) -> dict[str, str]:
+        return {"subject": self.subject, "lang": self.lang, "id": self.id, "title": self.title, "text": self.text}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All tables. ``names`` maps (name, language) to the native one, ``wordings`` a language to its question."""
+
+    entities: tuple[Entity, ...]
+    claimants: Mapping[str, Claimant]
+    names: Mapping[tuple[str, str], str]
+    wordings: Mapping[str, Wording]
+    pages: tuple[Page, ...]
+    files: tuple[Path, ...]
+
+    @cached_property
+    def searched(self) -> frozenset[str]:
+        """Languages that have passages."""
+        return frozenset(page.lang for page in self.pages)
+
+    def languages_of(self, entity: Entity) -> list[str]:
+        """Languages of the claimants, in their order, each once."""
+        return list(dict.fromkeys(self.claimants[name].language for name in entity.claimants))
+
+
+@suggesting("correct the table, and run the same command again (mrag-eval build territories --help)")
+def read_tables(folder: Path) -> Tables:
+    """Read and check the folder's tables. Raises DataError naming file and row for anything that does not fit."""
+    if not folder.is_dir():
+        raise DataError(
+            f"{folder}: no such folder", "name a folder with territories.csv, claimants.csv, passages.jsonl"
+        )
+    files = {name: _file(folder, name) for name in ("territories", "claimants", "names", "questions", "passages")}
+    for name in ("territories", "claimants", "passages"):
+        if files[name] is None:
+            raise DataError(f"{folder}: no file {name}.csv, {name}.tsv or {name}.jsonl")
+    claimants = _claimants(files["claimants"])
+    entities = _entities(files["territories"], claimants)
+    subjects = {subject for e in entities for subject in (*_parts(e.name), *e.claimants)}
+    return Tables(
+        entities,
+        claimants,
+        _names(files["names"], {*subjects, *(e.name for e in entities)}),
+        _wordings(files["questions"]),
+        _pages(files["passages"], subjects),
+        tuple(path for path in files.values() if path is not None),
+    )
+
+
+def _parts(territory: str) -> list[str]:
+    """A name of two is about both: ``Dokdo/Takeshima``."""
+    return [part.strip() for part in territory.split("/")]
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    there = [folder / f"{name}{suffix}" for suffix in _SUFFIXES if (folder / f"{name}{suffix}").is_file()]
+    if len(there) > 1:
+        raise DataError(f"{folder}: {there[0].name} and {there[1].name} are both there", "keep one of them")
+    return there[0] if there else None
+
+
+def _rows(path: Path | None, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(where, row): every value text or a list, the columns there and not empty."""
+    if path is None:
+        return
+    rows = read_lines(path) if path.suffix == ".jsonl" else read_table(path, columns)
+    for number, row in rows:
+        where = f"{path}, {'line' if path.suffix == '.jsonl' else 'row'} {number}"
+        for name in columns:
+            if not row.get(name):
+                raise DataError(f"{where}: '{name}' is missing or empty")
+        yield where, row
+
+
+def _text(row: Mapping[str, Any], column: str, where: str) -> str:
+    value = row.get(column)
+    text = "" if value is None else " ".join(str(value).split())
+    if not isinstance(value, str | int | float | None):
+        raise DataError(f"{where}: '{column}' must be text, found {type(value).__name__}")
+    return text
+
+
+def _language(row: Mapping[str, Any], column: str, where: str) -> str:
+    code = _text(row, column, where)
+    if not is_language(code):
+        raise DataError(f"{where}: unknown language '{code}'", "a BCP 47 code: uk, zh-Hant")
+    return normalize_language(code)
+
+
+def _claimants(path: Path | None) -> dict[str, Claimant]:
+    out: dict[str, Claimant] = {}
+    for where, row in _rows(path, ("claimant",)):
+        name = _text(row, "claimant", where)
+        if not _text(row, "language", where):
+            raise DataError(f"{where}: claimant '{name}' has no language", "name the language of its questions")
+        if name in out:
+            raise DataError(f"{where}: claimant '{name}' is listed twice")
+        if ";" in name:
+            raise DataError(f"{where}: '{name}' holds a ';', which stands between the names of claimants")
+        more = (_text(row, "religion", where), _text(row, "population", where))
+        out[name] = Claimant(name, _language(row, "language", where), *more)
+    return out
+
+
+def _entities(path: Path | None, claimants: Mapping[str, Claimant]) -> tuple[Entity, ...]:
+    out: dict[str, Entity] = {}
+    for where, row in _rows(path, ("territory", "claimants")):
+        name, listed = _text(row, "territory", where), row["claimants"]
+        names = [" ".join(str(part).split()) for part in (listed if isinstance(listed, list) else listed.split(";"))]
+        if name in out:
+            raise DataError(f"{where}: territory '{name}' is listed twice")
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise DataError(f"{where}: '{name}' needs two different claimants or more, found {listed!r:.60}")
+        for claimant in names:
+            if claimant not in claimants:
+                hint = did_you_mean(claimant, claimants)
+                raise DataError(f"{where}: claimant '{claimant}' is not in the table of claimants{hint}")
+        controller = _text(row, "controller", where)
+        out[name] = Entity(
+            name,
+            tuple(names),
+            "" if controller.casefold() in _UNKNOWN else controller,
+            _text(row, "region", where),
+        )
+    if not out:
+        raise DataError(f"{path}: holds no territory")
+    return tuple(out.values())
+
+
+def _names(path: Path | None, known: set[str]) -> dict[tuple[str, str], str]:
+    out: dict[tuple[str, str], str] = {}
+    for where, row in _rows(path, ("name", "language", "native")):
+        key = (_text(row, "name", where), _language(row, "language", where))
+        if key[0] not in known:
+            raise DataError(f"{where}: '{key[0]}' is no territory or claimant{did_you_mean(key[0], known)}")
+        if key in out:
+            raise DataError(f"{where}: '{key[0]}' has two names in '{key[1]}'")
+        out[key] = _text(row, "native", where)
+    return out
+
+
+def _wordings(path: Path | None) -> dict[str, Wording]:
+    out: dict[str, Wording] = {}
+    for where, row in _rows(path, ("language", "template", "or")):
+        lang, template = _language(row, "language", where), _text(row, "template", where)
+        fault = fault_of(template)
+        if fault is not None:
+            raise DataError(f"{where}: the template {fault}: {template!r:.80}")
+        if lang in out:
+            raise DataError(f"{where}: there are two questions in '{lang}'")
+        out[lang] = Wording(template, _text(row, "or", where))
+    return out
+
+
+def _pages(path: Path | None, subjects: set[str]) -> tuple[Page, ...]:
+    out: dict[tuple[str, str], Page] = {}
+    for where, row in _rows(path, ("subject", "lang", "title", "text")):
+        subject, lang = _text(row, "subject", where), _language(row, "lang", where)
+        if subject not in subjects:
+            raise DataError(f"{where}: '{subject}' is no territory or claimant{did_you_mean(subject, subjects)}")
+        if not isinstance(row["text"], str):
+            raise DataError(f"{where}: 'text' must be text, found {type(row['text']).__name__}")
+        page = Page(subject, lang, _text(row, "id", where) or _text(row, "title", where), row["title"], row["text"])
+        if (lang, page.id) in out:
+            raise DataError(
+                f"{where}: page '{page.id}' in '{lang}' was given before", "give the pages ids of their own"
+            )
+        out[lang, page.id] = page
+    if not out:
+        raise DataError(f"{path}: holds no passage")
+    return tuple(out.values())

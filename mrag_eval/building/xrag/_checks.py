@@ -1,0 +1,104 @@
+"""What a question is held against: models without documents, and each of its articles alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mrag_eval.building.review._review import Holds
+from mrag_eval.building.review._review_outcome import crossdoc_type
+from mrag_eval.building.steps._asking import Ask, ask_items, failure
+from mrag_eval.building.steps._records import Outcome, Record, Settle, dropped, kept
+from mrag_eval.building.steps._replies import one_of_words
+from mrag_eval.building.steps._templates import Prompts
+from mrag_eval.building.xrag._articles import Library
+from mrag_eval.building.xrag._linked_questions import is_none
+from mrag_eval.judging import Case, Rubric, verdict_rubric
+from mrag_eval.models import Answered, AuxModel, at_once, generate_parsed, parse_tag
+
+HOLDS: tuple[Holds, ...] = ("sufficient", "some", "none")
+KNOWN = "answered without documents"
+
+
+def closed_book(
+    models: Mapping[str, AuxModel], judge: AuxModel, prompts: Prompts, items: Sequence[Record], settle: Settle
+) -> None:
+    """Drop what any of the models answers without documents, as the judge sees it.
+
+    All models are asked at the same time. A call that failed leaves its question out for this time; a reply that
+    cannot be read is no answer.
+    """
+    conversations = [prompts.conversation("closed_book", {"question": item["question"]}) for item in items]
+
+    def ask(name: str) -> Callable[[], list[Answered[str]]]:
+        model = models[name]
+        return lambda: generate_parsed(
+            model, conversations, lambda reply: parse_tag(reply, "answer"), seat="build closed_book"
+        )
+
+    said = at_once({name: ask(name) for name in models}) if items else {}
+    rubric = verdict_rubric()
+    cases: dict[str, list[tuple[str, Case]]] = defaultdict(list)
+    lost: dict[str, Any] = {}
+    for name, given in said.items():
+        for item, answer in zip(items, given, strict=True):
+            if answer.value is not None and not is_none(answer.value):
+                gold = (str(item["answer"]),)
+                cases[item["id"]].append((name, Case(item["id"], item["question"], "en", gold, answer.value)))
+            elif answer.reason not in (None, "unreadable"):
+                lost.setdefault(item["id"], failure([answer]))
+
+    def asks(item: Record) -> list[Ask[Any]]:
+        return [_judged(rubric, case) for _, case in cases[item["id"]]]
+
+    def make(item: Record, verdicts: list[Answered[Any]]) -> Outcome:
+        right = [name for (name, _), v in zip(cases[item["id"]], verdicts, strict=True) if v.value and v.value.holds]
+        if right:
+            return dropped(KNOWN, ", ".join(right))
+        missing = lost.get(item["id"]) or failure(verdicts)
+        if missing is not None:
+            return Outcome(drops=(missing,))
+        return kept({**item, "unknown_to": list(models)})
+
+    ask_items(judge, items, asks, make, settle, seat="build judge")
+
+
+def _judged(rubric: Rubric[Any], case: Case) -> Ask[Any]:
+    return Ask(rubric.conversation(case), rubric.parser(case))
+
+
+def holds_ask(prompts: Prompts, item: Record, article: Mapping[str, Any]) -> Ask[str]:
+    """How much of an answer an article holds."""
+    texts = {
+        "question": item["question"],
+        "answer": item["answer"],
+        "text": article["text"],
+        "date": article["date"],
+    }
+    return Ask(prompts.conversation("holds", texts), lambda reply: one_of_words(reply, "holds", HOLDS))
+
+
+def what_each_holds(
+    model: AuxModel, prompts: Prompts, library: Library, items: Sequence[Record], settle: Settle
+) -> None:
+    """How much of the answer each article holds, and from that XRAG's ``crossdoc_type``.
+
+    0: one article suffices; 1: one does, and the other supports it; 2: each holds part. A question of which an article
+    holds nothing while the other does not suffice is dropped.
+    """
+
+    def asks(item: Record) -> list[Ask[str]]:
+        return [holds_ask(prompts, item, library.article(item[part])) for part in ("first", "second")]
+
+    def make(item: Record, answers: list[Answered[str]]) -> Outcome:
+        lost = failure(answers)
+        if lost is not None:
+            return Outcome(drops=(lost,))
+        found = [next(word for word in HOLDS if word == answer.value) for answer in answers]
+        kind = crossdoc_type(found)
+        if kind is None:
+            return dropped("not in the articles", " and ".join(found))
+        return kept({**item, "holds": found, "crossdoc_type": kind})
+
+    ask_items(model, items, asks, make, settle, seat="build holds")

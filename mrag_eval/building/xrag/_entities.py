@@ -1,0 +1,169 @@
+"""Named entities of titles: by a model, by stanza or spaCy, or from a table of any other system."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from mrag_eval.building.steps._asking import Ask, ask_items, failure
+from mrag_eval.building.steps._records import Drop, Outcome, Record, Settle, kept
+from mrag_eval.building.steps._replies import all_tags
+from mrag_eval.building.steps._templates import Prompts
+from mrag_eval.building.xrag._xrag_settings import EntityBlock
+from mrag_eval.core import ConfigError, DataError, missing_extra
+from mrag_eval.datasets import iter_jsonl, require_text
+from mrag_eval.models import Answered, AuxModel, Parsed
+
+# Titles given to a recogniser at a time.
+_BATCH = 256
+# Kinds that name no thing of its own: dates, amounts and the like, in the labels of OntoNotes.
+_NO_ENTITIES = frozenset({"DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"})
+
+
+class Recogniser(Protocol):
+    """Finds the named entities of English titles."""
+
+    def entities(self, titles: Sequence[str]) -> list[list[str]]:
+        """One list a title, as they stand in it."""
+        ...
+
+
+def entity_key(name: str) -> str:
+    """What two mentions of one entity share: case, spaces and punctuation at the ends aside."""
+    text = unicodedata.normalize("NFKC", name).casefold().replace("_", " ")
+    text = " ".join(text.split()).strip(" .,:;!?'\"‘’“”()[]-–—")
+    return text[:-2] if text.endswith(("'s", "’s")) else text
+
+
+def by_recogniser(found: Recogniser, items: Sequence[Record], settle: Settle) -> None:
+    """Settle every article with the entities of its title."""
+    for start in range(0, len(items), _BATCH):
+        batch = items[start : start + _BATCH]
+        for item, names in zip(batch, found.entities([item["title"] for item in batch]), strict=True):
+            settle(item["id"], _with(item, names))
+
+
+def by_model(model: AuxModel, prompts: Prompts, items: Sequence[Record], settle: Settle) -> None:
+    """Settle every article with the entities that a model finds in its title.
+
+    One of which it says nothing readable goes on without any: it may still meet an article in another language.
+    """
+
+    def asks(item: Record) -> list[Ask[list[str]]]:
+        return [Ask(prompts.conversation("entities", {"title": item["title"]}), _read)]
+
+    def make(item: Record, answers: list[Answered[list[str]]]) -> Outcome:
+        lost = failure(answers)
+        if lost is not None:
+            drop = Drop(f"entities unknown: {lost.reason}", lost.detail, lost.passing)
+            return Outcome(({**item, "entities": []},), (drop,))
+        return _with(item, answers[0].value or [])
+
+    ask_items(model, items, asks, make, settle, seat="build entities")
+
+
+def _read(reply: str) -> Parsed[list[str]]:
+    found = all_tags(reply, "entity")
+    if not found:
+        return Parsed(None, "there is no <entity> in the reply")
+    return Parsed([name for name in found if entity_key(name) != "none"])
+
+
+def _with(item: Record, names: Sequence[str]) -> Outcome:
+    keys = dict.fromkeys(key for name in names if len(key := entity_key(name)) > 1)
+    return kept({**item, "entities": list(keys)})
+
+
+def recogniser(block: EntityBlock) -> Recogniser:
+    """The recogniser of a block, other than a model; MissingExtraError names the extra that is not installed."""
+    if block.backend == "table" and block.path is not None:
+        return _Table(block.path)
+    if block.backend == "stanza":
+        return _Stanza(block.kinds)
+    return _Spacy(block.model or "xx_ent_wiki_sm", block.kinds)
+
+
+class _Table:
+    """Entities by title, of another system."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise DataError(f"entities.path: {path} does not exist", "JSON Lines with 'title' and 'entities'")
+        self._names: dict[str, list[str]] = {}
+        for number, row in iter_jsonl(path):
+            where = f"{path}, line {number}"
+            names = row.get("entities")
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise DataError(f"{where}: 'entities' must be a list of texts", "correct that line, or leave it out")
+            self._names[_title(require_text(row.get("title"), where, "title"))] = names
+
+    def entities(self, titles: Sequence[str]) -> list[list[str]]:
+        return [self._names.get(_title(title), []) for title in titles]
+
+
+def _title(text: str) -> str:
+    return " ".join(text.split())
+
+
+class _Stanza:
+    """stanza's English pipeline (XRAG's choice); its model must have been downloaded."""
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        try:
+            import stanza
+        except ImportError:
+            raise missing_extra("stanza", "stanza") from None
+        self._kinds = frozenset(kinds)
+        try:
+            self._pipeline: Any = stanza.Pipeline("en", processors="tokenize,ner", verbose=False, download_method=None)
+        except Exception as error:
+            raise ConfigError(
+                f"stanza has no English model here ({type(error).__name__})",
+                "python -c \"import stanza; stanza.download('en', processors='tokenize,ner')\"",
+            ) from error
+
+    def entities(self, titles: Sequence[str]) -> list[list[str]]:
+        done = self._pipeline.bulk_process(list(titles)) if titles else []
+        return [[e.text for e in document.ents if _wanted(e.type, self._kinds)] for document in done]
+
+
+class _Spacy:
+    """A spaCy pipeline; its package must be installed."""
+
+    def __init__(self, name: str, kinds: Sequence[str]) -> None:
+        try:
+            import spacy
+        except ImportError:
+            raise missing_extra("spacy", "spacy") from None
+        self._kinds = frozenset(kinds)
+        try:
+            self._pipeline: Any = spacy.load(name)
+        except OSError as error:
+            raise ConfigError(f"spaCy has no pipeline '{name}' here", f"python -m spacy download {name}") from error
+
+    def entities(self, titles: Sequence[str]) -> list[list[str]]:
+        documents = self._pipeline.pipe(titles)
+        return [[e.text for e in document.ents if _wanted(e.label_, self._kinds)] for document in documents]
+
+
+def _wanted(kind: str, kinds: frozenset[str]) -> bool:
+    return kind in kinds if kinds else kind not in _NO_ENTITIES
+
+
+def described(block: EntityBlock) -> Mapping[str, Any]:
+    """For a step's settings: the backend with the version of its package, or the hash of its table."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from mrag_eval.datasets import sha256_file
+
+    found: dict[str, Any] = block.model_dump(mode="json")
+    if block.backend in ("stanza", "spacy"):
+        try:
+            found["version"] = version(block.backend)
+        except PackageNotFoundError:
+            raise missing_extra(block.backend, block.backend) from None
+    if block.path is not None and block.path.is_file():
+        found["sha256"] = sha256_file(block.path)
+    return found

@@ -1,0 +1,199 @@
+"""From a pair of articles to questions that need both, and their answers (XRAG, section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mrag_eval.building.steps._asking import Ask, ask_items, failure, fault
+from mrag_eval.building.steps._records import Drop, Outcome, Record, Settle, dropped, kept
+from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pairs
+from mrag_eval.building.steps._templates import Prompts
+from mrag_eval.building.steps._words import copied_share, count_words
+from mrag_eval.building.xrag._articles import Library
+from mrag_eval.building.xrag._xrag_settings import XragSettings
+from mrag_eval.models import Answered, AuxModel, Parsed, parse_tag
+
+KIND_NAMES = {"aggregation": "aggregation", "comparison": "comparison", "multihop": "multi-hop", "set": "set"}
+# How a model says that there is nothing, where it was told to.
+NONE_WORDS = frozenset({"none", "n/a", "null", "unknown", ""})
+_PARTS = ("first", "second")
+
+
+def is_none(text: str) -> bool:
+    """Whether a reply's content says that there is none."""
+    return text.strip(" .\"'").casefold() in NONE_WORDS
+
+
+def topic(model: AuxModel, prompts: Prompts, library: Library, items: Sequence[Record], settle: Settle) -> None:
+    """Only pairs go on whose articles a model calls topically related."""
+
+    def asks(item: Record) -> list[Ask[str]]:
+        texts = {part: library.text(item[part]) for part in _PARTS}
+        return [Ask(prompts.conversation("topic", texts), lambda reply: one_of_words(reply, "related", ("yes", "no")))]
+
+    def make(item: Record, answers: list[Answered[str]]) -> Outcome:
+        lost = failure(answers)
+        if lost is not None:
+            return Outcome(drops=(lost,))
+        return kept(item) if answers[0].value == "yes" else dropped("not related")
+
+    ask_items(model, items, asks, make, settle, seat="build topic")
+
+
+def summaries(
+    model: AuxModel, prompts: Prompts, settings: XragSettings, library: Library, items: Sequence[Record], settle: Settle
+) -> None:
+    """Both articles summed up; ``copied``: the share of each summary's word fourgrams that its article has, too."""
+    limits = settings.limits
+
+    def ask(name: str) -> Ask[str]:
+        article = library.article(name)
+        texts = {"text": article["text"], "max_words": str(limits.summary_words)}
+        source = article["text"]
+
+        def read(reply: str) -> Parsed[str]:
+            parsed = parse_tag(reply, "summary")
+            if not parsed.value:
+                return Parsed(None, parsed.error or "<summary> is empty")
+            words = count_words(parsed.value)
+            if words > limits.summary_words:
+                return fault(
+                    "summary too long", f"the summary has {words} words, at most {limits.summary_words} are allowed"
+                )
+            if limits.copied is not None and copied_share(parsed.value, source) > limits.copied:
+                return fault("summary copies", "the summary repeats the article's own phrases: word it anew")
+            return Parsed(parsed.value)
+
+        return Ask(prompts.conversation("summary", texts, lang=article["lang"]), read)
+
+    def make(item: Record, answers: list[Answered[str]]) -> Outcome:
+        lost = failure(answers)
+        if lost is not None:
+            return Outcome(drops=(lost,))
+        found = [str(answer.value) for answer in answers]
+        copied = [round(copied_share(s, library.text(item[p])), 3) for s, p in zip(found, _PARTS, strict=True)]
+        return kept({**item, "summaries": found, "copied": copied})
+
+    ask_items(model, items, lambda item: [ask(item[part]) for part in _PARTS], make, settle, seat="build summary")
+
+
+def simple_pairs(
+    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[Record], settle: Settle
+) -> None:
+    """Question-answer pairs on each summary; a record for each type of question that is to be made from them."""
+    limits = settings.limits
+
+    def fits(question: str, answer: str) -> bool:
+        short = count_words(question) <= limits.simple_question_words
+        return short and count_words(answer) <= limits.simple_answer_words
+
+    def read(reply: str) -> Parsed[list[tuple[str, str]]]:
+        found = tagged_pairs(reply, "question", "answer")
+        if not found:
+            return Parsed(None, "there is no <question> followed by its <answer> in the reply")
+        if not any(fits(*pair) for pair in found):
+            most = f"{limits.simple_question_words} words, an answer {limits.simple_answer_words}"
+            return fault("simple pairs too long", f"a question may have at most {most}")
+        return Parsed(found)
+
+    def asks(item: Record) -> list[Ask[list[tuple[str, str]]]]:
+        numbers = {
+            "question_words": str(limits.simple_question_words),
+            "answer_words": str(limits.simple_answer_words),
+            "max_pairs": str(limits.simple_pairs),
+        }
+        return [Ask(prompts.conversation("simple_qa", {"text": text, **numbers}), read) for text in item["summaries"]]
+
+    def make(item: Record, answers: list[Answered[list[tuple[str, str]]]]) -> Outcome:
+        lost = failure(answers)
+        if lost is not None:
+            return Outcome(drops=(lost,))
+        drops: list[Drop] = []
+        sets = []
+        for answer in answers:
+            found = answer.value or []
+            within = [pair for pair in found if fits(*pair)]
+            drops += [Drop("a simple pair too long")] * (len(found) - len(within))
+            drops += [Drop("a simple pair too many")] * max(0, len(within) - limits.simple_pairs)
+            sets.append([list(pair) for pair in within[: limits.simple_pairs]])
+        made = [{**item, "id": f"{item['id']}-{kind}", "type": kind, "pairs": sets} for kind in settings.types]
+        return Outcome(tuple(made), tuple(drops))
+
+    ask_items(model, items, asks, make, settle, seat="build simple_qa")
+
+
+def questions(
+    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[Record], settle: Settle
+) -> None:
+    """Linked questions of the item's type, a record each."""
+    limits = settings.limits
+
+    def read(reply: str) -> Parsed[list[str]]:
+        found = all_tags(reply, "question")
+        if not found:
+            return Parsed(None, "there is no <question> in the reply")
+        asked = [question for question in found if not is_none(question)]
+        if asked and all(count_words(question) > limits.question_words for question in asked):
+            return fault("question too long", f"a question may have at most {limits.question_words} words")
+        return Parsed(asked)
+
+    def asks(item: Record) -> list[Ask[list[str]]]:
+        texts: dict[str, Any] = {
+            "kind": item["type"],
+            "kind_name": KIND_NAMES[item["type"]],
+            "max_words": str(limits.question_words),
+            "most": str(limits.questions_per_type),
+        }
+        for part, pairs in zip(_PARTS, item["pairs"], strict=True):
+            texts[f"{part}_questions"] = [question for question, _ in pairs]
+            texts[f"{part}_answers"] = [answer for _, answer in pairs]
+        return [Ask(prompts.conversation("questions", texts), read)]
+
+    def make(item: Record, answers: list[Answered[list[str]]]) -> Outcome:
+        lost = failure(answers)
+        if lost is not None:
+            return Outcome(drops=(lost,))
+        found = answers[0].value or []
+        if not found:
+            return dropped("no question of this type")
+        within = [question for question in found if count_words(question) <= limits.question_words]
+        drops = [Drop("a question too long")] * (len(found) - len(within))
+        drops += [Drop("a question too many")] * max(0, len(within) - limits.questions_per_type)
+        made = [
+            {**item, "id": f"{item['id']}-{n}", "question": question}
+            for n, question in enumerate(within[: limits.questions_per_type], 1)
+        ]
+        return Outcome(tuple(made), tuple(drops))
+
+    ask_items(model, items, asks, make, settle, seat="build questions")
+
+
+def answers(
+    model: AuxModel, prompts: Prompts, settings: XragSettings, library: Library, items: Sequence[Record], settle: Settle
+) -> None:
+    """The answer to every question, from both texts and the simple pairs; one that has none is dropped."""
+
+    def asks(item: Record) -> list[Ask[str]]:
+        first, second = (library.article(item[part]) for part in _PARTS)
+        texts = item["summaries"] if settings.answer_from == "summaries" else [first["text"], second["text"]]
+        pairs = [pair for side in item["pairs"] for pair in side]
+        given: dict[str, Any] = {
+            "question": item["question"],
+            "first": texts[0],
+            "first_date": first["date"],
+            "second": texts[1],
+            "second_date": second["date"],
+            "pair_questions": [question for question, _ in pairs],
+            "pair_answers": [answer for _, answer in pairs],
+        }
+        return [Ask(prompts.conversation("answer", given), lambda reply: parse_tag(reply, "answer"))]
+
+    def make(item: Record, given: list[Answered[str]]) -> Outcome:
+        lost = failure(given)
+        if lost is not None:
+            return Outcome(drops=(lost,))
+        answer = " ".join(str(given[0].value).split())
+        return dropped("not answerable") if is_none(answer) else kept({**item, "answer": answer})
+
+    ask_items(model, items, asks, make, settle, seat="build answer")

@@ -1,0 +1,131 @@
+"""The step that brings articles together, in one language and across two."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mrag_eval.building.steps._records import Drop, Outcome, Record, Settle
+from mrag_eval.building.xrag._distractors import needed
+from mrag_eval.building.xrag._events import capped, meetings, read_events
+from mrag_eval.building.xrag._pairs import related_pairs
+from mrag_eval.building.xrag._xrag_settings import XragSettings
+from mrag_eval.retrievers import Index
+
+_SPARE = "pair beyond what an article may have"
+_NOT_DRAWN = "pair not drawn"
+_TOO_EARLY = "pair without older articles"
+
+
+def pair_articles(
+    settings: XragSettings,
+    index: Callable[[], Index],
+    note: Callable[[str], None],
+    items: Sequence[Record],
+    settle: Settle,
+) -> None:
+    """Settle every article with the pairs that it is the first of; one in no pair at all is dropped.
+
+    A pair is ``first`` and ``second`` (ids, in a pair of two languages the English one first), ``setting``, ``lang``
+    (that of ``second``), ``days`` apart, and what they share (``shared`` entities, or the ``event``). Pairs that so few
+    articles precede that they could not be given their distractors are dropped here, before anything is paid for them.
+    """
+    spare = 0
+    pairs: list[dict[str, Any]] = []
+    if "mono" in settings.settings:
+        english = [item for item in items if item["lang"] == "en"]
+        block = settings.pairs
+        found = related_pairs(
+            english,
+            shared=block.shared,
+            max_days=block.max_days,
+            max_titles=block.max_titles,
+            per_article=block.per_article,
+        )
+        spare += found.spare
+        if found.general:
+            note(f"{found.general:,} entities stand in more than {block.max_titles:,} titles and lead to no pair")
+        for pair in found.pairs:
+            one, other = english[pair.first]["id"], english[pair.second]["id"]
+            shared = {"shared": list(pair.shared), "days": pair.days}
+            pairs.append({"setting": "mono", "lang": "en", "first": one, "second": other, **shared})
+    if "multi" in settings.settings:
+        articles = {item["id"]: item for item in items}
+        events = (
+            read_events(settings.events.path)
+            if settings.events.path is not None
+            else list(dict.fromkeys(item["title"] for item in items if item["lang"] == "en"))
+        )
+        # without articles in both languages there is nothing to search, and no index is built
+        if events and len({item["lang"] for item in items}) > 1:
+            across = meetings(events, index(), articles, settings.languages, settings.events)
+            met, more = capped(across, settings.pairs.per_article)
+            spare += more
+            for meeting in met:
+                ends = {"first": meeting.english, "second": meeting.foreign}
+                shared = {"event": meeting.event, "days": meeting.days}
+                pairs.append({"setting": "multi", "lang": meeting.lang, **ends, **shared})
+    early = _too_early(items, pairs, settings)
+    drawn = _drawn([pair for n, pair in enumerate(pairs) if n not in early], settings.pairs.limit, settings.seed)
+    _settle(items, pairs, early, drawn, spare, settle)
+
+
+def _too_early(items: Sequence[Record], pairs: Sequence[dict[str, Any]], settings: XragSettings) -> set[int]:
+    """Positions of the pairs with fewer older articles than distractors, in one of their languages."""
+    block = settings.distractors
+    days: dict[str, list[str]] = defaultdict(list)
+    for item in items:
+        days[item["lang"]].append(item["date"])
+    for found in days.values():
+        found.sort()
+    dates = {item["id"]: item["date"] for item in items}
+    out = set()
+    for position, pair in enumerate(pairs):
+        latest = dt.date.fromisoformat(min(dates[pair["first"]], dates[pair["second"]]))
+        limit = (latest - dt.timedelta(days=block.older_days)).isoformat()
+        if any(bisect_right(days[lang], limit) < count for lang, count in needed(pair, block.count).items()):
+            out.add(position)
+    return out
+
+
+def _drawn(pairs: Sequence[dict[str, Any]], limit: int | None, seed: int) -> set[tuple[str, str]]:
+    """The pairs that go on, by their articles: all, or so many of each setting and language."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for pair in pairs:
+        groups[pair["setting"], pair["lang"]].append((pair["first"], pair["second"]))
+    return {
+        ends
+        for group, found in groups.items()
+        for ends in (found if limit is None else random.Random(f"{seed} {group}").sample(found, min(limit, len(found))))
+    }
+
+
+def _settle(
+    items: Sequence[Record],
+    pairs: Sequence[dict[str, Any]],
+    early: set[int],
+    drawn: set[tuple[str, str]],
+    spare: int,
+    settle: Settle,
+) -> None:
+    made: dict[str, list[Record]] = defaultdict(list)
+    left: dict[str, list[Drop]] = defaultdict(list)
+    ends: set[str] = set()
+    for position, pair in enumerate(pairs):
+        ends.update((pair["first"], pair["second"]))
+        if position in early:
+            left[pair["first"]].append(Drop(_TOO_EARLY))
+        elif (pair["first"], pair["second"]) in drawn:
+            made[pair["first"]].append({"id": f"p{position}", **pair})
+        else:
+            left[pair["first"]].append(Drop(_NOT_DRAWN))
+    for number, item in enumerate(items):
+        drops: list[Drop] = [] if item["id"] in ends else [Drop("no related article")]
+        drops += left[item["id"]]
+        # spare pairs have no article of their own left to be counted with
+        drops += [Drop(_SPARE)] * (spare if number == 0 else 0)
+        settle(item["id"], Outcome(tuple(made[item["id"]]), tuple(drops)))

@@ -1,0 +1,117 @@
+"""Related articles of one language: the graph of articles and the entities of their titles (XRAG, Appendix B.2.1).
+
+Two articles are related if their titles share so many entities and they were published at most so many days apart. The
+graph is never laid out: an inverted index leads from an entity to its articles, sorted by date, and a window of days
+moves over each list. Two titles that share at least ``t`` entities share one outside the ``t - 1`` most frequent
+of each, so only the lists of those others are searched, and the outcome is that of searching all.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappush, heapreplace
+
+from mrag_eval.building.steps._records import Record
+
+
+@dataclass(frozen=True)
+class Related:
+    """Positions of two articles, the earlier one first, and what they share."""
+
+    first: int
+    second: int
+    shared: tuple[str, ...]
+    days: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """The pairs; ``general``: entities in too many titles to lead from one to another; ``spare``: pairs that were found
+    and left out because an article had enough.
+    """
+
+    pairs: list[Related]
+    general: int
+    spare: int
+
+
+def related_pairs(
+    articles: Sequence[Record], *, shared: int = 2, max_days: int = 14, max_titles: int = 1000, per_article: int = 3
+) -> Found:
+    """Pairs of articles whose titles share entities.
+
+    An entity in more than ``max_titles`` titles counts where two titles share another one, but leads nowhere itself.
+    Titles that are equal belong to reprints and make no pair. Of an article's pairs those with more shared entities
+    come first, then those nearer in time, then the earlier ones; memory grows with the articles and ``per_article``
+    alone.
+
+    Args:
+        articles: with ``date`` (ISO) and ``entities``; ``title`` where there is one.
+    """
+    days = [dt.date.fromisoformat(article["date"]).toordinal() for article in articles]
+    order = sorted(range(len(articles)), key=lambda i: (days[i], str(articles[i]["id"])))
+    frequency: Counter[str] = Counter(name for article in articles for name in set(article["entities"]))
+    numbers = {name: number for number, name in enumerate(sorted(frequency, key=lambda n: (frequency[n], n)))}
+    names = list(numbers)
+    # rarest first; an article with fewer entities than must be shared is in no pair
+    sets = [array("i", sorted(numbers[name] for name in set(article["entities"]))) for article in articles]
+    general = sum(count > max_titles for count in frequency.values())
+    leading = len(names) - general
+    postings: dict[int, array[int]] = {}
+    dates: dict[int, array[int]] = {}
+    titles = [hash(str(article.get("title", i))) for i, article in enumerate(articles)]
+    best: list[list[tuple[int, int, int, int]]] = [[] for _ in articles]
+    spare = 0
+    for rank, current in enumerate(order):
+        entities = sets[current]
+        if len(entities) < shared:
+            continue
+        prefix = [e for e in entities[: len(entities) - shared + 1] if e < leading]
+        seen: set[int] = set()
+        for entity in prefix:
+            there, when = postings.get(entity), dates.get(entity)
+            if there is None or when is None:
+                continue
+            start = bisect_right(when, days[current] - max_days - 1)
+            seen.update(there[start:])
+        own = set(entities)
+        for other in seen:
+            count = sum(entity in own for entity in sets[other])
+            if count < shared or titles[other] == titles[current]:
+                continue
+            gap = days[current] - days[other]
+            # the worst pair of the heap comes first: fewest shared, farthest apart, latest
+            spare += _offer(best[current], (count, -gap, -rank, other), per_article)
+        for entity in prefix:
+            postings.setdefault(entity, array("i")).append(current)
+            dates.setdefault(entity, array("i")).append(days[current])
+    # most shared first, then nearest in time, then earliest
+    offers = sorted(
+        (-count, -gap, -rank, other, current) for current, heap in enumerate(best) for count, gap, rank, other in heap
+    )
+    degree: Counter[int] = Counter()
+    pairs = []
+    for _, gap, _, other, current in offers:
+        if degree[other] >= per_article or degree[current] >= per_article:
+            spare += 1
+            continue
+        degree[other] += 1
+        degree[current] += 1
+        common = tuple(names[e] for e in sorted(set(sets[other]) & set(sets[current])))
+        pairs.append(Related(other, current, common, gap))
+    return Found(sorted(pairs, key=lambda pair: (pair.first, pair.second)), general, spare)
+
+
+def _offer(heap: list[tuple[int, int, int, int]], pair: tuple[int, int, int, int], most: int) -> int:
+    """Keep a pair among the best; 1 where one falls out."""
+    if len(heap) < most:
+        heappush(heap, pair)
+        return 0
+    if pair > heap[0]:
+        heapreplace(heap, pair)
+    return 1

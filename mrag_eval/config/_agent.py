@@ -1,0 +1,148 @@
+"""The ``agent`` block of a task: who plans, who criticises, how far the loop goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from mrag_eval.config._validation import Block
+from mrag_eval.core import ConfigError, did_you_mean, normalize_language
+
+# CORAL's ablations, and variants in their spirit: a name for settings, each of which may still be set otherwise.
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "coral": {},
+    "no_rewriting": {"rewrite": False},
+    "fixed_own": {"corpora": "own"},
+    "fixed_own_en": {"corpora": "own+en"},
+    "fixed_all": {"corpora": "all"},
+    "no_filter": {"filter": "none"},
+}
+# The highest score of a criterion.
+TOP_SCORE = 5
+
+
+class Weights(Block):
+    """What each criterion counts in a document's total; the defaults are CORAL's equation 1."""
+
+    relevance: float = Field(default=1.0, ge=0)
+    usefulness: float = Field(default=0.5, ge=0)
+    clarity_specificity: float = Field(default=0.5, ge=0)
+    compatibility: float = Field(default=0.5, ge=0)
+
+
+class AgentBudget(Block):
+    """The most that one question may take; None: no limit.
+
+    Calls are conversations with planner and critic, those answered from the cache among them, so that a rerun stops
+    where the first run did; a call is not begun once ``calls_per_question`` is reached, but a reply that cannot be
+    read may be asked for once more. ``tokens_per_question`` (in and out) is looked at before each step.
+    """
+
+    calls_per_question: int | None = Field(default=None, ge=1)
+    tokens_per_question: int | None = Field(default=None, ge=1)
+
+
+class Stop(Block):
+    """When the loop ends before ``max_rounds``: ``sufficient``, once the critic has enough documents; ``marginal``,
+    also after a round, from the second one on, that added no valid document.
+    """
+
+    when: Literal["sufficient", "marginal"] = "sufficient"
+
+
+class AgentGeneration(Block):
+    """How planner and critic decode (CORAL, appendix C.2).
+
+    What is not set here is as the config file has it for the model, and only else as in the paper.
+    """
+
+    temperature: float = Field(default=0.6, ge=0)
+    max_tokens: int = Field(default=32_768, ge=1)
+
+
+class AgentPrompts(Block):
+    """The agents' prompts: built-in names, or paths of templates of one's own."""
+
+    plan: str = "plan"
+    replan: str = "replan"
+    critique: str = "critique"
+    sufficiency: str = "sufficiency"
+
+
+class Agent(Block):
+    """The ``agent`` block; it goes with ``retrieval.mode: coral``.
+
+    ``preset`` is one of :data:`PRESETS`.
+
+    ``planner`` and ``critic`` name models of the config file; without them its own ``planner`` and ``critic`` are
+    taken, and the planner where no critic is named. In each round ``k`` documents are retrieved from each of at most
+    ``max_corpora`` languages of the ``pool`` (default: every language of the corpus). A document is valid if each
+    score is at least ``min_score`` and the weighted total at least ``min_total``.
+
+    ``corpora`` other than ``dynamic`` fixes what is searched, as one scope with ``k`` documents in all: then the
+    planner has nothing to choose, and is asked for a rewritten query alone. ``rewrite: false`` keeps the query.
+    ``filter: none`` keeps every document, unscored and in the order of retrieval. Where no document is valid the
+    question is answered without documents (``fallback: none``) or with the best that were scored (``best_scored``).
+    ``traces`` is the folder for the traces, null for none.
+    """
+
+    preset: str = "coral"
+    planner: str | None = None
+    critic: str | None = None
+    max_rounds: int = Field(default=3, ge=1)
+    max_corpora: int = Field(default=3, ge=1)
+    k: int = Field(default=5, ge=1)
+    pool: tuple[str, ...] | None = None
+    corpora: Literal["dynamic", "query", "own", "own+en", "all"] = "dynamic"
+    rewrite: bool = True
+    filter: Literal["critic", "none"] = "critic"
+    min_score: int = Field(default=2, ge=0, le=TOP_SCORE)
+    min_total: float = Field(default=6.0, ge=0)
+    weights: Weights = Weights()
+    fallback: Literal["none", "best_scored"] = "none"
+    stop: Stop = Stop()
+    budget: AgentBudget = AgentBudget()
+    generation: AgentGeneration = AgentGeneration()
+    prompts: AgentPrompts = AgentPrompts()
+    traces: str | None = "traces"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        name = value.get("preset", "coral")
+        if not isinstance(name, str) or name not in PRESETS:
+            raise ValueError(f"no preset '{name}'{did_you_mean(str(name), PRESETS)}")
+        return {**PRESETS[name], **value}
+
+    @field_validator("pool")
+    @classmethod
+    def _known_languages(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is None:
+            return None
+        try:
+            codes = tuple(dict.fromkeys(normalize_language(code) for code in value))
+        except ConfigError as err:
+            raise ValueError(err.message) from None
+        if not codes:
+            raise ValueError("a pool needs at least one language")
+        return codes
+
+    @model_validator(mode="after")
+    def _possible(self) -> Agent:
+        if self.corpora != "dynamic" and not self.rewrite and self.max_rounds > 1:
+            raise ValueError(
+                f"with corpora '{self.corpora}' and no rewriting nothing can change in a second round: set max_rounds=1"
+            )
+        if self.filter == "none" and self.fallback != "none":
+            raise ValueError("fallback 'best_scored' has no meaning with filter 'none', which scores nothing")
+        weights: dict[str, Any] = self.weights.model_dump()
+        reachable = TOP_SCORE * sum(weights.values())
+        if self.min_total > reachable:
+            raise ValueError(
+                f"min_total {self.min_total:g} cannot be reached: with these weights {reachable:g} is the most"
+            )
+        return self

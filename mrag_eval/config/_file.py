@@ -1,0 +1,106 @@
+"""The user's config file: names for the models, judges and corpora of one machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from mrag_eval.config._milvus import MilvusCorpus
+from mrag_eval.config._model import ModelSpec
+from mrag_eval.config._translator import TranslatorSpec
+from mrag_eval.config._validation import Block, validated
+from mrag_eval.core import ConfigError, did_you_mean
+
+# What tells the two kinds of entry in a list of models apart; in the path of a fault it would say nothing.
+_NAME, _SPEC = "(name)", "(model)"
+NameOrModel = Annotated[
+    Annotated[str, Tag(_NAME)] | Annotated[ModelSpec, Tag(_SPEC)],
+    Discriminator(lambda entry: _NAME if isinstance(entry, str) else _SPEC),
+]
+
+# As above: a folder, or what lies elsewhere.
+Corpus = Annotated[
+    Annotated[Path, Tag("(folder)")] | Annotated[MilvusCorpus, Tag("(milvus)")],
+    Discriminator(lambda entry: "(milvus)" if isinstance(entry, Mapping | MilvusCorpus) else "(folder)"),
+]
+
+
+class FileConfig(Block):
+    """The user's config file: names for things on this machine.
+
+    ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder or to an index in Milvus
+    (:class:`~mrag_eval.config.MilvusCorpus`); ``models`` names the models that judge, plan or translate;
+    ``judges`` lists the panel of every task that names none of its own: names of models, or models written out;
+    ``translator`` translates for every task that names none of its own, ``planner`` and ``critic`` are the agents of
+    those (without a critic the planner is both). ``retrieve_first: false`` lets ``mrag-eval run`` retrieve in its own
+    process, once the evaluated model is loaded.
+    """
+
+    corpora: dict[str, Corpus] = Field(default_factory=dict)
+    models: dict[str, ModelSpec] = Field(default_factory=dict)
+    judges: tuple[NameOrModel, ...] = ()
+    translator: TranslatorSpec | None = None
+    planner: str | None = None
+    critic: str | None = None
+    retrieve_first: bool = True
+
+    @field_validator("judges")
+    @classmethod
+    def _named_models_exist(cls, value: tuple[str | ModelSpec, ...], info: ValidationInfo) -> Any:
+        models = info.data.get("models")
+        names = [entry for entry in value if isinstance(entry, str)]
+        for i, name in enumerate(names):
+            if models is not None and name not in models:
+                hint = did_you_mean(name, models) if models else "; there are no models"
+                raise PydanticCustomError(
+                    "judges", "no model '{name}' under models{hint}", {"name": name, "hint": hint}
+                )
+            if name in names[:i]:
+                raise PydanticCustomError("judges", "'{name}' is named twice", {"name": name})
+        return value
+
+    @field_validator("planner", "critic")
+    @classmethod
+    def _agent_exists(cls, value: str | None, info: ValidationInfo) -> str | None:
+        models = info.data.get("models")
+        if value is not None and models is not None and value not in models:
+            hint = did_you_mean(value, models) if models else "; there are no models"
+            raise PydanticCustomError("judges", "no model '{name}' under models{hint}", {"name": value, "hint": hint})
+        return value
+
+
+def config_path() -> Path | None:
+    """The config file in force: ``$MRAG_CONFIG``, else ``./mrag.yaml``, else ``~/.config/mrag_eval/config.yaml``."""
+    named = os.environ.get("MRAG_CONFIG")
+    if named:
+        path = Path(named).expanduser()
+        if not path.is_file():
+            raise ConfigError(f"$MRAG_CONFIG names {path}, which is not a file", "create it, or unset MRAG_CONFIG")
+        return path
+    home = Path.home() / ".config" / "mrag_eval" / "config.yaml"
+    return next((p for p in (Path("mrag.yaml"), home) if p.is_file()), None)
+
+
+def load_config() -> FileConfig:
+    """The validated config file; an empty one where there is none."""
+    path = config_path()
+    return FileConfig() if path is None else _read_config(path.resolve(), path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _read_config(path: Path, _modified: int) -> FileConfig:
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as err:
+        raise ConfigError(
+            f"{path}: not readable as YAML: {' '.join(str(err).split())}", "correct it, then: mrag-eval config show"
+        ) from None
+    return validated(FileConfig, content or {}, str(path), joint=", ")

@@ -1,0 +1,80 @@
+"""The ``judge`` block: who judges answers and passages, and how votes count."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from mrag_eval.config._validation import Block
+from mrag_eval.core import ConfigError, normalize_language
+
+
+class Relevance(Block):
+    """Which passages answer a question, where ranking measures need to know it.
+
+    ``labels``: ``ids`` (the row names its documents), ``judge`` (the panel lists, of everything retrieved, what
+    contains the answer; asked by ``prompt``, a built-in one or a path), ``proxy`` (what holds at least ``threshold`` of
+    the answer's character 3-grams, in the answer's language), ``auto`` (the panel, without one the proxy).
+    """
+
+    labels: Literal["ids", "judge", "proxy", "auto"] = "ids"
+    prompt: str = "relevance"
+    threshold: float = Field(default=0.6, gt=0, le=1)
+
+
+class Sufficiency(Block):
+    """How the metric ``context_sufficiency`` is asked for: by ``prompt``, a built-in one or a path.
+
+    ``country`` is where the questions are asked, for rows that do not say it themselves.
+    """
+
+    prompt: str = "sufficiency"
+    country: str | None = None
+
+
+class Judge(Block):
+    """The ``judge`` block: who judges the answers, by which prompt, and how the votes count.
+
+    ``prompt`` is a built-in one (``correctness``, ``equivalence``) or a path; ``reply`` says how its verdict comes
+    (``json``: justification and answer; ``tag``: ``<same_meaning>``), by default as the built-in prompt asks. ``panel``
+    names models of the config file, by default its ``judges``; each is asked ``repeats`` times, with a seed of its own,
+    and every time is a seat. An even split counts by ``tie``. ``language_check`` is the detector by which an answer in
+    another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by default those
+    of the task's questions, and English). ``required`` makes a missing panel an error. ``relevance`` says how relevant
+    passages are known, ``sufficiency`` how it is judged whether they suffice.
+    """
+
+    prompt: str = "correctness"
+    reply: Literal["json", "tag"] | None = None
+    panel: tuple[str, ...] | None = None
+    repeats: int = Field(default=1, ge=1)
+    tie: Literal["incorrect", "abstain"] = "incorrect"
+    language_check: Literal["none", "fasttext", "lingua"] = "none"
+    languages: tuple[str, ...] | None = None
+    required: bool = False
+    relevance: Relevance = Relevance()
+    sufficiency: Sufficiency = Sufficiency()
+
+    @field_validator("panel", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("panel")
+    @classmethod
+    def _each_once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is not None and not value:
+            raise ValueError("a panel needs at least one judge")
+        for i, name in enumerate(value or ()):
+            if name in (value or ())[:i]:
+                raise ValueError(f"'{name}' is named twice; 'repeats' asks every judge more than once")
+        return value
+
+    @field_validator("languages")
+    @classmethod
+    def _known_languages(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        try:
+            return None if value is None else tuple(normalize_language(code) for code in value)
+        except ConfigError as err:
+            raise ValueError(err.message) from None

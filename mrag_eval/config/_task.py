@@ -1,0 +1,186 @@
+"""The task's own configuration blocks, merged from everywhere a user may set them.
+
+The harness merges include files, group overrides and repeated ``--metadata`` flags key by key at the top level only: a
+leaf with ``retrieval: {mode: all}`` would lose the base's ``k``. Here they are merged in depth, in this order: the
+include chain from the ground up, the task's YAML or a group's override, ``--metadata`` (JSON or dotted keys).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config._agent import Agent
+from mrag_eval.config._judge import Judge
+from mrag_eval.config._measures import RERANKED, check_metrics, deepest_cutoff, rerank_measures
+from mrag_eval.config._prompt import Prompt
+from mrag_eval.config._retrieval import Retrieval
+from mrag_eval.config._validation import deep_merge, undotted, validated
+from mrag_eval.core import ConfigError, did_you_mean
+
+BLOCKS = ("retrieval", "agent", "prompt", "judge", "data", "metrics")
+# What of the harness's metadata is kept: it merges all model arguments, secrets among them, into every task's.
+KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
+# What every task of ours says to the harness: our metrics instead of its own, and no shots.
+_HARNESS_DEFAULTS: dict[str, Any] = {"metric_list": [], "test_split": "test", "num_fewshot": 0}
+# Settings of the harness that this class has its own way for; silence about them would mislead.
+_UNUSED = {
+    "metric_list": "name metrics in the block 'metrics'",
+    "doc_to_text": "write a template and name it in prompt.template",
+    "doc_to_target": "the benchmark's loader gives the answers",
+    "doc_to_choice": "the benchmark's loader gives the choices",
+    "description": "set prompt.system",
+    "process_docs": "write the rows as you want them, or use the benchmark's own filters in 'data'",
+    "process_results": "name metrics in the block 'metrics'",
+    "custom_dataset": "name a benchmark in the block 'data'",
+    "dataset_path": "name a benchmark in the block 'data'",
+    "use_prompt": "set prompt.template",
+}
+
+
+@dataclass(frozen=True)
+class TaskBlocks:
+    """The validated blocks of one task. ``data`` is validated by its benchmark's loader.
+
+    ``overrides`` is what ``--metadata`` said of them.
+    """
+
+    retrieval: Retrieval
+    agent: Agent
+    prompt: Prompt
+    judge: Judge
+    data: dict[str, Any]
+    metrics: tuple[str, ...]
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+def split_config(config: Mapping[str, Any], metrics: Collection[str]) -> tuple[dict[str, Any], TaskBlocks]:
+    """Split a task's raw configuration into what the harness's task class gets and our validated blocks.
+
+    ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside.
+
+    Raises ConfigError naming the task, the key and what is allowed.
+    """
+    rest = {key: value for key, value in config.items() if key not in (*BLOCKS, "class")}
+    task = str(config.get("task", "?"))
+    metadata = config.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        kind = type(metadata).__name__
+        raise ConfigError(
+            f"task {task}, metadata: expected keys and values, got {kind} ({metadata!r})",
+            """--metadata retrieval.k=3   or   --metadata '{"retrieval": {"k": 3}}'""",
+        )
+    own = {key: config[key] for key in BLOCKS if key in config}
+    overrides = _overrides(metadata, task)
+    merged = deep_merge(*_include_chain(metadata.get("config_source")), own, overrides)
+    rest["metadata"] = {key: metadata[key] for key in KEPT_METADATA if key in metadata}
+    for key, value in _HARNESS_DEFAULTS.items():
+        rest.setdefault(key, value)
+    _check_harness_keys(rest, task)
+    return rest, replace(_validate(merged, metrics, task), overrides=overrides)
+
+
+def _validate(merged: Mapping[str, Any], known: Collection[str], task: str) -> TaskBlocks:
+    if merged.get("data") is None:
+        raise ConfigError(f"task {task}: the block 'data' is missing", "data: {benchmark: ...} names what to load")
+    data = merged["data"]
+    if not isinstance(data, Mapping):
+        raise ConfigError(
+            f"task {task}, data: expected keys and values, got {type(data).__name__} ({data!r})",
+            "e.g. data: {benchmark: xquad}",
+        )
+    names = _metric_names(merged.get("metrics"), task)
+    check_metrics(names, known, f"task {task}, metrics")
+    block = _block(merged, "retrieval")
+    retrieval = validated(Retrieval, block, f"task {task}, retrieval")
+    deepest = deepest_cutoff(names)
+    if retrieval.depth is None and deepest > retrieval.k:
+        retrieval = validated(Retrieval, {**block, "depth": deepest}, f"task {task}, retrieval")
+    if deepest > retrieval.search_depth:
+        raise ConfigError(
+            f"task {task}, retrieval.depth: {retrieval.search_depth} hits are too few for a metric at {deepest}",
+            f"set retrieval.depth={deepest}, or leave depth out",
+        )
+    reranked = deepest_cutoff([name.removeprefix(RERANKED) for name in rerank_measures(names)])
+    if retrieval.rerank is not None and reranked > retrieval.rerank_depth:
+        raise ConfigError(
+            f"task {task}, retrieval.rerank: {retrieval.rerank_depth} reranked are too few for a metric at {reranked}",
+            f"set retrieval.depth={reranked} (and rerank.depth, where that is set)",
+        )
+    agent = validated(Agent, _block(merged, "agent"), f"task {task}, agent")
+    prompt = validated(Prompt, _block(merged, "prompt"), f"task {task}, prompt")
+    judge = validated(Judge, _block(merged, "judge"), f"task {task}, judge")
+    return TaskBlocks(retrieval, agent, prompt, judge, dict(data), names)
+
+
+def _block(merged: Mapping[str, Any], key: str) -> Any:
+    """A block as it was written, empty where it was left out or left blank."""
+    value = merged.get(key)
+    return {} if value is None else value
+
+
+def _metric_names(metrics: Any, task: str) -> tuple[str, ...]:
+    names = [metrics] if isinstance(metrics, str) else () if metrics is None else metrics
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(
+            f"task {task}, metrics: expected a list of names, got {type(metrics).__name__} ({metrics!r})",
+            "e.g. metrics: [char3gram_recall]",
+        )
+    if not names:
+        raise ConfigError(f"task {task}: the block 'metrics' is missing or empty", "e.g. metrics: [char3gram_recall]")
+    return tuple(names)
+
+
+def _include_chain(source: Any) -> list[dict[str, Any]]:
+    """Our blocks of every file the task's YAML includes, bases first; the file itself comes last."""
+    path = Path(str(source)) if source else None
+    if path is None or not path.is_file():
+        return []
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    raw = load_yaml(path, resolve_func=False, recursive=False)
+    includes = raw.get("include") or []
+    chain: list[dict[str, Any]] = []
+    for include in includes if isinstance(includes, list) else [includes]:
+        chain += _include_chain((path.parent / include) if not Path(include).is_absolute() else include)
+    return [*chain, {key: raw[key] for key in BLOCKS if key in raw}]
+
+
+def _overrides(metadata: Mapping[str, Any], task: str) -> dict[str, Any]:
+    ours = {}
+    for key, value in metadata.items():
+        head, dot, _ = str(key).partition(".")
+        if head in BLOCKS:
+            # the harness reads key=value pairs and knows true and false, not null
+            ours[str(key)] = None if dot and value == "null" else value
+        elif dot and head not in KEPT_METADATA:
+            raise ConfigError(f"task {task}, --metadata {key}: no block '{head}'{did_you_mean(head, BLOCKS)}")
+    return undotted(ours)
+
+
+def _check_harness_keys(rest: Mapping[str, Any], task: str) -> None:
+    from lm_eval.config.task import TaskConfig
+
+    known = {f.name for f in fields(TaskConfig)}
+    for key in rest:
+        if key not in known:
+            raise ConfigError(f"task {task}: unknown key '{key}'{did_you_mean(key, known | set(BLOCKS))}")
+    for key, instead in _UNUSED.items():
+        if rest.get(key):
+            raise ConfigError(f"task {task}: '{key}' does nothing in a task of this class", instead)
+    if rest.get("output_type", "generate_until") not in ("generate_until", "multiple_choice"):
+        raise ConfigError(
+            f"task {task}: output_type '{rest['output_type']}' is not supported",
+            "use generate_until, or multiple_choice for the likelihood of a row's options",
+        )
+    if rest.get("repeats", 1) != 1:
+        raise ConfigError(f"task {task}: repeats={rest['repeats']}: every row is asked once", "leave repeats out")
+    filters = rest.get("filter_list") or []
+    if len(filters) > 1:
+        raise ConfigError(
+            f"task {task}: filter_list has {len(filters)} filters, one is the most: each further one would score "
+            "and log every document again",
+            "keep one filter, or none",
+        )

@@ -1,0 +1,102 @@
+"""What retrieval hands on: places in a ranking, the passages that a row is shown, and what was searched for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrag_eval.core._languages import same_language
+from mrag_eval.core._passages import Hit, RagDoc
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One place in a ranking: enough for the ranking measures, without the text."""
+
+    id: str
+    doc_id: str
+    lang: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A passage chosen for the prompt, before its text is looked up. ``score`` is the search's."""
+
+    id: str
+    score: float
+    rerank_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """What the second stage made of one row's ranking.
+
+    ``ranking`` holds the hits that were reranked, best first, with the reranker's scores; it is empty where there was
+    nothing to rerank, or where the reranker failed: ``fault`` says why, and the search's order stands. For listwise
+    rerankers, ``windows`` counts the lists that were ordered, ``repaired`` those whose reply was no permutation.
+    """
+
+    ranking: tuple[Ranked, ...] = ()
+    fault: str | None = None
+    windows: int = 0
+    repaired: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What the search found for one row: ``ranking`` (at most depth), of it ``kept`` (at most k, in prompt order).
+
+    ``searchable`` and ``reranked`` as in :class:`Retrieved`.
+    """
+
+    ranking: tuple[Ranked, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    searchable: Mapping[str, int] = field(default_factory=dict)
+    reranked: Reranking | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a row gets: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most depth).
+
+    ``searchable`` counts, by language, the passages that the search ranged over (of the row's own candidates, where it
+    was restricted to them); empty where there was no search, or an oracle's. ``queries`` are the texts that were
+    searched for, where they are translations or several. ``ranking`` is the search's own; ``reranked`` that of the
+    second stage, None without one. ``trace`` says how an agents' loop came to the passages.
+    """
+
+    passages: tuple[Hit, ...] = ()
+    ranking: tuple[Ranked, ...] = ()
+    searchable: Mapping[str, int] = field(default_factory=dict)
+    queries: tuple[str, ...] = ()
+    reranked: Reranking | None = None
+    trace: Mapping[str, Any] | None = None
+
+
+def document_of(place: Ranked | Hit, doc: RagDoc) -> str:
+    """The document of a place, in the terms of the row's ``relevant_ids``; empty where the place has none.
+
+    Document ids are unique in a language only: page 12 of one Wikipedia is not page 12 of another. Where the row knows
+    the language of its relevant documents, a document in another one is named with its language and so never relevant.
+    """
+    if not place.doc_id or doc.gold_doc_lang is None or same_language(place.lang, doc.gold_doc_lang):
+        return place.doc_id
+    return f"{place.lang}:{place.doc_id}"
+
+
+def is_relevant(place: Ranked | Hit, doc: RagDoc) -> bool:
+    """Whether the passage, or the document it was cut from, is known to answer the row's question."""
+    by_passage = not doc.relevant_documents and place.id in doc.relevant_ids
+    return by_passage or document_of(place, doc) in doc.relevant_ids
+
+
+def ranking_dict(ranking: Sequence[Ranked]) -> dict[str, list[Any]]:
+    """A ranking as columns, for sample files."""
+    return {
+        "ids": [place.id for place in ranking],
+        "doc_ids": [place.doc_id for place in ranking],
+        "langs": [place.lang for place in ranking],
+        "scores": [round(place.score, 6) for place in ranking],
+    }

@@ -1,0 +1,140 @@
+"""A key-value store on disk: SQLite, JSON values, safe for several processes, private to its owner."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core._errors import ConfigError
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+
+def content_key(*parts: Any) -> str:
+    """SHA-256 over the canonical JSON of everything that can change a value."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=60, check_same_thread=False, isolation_level=None)
+    try:
+        # before anything is changed: the file may be somebody else's
+        if [column[1] for column in db.execute("PRAGMA table_info(entries)")] not in ([], ["key", "value"]):
+            raise sqlite3.DatabaseError("it holds other tables")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+    except sqlite3.DatabaseError:
+        db.close()
+        raise
+    return db
+
+
+def _not_writable(path: Path, error: OSError | sqlite3.Error) -> ConfigError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return ConfigError(
+        f"the cache {path} cannot be used ({reason})",
+        "name a folder that can be written to: export MRAG_CACHE=FOLDER",
+    )
+
+
+class Store:
+    """``key -> JSON value`` in one file. Reads and writes are bulk; a write is committed before it returns.
+
+    The file is created with mode 600 and in WAL mode, so that readers and one writer at a time (of any process) do not
+    disturb each other. A file that is damaged or holds something else is moved aside with a warning; the store begins
+    anew. Raises :class:`~mrag_eval.core.ConfigError` where the folder cannot be written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._db = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch(mode=0o600, exist_ok=True)
+            self._inode = self.path.stat().st_ino
+            return _connected(self.path)
+        except (OSError, sqlite3.OperationalError) as error:  # read-only, full, locked: the content may be sound
+            raise _not_writable(self.path, error) from None
+        except sqlite3.DatabaseError as error:
+            self._move_aside(error)
+            return self._opened()
+
+    def _move_aside(self, error: sqlite3.DatabaseError) -> None:
+        number = 1
+        while (aside := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
+            number += 1
+        try:
+            if self.path.stat().st_ino != self._inode:  # another process was faster, the file there is a new one
+                return
+            self.path.rename(aside)
+            # what the old file had not taken over yet would be played into the new one
+            for suffix in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        except FileNotFoundError:
+            return
+        except OSError as fault:
+            raise _not_writable(self.path, fault) from None
+        log.warning("%s is damaged (%s): moved to %s, the cache begins anew", self.path, error, aside.name)
+
+    def _anew(self, error: sqlite3.DatabaseError) -> None:
+        """Go on with an empty file where the old one turns out to be damaged, or raise what is no damage."""
+        if isinstance(error, sqlite3.OperationalError):
+            raise _not_writable(self.path, error) from None
+        if type(error) is not sqlite3.DatabaseError:  # a closed connection, say: the file is sound
+            raise error
+        self._db.close()
+        self._move_aside(error)
+        self._db = self._opened()
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, Any]:
+        """The values of those keys that are present."""
+        wanted = list(dict.fromkeys(keys))
+        found: dict[str, Any] = {}
+        with self._lock:
+            for start in range(0, len(wanted), 500):
+                chunk = wanted[start : start + 500]
+                marks = ",".join("?" * len(chunk))
+                try:
+                    rows = self._db.execute(f"SELECT key, value FROM entries WHERE key IN ({marks})", chunk).fetchall()
+                except sqlite3.DatabaseError as error:
+                    self._anew(error)
+                    break
+                found.update((key, json.loads(value)) for key, value in rows)
+        return found
+
+    def put_many(self, entries: Mapping[str, Any]) -> None:
+        """Insert or replace; committed when this returns."""
+        rows = [(key, json.dumps(value, ensure_ascii=False, separators=(",", ":"))) for key, value in entries.items()]
+        with self._lock:
+            try:
+                self._write(rows)
+            except sqlite3.DatabaseError as error:
+                self._anew(error)
+                self._write(rows)
+
+    def _write(self, rows: list[tuple[str, str]]) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
+            self._db.execute("COMMIT")
+        except BaseException:
+            # a transaction left open would keep every other process from writing
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Close the connection; the store must not be used afterwards."""
+        self._db.close()

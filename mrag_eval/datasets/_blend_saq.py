@@ -1,0 +1,165 @@
+"""BLEnD, short answers: the questions of 16 countries in their own languages, with the annotators' answers and votes.
+
+A question counts in a country only if enough of its annotators could answer it there (Myung et al., 2024); the others
+are left out and counted. Answers are local and English spellings with votes, in ``extra["votes"]``, most votes first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from mrag_eval.core import DataError, RagDoc, language_tier
+from mrag_eval.datasets._base import Benchmark, DataBlock, one_of
+from mrag_eval.datasets._blend import COUNTRIES, HUB_ID, LANGUAGES
+from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
+
+HUB_CONFIG = "annotations"
+# country -> (split on the hub, valid questions among the published 500)
+SOURCES: dict[str, tuple[str, int]] = {
+    "US": ("US", 461),
+    "UK": ("GB", 456),
+    "Spain": ("ES", 469),
+    "Mexico": ("MX", 479),
+    "South_Korea": ("KR", 475),
+    "North_Korea": ("KP", 444),
+    "Indonesia": ("ID", 480),
+    "China": ("CN", 474),
+    "Algeria": ("DZ", 437),
+    "Greece": ("GR", 460),
+    "Iran": ("IR", 456),
+    "Azerbaijan": ("AZ", 469),
+    "West_Java": ("JB", 458),
+    "Assam": ("AS", 477),
+    "Northern_Nigeria": ("NG", 455),
+    "Ethiopia": ("ET", 472),
+}
+_COLUMNS = ("question", "en_question", "annotations", "idks")
+# So many annotators without an answer, or without knowledge, make a question invalid.
+_MAX_UNANSWERED = 3
+_MAX_UNKNOWN = 5
+
+
+class BlendSaqBlock(DataBlock):
+    """``country`` or ``language`` keep one country or source language; ``question_language`` is the questions'."""
+
+    split: str = "test"
+    country: str | None = None
+    language: str | None = None
+    question_language: Literal["local", "en"] = "local"
+
+
+def load(block: BlendSaqBlock) -> Benchmark:
+    """Load the valid questions of one country, one language or all."""
+    one_of("country", block.country, COUNTRIES)
+    one_of("language", block.language, LANGUAGES)
+    asked = [
+        country
+        for country, (code, _) in COUNTRIES.items()
+        if block.country in (None, country) and block.language in (None, code)
+    ]
+    if not asked:
+        raise DataError(f"blend_saq: no question of country '{block.country}' in language '{block.language}'")
+    docs: list[RagDoc] = []
+    left_out: Counter[str] = Counter()
+    hashes: dict[str, str] = {}
+    found = 0
+    differing = []
+    for country in asked:
+        kept = 0
+        for where, question_id, record in _records(block, country, hashes):
+            found += 1
+            require_columns(record, _COLUMNS, where)
+            reason = why_invalid(record)
+            if reason is None:
+                kept += 1
+                docs.append(_doc(country, question_id, record, block.question_language, where))
+            else:
+                left_out[reason] += 1
+        if kept != SOURCES[country][1]:
+            differing.append(f"{country} {kept} of {SOURCES[country][1]}")
+    reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
+    notes = [f"{len(docs)} of {found} questions are valid" + (f", left out: {reasons}" if reasons else "")]
+    english = [doc.id for doc in docs if block.question_language == "local" and doc.query_lang != doc.culture_lang]
+    if english:
+        notes.append(f"asked in English, as the files have no text in their own language: {', '.join(english)}")
+    if differing:
+        notes.append(f"this copy differs from the published counts of valid questions: {', '.join(differing)}")
+    source: dict[str, Any] = (
+        {"hub": HUB_ID, "config": HUB_CONFIG, "revision": block.revision}
+        if block.path is None
+        else {"path": str(block.path), "sha256": hashes}
+    )
+    return Benchmark("blend_saq", docs, None, tuple(notes), source)
+
+
+def why_invalid(record: Mapping[str, Any]) -> str | None:
+    """Why a country's question does not count, None if it does; further keys of ``idks`` do not matter."""
+    idks = record["idks"] or {}
+    if (idks.get("no-answer") or 0) + (idks.get("not-applicable") or 0) >= _MAX_UNANSWERED:
+        return "have no answer there or do not apply"
+    if (idks.get("idk") or 0) >= _MAX_UNKNOWN:
+        return "unknown to the annotators"
+    return None if record["annotations"] else "without an annotation"
+
+
+def _records(
+    block: BlendSaqBlock, country: str, hashes: dict[str, str]
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """(where, question id, record) of a country; the hash of a file read goes into ``hashes``."""
+    if block.path is None:
+        split = SOURCES[country][0]
+        rows = hub_dataset("blend_saq", HUB_ID, HUB_CONFIG, split, block.revision, ("ID", *_COLUMNS))
+        for row in rows:
+            yield f"{HUB_ID}, split {split}, question {row['ID']}", row["ID"], row
+        return
+    file = _file(require_path(block.path, "blend_saq"), country)
+    annotations, hashes[file.name] = read_json(file)
+    if not isinstance(annotations, dict):
+        raise DataError(f"{file}: expected questions by id, found {type(annotations).__name__}")
+    for question_id, record in annotations.items():
+        yield f"{file}, question {question_id}", question_id, record
+
+
+def _file(path: Path, country: str) -> Path:
+    found = [path] if path.is_file() else sorted(path.glob(f"**/{country}_data.json*"))
+    if not found or not found[0].name.startswith(f"{country}_data.json"):
+        raise DataError(
+            f"blend_saq: no file {country}_data.json(.gz) in {path}",
+            "give the folder of the raw annotations (data/annotations of the original repository)",
+        )
+    return found[0]
+
+
+def _doc(country: str, question_id: str, record: Mapping[str, Any], asked_in: str, where: str) -> RagDoc:
+    language = COUNTRIES[country][0]
+    # one question of the published files has no text in Chinese
+    local = language == "en" or (asked_in == "local" and bool(str(record["question"] or "").strip()))
+    key = "question" if local else "en_question"
+    votes = sorted((_answer(entry, where) for entry in record["annotations"]), key=lambda entry: -entry["count"])
+    forms = [form for part in ("answers", "en_answers") for entry in votes for form in entry[part]]
+    return RagDoc(
+        id=f"{country}/{question_id}",
+        query=require_text(record[key], where, key).strip(),
+        query_lang=language if local else "en",
+        answers=tuple(dict.fromkeys(forms)),
+        culture_lang=language,
+        relevant_langs=(language,),
+        group_id=question_id,
+        extra={"country": country, "tier": language_tier(language), "votes": votes},
+    )
+
+
+def _answer(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    require_columns(entry, ("answers", "en_answers", "count"), where)
+    count = entry["count"]
+    if not isinstance(count, int) or count < 1:
+        raise DataError(f"{where}: 'count' must be a number of votes, found {count!r}")
+    # answers that are numbers are so in some files
+    parts = {
+        part: [str(form).strip() for form in entry[part] or () if str(form).strip()]
+        for part in ("answers", "en_answers")
+    }
+    return {**parts, "count": count}

@@ -1,0 +1,262 @@
+"""BorderLines: 251 disputed territories, asked about in their claimants' languages (Li et al., NAACL 2024).
+
+720 multiple-choice questions: an English control question on every territory, and one in the language of each claimant
+(where English is a claimant's language, the control question is that one too). Read from the original repository's
+files, or from its copy on the hub; both name languages in codes of their own (``iw``, ``tl``, ``zhs``, ``zht``).
+
+A folder with a file ``languages.json`` holds territories of one's own in the same files (``mrag-eval build
+territories``): that list names the languages, and no published count is expected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import DataError, is_language, normalize_language
+from mrag_eval.datasets._files import (
+    decode,
+    hub_dataset,
+    iter_csv,
+    read_bytes,
+    read_json,
+    require_path,
+    require_text,
+    sha256_file,
+)
+
+HUB_ID = "manestay/borderlines"
+# As published (BordIRlines, section 3.1): territories, questions.
+SIZES = (251, 720)
+UNKNOWN = "Unknown"
+# Languages that have questions, in the codes of the files. Other claimants' languages (dz, mfe, to) have none.
+CODES = (
+    *("ar", "az", "bn", "bs", "da", "el", "en", "es", "fa", "fr", "hi", "hr", "ht", "hy", "id", "is", "it", "iw"),
+    *("ja", "ka", "km", "ko", "ky", "lo", "mg", "mn", "ms", "my", "ne", "nl", "pt", "ru", "sl", "sn", "so", "sq"),
+    *("sr", "sw", "tg", "th", "ti", "tl", "tr", "uk", "ur", "uz", "vi", "zhs", "zht"),
+)
+# Countries that the table of countries lacks, from the older version of it.
+_MISSING_COUNTRIES: Mapping[str, Mapping[str, Any]] = {
+    "Suriname": {"Lang_Code": "nl", "Lang_Name": "Dutch", "Religion": "Christianity", "Population": 534189}
+}
+# In a folder of one's own territories: a JSON list of the languages that have questions.
+OWN_LANGUAGES = "languages.json"
+_TERRITORY_COLUMNS = ("Territory", "Claimants", "Controller", "Region", "QueryID")
+
+
+@dataclass(frozen=True, slots=True)
+class Territory:
+    """A disputed territory; ``claimant_langs`` is aligned with ``claimants``, "" where a language is not known.
+
+    ``controller`` is None where there is no known one; it need not be a claimant.
+    """
+
+    name: str
+    claimants: tuple[str, ...]
+    claimant_langs: tuple[str, ...]
+    controller: str | None
+    controller_lang: str
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question: ``id`` is the territory with underscores and the file's language code, ``lang`` is BCP 47.
+
+    ``options`` name the claimants in the question's language, in their order.
+    """
+
+    id: str
+    territory: Territory
+    lang: str
+    text: str
+    options: tuple[str, ...]
+    control: bool
+
+
+@dataclass(frozen=True)
+class BorderLines:
+    """The questions, control questions first; ``countries`` maps a country to its row."""
+
+    questions: tuple[Question, ...]
+    countries: Mapping[str, Mapping[str, Any]]
+    notes: tuple[str, ...]
+    source: Mapping[str, Any]
+
+
+def query_id(territory: str, code: str) -> str:
+    """The id of a question; split at the last underscore it gives both back, also where a name holds ``/``."""
+    return f"{territory.replace(' ', '_')}_{code}"
+
+
+def read_borderlines(path: Path | None) -> BorderLines:
+    """All questions, checked: every claimant has a language, every option list its claimants' length.
+
+    Raises DataError naming file and line. A copy whose counts differ from the published ones says so in its notes.
+    """
+    tables = _from_hub() if path is None else _from_folder(require_path(path, "bordirlines"))
+    countries = {**({} if tables.own else _MISSING_COUNTRIES), **tables.countries}
+    territories = [_territory(row, where, countries) for where, row in tables.territories]
+    questions, repeated = [], [t.name for i, t in enumerate(territories) if t in territories[:i]]
+    if repeated:
+        raise DataError(f"borderlines: territory '{repeated[0]}' is listed twice")
+    for territory, (where, row) in zip(territories, tables.territories, strict=True):
+        text = require_text(row["Query"], where, "Query").strip()
+        questions.append(Question(query_id(territory.name, "en"), territory, "en", text, territory.claimants, True))
+    for where, code, index, text, options in tables.translated:
+        if not 0 <= index < len(territories):
+            raise DataError(f"{where}: territory {index}, there are {len(territories)}")
+        territory = territories[index]
+        if len(options) != len(territory.claimants):
+            raise DataError(
+                f"{where}: {len(options)} options for the {len(territory.claimants)} claimants of {territory.name}"
+            )
+        if code != "en":  # the English ones are among the control questions
+            name = query_id(territory.name, code)
+            questions.append(Question(name, territory, normalize_language(code), text, tuple(options), False))
+    ids = [question.id for question in questions]
+    twice = next((name for i, name in enumerate(ids) if name in ids[:i]), None)
+    if twice is not None:
+        raise DataError(f"borderlines: two questions with the id '{twice}'")
+    return BorderLines(tuple(questions), countries, _notes(territories, questions, tables), tables.source)
+
+
+def _notes(territories: Sequence[Territory], questions: Sequence[Question], tables: _Tables) -> tuple[str, ...]:
+    notes = []
+    if not tables.own and (len(territories), len(questions)) != SIZES:
+        notes.append(
+            f"this copy differs from the published counts: {len(territories)} territories of {SIZES[0]}, "
+            f"{len(questions)} questions of {SIZES[1]}"
+        )
+    outside = [t.name for t in territories if t.controller and t.controller not in t.claimants]
+    if outside:
+        notes.append(f"the controller is no claimant, so no answer can name it: {', '.join(outside)}")
+    added = [name for name in _MISSING_COUNTRIES if name not in tables.countries]
+    if added and not tables.own:
+        notes.append(f"added to the table of countries: {', '.join(added)}")
+    return tuple(notes)
+
+
+# -------------------------------------------------------------------------------------------------------- the files
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """``translated``: (where, language code, territory's place, question, options). ``own``: not the published ones."""
+
+    territories: Sequence[tuple[str, Mapping[str, Any]]]
+    countries: Mapping[str, Mapping[str, Any]]
+    translated: Sequence[tuple[str, str, int, str, Sequence[str]]]
+    source: Mapping[str, Any]
+    own: bool = False
+
+
+def territories_file(path: Path) -> Path | None:
+    """BorderLines' table of territories in a copy of the repository, None where the folder is no such copy."""
+    files = (folder / "disputed_territories.csv" for folder in (path, path / "original"))
+    return next((file for file in files if file.is_file()), None)
+
+
+def _from_folder(path: Path) -> _Tables:
+    file = territories_file(path)
+    if file is None:
+        raise DataError(
+            f"borderlines: no disputed_territories.csv in {path}",
+            "data.borderlines is a copy of the repository manestay/borderlines",
+        )
+    root = file.parent
+    hashes: dict[str, str] = {}
+    rows = [(f"{file}, row {n}", row) for n, row in iter_csv(file, (*_TERRITORY_COLUMNS, "Query"))]
+    hashes[file.name] = sha256_file(file)
+    countries, hashes["countries_info.json"] = read_json(root / "countries_info.json")
+    codes: Sequence[str] = CODES
+    own = (root / OWN_LANGUAGES).is_file()
+    if own:
+        codes, hashes[OWN_LANGUAGES] = read_json(root / OWN_LANGUAGES)
+        if not isinstance(codes, list) or not all(isinstance(code, str) and is_language(code) for code in codes):
+            raise DataError(f"{root / OWN_LANGUAGES}: expected a list of language codes, found {codes!r:.60}")
+    translated: list[tuple[str, str, int, str, Sequence[str]]] = []
+    for code in codes:
+        translated += _translated(root / "translate", code, hashes)
+    return _Tables(rows, countries, translated, {"path": str(root), "sha256": hashes}, own)
+
+
+def _translated(folder: Path, code: str, hashes: dict[str, str]) -> Iterator[tuple[str, str, int, str, Sequence[str]]]:
+    prompts, choices = (folder / "prompts_mc_q" / f"{kind}.{code}" for kind in ("prompts", "choices"))
+    texts, options = (_lines(file, hashes) for file in (prompts, choices))
+    indices, hashes[f"line_inds.{code}.txt"] = read_json(folder / "terms" / f"line_inds.{code}.txt")
+    if not len(texts) == len(options) == len(indices):
+        raise DataError(
+            f"{prompts}: {len(texts)} questions, {len(options)} lists of options and {len(indices)} territories"
+        )
+    for n, (text, listed, index) in enumerate(zip(texts, options, indices, strict=True), 1):
+        where = f"{choices}, line {n}"
+        yield (
+            where,
+            code,
+            index,
+            require_text(text, f"{prompts}, line {n}", "question").strip(),
+            _options(listed, where),
+        )
+
+
+def _lines(file: Path, hashes: dict[str, str]) -> list[str]:
+    if not file.is_file():
+        raise DataError(f"{file}: no such file", "the copy of manestay/borderlines is not complete")
+    hashes[file.name] = sha256_file(file)
+    text = decode(read_bytes(file), str(file)).rstrip("\n")
+    return text.split("\n") if text else []
+
+
+def _from_hub() -> _Tables:
+    def table(config: str, split: str, columns: Sequence[str]) -> Any:
+        return hub_dataset("bordirlines", HUB_ID, config, split, None, columns, "data.borderlines")
+
+    territories = table("territories", "train", (*_TERRITORY_COLUMNS, "Query"))
+    rows = [(f"{HUB_ID}, territories, row {n}", row) for n, row in enumerate(territories)]
+    countries = {row["Country"]: row for row in table("countries", "train", ("Country", "Lang_Code"))}
+    translated = []
+    for code in CODES:
+        for n, row in enumerate(table("queries", code, ("Query_Native", "Claimants_Native", "Index_Territory"))):
+            where = f"{HUB_ID}, queries {code}, row {n}"
+            options = _options(row["Claimants_Native"], where)
+            translated.append((where, code, int(row["Index_Territory"]), row["Query_Native"].strip(), options))
+    return _Tables(rows, countries, translated, {"hub": HUB_ID})
+
+
+def _options(value: Any, where: str) -> Sequence[str]:
+    """A list of names; some copies hold it as JSON text."""
+    try:
+        names = json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) and name.strip() for name in names):
+        raise DataError(f"{where}: the options must be a list of names, found {value!r:.60}")
+    return [name.strip() for name in names]
+
+
+def _territory(row: Mapping[str, Any], where: str, countries: Mapping[str, Mapping[str, Any]]) -> Territory:
+    name, listed = require_text(row["Territory"], where, "Territory"), row["Claimants"]
+    claimants = tuple(listed.split(";") if isinstance(listed, str) else listed)
+    if len(claimants) < 2 or len(set(claimants)) < len(claimants) or not all(claimants):
+        raise DataError(f"{where}: a disputed territory has two claimants or more, found {listed!r}")
+    for claimant in claimants:
+        if claimant not in countries:
+            raise DataError(f"{where}: claimant '{claimant}' is not in the table of countries")
+    controller = row["Controller"] if row["Controller"] not in (UNKNOWN, "", None) else None
+    return Territory(
+        name,
+        claimants,
+        tuple(_code(countries[claimant]) for claimant in claimants),
+        controller,
+        _code(countries[controller]) if controller is not None and controller in countries else "",
+        str(row["Region"] or ""),
+    )
+
+
+def _code(country: Mapping[str, Any]) -> str:
+    code = str(country.get("Lang_Code") or "")
+    return normalize_language(code) if is_language(code) else code

@@ -1,0 +1,318 @@
+"""BordIRlines: BorderLines' questions with the documents that two retrievers found for them (Li et al., ACL 2025).
+
+The questions, options and controllers come from BorderLines (``data.borderlines``), the documents from BordIRlines'
+own files (``data.path``), which are read where ``data.embedder`` names one of its two retrievers. The join is
+:func:`~mrag_eval.datasets._bordirlines_files.read_queries`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import field_validator, model_validator
+
+from mrag_eval.core import (
+    RESOURCE_GROUPS,
+    ConfigError,
+    DataError,
+    RagDoc,
+    base_language,
+    did_you_mean,
+    normalize_language,
+)
+from mrag_eval.core import language_name as name
+from mrag_eval.datasets._base import Benchmark, DataBlock, absolute, option_facts
+from mrag_eval.datasets._borderlines import UNKNOWN, BorderLines, Question, read_borderlines, territories_file
+from mrag_eval.datasets._bordirlines_files import (
+    Annotations,
+    Documents,
+    Hits,
+    data_folder,
+    provenance,
+    read_annotations,
+    read_hits,
+    read_queries,
+)
+from mrag_eval.datasets._files import hub_folder, read_json, require_path
+from mrag_eval.datasets._flipped import flipped
+from mrag_eval.datasets._published import Published, Run
+from mrag_eval.datasets._viewpoints import Label
+
+HUB_ID = "borderlines/bordirlines"
+EMBEDDERS = ("openai", "m3")
+Personas = Literal["plain", "un", "nationalist", "demographic"]
+_HUB_FILES = ("data/queries.tsv", "data/all_docs.json", "data/*_annotations.tsv", "data/*/*/*/*_query_hits.tsv")
+
+
+class BordirlinesBlock(DataBlock):
+    """``path`` and ``borderlines`` are local copies of the two repositories; the hub's where they are left out.
+
+    BorderLines' files may also lie in ``path`` itself or in its folder ``borderlines``.
+
+    ``embedder`` chooses whose published hits are read (none: the questions alone). ``documents`` keeps those judged
+    relevant, or those judged not to be, by ``annotations``; ``flip`` exchanges one that supports a claimant for one of
+    another's, and keeps the questions where that can be done. ``persona`` is who asks or answers; the asker of
+    ``nationalist`` and ``demographic`` is of the claimant that speaks the question's language. ``languages`` and
+    ``territories`` keep part of the questions. ``resource_groups`` is a JSON file of groups of languages, ``{name:
+    [codes]}``, to break scores down by (default: :data:`mrag_eval.core.RESOURCE_GROUPS`, the
+    classes of Joshi et al., 2020: high is 4 and 5, mid is 3, low is 0 to 2).
+    """
+
+    borderlines: Path | None = None
+    embedder: Literal["openai", "m3"] | None = None
+    documents: Literal["all", "relevant", "non_relevant"] = "all"
+    flip: bool = False
+    annotations: Literal["human", "llm_zeroshot", "llm_fewshot"] = "llm_fewshot"
+    persona: Personas = "plain"
+    languages: tuple[str, ...] | None = None
+    territories: tuple[str, ...] | None = None
+    resource_groups: Path | None = None
+
+    @field_validator("borderlines", "resource_groups")
+    @classmethod
+    def _absolute_copy(cls, value: Path | None) -> Path | None:
+        return absolute(value)
+
+    @field_validator("languages", mode="before")
+    @classmethod
+    def _known_languages(cls, value: Any) -> Any:
+        listed = (value,) if isinstance(value, str) else value
+        try:
+            return None if listed is None else tuple(normalize_language(code) for code in listed)
+        except ConfigError as err:
+            raise ValueError(err.message) from None
+
+    @field_validator("territories", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _filters_need_documents(self) -> BordirlinesBlock:
+        if (self.documents != "all" or self.flip) and self.embedder is None:
+            key = "flip" if self.flip else f"documents = {self.documents}"
+            raise ValueError(f"{key} goes with published hits: set embedder to openai or m3")
+        return self
+
+
+def load(block: BordirlinesBlock) -> Benchmark:
+    """Load the questions, and the published hits of one embedder where the block names one."""
+    lines = read_borderlines(_lines_folder(block))
+    questions = _kept(lines.questions, block)
+    asked_in = {question.lang for question in lines.questions}
+    groups = _resource_groups(block.resource_groups)
+    docs = [_doc(question, lines, block.persona, asked_in, groups) for question in questions]
+    notes = [f"{len(docs)} questions on {len({q.territory.name for q in questions})} territories", *lines.notes]
+    if block.persona in ("nationalist", "demographic"):
+        plain = sum("country" not in doc.extra for doc in docs)
+        notes.append(f"{plain} control questions have no asker: English is no claimant's language there")
+    source: dict[str, Any] = {"borderlines": dict(lines.source)}
+    if block.embedder is None:
+        return Benchmark("bordirlines", docs, None, tuple(notes), source)
+    if block.path is None:
+        root = data_folder(hub_folder("bordirlines", HUB_ID, _HUB_FILES, block.revision))
+        source |= {"hub": HUB_ID, "revision": block.revision}
+    else:
+        root = data_folder(block.path)
+        source["path"] = str(root)
+    hashes: dict[str, str] = {}
+    published, counts, more = _published(block, root, lines, {doc.id for doc in docs}, hashes)
+    source |= {"sha256": provenance(hashes), "queries_with_documents": counts}
+    notes += more
+    return Benchmark("bordirlines", docs, None, tuple(notes), source, published)
+
+
+def _lines_folder(block: BordirlinesBlock) -> Path | None:
+    """Where BorderLines' files lie: as said, else in ``data.path`` or its folder ``borderlines``; None: on the hub."""
+    if block.path is not None:
+        require_path(block.path, "bordirlines")
+    if block.borderlines is not None or block.path is None:
+        return block.borderlines
+    return next((p for p in (block.path, block.path / "borderlines") if territories_file(p) is not None), None)
+
+
+def _kept(questions: Sequence[Question], block: BordirlinesBlock) -> list[Question]:
+    names = {question.territory.name for question in questions}
+    for wanted in block.territories or ():
+        if wanted not in names:
+            raise DataError(f"bordirlines: no territory '{wanted}'{did_you_mean(wanted, names)}")
+    kept = [
+        question
+        for question in questions
+        if (block.territories is None or question.territory.name in block.territories)
+        and (block.languages is None or question.lang in block.languages)
+    ]
+    if not kept:
+        raise DataError(f"bordirlines: no question in {', '.join(block.languages or ())} on the territories chosen")
+    return kept
+
+
+def _resource_groups(file: Path | None) -> dict[str, str]:
+    """Language without its script -> group; DataError for a language in two groups."""
+    groups: Any = RESOURCE_GROUPS if file is None else read_json(file)[0]
+    if not isinstance(groups, Mapping) or not all(isinstance(codes, list | tuple) for codes in groups.values()):
+        raise DataError(f"{file}: expected an object of groups, each a list of language codes")
+    out: dict[str, str] = {}
+    for group, codes in groups.items():
+        for code in codes:
+            if out.setdefault(base_language(str(code)), group) != group:
+                raise DataError(
+                    f"{file}: language '{code}' is in two groups, '{out[base_language(str(code))]}' and '{group}'"
+                )
+    return out
+
+
+def _doc(
+    question: Question,
+    lines: BorderLines,
+    persona: Personas,
+    asked_in: Collection[str],
+    groups: Mapping[str, str],
+) -> RagDoc:
+    territory = question.territory
+    spoken = [code for code in dict.fromkeys(territory.claimant_langs) if code in asked_in]
+    extra: dict[str, Any] = {
+        "territory": territory.name,
+        "claimants": list(territory.claimants),
+        "claimant_langs": list(territory.claimant_langs),
+        "controller": territory.controller or UNKNOWN,
+        "controller_lang": territory.controller_lang,
+        "control_query": question.control,
+        "region": territory.region,
+        "resource_group": groups.get(base_language(question.lang), "other"),
+        "candidates": subjects(territory.name, territory.claimants),
+        "persona": persona,
+        **option_facts(question.options),
+    }
+    if persona in ("nationalist", "demographic") and question.lang in territory.claimant_langs:
+        country = territory.claimants[territory.claimant_langs.index(question.lang)]
+        facts = lines.countries[country]
+        extra |= {"country": country, "country_language": name(question.lang)}
+        extra |= {"religion": str(facts.get("Religion") or ""), "population": str(facts.get("Population") or "")}
+    controller = territory.controller
+    return RagDoc(
+        id=question.id,
+        query=question.text,
+        query_lang=question.lang,
+        choices=question.options,
+        gold_choice=territory.claimants.index(controller) if controller in territory.claimants else None,
+        relevant_langs=tuple(dict.fromkeys([*spoken, "en"])),
+        group_id=territory.name,
+        extra=extra,
+    )
+
+
+def subjects(territory: str, claimants: Sequence[str]) -> list[str]:
+    """What a question's documents are on: the territory (each of its names, between ``/``) and every claimant."""
+    return list(dict.fromkeys([*(part.strip() for part in territory.split("/")), *claimants]))
+
+
+def _published(
+    block: BordirlinesBlock, root: Path, lines: BorderLines, wanted: set[str], hashes: dict[str, str]
+) -> tuple[Published, dict[str, int], list[str]]:
+    joined, other_text = read_queries(root, lines.questions, hashes)
+    documents = Documents(root, hashes)
+    by_embedder = {name: read_hits(root, name, joined, documents, hashes) for name in EMBEDDERS}
+    hits = by_embedder[str(block.embedder)]
+    if not any(hits.values()):
+        raise DataError(f"bordirlines: no hits of embedder '{block.embedder}' under {root}")
+    notes = [f"{other_text} questions read otherwise in queries.tsv"] if other_text else []
+    questions = {question.id: question for question in lines.questions}
+    labels = _labels(block, root, joined, questions, hits, hashes, notes)
+    runs = {
+        mode: {row: run for row, found in rows.items() if row in wanted and (run := _run(row, found, labels, block))}
+        for mode, rows in hits.items()
+    }
+    if block.flip:
+        runs = _flipped_runs(runs, hits, labels)
+        kept = ", ".join(f"{mode} {len(rows)}" for mode, rows in runs.items())
+        notes.append(f"questions with a document of the other side in place of one: {kept}")
+    counts = {mode: len(rows) for mode, rows in runs.items()}
+    if block.documents != "all":
+        kept = ", ".join(f"{mode} {n} of {len(wanted & hits[mode].keys())}" for mode, n in counts.items())
+        notes.append(f"queries that keep a {block.documents.replace('_', '-')} document: {kept}")
+    used = {passage for rows in runs.values() for run in rows.values() for passage, _ in run}
+    passages = {key: documents.passages[key] for key in used}
+    shown = {pair: label.as_labels() for pair, label in labels.items()}
+    return Published(runs, passages, _searchable(by_embedder, questions, documents), shown), counts, notes
+
+
+def _flipped_runs(
+    runs: Mapping[str, Mapping[str, Run]], hits: Hits, labels: Mapping[tuple[str, str], Label]
+) -> dict[str, dict[str, Run]]:
+    """Every run with one document exchanged; rows where that cannot be done are left out."""
+    pools: dict[str, dict[str, None]] = defaultdict(dict)
+    for rows in hits.values():
+        for row, listed in rows.items():
+            pools[row].update(dict.fromkeys(hit.passage for hit in listed))
+    return {
+        mode: {row: new for row, run in rows.items() if (new := flipped(row, run, labels, list(pools[row])))}
+        for mode, rows in runs.items()
+    }
+
+
+def _run(
+    row: str, hits: Sequence[Any], labels: Mapping[tuple[str, str], Label], block: BordirlinesBlock
+) -> tuple[tuple[str, float], ...]:
+    wanted = {"all": None, "relevant": True, "non_relevant": False}[block.documents]
+    return tuple(
+        (hit.passage, hit.score)
+        for hit in hits
+        if wanted is None or ((row, hit.passage) in labels and labels[row, hit.passage].relevant is wanted)
+    )
+
+
+def _labels(
+    block: BordirlinesBlock,
+    root: Path,
+    joined: Mapping[str, str],
+    questions: Mapping[str, Question],
+    hits: Hits,
+    hashes: dict[str, str],
+    notes: list[str],
+) -> dict[tuple[str, str], Label]:
+    """Labels by (row id, our passage id), of every hit that has one."""
+    found = read_annotations(root, block.annotations, joined, questions, hashes)
+    if found is None:
+        if block.documents != "all":
+            raise DataError(
+                f"bordirlines: data.documents={block.documents}, but no {block.annotations} labels in {root}"
+            )
+        return {}
+    out: dict[tuple[str, str], Label] = {}
+    for rows in hits.values():
+        for row, listed in rows.items():
+            for hit in listed:
+                label = _label_of(found, row, hit.passage.partition(":")[2])
+                if label is not None:
+                    out[row, hit.passage] = label
+    notes.append(f"{len(out)} pairs of query and document have {block.annotations} labels")
+    if found.contradictory or found.undecided:
+        notes.append(f"left out: {found.contradictory} contradictory labels, {found.undecided} pairs without majority")
+    return out
+
+
+def _label_of(found: Annotations, row: str, document: str) -> Label | None:
+    # Chinese ids may lack their script in one file
+    names = (document, document.rpartition(".")[2])
+    return next((found.labels[row, name] for name in names if (row, name) in found.labels), None)
+
+
+def _searchable(
+    by_embedder: Mapping[str, Hits], questions: Mapping[str, Question], documents: Documents
+) -> dict[str, dict[str, int]]:
+    """By row, how many documents in each language any retriever found for its territory in any mode."""
+    pools: dict[str, set[str]] = defaultdict(set)
+    for hits in by_embedder.values():
+        for rows in hits.values():
+            for row, listed in rows.items():
+                pools[questions[row].territory.name].update(hit.passage for hit in listed)
+    counts: dict[str, dict[str, int]] = {}
+    for territory, passages in pools.items():
+        counts[territory] = defaultdict(int)
+        for passage in passages:
+            counts[territory][documents.passages[passage].lang] += 1
+    return {row: dict(counts[q.territory.name]) for row, q in questions.items() if q.territory.name in counts}

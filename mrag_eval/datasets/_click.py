@@ -1,0 +1,143 @@
+"""CLIcK, Culture half: Korean multiple choice on eight subjects (Kim et al., 2024), as CORAL evaluates it.
+
+The original repository keeps one folder a subject; the hub copy has neither folder nor category column, so the subject
+is read off the question id there. All four or five options are kept, in file order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any, Literal
+
+from mrag_eval.core import DataError, RagDoc
+from mrag_eval.datasets._base import Benchmark, DataBlock, option_facts
+from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text, unique_ids
+
+HUB_ID = "EunsuKim/CLIcK"
+# Questions per subject as published (CORAL, Table 5).
+CATEGORY_SIZES = {
+    "society": 309,
+    "tradition": 222,
+    "history": 280,
+    "law": 219,
+    "politics": 84,
+    "economy": 59,
+    "geography": 131,
+    "popular": 41,
+}
+Category = Literal["society", "tradition", "history", "law", "politics", "economy", "geography", "popular"]
+_COLUMNS = ("id", "paragraph", "question", "choices", "answer")
+# KIIP_society_84, Kedu_Society_3, CSAT_geography_21_4, PSE_history_44_2: exam, subject, numbers.
+_NAMED = re.compile(rf"(?:KIIP|Kedu|CSAT|PSE)_({'|'.join(CATEGORY_SIZES)})_\d+(?:_\d+)?", re.IGNORECASE)
+# Two exams are on one subject each and do not name it: KHB_50_12, PSAT_14_2.
+_UNNAMED = re.compile(r"(KHB|PSAT)_\d+_\d+")
+# <Subject>_<EXAM>.json: old and new versions of a file lie side by side in some copies (Law_PSAT_new.json).
+_FILE = re.compile(r"[A-Za-z]+_(?:KIIP|Kedu|CSAT|PSE|KHB|PSAT)\.json")
+_BY_EXAM = {"KHB": "history", "PSAT": "law"}
+
+
+class ClickBlock(DataBlock):
+    """``category`` keeps one of the eight subjects (all where it is left out)."""
+
+    split: str = "train"
+    category: Category | None = None
+
+
+def category_of(question_id: str) -> str | None:
+    """The subject that a question id names; None for questions of the Language half of CLIcK."""
+    if named := _NAMED.fullmatch(question_id):
+        return named[1].lower()
+    if unnamed := _UNNAMED.fullmatch(question_id):
+        return _BY_EXAM[unnamed[1]]
+    return None
+
+
+def load(block: ClickBlock) -> Benchmark:
+    """Load CLIcK's Culture questions (1,345 as published), of one subject or all."""
+    rows, source = _from_hub(block) if block.path is None else _from_folder(block.path)
+    ids, repeated = unique_ids([row["id"] for row, _, _ in rows])
+    found = Counter(category for _, category, _ in rows)
+    docs = [
+        _doc(name, row, category, where)
+        for name, (row, category, where) in zip(ids, rows, strict=True)
+        if block.category in (None, category)
+    ]
+    if not docs:
+        raise DataError(f"click: no question of category '{block.category}' in {source.get('path', HUB_ID)}")
+    notes = [f"{len(docs)} questions" + (f", category {block.category}" if block.category else "")]
+    cut = [f"{name} {found[name]} of {size}" for name, size in CATEGORY_SIZES.items() if found[name] != size]
+    if cut:
+        notes.append(f"this copy differs from the published counts: {', '.join(cut)}")
+    if repeated:
+        notes.append(f"{repeated} repeated question ids were given a suffix (~2)")
+    equal = sum("equal_choices" in doc.extra for doc in docs)
+    if equal:
+        notes.append(f"{equal} question(s) with two options of the same text")
+    return Benchmark("click", docs, None, tuple(notes), source)
+
+
+def _from_folder(path: Path) -> tuple[list[tuple[dict[str, Any], str, str]], dict[str, Any]]:
+    root = require_path(path, "click")
+    files = sorted(file for file in root.glob("**/Korean */*.json") if _FILE.fullmatch(file.name))
+    rows: list[tuple[dict[str, Any], str, str]] = []
+    hashes = {}
+    for file in files:
+        category = file.parent.name.removeprefix("Korean ").lower()
+        if category not in CATEGORY_SIZES:
+            continue
+        value, hashes[file.relative_to(root).as_posix()] = read_json(file)
+        if not isinstance(value, list):
+            raise DataError(f"{file}: expected a list of questions, found {type(value).__name__}")
+        rows += [(row, category, f"{file}, question {index}") for index, row in enumerate(value)]
+    if not rows:
+        raise DataError(
+            f"click: no file '.../Korean <Subject>/<Subject>_<EXAM>.json' under {root}",
+            "data.path is the folder Dataset (or Dataset/Culture) of the original repository",
+        )
+    for row, _, where in rows:
+        _check(row, where)
+    return rows, {"path": str(path), "sha256": hashes}
+
+
+def _from_hub(block: ClickBlock) -> tuple[list[tuple[dict[str, Any], str, str]], dict[str, Any]]:
+    dataset = hub_dataset("click", HUB_ID, None, block.split, block.revision, _COLUMNS)
+    rows = []
+    for index, row in enumerate(dataset):
+        where = f"{HUB_ID}, row {index}"
+        _check(row, where)
+        category = category_of(row["id"])
+        if category is not None:
+            rows.append((row, category, where))
+    return rows, {"hub": HUB_ID, "revision": block.revision, "split": block.split}
+
+
+def _check(row: Any, where: str) -> None:
+    if not isinstance(row, dict):
+        raise DataError(f"{where}: expected a JSON object, found {type(row).__name__}")
+    require_columns(row, _COLUMNS, where)
+    require_text(row["id"], where, "id")
+    require_text(row["question"], where, "question")
+    if not isinstance(row["choices"], list) or len(row["choices"]) < 2:
+        raise DataError(f"{where}: 'choices' must be a list of at least two options")
+    if row["answer"] not in row["choices"]:
+        raise DataError(f"{where}: the answer of {row['id']} is not among its choices")
+
+
+def _doc(name: str, row: dict[str, Any], category: str, where: str) -> RagDoc:
+    choices = tuple(require_text(choice, where, "choices").strip() for choice in row["choices"])
+    paragraph = (row["paragraph"] or "").strip()
+    question = row["question"].strip()
+    gold = choices.index(row["answer"].strip())
+    return RagDoc(
+        id=name,
+        query=f"{paragraph}\n\n{question}" if paragraph else question,
+        query_lang="ko",
+        answers=(choices[gold],),
+        choices=choices,
+        gold_choice=gold,
+        culture_lang="ko",
+        relevant_langs=("ko",),
+        extra={"category": category, "exam": row["id"].partition("_")[0], **option_facts(choices)},
+    )

@@ -1,0 +1,35 @@
+"""The demo benchmark: a small corpus and questions of our own that come with the package (``mrag-eval demo``).
+
+64 passages in eight languages; 40 questions, 16 of them answerable only from a passage in another language. A passage
+is named ``<language>-<topic>``, a question ``<passage>--<language of the question>``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from mrag_eval.datasets import _jsonl as jsonl
+from mrag_eval.datasets._base import Benchmark, DataBlock
+
+FOLDER = Path(__file__).resolve().parent / "demo_data"
+
+
+class DemoBlock(DataBlock):
+    """``language`` filters the questions; ``path`` may name a changed copy of the demo's folder."""
+
+    language: str | None = None
+
+
+def load(block: DemoBlock) -> Benchmark:
+    """Load the questions and passages that come with the package."""
+    folder = block.path or FOLDER
+    loaded = jsonl.load(
+        jsonl.JsonlBlock(
+            benchmark="jsonl",
+            path=folder / "questions.jsonl",
+            corpus=folder / "passages.jsonl",
+            language=block.language,
+        )
+    )
+    return replace(loaded, name="demo")

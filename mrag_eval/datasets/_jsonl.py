@@ -1,0 +1,273 @@
+"""A benchmark of one's own: questions as JSON Lines, documents (if any) as a second file.
+
+A question is an object with ``id``, ``query`` and ``lang``; further keys as the task needs them:
+
+- ``answers`` (text or list of texts), for lexical metrics and judges;
+- ``choices`` (list) with ``gold_choice`` (position from 0, letter, or the text itself), for accuracy;
+- ``relevant_ids`` (list of document or passage ids), for ranking measures;
+- ``gold_doc_lang``, ``culture_lang``, ``relevant_langs``, for the modes that ask for them;
+- ``given_passages`` (list of objects with ``text`` and ``lang``, optionally ``id``, ``title``, ``date``, ``is_gold``),
+  for the mode ``given``;
+- ``group_id``, shared by versions of one question, for intervals.
+
+Any other key is kept in ``extra``. A document is an object with ``id``, ``lang``, ``text`` and optionally ``title``,
+``doc_id`` and ``parallel_id`` (shared by the versions of one document in several languages); its text is searched and
+shown behind the title.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import field_validator
+
+from mrag_eval.core import (
+    ConfigError,
+    DataError,
+    GivenPassage,
+    Passage,
+    RagDoc,
+    normalize_language,
+    same_language,
+    suggesting,
+    titled,
+)
+from mrag_eval.datasets._base import Benchmark, DataBlock, absolute, option_facts
+from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
+from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
+
+_KEYS = {
+    "id",
+    "query",
+    "lang",
+    "answers",
+    "choices",
+    "gold_choice",
+    "relevant_ids",
+    "gold_doc_lang",
+    "culture_lang",
+    "relevant_langs",
+    "given_passages",
+    "group_id",
+}
+# Keys of other formats that mean what ours mean; written so, a question would lose them to `extra` in silence.
+_MISNAMED = {"question": "query", "language": "lang", "query_lang": "lang", "answer": "answers", "options": "choices"}
+
+
+class JsonlBlock(DataBlock):
+    """``path`` is the file of questions, ``corpus`` that of documents; ``language`` filters the questions."""
+
+    corpus: Path | None = None
+    language: str | None = None
+
+    @field_validator("corpus")
+    @classmethod
+    def _absolute_corpus(cls, value: Path | None) -> Path | None:
+        return absolute(value)
+
+
+def load(block: JsonlBlock) -> Benchmark:
+    """Load a user's own questions and documents; every fault names file, line and key."""
+    if block.path is None:
+        raise ConfigError("data (benchmark 'jsonl'): 'path' is missing", "path: the JSON Lines file of your questions")
+    path = _file(block.path, "path")
+    language = None if block.language is None else normalize_language(block.language)
+    seen: dict[str, int] = {}
+    docs = []
+    for number, row in iter_jsonl(path):
+        where = f"{path}, line {number}"
+        _check_characters(row, where)
+        doc = _question(row, where)
+        if doc.id in seen:
+            raise DataError(f"{where}: id '{doc.id}' was used before, on line {seen[doc.id]}")
+        seen[doc.id] = number
+        if language is None or same_language(doc.query_lang, language):
+            docs.append(doc)
+    if not docs:
+        raise DataError(f"{path}: holds no question" + (f" in language '{language}'" if language else ""))
+    notes = [f"{len(docs)} questions" + (f" of {len(seen)}" if len(docs) < len(seen) else "")]
+    source: dict[str, Any] = {"path": str(path), "sha256": {path.name: sha256_file(path)}}
+    corpus, parallel = None, []
+    if block.corpus is not None:
+        corpus_file = _file(block.corpus, "corpus")
+        corpus, versions = _corpus(corpus_file)
+        parallel = parallel_texts(versions)
+        source["sha256"][corpus_file.name] = sha256_file(corpus_file)
+        notes.append(f"{len(corpus)} documents in {len({passage.lang for passage in corpus})} languages")
+        _check_relevant(docs, corpus, path)
+        if block.imbalance is not None:
+            docs, corpus, note = imbalanced(docs, corpus, versions, block.imbalance, block.seed)
+            notes.append(note)
+            source["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
+    elif block.imbalance is not None:
+        raise ConfigError(
+            "data (benchmark 'jsonl'): imbalance draws among documents, and 'corpus' is missing",
+            "data.corpus names the file of documents",
+        )
+    return Benchmark("jsonl", docs, corpus, tuple(notes), source, parallel=parallel)
+
+
+def read_passages(path: Path) -> list[Passage]:
+    """The documents of a corpus file, without the questions; every fault names file, line and key."""
+    with suggesting("correct that line, or leave it out; every line has id, lang and text"):
+        return _corpus(path)[0]
+
+
+def _file(path: Path, key: str) -> Path:
+    require_path(path, "jsonl")
+    if not path.is_file():
+        raise DataError(f"jsonl: data.{key}={path} is a folder, a JSON Lines file is expected")
+    return path
+
+
+def _question(row: Mapping[str, Any], where: str) -> RagDoc:
+    for wrong, right in _MISNAMED.items():
+        if wrong in row and right not in row:
+            raise DataError(f"{where}: the key '{wrong}' is called '{right}' here")
+    require_columns(row, ("id", "query", "lang"), where)
+    choices = None if row.get("choices") is None else _texts(row["choices"], where, "choices")
+    gold = None if choices is None else _gold(row.get("gold_choice"), choices, where)
+    answers = _texts(row.get("answers") or [], where, "answers")
+    if choices is not None and gold is not None and not answers:
+        answers = (choices[gold],)
+    extra = {key: value for key, value in row.items() if key not in _KEYS}
+    if choices is not None:
+        extra |= option_facts(choices)
+    return RagDoc(
+        id=_id(row["id"], where),
+        query=require_text(row["query"], where, "query").strip(),
+        query_lang=_lang(row["lang"], where, "lang"),
+        answers=answers,
+        choices=choices,
+        gold_choice=gold,
+        given_passages=tuple(_given(row, where)),
+        gold_doc_lang=_optional_lang(row, where, "gold_doc_lang"),
+        culture_lang=_optional_lang(row, where, "culture_lang"),
+        relevant_langs=tuple(
+            _lang(code, where, "relevant_langs")
+            for code in _texts(row.get("relevant_langs") or [], where, "relevant_langs")
+        ),
+        relevant_ids=_texts(row.get("relevant_ids") or [], where, "relevant_ids"),
+        group_id=None if row.get("group_id") is None else str(row["group_id"]),
+        extra=extra,
+    )
+
+
+def _given(row: Mapping[str, Any], where: str) -> list[GivenPassage]:
+    value = row.get("given_passages") or []
+    if not isinstance(value, list):
+        raise DataError(f"{where}: 'given_passages' must be a list, found {type(value).__name__}")
+    passages = []
+    for index, item in enumerate(value):
+        place = f"{where}, given_passages[{index}]"
+        if not isinstance(item, dict):
+            raise DataError(f"{place}: expected a JSON object, found {type(item).__name__}")
+        require_columns(item, ("text", "lang"), place)
+        name = str(item.get("id", f"{row['id']}-{index}"))
+        passages.append(
+            GivenPassage(
+                id=name,
+                lang=_lang(item["lang"], place, "lang"),
+                text=require_text(item["text"], place, "text"),
+                title=str(item.get("title") or ""),
+                doc_id=str(item.get("doc_id") or name),
+                is_gold=item.get("is_gold") is True,
+                date=str(item.get("date") or ""),
+            )
+        )
+    return passages
+
+
+def _corpus(path: Path) -> tuple[list[Passage], list[Version]]:
+    """The passages, and of each which document it is a version of; aligned."""
+    passages: list[Passage] = []
+    versions: list[Version] = []
+    seen: dict[str, int] = {}
+    for number, row in iter_jsonl(path):
+        where = f"{path}, line {number}"
+        _check_characters(row, where)
+        require_columns(row, ("id", "lang", "text"), where)
+        name = _id(row["id"], where)
+        if name in seen:
+            raise DataError(f"{where}: id '{name}' was used before, on line {seen[name]}")
+        seen[name] = number
+        title, text = str(row.get("title") or ""), require_text(row["text"], where, "text")
+        passages.append(
+            Passage(
+                id=name,
+                lang=_lang(row["lang"], where, "lang"),
+                text=titled(title, text),
+                title=title,
+                doc_id=str(row.get("doc_id") or name),
+            )
+        )
+        document = row.get("parallel_id")
+        versions.append(Version(None if document is None else _id(document, where), passages[-1], title, text))
+    if not passages:
+        raise DataError(f"{path}: holds no document")
+    return passages, versions
+
+
+def _check_relevant(docs: list[RagDoc], corpus: list[Passage], path: Path) -> None:
+    known = {passage.id for passage in corpus} | {passage.doc_id for passage in corpus}
+    for doc in docs:
+        for name in doc.relevant_ids:
+            if name not in known:
+                raise DataError(f"{path}: question '{doc.id}': relevant id '{name}' is not in the corpus")
+
+
+def _check_characters(row: Mapping[str, Any], where: str) -> None:
+    for key, value in row.items():
+        try:
+            json.dumps([key, value], ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            shown = key.encode("utf-8", "backslashreplace").decode("utf-8")
+            raise DataError(
+                f"{where}: '{shown}' holds half a surrogate pair, which is not text",
+                "write the character itself, or both halves of its escape",
+            ) from None
+
+
+def _id(value: Any, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
+        raise DataError(f"{where}: 'id' must be text or a whole number, found {value!r}")
+    return str(value)
+
+
+def _texts(value: Any, where: str, key: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
+        raise DataError(f"{where}: '{key}' must be a list of texts, none of them empty")
+    return tuple(value)
+
+
+def _lang(value: Any, where: str, key: str) -> str:
+    try:
+        return normalize_language(require_text(value, where, key))
+    except ConfigError as error:
+        raise DataError(f"{where}: '{key}': {error.message}", error.next_step) from None
+
+
+def _optional_lang(row: Mapping[str, Any], where: str, key: str) -> str | None:
+    return None if row.get(key) is None else _lang(row[key], where, key)
+
+
+def _gold(value: Any, choices: tuple[str, ...], where: str) -> int:
+    """The position of the right option, given as a position, a letter or the option's text."""
+    if len(choices) < 2:
+        raise DataError(f"{where}: 'choices' must hold at least two options")
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(choices):
+        return value
+    if isinstance(value, str):
+        if value in choices:
+            return choices.index(value)
+        if len(value) == 1 and 0 <= ord(value) - ord("A") < len(choices):
+            return ord(value) - ord("A")
+    raise DataError(
+        f"{where}: gold_choice = {value!r} names none of the {len(choices)} choices",
+        "give its position from 0, its letter from A, or its text",
+    )

@@ -1,0 +1,250 @@
+"""MKQA: Natural Questions in parallel translations (Longpre et al., 2021), as RAG in multilingual settings uses it.
+
+The paper's questions are those that KILT's Natural Questions hold too, so that the Wikipedia pages that answer them are
+known. Answers are the ``text`` fields alone; questions without any (long answers, unanswerable ones) are left out. The
+aliases, where the paper does not look, stay in ``extra["aliases"]`` for a metric of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import field_validator
+
+from mrag_eval.core import DataError, RagDoc, language_name
+from mrag_eval.datasets._base import Benchmark, DataBlock, absolute
+from mrag_eval.datasets._files import (
+    hub_dataset,
+    is_script_refusal,
+    iter_jsonl,
+    require_columns,
+    require_path,
+    require_text,
+    sha256_file,
+    web_file,
+)
+from mrag_eval.datasets._kilt import KiltNq, read_kilt_nq
+from mrag_eval.datasets._mkqa_aliases import usable_aliases
+
+HUB_ID = "apple/mkqa"
+ORIGINAL = "https://github.com/apple/ml-mkqa/raw/main/dataset/mkqa.jsonl.gz"
+LANGUAGES = ("ar", "de", "en", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh")
+ROWS = 10_000
+# Questions in the paper's intersection with KILT (its Table 4), in every language.
+PAPER_ROWS = 2_827
+Code = Literal["ar", "de", "en", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh"]
+_COLUMNS = ("example_id", "queries", "answers")
+# Simplified Chinese stands for Chinese.
+_KEYS = {"zh": "zh_cn"}
+# The order of the hub's class labels; the original file holds the names.
+_TYPES = (
+    "entity",
+    "long_answer",
+    "unanswerable",
+    "date",
+    "number",
+    "number_with_unit",
+    "short_phrase",
+    "binary",
+)
+
+
+class MkqaBlock(DataBlock):
+    """``language`` of the questions; ``kilt`` a local copy of KILT's Natural Questions.
+
+    ``subset``: ``kilt`` keeps the questions that KILT holds (the paper's), ``all`` every question with an answer, whose
+    relevant pages are then unknown.
+    """
+
+    split: Literal["train"] = "train"
+    language: Code
+    subset: Literal["kilt", "all"] = "kilt"
+    kilt: Path | None = None
+
+    @field_validator("kilt")
+    @classmethod
+    def _absolute_kilt(cls, value: Path | None) -> Path | None:
+        return absolute(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    texts: tuple[str, ...]
+    aliases: tuple[str, ...]
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A question in the 13 languages; ``answers`` has no text where the question has no answer."""
+
+    id: str
+    where: str
+    queries: Mapping[str, str]
+    answers: Mapping[str, _Answers]
+
+
+@dataclass(frozen=True)
+class _Table:
+    rows: tuple[_Row, ...]
+    where: str
+    source: Mapping[str, Any]
+
+
+def load(block: MkqaBlock) -> Benchmark:
+    """Load one language of MKQA. ``group_id`` is the example id, shared by all languages.
+
+    ``relevant_ids`` are the ids of the English Wikipedia pages that KILT names (``gold_doc_lang`` is ``en``).
+    """
+    table = _read(block)
+    kilt = None if block.subset == "all" else read_kilt_nq(block.kilt)
+    chosen = table.rows if kilt is None else _in_kilt(table, kilt)
+    docs = [_doc(row, block.language, kilt) for row in chosen if row.answers[block.language].texts]
+    if not docs:
+        raise DataError(
+            f"mkqa: no question with an answer in {language_name(block.language)} "
+            f"is left of {len(chosen)} in {table.where}"
+        )
+    source: dict[str, Any] = dict(table.source)
+    if kilt is not None:
+        source["kilt"] = dict(kilt.source)
+    return Benchmark("mkqa", docs, None, _notes(block, table, len(chosen), docs), source)
+
+
+def _notes(block: MkqaBlock, table: _Table, chosen: int, docs: list[RagDoc]) -> tuple[str, ...]:
+    parts = f"{len(docs):,} questions in {language_name(block.language)}"
+    if block.subset == "kilt":
+        parts += f", of {chosen:,} that KILT holds too"
+    notes = [f"{parts}, of {len(table.rows):,} in the file ({chosen - len(docs):,} without an answer)"]
+    if len(table.rows) != ROWS:
+        notes.append(f"this copy has {len(table.rows):,} questions; the published set has {ROWS:,}")
+    elif block.subset == "kilt" and len(docs) != PAPER_ROWS:
+        notes.append(f"{len(docs):,} questions are not the paper's {PAPER_ROWS:,}")
+    unknown = sum(not doc.relevant_ids for doc in docs) if block.subset == "kilt" else 0
+    if unknown:
+        notes.append(f"KILT names no page for {unknown:,} of them")
+    return tuple(notes)
+
+
+def _in_kilt(table: _Table, kilt: KiltNq) -> tuple[_Row, ...]:
+    chosen = tuple(row for row in table.rows if row.id in kilt.pages)
+    if not chosen:
+        raise DataError(
+            f"mkqa: none of the {len(table.rows):,} example ids in {table.where} is among the {len(kilt.pages):,} of "
+            f"{kilt.where}",
+            "data.kilt is KILT's nq-train-kilt.jsonl; data.subset=all takes every question, without relevant pages",
+        )
+    return chosen
+
+
+def _doc(row: _Row, language: str, kilt: KiltNq | None) -> RagDoc:
+    answers = row.answers[language]
+    query = row.queries.get(language)
+    if query is None:
+        raise DataError(
+            f"{row.where}: no question in {language_name(language)} (key '{_KEYS.get(language, language)}')"
+        )
+    return RagDoc(
+        id=row.id,
+        query=query,
+        query_lang=language,
+        answers=answers.texts,
+        gold_doc_lang=None if kilt is None else "en",
+        relevant_ids=() if kilt is None else kilt.pages[row.id],
+        relevant_documents=True,
+        group_id=row.id,
+        extra={"answer_type": answers.type, "aliases": list(answers.aliases)},
+    )
+
+
+def _read(block: MkqaBlock) -> _Table:
+    if block.path is None:
+        return _from_hub(block.revision)
+    path = require_path(block.path, "mkqa")
+    if path.is_dir():
+        found = next((path / name for name in ("mkqa.jsonl.gz", "mkqa.jsonl") if (path / name).is_file()), None)
+        if found is None:
+            raise DataError(f"mkqa: {path} has no file mkqa.jsonl.gz", f"download it: {ORIGINAL}")
+        path = found
+    return _from_file(path, path.stat().st_mtime_ns)
+
+
+# The leaves of a group read the same file one after another.
+@lru_cache(maxsize=2)
+def _from_file(path: Path, _mtime_ns: int) -> _Table:
+    rows = _rows((f"{path}, line {number}", row) for number, row in iter_jsonl(path))
+    return _Table(rows, str(path), {"path": str(path), "sha256": sha256_file(path)})
+
+
+@lru_cache(maxsize=2)
+def _from_hub(revision: str | None) -> _Table:
+    """The hub's Parquet files; where the hub only has the loading script, the file that the script would download."""
+    try:
+        dataset = hub_dataset("mkqa", HUB_ID, "mkqa", "train", revision, _COLUMNS)
+    except DataError as error:
+        if not is_script_refusal(error):
+            raise
+        path = web_file("mkqa", ORIGINAL)
+        return _Table(_from_file(path, path.stat().st_mtime_ns).rows, ORIGINAL, {"url": ORIGINAL})
+    rows = _rows((f"{HUB_ID}, row {index}", row) for index, row in enumerate(dataset))
+    return _Table(rows, HUB_ID, {"hub": HUB_ID, "revision": revision, "split": "train"})
+
+
+def _rows(records: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[_Row, ...]:
+    rows: dict[str, _Row] = {}
+    for where, record in records:
+        require_columns(record, _COLUMNS, where)
+        name = _id(record["example_id"], where)
+        if name in rows:
+            raise DataError(f"{where}: example_id {name} was used before ({rows[name].where})")
+        queries, answers = record["queries"], record["answers"]
+        for key, value in (("queries", queries), ("answers", answers)):
+            if not isinstance(value, Mapping):
+                raise DataError(f"{where}: '{key}' must be an object by language, found {type(value).__name__}")
+        asked = {code: queries.get(_KEYS.get(code, code)) for code in LANGUAGES}
+        rows[name] = _Row(
+            name,
+            where,
+            {code: require_text(text, where, f"queries.{code}").strip() for code, text in asked.items() if text},
+            {code: _answers(answers.get(_KEYS.get(code, code)), code, where) for code in LANGUAGES},
+        )
+    if not rows:
+        raise DataError("mkqa: the file holds no question")
+    return tuple(rows.values())
+
+
+def _id(value: Any, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).strip():
+        raise DataError(f"{where}: 'example_id' must be a whole number or text, found {value!r}")
+    return str(value)
+
+
+def _answers(value: Any, code: str, where: str) -> _Answers:
+    if value is None:
+        return _Answers((), (), "missing")
+    if isinstance(value, Mapping):  # the hub's columns may come as one object of lists
+        value = [dict(zip(value, items, strict=True)) for items in zip(*value.values(), strict=True)]
+    if not isinstance(value, list) or not all(isinstance(answer, Mapping) for answer in value):
+        raise DataError(f"{where}: 'answers.{_KEYS.get(code, code)}' must be a list of objects")
+    texts: dict[str, None] = {}
+    aliases: list[str] = []
+    for answer in value:
+        if "text" not in answer:
+            raise DataError(f"{where}: an answer in '{_KEYS.get(code, code)}' has no key 'text'")
+        if isinstance(answer["text"], str) and answer["text"].strip():
+            texts[answer["text"].strip()] = None
+            # an exploded alias is one answer's: pieces of two answers' aliases are not counted together
+            aliases += usable_aliases(answer.get("aliases") or (), (), code)
+    kept = tuple(texts)
+    return _Answers(kept, tuple(a for a in dict.fromkeys(aliases) if a not in texts), _type(value))
+
+
+def _type(answers: list[Mapping[str, Any]]) -> str:
+    kind = answers[0].get("type") if answers else None
+    if isinstance(kind, int) and 0 <= kind < len(_TYPES):
+        return _TYPES[kind]
+    return str(kind or "missing")

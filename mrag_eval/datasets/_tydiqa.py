@@ -1,0 +1,112 @@
+"""TyDi QA, gold passage task (Clark et al., 2020): its English questions stand beside XOR-TyDi QA for comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from mrag_eval.core import DataError, GivenPassage, RagDoc
+from mrag_eval.datasets._base import Benchmark, DataBlock
+from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
+
+HUB_ID = "google-research-datasets/tydiqa"
+FILE = "tydiqa-goldp-v1.1-dev.json"
+# English questions in the paper (its Table 4).
+PAPER_ROWS = 440
+_COLUMNS = ("id", "title", "context", "question", "answers")
+# Question ids begin with the language.
+_PREFIX = "english-"
+
+
+class TydiqaBlock(DataBlock):
+    """``path`` is ``tydiqa-goldp-v1.1-dev.json`` or the folder it lies in; questions are the English ones."""
+
+    split: Literal["validation"] = "validation"
+    language: Literal["en"] = "en"
+
+
+def load(block: TydiqaBlock) -> Benchmark:
+    """Load the English questions, each with its gold passage as ``given_passages``."""
+    rows, source = _from_hub(block) if block.path is None else _from_file(require_path(block.path, "tydiqa"))
+    docs = [_doc(row, where) for where, row in rows if str(row["id"]).startswith(_PREFIX)]
+    if not docs:
+        raise DataError(
+            f"tydiqa: none of the {len(rows)} questions is in English (ids that begin with '{_PREFIX}')",
+            f"data.path is {FILE} as published",
+        )
+    seen: set[str] = set()
+    for doc in docs:
+        if doc.id in seen:
+            raise DataError(f"tydiqa: question id '{doc.id}' occurs twice")
+        seen.add(doc.id)
+    notes = [f"{len(docs):,} questions in English, of {len(rows):,} in the file"]
+    if len(docs) != PAPER_ROWS:
+        notes.append(f"this copy has {len(docs):,} questions in English; the paper has {PAPER_ROWS:,}")
+    return Benchmark("tydiqa", docs, None, tuple(notes), source)
+
+
+def _from_hub(block: TydiqaBlock) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
+    rows = hub_dataset("tydiqa", HUB_ID, "secondary_task", block.split, block.revision, _COLUMNS)
+    found = []
+    for index, row in enumerate(rows):
+        answers = row["answers"]
+        texts = answers["text"] if isinstance(answers, dict) else [answer["text"] for answer in answers]
+        found.append((f"{HUB_ID}, row {index}", {**row, "answers": list(texts)}))
+    return found, {"hub": HUB_ID, "revision": block.revision, "split": block.split}
+
+
+def _from_file(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
+    if path.is_dir():
+        found = next((path / name for name in (FILE, f"{FILE}.gz") if (path / name).is_file()), None)
+        if found is None:
+            raise DataError(f"tydiqa: {path} has no file {FILE}", f"download it from the dataset {HUB_ID}")
+        path = found
+    value, digest = read_json(path)
+    try:
+        rows = list(_squad_rows(value, str(path)))
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: not SQuAD v1.1 JSON (missing {error})", f"data.path is {FILE}") from None
+    if not rows:
+        raise DataError(f"{path}: holds no question")
+    return rows, {"path": str(path), "sha256": digest}
+
+
+def _squad_rows(value: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for article in value["data"]:
+        for paragraph in article["paragraphs"]:
+            for qa in paragraph["qas"]:
+                yield (
+                    where,
+                    {
+                        "id": qa["id"],
+                        "title": article.get("title", ""),
+                        "context": paragraph["context"],
+                        "question": qa["question"],
+                        "answers": [answer["text"] for answer in qa["answers"]],
+                    },
+                )
+
+
+def _doc(row: dict[str, Any], where: str) -> RagDoc:
+    require_columns(row, _COLUMNS, where)
+    where = f"{where}, question {row['id']}"
+    answers = tuple(dict.fromkeys(answer.strip() for answer in row["answers"] if answer.strip()))
+    if not answers:
+        raise DataError(f"{where}: has no answer")
+    gold = GivenPassage(
+        id=f"{row['id']}-passage",
+        lang="en",
+        text=require_text(row["context"], where, "context"),
+        title=str(row["title"] or ""),
+        doc_id=str(row["title"] or row["id"]),
+        is_gold=True,
+    )
+    return RagDoc(
+        id=str(row["id"]),
+        query=require_text(row["question"], where, "question").strip(),
+        query_lang="en",
+        answers=answers,
+        given_passages=(gold,),
+        gold_doc_lang="en",
+    )

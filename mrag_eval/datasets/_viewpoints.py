@@ -1,0 +1,87 @@
+"""Labels of a document about a disputed territory: is it relevant, and whose claim does it support?"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from mrag_eval.core import DataError
+
+T = TypeVar("T")
+
+NEUTRAL = "Neutral"
+NOT_RELEVANT = "Not relevant"
+_LETTER = re.compile(r"([A-Z])\)\s*")
+_YES = {"true", "yes", "1", "relevant"}
+_NO = {"false", "no", "0", "not relevant", "irrelevant", "non-relevant"}
+_NEUTRAL = {"neutral"}
+_IRRELEVANT = {"", "not relevant", "irrelevant", "non-relevant", "n/a", "na", "nan", "none"}
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One annotation: ``viewpoint`` is a claimant's English name, :data:`NEUTRAL` or :data:`NOT_RELEVANT`.
+
+    Of a question that is about no territory it is "".
+    """
+
+    relevant: bool
+    viewpoint: str
+
+    @property
+    def contradictory(self) -> bool:
+        """Relevant without a viewpoint, or not relevant with one (BordIRlines, H.1.3): both are left out there."""
+        return bool(self.viewpoint) and self.relevant == (self.viewpoint == NOT_RELEVANT)
+
+    def as_labels(self) -> dict[str, str]:
+        """For a passage's ``labels``."""
+        labels = {"relevant": "yes" if self.relevant else "no"}
+        return labels | ({"viewpoint": self.viewpoint} if self.viewpoint else {})
+
+
+def read_relevance(value: str, where: str) -> bool:
+    """``TRUE`` / ``Yes`` and their opposites; DataError for another label."""
+    text = value.strip().casefold()
+    if text in _YES:
+        return True
+    if text in _NO:
+        return False
+    raise DataError(f"{where}: relevance label '{value}' is neither yes nor no", "allowed: TRUE, FALSE, Yes, No")
+
+
+def read_viewpoint(value: str, claimants: Sequence[str], where: str, native: Sequence[str] = ()) -> str:
+    """A claimant by name or as ``A) name`` (English or ``native``), Neutral, or Not relevant; else DataError."""
+    letter = _LETTER.match(value.strip())
+    name = value.strip()[letter.end() :].strip() if letter else value.strip()
+    for names in (claimants, native):
+        if name in names:
+            return claimants[list(names).index(name)]
+    plain = name.casefold().rstrip(".")
+    if plain in _NEUTRAL:
+        return NEUTRAL
+    if plain in _IRRELEVANT and not (letter and not name):
+        return NOT_RELEVANT
+    if letter and not name and ord(letter[1]) - ord("A") < len(claimants):
+        return claimants[ord(letter[1]) - ord("A")]
+    allowed = ", ".join([*claimants, NEUTRAL, NOT_RELEVANT])
+    raise DataError(f"{where}: viewpoint label '{value}' is none of this query's", f"allowed: {allowed}")
+
+
+def majority(labels: Sequence[Label]) -> Label | None:
+    """What more than half of the annotators say, of either question; None where there is no majority.
+
+    Contradictory labels take no part. A majority for relevance without one for a viewpoint is no label.
+    """
+    sound = [label for label in labels if not label.contradictory]
+    relevant = _most(Counter(label.relevant for label in sound), len(sound))
+    viewpoint = _most(Counter(label.viewpoint for label in sound), len(sound))
+    if relevant is None or viewpoint is None:
+        return None
+    return Label(relevant, viewpoint)
+
+
+def _most(counts: Mapping[T, int], n: int) -> T | None:
+    return next((value for value, count in counts.items() if 2 * count > n), None)

@@ -1,0 +1,274 @@
+"""The Cross-Lingual Cost (Amiraz et al.): questions in Arabic or English on UAE travel advice and on UAE law.
+
+The language of a question and that of the one document that answers it were drawn independently. The files hold no
+document ids: which passage answers a question is for a judge, or its lexical proxy, to say.
+
+The published files are cleaned unless ``as_published`` is set: the second half of the travel questions repeats the
+first one, a few questions occur twice, and about a tenth of the travel rows say Arabic although question and answer
+are English. Without repeated questions the legal file has exactly the counts of the paper's Table 4.
+
+The domain ``own`` is a benchmark of one's own in the same files, in any languages (``mrag-eval build qa``). Its rows
+may name their document and their categories.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from mrag_eval.core import DataError, RagDoc, is_language, normalize_language
+from mrag_eval.datasets._base import Benchmark, DataBlock, absolute
+from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
+from mrag_eval.datasets._github import github_file
+from mrag_eval.datasets._xlcost_corpus import Passages, read_xlcost_passages
+
+REPOSITORY = "chenamiraz/cross-lingual-cost"
+COMMIT = "7e548b57935dbac3b8fa2cb0536cf76f863337eb"
+LANGUAGES: Mapping[str, str] = {"arabic": "ar", "english": "en"}
+_COLUMNS = ("question", "answer", "supporting_document_language", "user_language")
+# What rows of one's own may have besides: the id of the document, a JSON object of categories, the kind of question.
+_OWN_COLUMNS = ("document", "categories", "q_type")
+_FOLDERS = {"benchmark": "benchmarks", "corpus": "corpora"}
+
+
+class XlcostBlock(DataBlock):
+    """``domain`` is ``travel``, ``legal`` or ``own``; ``path`` a folder with the authors' files, or one's own.
+
+    ``corpus`` is a Parquet or JSON Lines file of documents instead of theirs, or ``none`` (nothing is searched).
+    Passages have up to ``passage_tokens`` tokens of ``tokenizer``. ``as_published`` keeps every row and tag of the
+    file; ``sample`` keeps that many questions, drawn with ``seed``.
+    """
+
+    domain: Literal["travel", "legal", "own"] = "travel"
+    corpus: Literal["none"] | Path | None = Field(default=None, union_mode="left_to_right")
+    tokenizer: Literal["cl100k_base", "model_free"] = "cl100k_base"
+    passage_tokens: int = Field(default=100, ge=1)
+    as_published: bool = False
+    sample: int | None = Field(default=None, ge=1)
+
+    @field_validator("corpus")
+    @classmethod
+    def _absolute_corpus(cls, value: Path | str | None) -> Path | str | None:
+        return absolute(value) if isinstance(value, Path) else value
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the file, its languages as BCP 47; ``tagged`` is the question's as published."""
+
+    question: str
+    answer: str
+    doc_lang: str
+    user_lang: str
+    tagged: str
+    own: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+def load(block: XlcostBlock) -> Benchmark:
+    """Load the questions of a domain, cleaned, and its passages."""
+    file = _file(block, "benchmark")
+    rows = _read(file, own=block.domain == "own")
+    kept, counts = (rows, {}) if block.as_published else _cleaned(rows, relabel=block.domain != "own")
+    docs = _docs(kept)
+    if block.sample is not None and block.sample < len(docs):
+        drawn = np.random.default_rng(block.seed).choice(len(docs), size=block.sample, replace=False)
+        docs = [docs[i] for i in sorted(drawn.tolist())]
+    passages = _passages(block)
+    source: dict[str, Any] = {
+        **({"repository": REPOSITORY, "commit": block.revision or COMMIT} if block.path is None else {}),
+        "benchmark": {"path": str(file), "sha256": sha256_file(file)},
+        "rows": {"file": len(rows), **counts, "kept": len(kept), "run": len(docs)},
+        "pairs": {"file": _pairs(rows), "kept": _pairs(kept)},
+        **({"corpus": passages.source} if passages else {}),
+        **({"seed": block.seed} if block.sample is not None else {}),
+    }
+    return Benchmark("xlcost", docs, passages.passages if passages else None, _notes(block, source), source)
+
+
+def _notes(block: XlcostBlock, source: Mapping[str, Any]) -> tuple[str, ...]:
+    rows = source["rows"]
+    cleaning = {
+        "repeated_half": "of a half that repeats the first",
+        "repeated_rows": "repeated rows",
+        "repeated_questions": "repeated questions with another answer",
+    }
+    left_out = [f"{rows[key]} {what}" for key, what in cleaning.items() if rows.get(key)]
+    notes = [f"{rows['kept']:,} questions of {rows['file']:,} rows" + (", as published" if block.as_published else "")]
+    if left_out:
+        notes.append(f"left out: {', '.join(left_out)}")
+    if rows.get("relabelled"):
+        notes.append(f"{rows['relabelled']} questions tagged with another language than they are in: tag corrected")
+    if rows["run"] < rows["kept"]:
+        notes.append(f"{rows['run']} of them drawn with seed {block.seed}")
+    if "corpus" in source:
+        corpus = source["corpus"]
+        notes.append(f"{corpus['passages']:,} passages of {corpus['documents']:,} documents")
+    return tuple(notes)
+
+
+def _docs(rows: Sequence[_Row]) -> list[RagDoc]:
+    # by the question, so that a row keeps its id whatever else a copy of the file holds
+    groups = [hashlib.sha256(row.question.encode()).hexdigest()[:12] for row in rows]
+    ids, _ = unique_ids(groups)
+    return [
+        RagDoc(
+            id=name,
+            query=row.question,
+            query_lang=row.user_lang,
+            answers=(row.answer,),
+            gold_doc_lang=row.doc_lang,
+            group_id=group,
+            extra=_extra(row),
+            **_known_document(row),
+        )
+        for name, group, row in zip(ids, groups, rows, strict=True)
+    ]
+
+
+def _extra(row: _Row) -> dict[str, Any]:
+    tag = {} if row.tagged == row.user_lang else {"tagged_language": row.tagged}
+    return tag | {key: value for key, value in row.own.items() if key != "document"}
+
+
+def _known_document(row: _Row) -> dict[str, Any]:
+    return {"relevant_ids": (row.own["document"],), "relevant_documents": True} if "document" in row.own else {}
+
+
+def _cleaned(rows: Sequence[_Row], *, relabel: bool) -> tuple[list[_Row], dict[str, int]]:
+    """The rows without repetitions, the first one kept, and (``relabel``) the questions' languages as detected."""
+    half, odd = divmod(len(rows), 2)
+    repeats = not odd and rows[:half] == rows[half:]
+    once = list(rows[:half] if repeats else rows)
+    distinct = list(dict.fromkeys(once))
+    first: dict[str, _Row] = {}
+    for row in distinct:
+        first.setdefault(row.question, row)
+    kept = list(first.values())
+    if relabel:
+        kept = _relabelled(kept)
+    counts = {
+        "repeated_half": half if repeats else 0,
+        "repeated_rows": len(once) - len(distinct),
+        "repeated_questions": len(distinct) - len(kept),
+        "relabelled": sum(row.user_lang != row.tagged for row in kept),
+    }
+    return kept, counts
+
+
+class _Undecided:
+    """What a script does not settle keeps its tag: a guess about a few words is worse than the authors' word."""
+
+    def detect(self, texts: Sequence[str]) -> list[str]:
+        return ["und"] * len(texts)
+
+
+def _relabelled(rows: Sequence[_Row]) -> list[_Row]:
+    """Rows with the language whose script their question is written in; in both or neither, with their tag."""
+    from mrag_eval.metrics import ScriptDetector
+
+    detector = ScriptDetector(sorted(LANGUAGES.values()), fallback=_Undecided())
+    found = detector.detect([row.question for row in rows])
+    return [
+        replace(row, user_lang=row.tagged if code == "und" else code) for row, code in zip(rows, found, strict=True)
+    ]
+
+
+def _pairs(rows: Sequence[_Row]) -> dict[str, int]:
+    """Rows by question language and document language."""
+    return dict(sorted(Counter(f"{row.user_lang}->{row.doc_lang}" for row in rows).items()))
+
+
+def _file(block: XlcostBlock, kind: str) -> Path:
+    """The domain's benchmark or corpus: in the folder given (flat, or laid out as the repository), or fetched."""
+    name = f"{block.domain}_{kind}.parquet"
+    if block.path is None:
+        if block.domain == "own":
+            raise DataError(
+                "xlcost: data.domain=own is a benchmark of one's own, and data.path does not say where it is",
+                "--metadata data.path=FOLDER, as `mrag-eval build qa` wrote it",
+            )
+        return github_file("xlcost", REPOSITORY, block.revision or COMMIT, f"{_FOLDERS[kind]}/{name}")
+    folder = require_path(block.path, "xlcost")
+    found = next((path for path in (folder / name, folder / _FOLDERS[kind] / name) if path.is_file()), None)
+    if found is None:
+        whose = "that `mrag-eval build qa` wrote" if block.domain == "own" else "of a copy of the authors' repository"
+        raise DataError(f"xlcost: {folder} has no file {name}", f"give the folder {whose}")
+    return found
+
+
+def _passages(block: XlcostBlock) -> Passages | None:
+    if block.corpus == "none":
+        return None
+    return read_xlcost_passages(_corpus_file(block), block.passage_tokens, block.tokenizer)
+
+
+def _corpus_file(block: XlcostBlock) -> Path:
+    if isinstance(block.corpus, Path):
+        if not block.corpus.is_file():
+            raise DataError(f"xlcost: data.corpus={block.corpus} is no file", "give a .parquet or .jsonl file")
+        return block.corpus
+    try:
+        return _file(block, "corpus")
+    except DataError as error:
+        if block.domain != "legal":
+            raise
+        raise DataError(
+            f"xlcost: the legal corpus is not at hand ({error.message.removeprefix('xlcost: ')})",
+            "name it: --metadata data.corpus=FILE (.parquet or .jsonl with doc_id, language, title, content); "
+            "retrieval.mode=no_ir needs none: data.corpus=none",
+        ) from None
+
+
+def _read(path: Path, *, own: bool) -> list[_Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
+    for name in _COLUMNS:
+        if name not in table.column_names:
+            raise DataError(f"{path}: column '{name}' is missing; found: {', '.join(table.column_names) or 'none'}")
+    if not table.num_rows:
+        raise DataError(f"{path}: holds no question")
+    columns = [*_COLUMNS, *(name for name in _OWN_COLUMNS if own and name in table.column_names)]
+    records = table.select(columns).to_pylist()
+    return [_row(record, f"{path}, row {i}", own) for i, record in enumerate(records)]
+
+
+def _row(record: Mapping[str, Any], where: str, own: bool) -> _Row:
+    question, answer = (require_text(record[key], where, key).strip() for key in ("question", "answer"))
+    document, tagged = (_code(record[key], where, key, own) for key in _COLUMNS[2:])
+    return _Row(question, answer, document, tagged, tagged, _own(record, where) if own else {})
+
+
+def _code(value: Any, where: str, key: str, own: bool) -> str:
+    if value in LANGUAGES:
+        return LANGUAGES[value]
+    if not own:
+        raise DataError(f"{where}: {key} is {value!r}, neither 'arabic' nor 'english'")
+    if not isinstance(value, str) or not is_language(value):
+        raise DataError(f"{where}: {key} is {value!r}, no language known", "a BCP 47 code or an English name")
+    return normalize_language(value)
+
+
+def _own(record: Mapping[str, Any], where: str) -> dict[str, str]:
+    """What a row of one's own says besides: ``document``, ``q_type``, and a text for every category."""
+    found = {key: str(record[key]) for key in ("document", "q_type") if record.get(key)}
+    listed = record.get("categories") or "{}"
+    try:
+        categories = json.loads(listed)
+    except (TypeError, json.JSONDecodeError):
+        categories = None
+    if not isinstance(categories, dict) or not all(isinstance(value, str) for value in categories.values()):
+        raise DataError(f"{where}: 'categories' must be a JSON object of texts, found {listed!r:.60}")
+    return {**categories, **found}

@@ -1,0 +1,105 @@
+"""XOR-TyDi QA, full task (Asai et al., 2021): questions answered in Wikipedia of their own language or English.
+
+The hub's copies join the answers into one text and drop the ids, so the authors' own file is read. Where the answer is
+yes or no the file has the English word; as in RAG in multilingual settings the question's own words are added.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from mrag_eval.core import DataError, RagDoc, language_name
+from mrag_eval.datasets._base import Benchmark, DataBlock
+from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file, web_file
+
+FILE = "xor_dev_full_v1_1.jsonl"
+ORIGINAL = f"https://nlp.cs.washington.edu/xorqa/XORQA_site/data/{FILE}"
+# Questions in the paper (its Table 4).
+PAPER_ROWS = {"ar": 708, "fi": 615, "ja": 433, "ko": 371, "ru": 568}
+LANGUAGES = tuple(PAPER_ROWS)
+YES_NO: dict[str, dict[str, tuple[str, ...]]] = {
+    "ar": {"yes": ("نعم", "أجل", "بلى"), "no": ("لا",)},
+    "fi": {"yes": ("kyllä", "joo"), "no": ("ei",)},
+    "ja": {"yes": ("はい",), "no": ("いいえ",)},
+    "ko": {"yes": ("예",), "no": ("아니요",)},
+    "ru": {"yes": ("да",), "no": ("нет",)},
+}
+_COLUMNS = ("id", "question", "lang", "answers")
+
+
+class XorTydiBlock(DataBlock):
+    """``language`` of the questions; ``path`` is ``xor_dev_full_v1_1.jsonl`` or the folder it lies in."""
+
+    split: Literal["dev"] = "dev"
+    language: Literal["ar", "fi", "ja", "ko", "ru"]
+
+
+def load(block: XorTydiBlock) -> Benchmark:
+    """Load the questions of one language; no row knows its relevant pages."""
+    path = _file(block)
+    rows = _read(path, path.stat().st_mtime_ns)
+    chosen = [(where, row) for where, row in rows if row["lang"] == block.language]
+    if not chosen:
+        found = ", ".join(sorted({str(row["lang"]) for _, row in rows}))
+        raise DataError(
+            f"xor_tydi: {path} holds no question in '{block.language}' ({len(rows)} rows, languages {found})"
+        )
+    docs = [doc for where, row in chosen if (doc := _doc(row, block.language, where)) is not None]
+    if not docs:
+        raise DataError(f"xor_tydi: none of the {len(chosen)} questions in '{block.language}' of {path} has an answer")
+    notes = [f"{len(docs):,} questions in {language_name(block.language)}"]
+    if len(docs) < len(chosen):
+        notes.append(f"{len(chosen) - len(docs):,} without an answer were left out")
+    if len(docs) != PAPER_ROWS[block.language]:
+        notes.append(f"this copy has {len(docs):,} questions; the paper has {PAPER_ROWS[block.language]:,}")
+    source: dict[str, Any] = {"path": str(path)} if block.path else {"url": ORIGINAL}
+    return Benchmark("xor_tydi", docs, None, tuple(notes), {**source, "sha256": sha256_file(path)})
+
+
+def _file(block: XorTydiBlock) -> Path:
+    if block.path is None:
+        return web_file("xor_tydi", ORIGINAL)
+    path = require_path(block.path, "xor_tydi")
+    if path.is_file():
+        return path
+    for candidate in (path / FILE, path / f"{FILE}.gz"):
+        if candidate.is_file():
+            return candidate
+    raise DataError(f"xor_tydi: {path} has no file {FILE}", f"download it: {ORIGINAL}")
+
+
+# The leaves of a group read the same file one after another.
+@lru_cache(maxsize=2)
+def _read(path: Path, _mtime_ns: int) -> list[tuple[str, dict[str, Any]]]:
+    rows: list[tuple[str, dict[str, Any]]] = []
+    seen: dict[str, str] = {}
+    for number, row in iter_jsonl(path):
+        where = f"{path}, line {number}"
+        require_columns(row, _COLUMNS, where)
+        name = str(row["id"])
+        if name in seen:
+            raise DataError(f"{where}: id '{name}' was used before ({seen[name]})")
+        seen[name] = where
+        rows.append((where, row))
+    if not rows:
+        raise DataError(f"{path}: holds no question")
+    return rows
+
+
+def _doc(row: dict[str, Any], language: str, where: str) -> RagDoc | None:
+    """The question; None where it has no answer."""
+    answers = row["answers"]
+    if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
+        raise DataError(f"{where}: 'answers' must be a list of texts (the hub's copies join them: use {FILE})")
+    kept = dict.fromkeys(answer.strip() for answer in answers if answer.strip())
+    if not kept:
+        return None
+    added = dict.fromkeys(word for answer in kept for word in YES_NO[language].get(answer.casefold(), ()))
+    return RagDoc(
+        id=str(row["id"]),
+        query=require_text(row["question"], where, "question").strip(),
+        query_lang=language,
+        answers=tuple(kept | added),
+    )

@@ -1,0 +1,307 @@
+"""XQuAD under the protocol of The Cross-Lingual Cost: every paragraph in one language, questions in another.
+
+XQuAD (Artetxe et al., 2020) holds the same 240 paragraphs and 1,190 questions in each language, in the same order. The
+Cross-Lingual Cost (section 3.2) keeps each document in one language drawn uniformly at random and draws the language of
+each question independently, so that every pair of question and document language is measured and the one relevant
+passage is known.
+
+The draw is reproducible: ``rng = numpy.random.default_rng(seed)``, the languages sorted by code, then
+``rng.integers(0, L, 240)`` for the paragraphs and, from the same generator, ``rng.integers(0, L, 1190)`` for the
+questions, both in file order. With ``imbalance`` the paragraphs are drawn otherwise
+(:func:`~mrag_eval.datasets._imbalance.kept_versions`) and the questions stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import field_validator
+
+from mrag_eval.core import ConfigError, DataError, Passage, RagDoc, did_you_mean, language_name
+from mrag_eval.datasets._base import Benchmark, DataBlock, absolute
+from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
+from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
+
+HUB_ID = "google/xquad"
+# Served by the hub and by the original repository alike (th and ro are in both too, but not in every copy).
+LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh")
+_KNOWN = (*LANGUAGES, "ro", "th")
+
+
+class XquadBlock(DataBlock):
+    """The languages (ten by default), a JSON file that fixes the draw, and a filter on the question's language.
+
+    ``parallel`` asks every question in every language instead of in one: for consistency over languages.
+    """
+
+    split: str = "validation"
+    languages: tuple[str, ...] | None = None
+    assignment: Path | None = None
+    question_language: str | None = None
+    parallel: bool = False
+
+    @field_validator("assignment")
+    @classmethod
+    def _absolute_assignment(cls, value: Path | None) -> Path | None:
+        return absolute(value)
+
+    @field_validator("languages")
+    @classmethod
+    def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for code in value or ():
+            if code not in _KNOWN:
+                raise ValueError(f"XQuAD has no language '{code}'{did_you_mean(code, _KNOWN)}")
+        if value is not None and len(set(value)) != len(value):
+            raise ValueError("a language is named twice")
+        if value == ():
+            raise ValueError("at least one language is needed")
+        return value
+
+
+@dataclass(frozen=True)
+class _Question:
+    id: str
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Edition:
+    """One language's XQuAD, in file order; ``paragraph_of[j]`` is the paragraph that question j was asked on."""
+
+    paragraphs: tuple[str, ...]
+    questions: tuple[_Question, ...]
+    paragraph_of: tuple[int, ...]
+    digest: str | None
+
+
+@dataclass(frozen=True)
+class _Assignment:
+    languages: tuple[str, ...]
+    paragraphs: tuple[str, ...]
+    questions: tuple[str, ...]
+
+
+def load(block: XquadBlock) -> Benchmark:
+    """Load XQuAD with one language a paragraph and one a question; the corpus is the whole paragraphs, untitled."""
+    fixed = None if block.assignment is None else _read_assignment(block.assignment)
+    codes = _languages(block, fixed)
+    editions = {code: _edition(block, code) for code in codes}
+    _check_parallel(editions)
+    first = editions[codes[0]]
+    drawn = fixed or _draw(codes, len(first.paragraphs), len(first.questions), block.seed)
+    if (len(drawn.paragraphs), len(drawn.questions)) != (len(first.paragraphs), len(first.questions)):
+        raise DataError(
+            f"{block.assignment}: {len(drawn.paragraphs)} paragraph and {len(drawn.questions)} question languages, "
+            f"but the files hold {len(first.paragraphs)} paragraphs and {len(first.questions)} questions"
+        )
+    if block.imbalance is not None:
+        drawn = _imbalanced(drawn, block.imbalance, block.seed)
+    width = max(3, len(str(len(first.paragraphs) - 1)))
+    names = [f"xquad-p{index:0{width}d}" for index in range(len(first.paragraphs))]
+    corpus = [
+        Passage(id=name, lang=code, text=editions[code].paragraphs[index], doc_id=name)
+        for index, (name, code) in enumerate(zip(names, drawn.paragraphs, strict=True))
+    ]
+    docs = [
+        _doc(index, code, editions, drawn, names, first.paragraph_of[index], block.parallel)
+        for index, asked in enumerate(drawn.questions)
+        for code in (codes if block.parallel else (asked,))
+        if block.question_language in (None, code)
+    ]
+    notes = [
+        f"{len(docs)} questions on {len(corpus)} paragraphs, languages {' '.join(codes)}, "
+        + ("every question in each, " if block.parallel and block.question_language is None else "")
+        + (f"assignment from {block.assignment}" if fixed else f"drawn with seed {block.seed}")
+    ]
+    if (len(first.paragraphs), len(first.questions)) != (240, 1190):
+        notes.append(
+            f"this copy has {len(first.paragraphs)} paragraphs and {len(first.questions)} questions; "
+            "the published set has 240 and 1,190"
+        )
+    if block.imbalance is not None:
+        notes.append(imbalance_note(drawn.paragraphs, block.imbalance))
+    return Benchmark("xquad", docs, corpus, tuple(notes), _source(block, editions), parallel=_parallel(editions))
+
+
+def _parallel(editions: dict[str, _Edition]) -> list[dict[str, str]]:
+    """Every question and every paragraph in all languages: a perfect translation."""
+    questions = zip(*(edition.questions for edition in editions.values()), strict=True)
+    paragraphs = zip(*(edition.paragraphs for edition in editions.values()), strict=True)
+    out = [{code: q.text for code, q in zip(editions, versions, strict=True)} for versions in questions]
+    return out + [dict(zip(editions, versions, strict=True)) for versions in paragraphs]
+
+
+def _imbalanced(drawn: _Assignment, imbalance: Imbalance, seed: int) -> _Assignment:
+    if "en" not in drawn.languages or len(drawn.languages) < 2:
+        raise ConfigError(
+            f"data: imbalance needs English and another language, this set has {', '.join(drawn.languages)}",
+            "name both in data.languages",
+        )
+    names = [str(index) for index in range(len(drawn.paragraphs))]
+    kept = kept_versions(names, [drawn.languages] * len(names), imbalance, seed)
+    return replace(drawn, paragraphs=tuple(kept))
+
+
+def _doc(
+    index: int,
+    asked: str,
+    editions: dict[str, _Edition],
+    drawn: _Assignment,
+    names: Sequence[str],
+    paragraph: int,
+    parallel: bool,
+) -> RagDoc:
+    kept = drawn.paragraphs[paragraph]
+    question = editions[asked].questions[index]
+    return RagDoc(
+        id=f"{question.id}-{asked}" if parallel else question.id,
+        query=question.text,
+        query_lang=asked,
+        answers=question.answers,
+        gold_doc_lang=kept,
+        relevant_ids=(names[paragraph],),
+        group_id=names[paragraph],
+        extra={"paragraph_answers": list(editions[kept].questions[index].answers), "question_id": question.id},
+    )
+
+
+def _languages(block: XquadBlock, fixed: _Assignment | None) -> tuple[str, ...]:
+    if fixed is None:
+        codes = tuple(sorted(block.languages or LANGUAGES))
+    else:
+        codes = tuple(sorted(fixed.languages))
+        if block.languages is not None and set(block.languages) != set(codes):
+            raise ConfigError(
+                f"data: languages = {', '.join(block.languages)}, but {block.assignment} assigns {', '.join(codes)}",
+                "leave out data.languages: the assignment file names them",
+            )
+    if block.question_language is not None and block.question_language not in codes:
+        raise ConfigError(
+            f"data: no question is asked in question_language '{block.question_language}'"
+            + did_you_mean(block.question_language, codes),
+            f"the languages of this set: {', '.join(codes)}",
+        )
+    return codes
+
+
+def _draw(codes: Sequence[str], n_paragraphs: int, n_questions: int, seed: int) -> _Assignment:
+    rng = np.random.default_rng(seed)
+    paragraphs = rng.integers(0, len(codes), size=n_paragraphs)
+    questions = rng.integers(0, len(codes), size=n_questions)
+    return _Assignment(tuple(codes), tuple(codes[i] for i in paragraphs), tuple(codes[i] for i in questions))
+
+
+def _read_assignment(path: Path) -> _Assignment:
+    value, _ = read_json(path)
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: expected a JSON object, found {type(value).__name__}")
+    keys = ("languages", "paragraph_language", "question_language")
+    require_columns(value, keys, str(path))
+    for key in keys:
+        if not isinstance(value[key], list) or not all(isinstance(code, str) for code in value[key]):
+            raise DataError(f"{path}: '{key}' must be a list of language codes")
+    for key in keys[1:]:
+        for index, code in enumerate(value[key]):
+            if code not in value["languages"]:
+                raise DataError(f"{path}: {key}[{index}] is '{code}', which is not among 'languages'")
+    for code in value["languages"]:
+        if code not in _KNOWN:
+            raise DataError(f"{path}: XQuAD has no language '{code}'{did_you_mean(code, _KNOWN)}")
+    return _Assignment(*(tuple(value[key]) for key in keys))
+
+
+def _edition(block: XquadBlock, code: str) -> _Edition:
+    if block.path is None:
+        return _from_hub(block, code)
+    folder = require_path(block.path, "xquad")
+    for name in (f"xquad.{code}.json.gz", f"xquad.{code}.json"):
+        if (folder / name).is_file():
+            return _from_file(folder / name)
+    raise DataError(
+        f"xquad: {folder} has no file xquad.{code}.json(.gz)",
+        f"copy it there, or leave {language_name(code)} out: data.languages",
+    )
+
+
+def _from_file(path: Path) -> _Edition:
+    value, digest = read_json(path)
+    paragraphs: list[str] = []
+    questions: list[_Question] = []
+    paragraph_of: list[int] = []
+    try:
+        for article in value["data"]:
+            for paragraph in article["paragraphs"]:
+                for qa in paragraph["qas"]:
+                    texts = [answer["text"] for answer in qa["answers"]]
+                    questions.append(_question(qa["id"], qa["question"], texts, str(path)))
+                    paragraph_of.append(len(paragraphs))
+                paragraphs.append(require_text(paragraph["context"], f"{path}, paragraph {len(paragraphs)}", "context"))
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: not SQuAD v1.1 JSON (missing {error}, paragraph {len(paragraphs)})") from None
+    return _checked(_Edition(tuple(paragraphs), tuple(questions), tuple(paragraph_of), digest), str(path))
+
+
+def _from_hub(block: XquadBlock, code: str) -> _Edition:
+    columns = ("id", "context", "question", "answers")
+    rows = hub_dataset("xquad", HUB_ID, f"xquad.{code}", block.split, block.revision, columns)
+    paragraphs: list[str] = []
+    questions: list[_Question] = []
+    paragraph_of: list[int] = []
+    where = f"{HUB_ID}, config xquad.{code}"
+    for row in rows:
+        # the hub repeats the paragraph in every row; a paragraph's questions are consecutive
+        if not paragraphs or row["context"] != paragraphs[-1]:
+            paragraphs.append(require_text(row["context"], f"{where}, row {len(questions)}", "context"))
+        questions.append(_question(row["id"], row["question"], list(row["answers"]["text"]), where))
+        paragraph_of.append(len(paragraphs) - 1)
+    return _checked(_Edition(tuple(paragraphs), tuple(questions), tuple(paragraph_of), None), where)
+
+
+def _question(name: Any, text: Any, answers: Sequence[str], where: str) -> _Question:
+    name = require_text(name, where, "id")
+    kept = tuple(dict.fromkeys(answers))
+    if not kept:
+        raise DataError(f"{where}: question {name} has no answer")
+    return _Question(name, require_text(text, f"{where}, question {name}", "question").strip(), kept)
+
+
+def _checked(edition: _Edition, where: str) -> _Edition:
+    seen: set[str] = set()
+    for question in edition.questions:
+        if question.id in seen:
+            raise DataError(f"{where}: question id '{question.id}' occurs twice")
+        seen.add(question.id)
+    if not edition.questions:
+        raise DataError(f"{where}: holds no question")
+    return edition
+
+
+def _check_parallel(editions: dict[str, _Edition]) -> None:
+    """The protocol swaps languages by position: every edition must have the same ids on the same paragraphs."""
+    (first_code, first), *rest = editions.items()
+    for code, edition in rest:
+        if len(edition.paragraphs) != len(first.paragraphs) or edition.paragraph_of != first.paragraph_of:
+            raise DataError(f"xquad: the {code} and {first_code} files differ in their paragraphs: not parallel copies")
+        for ours, theirs in zip(edition.questions, first.questions, strict=True):
+            if ours.id != theirs.id:
+                raise DataError(f"xquad: question '{ours.id}' of {code} stands where {first_code} has '{theirs.id}'")
+
+
+def _source(block: XquadBlock, editions: dict[str, _Edition]) -> dict[str, Any]:
+    source: dict[str, Any] = {"seed": None if block.assignment else block.seed, "languages": list(editions)}
+    if block.parallel:
+        source["parallel"] = True
+    if block.imbalance is not None:
+        source["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
+    if block.assignment is not None:
+        source["assignment"] = {"path": str(block.assignment), "sha256": read_json(block.assignment)[1]}
+    if block.path is None:
+        source |= {"hub": HUB_ID, "revision": block.revision, "split": block.split}
+    else:
+        source |= {"path": str(block.path), "sha256": {code: edition.digest for code, edition in editions.items()}}
+    return source

@@ -1,0 +1,139 @@
+"""From rows to judged rows: who is asked at all, what the panel says, which language the answer is in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.config import JUDGED, SUFFICIENCY, VERDICTS, Judge
+from mrag_eval.core import Judgement, Scored, Value
+from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
+from mrag_eval.judging._rubrics import Case, sufficiency_rubric, verdict_rubric
+from mrag_eval.scoring import DECLINED
+
+if TYPE_CHECKING:
+    from mrag_eval.metrics import LanguageDetector
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+EMPTY = "the answer is empty"
+
+
+def panel_for(block: Judge, metrics: Sequence[str]) -> Panel | None:
+    """The panel of a task; None, after a warning, where a metric needs one and none is configured.
+
+    Raises ConfigError for a judge or a judge prompt that does not exist, and where a panel is required but missing:
+    before anything is generated.
+    """
+    needing = [name for name in metrics if name in JUDGED]
+    if not needing:
+        return None
+    if any(name in VERDICTS for name in needing):
+        verdict_rubric(block.prompt, block.reply)
+    if SUFFICIENCY in needing:
+        sufficiency_rubric(block.sufficiency.prompt)
+    panel = build_panel(block)
+    if panel is None:
+        _warn_once(" and ".join(needing))
+    return panel
+
+
+@lru_cache(maxsize=64)
+def _warn_once(metrics: str) -> None:
+    """Once for all the tasks of a group that say the same."""
+    log.warning(
+        "no judge is configured, which leaves out %s; name one under 'judges' in mrag.yaml (or $MRAG_CONFIG):\n    %s",
+        metrics,
+        EXAMPLE,
+    )
+
+
+@dataclass(frozen=True)
+class LanguageCheck:
+    """The detector of a judge block, and the note that names it."""
+
+    detector: LanguageDetector
+    note: str
+
+    def of(self, rows: Sequence[Scored]) -> list[Value]:
+        """1 where the answer is in the question's language, whatever its length; a reason where that cannot be told.
+
+        An answer without letters (a year, a score) is in every language.
+        """
+        from mrag_eval.metrics import correct_language_rate
+
+        out: list[Value] = [DECLINED if row.declined else EMPTY if not row.answer.strip() else 1.0 for row in rows]
+        asked = [i for i, row in enumerate(rows) if out[i] == 1.0 and any(map(str.isalpha, row.answer))]
+        rate = correct_language_rate(
+            [rows[i].answer for i in asked],
+            [rows[i].doc.query_lang for i in asked],
+            min_chars=None,
+            detector=self.detector,
+        )
+        for i, correct, reason in zip(asked, rate.correct, rate.reasons, strict=True):
+            out[i] = str(reason) if correct is None else float(correct)
+        return out
+
+
+def language_check(block: Judge, languages: Iterable[str]) -> LanguageCheck | None:
+    """The check that a block asks for, over the languages of the task's questions; None where it asks for none.
+
+    Without the extra ``lingua``, fastText stands in, and the note says so. Raises MetricError where the detector does
+    not know a language.
+    """
+    if block.language_check == "none":
+        return None
+    from mrag_eval.metrics import load_detector
+
+    told_apart = sorted({*languages, *(block.languages or ()), "en"})
+    name, note = block.language_check, f"language by {block.language_check}"
+    if name == "lingua" and find_spec("lingua") is None:
+        name = "fasttext"
+        note = 'language by fasttext (lingua is not installed: pip install "mrag-eval[lingua]")'
+    elif name == "lingua" and len(told_apart) < 2:
+        name, note = "fasttext", "language by fasttext (lingua needs two languages to tell apart)"
+    return LanguageCheck(load_detector(name, told_apart), note)
+
+
+def judged(
+    rows: Sequence[Scored], panel: Panel | None, block: Judge, check: LanguageCheck | None
+) -> tuple[list[Scored], dict[str, Any]]:
+    """The rows with their judgement and language check; and one rank's share of the panel's table, for a record.
+
+    Rows without a reference answer are not judged; a declined or an empty answer is incorrect, and no judge is asked.
+    """
+    share: dict[str, Any] = {}
+    judgements: list[Judgement | None] = [None] * len(rows)
+    if panel is not None:
+        judgements = [_settled(row) for row in rows]
+        asked = [i for i, judgement in enumerate(judgements) if judgement is None]
+        cases = [_case(rows[i]) for i in asked]
+        found, ledgers = panel.judge(verdict_rubric(block.prompt, block.reply), cases, tie=block.tie)
+        for i, judgement in zip(asked, found, strict=True):
+            judgements[i] = judgement
+        share = {"models": panel.model_names, "ledger": {name: ledger.as_dict() for name, ledger in ledgers.items()}}
+        if check is not None:
+            share["language_check"] = check.note
+    languages: Sequence[Value | None] = [None] * len(rows) if check is None else check.of(rows)
+    out = [
+        replace(row, judgement=judgement, in_language=language)
+        for row, judgement, language in zip(rows, judgements, languages, strict=True)
+    ]
+    return out, share
+
+
+def _settled(row: Scored) -> Judgement | None:
+    if not row.doc.answers:
+        return Judgement(None, "no reference")
+    if row.declined:
+        return Judgement(False, "declined")
+    return None if row.answer.strip() else Judgement(False, "empty")
+
+
+def _case(row: Scored) -> Case:
+    return Case(row.doc.id, row.doc.query, row.doc.query_lang, row.doc.answers, row.answer)

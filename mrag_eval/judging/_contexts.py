@@ -1,0 +1,42 @@
+"""Context sufficiency: whether what was retrieved is enough for a good answer, whatever the model made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from mrag_eval.config import Judge, Retrieval
+from mrag_eval.core import Hit, Judgement, RagDoc, Scored
+from mrag_eval.judging._panel import Panel
+from mrag_eval.judging._rubrics import Case, sufficiency_rubric
+
+
+def shows_passages(retrieval: Retrieval) -> bool:
+    """Whether a mode puts passages into the prompt at all."""
+    return retrieval.mode != "no_ir" and not (retrieval.mode == "given" and retrieval.given.subset == "none")
+
+
+def sufficiency_judged(
+    rows: Sequence[Scored], passages: Sequence[Sequence[Hit]], panel: Panel, block: Judge
+) -> tuple[list[Scored], dict[str, Any]]:
+    """The rows with the panel's word on their passages (aligned, as they go into the prompt, before any shortening);
+    and one rank's share of the panel's table.
+
+    The panel sees neither the reference answers nor the model's (XRAG, Appendix A). Where a search found nothing, that
+    does not suffice, and no judge is asked.
+    """
+    judgements = [None if found else Judgement(False, "empty") for found in passages]
+    asked = [i for i, judgement in enumerate(judgements) if judgement is None]
+    cases = [_case(rows[i].doc, passages[i], block.sufficiency.country) for i in asked]
+    found, ledgers = panel.judge(sufficiency_rubric(block.sufficiency.prompt), cases, tie=block.tie)
+    for i, judgement in zip(asked, found, strict=True):
+        judgements[i] = judgement
+    share = {"models": panel.model_names, "ledger": {name: ledger.as_dict() for name, ledger in ledgers.items()}}
+    return [replace(row, sufficiency=judgement) for row, judgement in zip(rows, judgements, strict=True)], share
+
+
+def _case(doc: RagDoc, passages: Sequence[Hit], country: str | None) -> Case:
+    shown = tuple({"text": hit.text, "lang": hit.lang, "title": hit.title, "date": hit.date} for hit in passages)
+    where = str(doc.extra.get("country") or country or "").replace("_", " ")
+    return Case(doc.id, doc.query, doc.query_lang, (), passages=shown, country=where)

@@ -1,0 +1,202 @@
+"""A panel of judges: every row goes to every judge at once, and a strict majority of the panel decides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from mrag_eval.config import Judge, ModelSpec, load_config
+from mrag_eval.core import ConfigError, Judgement, Store, Vote, cache_dir
+from mrag_eval.judging._rubrics import Case, Rubric
+from mrag_eval.metrics import majority_vote
+from mrag_eval.models import (
+    Answered,
+    AuxModel,
+    Ledger,
+    Verdict,
+    at_once,
+    behind_api,
+    generate_parsed,
+    named_spec,
+    portable_identity,
+    total,
+)
+
+T = TypeVar("T")
+
+EXAMPLE = """judges:
+      - model: openai-chat-completions
+        model_args: {model: gpt-4o-2024-08-06}"""
+# Justifications are asked for in a sentence or two.
+_LONGEST_JUSTIFICATION = 2_000
+
+
+@dataclass(frozen=True)
+class Asked(Generic[T]):
+    """The answers of every seat, aligned with the cases, and what each model was asked and cost."""
+
+    answers: dict[str, list[Answered[T]]]
+    ledgers: dict[str, Ledger]
+
+
+class Panel:
+    """Judges under their names; with ``repeats`` > 1 each has so many seats (``gpt#1``, ``gpt#2``, ...).
+
+    The seats of one model differ in their seed and are cached apart; they take turns at it, while different models are
+    asked at the same time. Raises ConfigError without a judge.
+    """
+
+    def __init__(self, models: Mapping[str, AuxModel], repeats: int = 1) -> None:
+        if not models:
+            raise ConfigError(
+                "a panel needs at least one judge", "list models under judges in mrag.yaml (docs/judges.md)"
+            )
+        self._models = dict(models)
+        self._seats = {
+            (name if repeats == 1 else f"{name}#{nth}"): (name, nth - 1)
+            for name in models
+            for nth in range(1, repeats + 1)
+        }
+
+    @property
+    def seats(self) -> tuple[str, ...]:
+        """Names of the seats; their number is the panel's size."""
+        return tuple(self._seats)
+
+    @property
+    def model_names(self) -> dict[str, str]:
+        """For each seat what its provider calls the model."""
+        args = {name: model.spec.model_args for name, model in self._models.items()}
+        return {
+            seat: str(args[name].get("model") or args[name].get("pretrained") or name)
+            for seat, (name, _) in self._seats.items()
+        }
+
+    @property
+    def identities(self) -> dict[str, Any]:
+        """For each seat what decides its votes, in words that hold on any machine."""
+        asked = {name: portable_identity(model.spec) for name, model in self._models.items()}
+        return {seat: {**asked[name], "nth": nth} for seat, (name, nth) in self._seats.items()}
+
+    def check(self) -> None:
+        """Raise the ConfigError that would leave a judge behind an API without answers (a missing key, say)."""
+        for name, model in self._models.items():
+            # weights of a local judge are loaded when it is asked: not beside a model that is still generating
+            if behind_api(model.spec, name):
+                model.check()
+
+    def ask(self, rubric: Rubric[T], cases: Sequence[Case]) -> Asked[T]:
+        """Put every case before every seat, all models at once; replies that cannot be read are asked for once more."""
+        conversations = [rubric.conversation(case) for case in cases]
+        parsers = [rubric.parser(case) for case in cases]
+        seconds: dict[str, float] = {}
+
+        def call(seat: str, name: str, nth: int) -> Callable[[], list[Answered[T]]]:
+            model = self._models[name]
+            settings: dict[str, Any] = {"seed": (model.spec.generation.seed or 0) + nth} if nth else {}
+
+            def work() -> list[Answered[T]]:
+                start = time.perf_counter()
+                answers = generate_parsed(model, conversations, parsers, seat=seat, **settings)
+                seconds[seat] = time.perf_counter() - start
+                return answers
+
+            return work
+
+        answers = at_once({seat: call(seat, name, nth) for seat, (name, nth) in self._seats.items()})
+        ledgers: dict[str, Ledger] = {}
+        for seat, (name, _) in self._seats.items():
+            ledger = Ledger(seconds=seconds[seat])
+            for answer in answers[seat]:
+                for reply in answer.replies:
+                    ledger.add(reply)
+            ledgers[name] = total([ledgers[name], ledger]) if name in ledgers else ledger
+        return Asked(answers, ledgers)
+
+    def judge(
+        self, rubric: Rubric[Verdict], cases: Sequence[Case], *, tie: Literal["incorrect", "abstain"] = "incorrect"
+    ) -> tuple[list[Judgement], dict[str, Ledger]]:
+        """One judgement a case, in their order, and the ledger of every model.
+
+        A verdict needs more than half of the panel's size, abstentions included; an even split of enough votes counts
+        as incorrect or not at all, by ``tie``; anything else is unjudged.
+        """
+        asked = self.ask(rubric, cases)
+        judgements = []
+        for i in range(len(cases)):
+            votes = {seat: _vote(answers[i]) for seat, answers in asked.answers.items()}
+            judgements.append(_counted(votes, tie))
+        return judgements, asked.ledgers
+
+
+def _vote(answer: Answered[Verdict]) -> Vote:
+    if answer.value is None:
+        return Vote(None, error=answer.error)
+    text = answer.value.justification
+    return Vote(
+        answer.value.holds,
+        text if len(text) <= _LONGEST_JUSTIFICATION else f"{text[:_LONGEST_JUSTIFICATION]}…",
+    )
+
+
+def _counted(votes: Mapping[str, Vote], tie: Literal["incorrect", "abstain"]) -> Judgement:
+    verdicts = [vote.verdict for vote in votes.values()]
+    decided = majority_vote(verdicts)
+    if decided is not None:
+        return Judgement(decided, "unanimous" if len(set(verdicts)) == 1 else "majority", votes)
+    if majority_vote(verdicts, tie=False) is None:
+        return Judgement(None, "unjudged", votes)
+    return Judgement(False if tie == "incorrect" else None, "tie", votes)
+
+
+def build_panel(block: Judge) -> Panel | None:
+    """The panel that a task's block asks for: its own, else the config file's ``judges``; None where there is none.
+
+    Models are shared by all panels of the process, so that a budget holds for all of them together. Raises ConfigError
+    for a name that the config file does not know, and for a missing panel that is ``required``.
+    """
+    entries: Sequence[str | ModelSpec] = load_config().judges if block.panel is None else block.panel
+    if not entries:
+        if block.required:
+            raise ConfigError("judge.required is set, but no judge is configured: 'judges' in mrag.yaml", EXAMPLE)
+        return None
+    cache = cache_dir() / "models.sqlite"
+    models = {name: _shared(name, spec.model_dump_json(), cache) for name, spec in named_judges(entries).items()}
+    return Panel(models, block.repeats)
+
+
+def named_judges(entries: Sequence[str | ModelSpec]) -> dict[str, ModelSpec]:
+    """The models of a panel under the names of their seats: as the config file calls them, else by the model."""
+    found: dict[str, ModelSpec] = {}
+    for entry in entries:
+        spec = named_spec(entry) if isinstance(entry, str) else entry
+        found[_free(entry if isinstance(entry, str) else _short_name(spec), found)] = spec
+    return found
+
+
+def _short_name(spec: ModelSpec) -> str:
+    given = str(spec.model_args.get("model") or spec.model_args.get("pretrained") or spec.model)
+    return given.rstrip("/").rpartition("/")[2]
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """The name, or with a number where models written out are called the same."""
+    nth = 2
+    found = name
+    while found in taken:
+        found, nth = f"{name}-{nth}", nth + 1
+    return found
+
+
+@lru_cache(maxsize=64)
+def _shared(name: str, spec: str, cache: Path) -> AuxModel:
+    return AuxModel(ModelSpec.model_validate_json(spec), name=name, cache=_store(cache))
+
+
+@lru_cache(maxsize=8)
+def _store(path: Path) -> Store:
+    return Store(path)

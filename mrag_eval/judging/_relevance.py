@@ -1,0 +1,146 @@
+"""From rankings to labelled rankings: a panel reads every passage that was retrieved, or n-grams stand in for it.
+
+Where no document is known to answer a question (``judge.relevance.labels``), the ranking measures, and what says where
+the errors come from, rest on these labels.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from mrag_eval.config import Judge
+from mrag_eval.core import ConfigError, Labels, LabelSource, Passage, Scored, same_language
+from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
+from mrag_eval.judging._rubrics import Case, relevance_rubric
+from mrag_eval.metrics import majority_vote
+from mrag_eval.models import Answered
+from mrag_eval.scoring import NO_ANSWERS
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+OTHER_LANGUAGE = "the lexical proxy compares texts of one language, and answer and document are in two"
+# n of the n-grams in which a passage must contain the answer.
+_N = 3
+
+
+@dataclass(frozen=True)
+class Labeller:
+    """Who labels a task's rankings: ``panel`` where ``by`` is ``judge``."""
+
+    by: LabelSource
+    block: Judge
+    panel: Panel | None = None
+
+    def check(self) -> None:
+        """As :meth:`mrag_eval.judging.Panel.check`."""
+        if self.panel is not None:
+            self.panel.check()
+
+
+def labeller_for(block: Judge) -> Labeller | None:
+    """The labeller that a judge block asks for; None where relevance is known by ids.
+
+    ``auto`` takes the panel, and without one, after a warning, the proxy. Raises ConfigError for a prompt that does not
+    exist, and where ``judge`` is asked for and none is configured.
+    """
+    source = block.relevance.labels
+    if source == "ids":
+        return None
+    if source == "proxy":
+        return Labeller("proxy", block)
+    relevance_rubric(block.relevance.prompt)
+    panel = build_panel(block)
+    if panel is not None:
+        return Labeller("judge", block, panel)
+    if source == "judge":
+        raise ConfigError(
+            "judge.relevance.labels is 'judge', but no judge is configured: 'judges' in mrag.yaml",
+            f"{EXAMPLE}\n    or, a rough guess within one language: --metadata judge.relevance.labels=proxy",
+        )
+    _warn_once()
+    return Labeller("proxy", block)
+
+
+@lru_cache(maxsize=1)
+def _warn_once() -> None:
+    """Once for all the tasks of a run."""
+    log.warning(
+        "no judge is configured: relevance is guessed by character n-grams, within one language, and the measures that "
+        "rest on it end in _proxy; name a judge under 'judges' in mrag.yaml (or $MRAG_CONFIG):\n    %s",
+        EXAMPLE,
+    )
+
+
+def labelled(
+    rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller
+) -> tuple[list[Scored], dict[str, Any]]:
+    """The rows with labels for their whole ranking; and one rank's share of what the results say of the labels.
+
+    ``texts`` holds every ranked passage by id. Rows without a reference answer stay unlabelled, with that reason, and
+    so, where n-grams are compared, do rows whose document is in another language than their answer.
+    """
+    block = labeller.block.relevance
+    share: dict[str, Any] = {"by": labeller.by}
+    if labeller.panel is None:
+        share |= {"threshold": block.threshold, "n": _N}
+        found = [_by_ngrams(row, texts, block.threshold) for row in rows]
+    else:
+        asked = [i for i, row in enumerate(rows) if row.doc.answers and row.ranking]
+        cases = [_case(rows[i], texts) for i in asked]
+        answers = labeller.panel.ask(relevance_rubric(block.prompt), cases)
+        found = [Labels("judge", _ids(row), fault=None if row.doc.answers else NO_ANSWERS) for row in rows]
+        for place, i in enumerate(asked):
+            votes = {seat: replies[place] for seat, replies in answers.answers.items()}
+            found[i] = _counted(_ids(rows[i]), votes, tie=False if labeller.block.tie == "incorrect" else None)
+        ledgers = {name: ledger.as_dict() for name, ledger in answers.ledgers.items()}
+        share |= {"models": labeller.panel.model_names, "ledger": ledgers}
+    return [replace(row, labels=labels) for row, labels in zip(rows, found, strict=True)], share
+
+
+def _ids(row: Scored) -> tuple[str, ...]:
+    return tuple(place.id for place in row.ranking)
+
+
+def _case(row: Scored, texts: Mapping[str, Passage]) -> Case:
+    passages = [texts[name] for name in _ids(row)]
+    shown = tuple({"text": p.text, "lang": p.lang, "title": p.title} for p in passages)
+    return Case(row.doc.id, row.doc.query, row.doc.query_lang, row.doc.answers, passages=shown)
+
+
+def _counted(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, tie: bool | None) -> Labels:
+    """A passage is relevant where more than half of the panel lists it; one without a majority spoils the row."""
+    said = {
+        seat: str(vote.reason) if vote.value is None else tuple(sorted(set(vote.value))) for seat, vote in votes.items()
+    }
+    verdicts = [
+        majority_vote([None if isinstance(listed, str) else number in listed for listed in said.values()], tie=tie)
+        for number in range(1, len(ids) + 1)
+    ]
+    if None in verdicts:
+        reasons = sorted({reason for reason in said.values() if isinstance(reason, str)})
+        return Labels("judge", ids, fault=f"relevance unjudged ({', '.join(reasons) or 'tie'})", votes=said)
+    relevant = frozenset(name for name, verdict in zip(ids, verdicts, strict=True) if verdict)
+    return Labels("judge", ids, relevant, votes=said)
+
+
+def _by_ngrams(row: Scored, texts: Mapping[str, Passage], threshold: float) -> Labels:
+    """Relevant is a passage of the answer's language that holds at least that share of the answer's n-grams."""
+    from mrag_eval.metrics import char_ngram_recall
+
+    doc, ids = row.doc, _ids(row)
+    if not doc.answers:
+        return Labels("proxy", ids, fault=NO_ANSWERS)
+    if doc.gold_doc_lang is not None and not same_language(doc.query_lang, doc.gold_doc_lang):
+        return Labels("proxy", ids, fault=OTHER_LANGUAGE)
+    answers, lang = list(doc.answers), doc.query_lang
+
+    def holds(passage: Passage) -> bool:
+        recall = char_ngram_recall(passage.text, answers, n=_N, normalize="unicode", lang=lang)
+        return same_language(passage.lang, lang) and recall >= threshold
+
+    return Labels("proxy", ids, frozenset(name for name in ids if holds(texts[name])))

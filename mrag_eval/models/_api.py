@@ -1,0 +1,212 @@
+"""API models of the harness: built through its registry, asked with requests of our own.
+
+The harness's classes know how each provider wants a request and how it answers. What they do around that is done
+elsewhere here: theirs loses a whole batch to one permanent failure, ignores Retry-After, gives no token counts, and
+logs the key with every failed request.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mrag_eval.config import Generation, ModelSpec
+from mrag_eval.core import ConfigError, did_you_mean, missing_extra
+from mrag_eval.models._faults import Fault
+from mrag_eval.models._lenient_json import storable
+from mrag_eval.models._reply import split_thinking
+from mrag_eval.prompts import Conversation, plain_prompt
+
+# A model at times gives an empty or broken body to a request it answers well the second time.
+_BROKEN_AGAIN = 2
+
+
+def model_class(spec: ModelSpec, name: str) -> type[Any]:
+    """The harness's class behind a model type; ConfigError for a type that it does not know."""
+    try:
+        from lm_eval.api.registry import get_model
+    except ModuleNotFoundError as err:
+        raise ConfigError(f"model '{name}' needs the harness: {err}", "pip install lm-eval") from None
+    import lm_eval.models
+
+    try:
+        found: type[Any] = get_model(spec.model)
+    except (KeyError, ValueError):
+        known = getattr(lm_eval.models, "MODEL_MAPPING", {})
+        raise ConfigError(
+            f"model '{name}': unknown model type '{spec.model}'{did_you_mean(spec.model, known)}"
+        ) from None
+    except ImportError as err:
+        raise ConfigError(
+            f"model '{name}': model type '{spec.model}' cannot be loaded: {err}",
+            'pip install "mrag-eval[api]"   for models behind an API',
+        ) from None
+    return found
+
+
+def is_api(cls: type[Any]) -> bool:
+    """Whether our transport can send its requests: one of the harness's HTTP classes that sends none itself."""
+    from lm_eval.models.api_models import TemplateAPI
+
+    sends = ("generate_until", "model_call", "amodel_call")
+    return issubclass(cls, TemplateAPI) and all(getattr(cls, n) is getattr(TemplateAPI, n) for n in sends)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where and how one API model is asked. ``headers`` hold the key: never to be logged or stored."""
+
+    lm: Any
+    name: str
+    url: str
+    headers: Mapping[str, str]
+    verify: bool | str
+    chat: bool
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.name})"
+
+    def payload(self, conversation: Conversation, settings: Generation) -> dict[str, Any]:
+        """The JSON body that the provider wants."""
+        turns = [dict(message) for message in conversation]
+        messages: Any = turns if self.chat else self._as_text(turns)
+        wanted: dict[str, Any] = {
+            "max_gen_toks": settings.max_tokens,
+            "temperature": settings.temperature,
+            "until": list(settings.stop),
+            **settings.extra,
+        }
+        if settings.top_p is not None:
+            wanted["top_p"] = settings.top_p
+        body: dict[str, Any] = self.lm._create_payload(
+            messages, generate=True, gen_kwargs=wanted, seed=settings.seed or 0, eos=None
+        )
+        # an empty list of stop sequences is refused by some servers, and the harness always adds one
+        for key in ("stop", "stop_sequences"):
+            if key in body:
+                body[key] = [sequence for sequence in body[key] or () if sequence]
+                if not body[key]:
+                    del body[key]
+        if settings.seed is None:
+            body.pop("seed", None)
+        return body
+
+    def _as_text(self, turns: list[dict[str, str]]) -> str:
+        template = getattr(self.lm.tokenizer, "apply_chat_template", None)
+        if template is None or not getattr(self.lm.tokenizer, "chat_template", None):
+            return plain_prompt(turns)
+        return str(template(turns, tokenize=False, add_generation_prompt=True))
+
+    def read(self, body: str) -> dict[str, Any]:
+        """Text, thinking, finish reason and token counts of an answer; a Fault for a body that is not one."""
+        try:
+            outputs = json.loads(body)
+        except (ValueError, RecursionError):
+            raise Fault("malformed", f"the answer is not JSON: {body[:80]!r}", again=_BROKEN_AGAIN) from None
+        if not isinstance(outputs, dict):
+            raise Fault(
+                "malformed", f"the answer is a JSON {type(outputs).__name__}, not an object", again=_BROKEN_AGAIN
+            )
+        thinking, finish, outputs = _beside_the_text(outputs)
+        try:
+            texts = self.lm.parse_generations(outputs)
+        except Exception as err:  # whatever a provider's parser trips over is a fault of this one answer
+            detail = f"no text in the answer ({type(err).__name__}: {err})"
+            raise Fault("malformed", detail, again=_BROKEN_AGAIN) from None
+        if "choices" not in outputs and isinstance(outputs.get("content"), list):
+            texts = ["".join(texts)] if texts else [""]
+        if len(texts) != 1:
+            raise Fault("malformed", f"{len(texts)} choices in the answer instead of 1", again=_BROKEN_AGAIN)
+        text, thought = split_thinking(texts[0]) if isinstance(texts[0], str) else ("", "")
+        if not text.strip():
+            never = finish in ("length", "max_tokens", "content_filter", "refusal")
+            why = f"finish reason '{finish}'" + (", all of it thinking" if thinking or thought else "")
+            raise Fault("empty", f"the answer is empty ({why})", again=0 if never else _BROKEN_AGAIN)
+        tokens_in, tokens_out = _usage(outputs.get("usage"))
+        return {
+            "text": storable(text),
+            "thinking": storable("\n".join(part for part in (thinking, thought) if part)),
+            "finish_reason": finish,
+            "tokens_in": tokens_in,
+            "tokens_out": tokens_out,
+        }
+
+
+def _beside_the_text(outputs: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
+    """``(thinking, finish reason, outputs with text parts only)`` of the two shapes that providers use."""
+    content = outputs.get("content")
+    if "choices" not in outputs and isinstance(content, list):
+        blocks = [block for block in content if isinstance(block, dict)]
+        thinking = "\n".join(str(block.get("thinking", "")) for block in blocks if block.get("type") == "thinking")
+        text_blocks = [block for block in blocks if isinstance(block.get("text"), str)]
+        return thinking, _text_or_none(outputs.get("stop_reason")), {**outputs, "content": text_blocks}
+    choices = outputs.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    message = choice.get("message")
+    message = message if isinstance(message, dict) else {}
+    thought = next((message[k] for k in ("reasoning_content", "reasoning") if isinstance(message.get(k), str)), "")
+    return thought, _text_or_none(choice.get("finish_reason")), outputs
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _usage(usage: Any) -> tuple[int | None, int | None]:
+    if not isinstance(usage, dict):
+        return None, None
+
+    def count(*names: str) -> int | None:
+        return next((usage[n] for n in names if type(usage.get(n)) is int and usage[n] >= 0), None)
+
+    return count("prompt_tokens", "input_tokens"), count("completion_tokens", "output_tokens")
+
+
+def build_endpoint(cls: type[Any], spec: ModelSpec, name: str) -> Endpoint:
+    """Build the harness's object; no request is sent.
+
+    Raises ConfigError for an argument that it does not know, a missing base_url, or a key that the environment lacks.
+    """
+    args = dict(spec.model_args)
+    makers = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base) and base is not object]
+    known = {parameter for maker in makers for parameter in inspect.signature(maker).parameters}
+    for key in args:
+        if key not in known:
+            allowed = known - {"self", "kwargs", "args"}
+            raise ConfigError(f"model '{name}': model_args has an unknown key '{key}'{did_you_mean(key, allowed)}")
+    if not args.get("tokenizer"):
+        args.setdefault("tokenizer_backend", "none")
+    try:
+        lm = _keyed(cls, spec, name)(**args)
+        headers = dict(lm.header)
+    except ModuleNotFoundError as err:
+        raise missing_extra("api", err.name or "one of aiohttp, requests, tenacity") from err
+    except (TypeError, ValueError, OSError) as err:
+        raise ConfigError(
+            f"model '{name}': {' '.join(str(err).split())}",
+            "correct its model_args in mrag.yaml, then: mrag-eval doctor",
+        ) from None
+    if not lm.base_url:
+        raise ConfigError(
+            f"model '{name}': model_args lacks base_url, the address that '{spec.model}' is asked at",
+            "e.g. base_url: http://localhost:8000/v1/chat/completions",
+        )
+    if headers.get("Authorization") == "Bearer ":
+        del headers["Authorization"]  # a local server without a key; an empty one is no valid header
+    verify: bool | str = (lm.ca_cert_path or True) if lm.verify_certificate else False
+    return Endpoint(lm, name, lm.base_url, headers, verify, "chat" in spec.model)
+
+
+def _keyed(cls: type[Any], spec: ModelSpec, name: str) -> type[Any]:
+    """The class itself, or one whose key comes from the variable that ``api_key_env`` names."""
+    if spec.api_key_env is None:
+        return cls
+    key = os.environ.get(spec.api_key_env)
+    if not key:
+        step = f"export {spec.api_key_env}=..."
+        raise ConfigError(f"model '{name}': the environment variable {spec.api_key_env} is not set", step)
+    return type(cls.__name__, (cls,), {"api_key": key})

@@ -1,0 +1,119 @@
+"""Asking a panel at once, and asking once more where a reply cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from mrag_eval.models._model import AuxModel, OnReply
+from mrag_eval.models._replies import Parser
+from mrag_eval.models._reply import Reply
+from mrag_eval.prompts import Conversation
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# One parser for all conversations, or one for each.
+Parsers = Parser[T] | Sequence[Parser[T]]
+
+
+@dataclass(frozen=True)
+class Answered(Generic[T]):
+    """What one conversation came to: ``value``, or None and the ``error`` for which the seat abstains.
+
+    ``error`` begins with the reason: that of the failed call, or ``unreadable``. ``replies`` holds the reply, and the
+    second one where the model was asked again.
+    """
+
+    value: T | None
+    error: str | None
+    replies: tuple[Reply, ...]
+
+    @property
+    def reason(self) -> str | None:
+        """The kind of failure, by which abstentions are counted."""
+        return None if self.error is None else self.error.split(":", 1)[0]
+
+
+def generate_parsed(
+    model: AuxModel,
+    conversations: Sequence[Conversation],
+    parse: Parsers[T],
+    *,
+    seat: str = "",
+    on_reply: OnReply | None = None,
+    **settings: Any,
+) -> list[Answered[T]]:
+    """One parsed reply per conversation, in their order.
+
+    A reply that cannot be read goes back once with what is wrong with it; if the second cannot be read either, the
+    seat abstains. Failed calls are not asked again here, the transport did that.
+    """
+    parsers = [parse] * len(conversations) if callable(parse) else list(parse)
+    if len(parsers) != len(conversations):
+        raise ValueError(f"{len(parsers)} parsers for {len(conversations)} conversations")
+    replies = model.generate(conversations, seat=seat, on_reply=on_reply, **settings)
+    answered = [_read(reply, parser) for reply, parser in zip(replies, parsers, strict=True)]
+    unread = [i for i, answer in enumerate(answered) if answer.reason == "unreadable"]
+    again = [_asked_again(conversations[i], replies[i], answered[i].error or "") for i in unread]
+    for i, reply in zip(unread, model.generate(again, seat=seat, **settings), strict=True):
+        second = _read(reply, parsers[i])
+        answered[i] = Answered(second.value, second.error, (replies[i], reply))
+    return answered
+
+
+def _read(reply: Reply, parser: Parser[T]) -> Answered[T]:
+    if reply.error is not None:
+        return Answered(None, reply.error, (reply,))
+    parsed = parser(reply.text)
+    if parsed.error is None:
+        return Answered(parsed.value, None, (reply,))
+    cut = " (it was cut off at max_tokens)" if reply.finish_reason in ("length", "max_tokens") else ""
+    return Answered(None, f"unreadable: {parsed.error}{cut}", (reply,))
+
+
+def _asked_again(conversation: Conversation, reply: Reply, error: str) -> Conversation:
+    wrong = error.removeprefix("unreadable: ")
+    request = (
+        f"Your reply could not be read: {wrong}. Give your answer again, complete, in exactly the format that was "
+        "asked for, and nothing besides."
+    )
+    return [*conversation, {"role": "assistant", "content": reply.text}, {"role": "user", "content": request}]
+
+
+def at_once(work: Mapping[str, Callable[[], R]]) -> dict[str, R]:
+    """Run the callables in threads of their own; the results under their names, in the given order."""
+    if not work:
+        return {}
+    with ThreadPoolExecutor(max_workers=len(work), thread_name_prefix="mrag-eval-seat") as pool:
+        running = {name: pool.submit(call) for name, call in work.items()}
+        return {name: future.result() for name, future in running.items()}
+
+
+def generate_all(
+    asked: Mapping[str, tuple[AuxModel, Sequence[Conversation]]], **settings: Any
+) -> dict[str, list[Reply]]:
+    """Several models at the same time, a panel: ``{seat: (model, conversations)}`` to ``{seat: replies}``.
+
+    Each has its own calls in flight; seats that share one model object take turns at it.
+    """
+
+    def call(seat: str) -> Callable[[], list[Reply]]:
+        model, conversations = asked[seat]
+        return lambda: model.generate(conversations, seat=seat, **settings)
+
+    return at_once({seat: call(seat) for seat in asked})
+
+
+def generate_all_parsed(
+    asked: Mapping[str, tuple[AuxModel, Sequence[Conversation]]], parse: Parsers[T], **settings: Any
+) -> dict[str, list[Answered[T]]]:
+    """:func:`generate_parsed` for a panel."""
+
+    def call(seat: str) -> Callable[[], list[Answered[T]]]:
+        model, conversations = asked[seat]
+        return lambda: generate_parsed(model, conversations, parse, seat=seat, **settings)
+
+    return at_once({seat: call(seat) for seat in asked})

@@ -1,0 +1,80 @@
+"""What a model was asked and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mrag_eval.models._reply import Reply
+
+
+@dataclass
+class Ledger:
+    """Counts of one model. ``calls``: conversations sent, ``cached``: answered from the cache, ``retries``: further
+    attempts at a call, ``failures``: conversations without an answer by reason, tokens as the model reported them,
+    ``seconds`` spent waiting for it.
+    """
+
+    calls: int = 0
+    cached: int = 0
+    retries: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def add(self, reply: Reply) -> None:
+        """Count one reply (its time is counted by the batch, since calls overlap)."""
+        if reply.cached:
+            self.cached += 1
+        elif reply.attempts:
+            self.calls += 1
+            self.retries += reply.attempts - 1
+            self.tokens_in += reply.tokens_in or 0
+            self.tokens_out += reply.tokens_out or 0
+        if reply.reason is not None:
+            self.failures[reply.reason] = self.failures.get(reply.reason, 0) + 1
+
+    def __add__(self, other: Ledger) -> Ledger:
+        failures = {
+            reason: self.failures.get(reason, 0) + other.failures.get(reason, 0)
+            for reason in sorted({*self.failures, *other.failures})
+        }
+        return Ledger(
+            self.calls + other.calls,
+            self.cached + other.cached,
+            self.retries + other.retries,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            failures,
+            self.seconds + other.seconds,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For results files."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Ledger:
+        """The ledger behind :meth:`as_dict`."""
+        return cls(**{**value, "failures": dict(value.get("failures", {}))})
+
+    def line(self) -> str:
+        """One line: ``897 calls, 0 from cache, 4 retries, 12,345 tokens in, 678 out · 3 unanswered (3 timeout)``."""
+        text = f"{_n(self.calls, 'call')}, {self.cached:,} from cache, {_n(self.retries, 'retry', 'retries')}"
+        if self.tokens_in or self.tokens_out:
+            text += f", {self.tokens_in:,} tokens in, {self.tokens_out:,} out"
+        if self.failures:
+            kinds = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.failures.items()))
+            text += f" · {sum(self.failures.values()):,} unanswered ({kinds})"
+        return text
+
+
+def _n(count: int, one: str, several: str = "") -> str:
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def total(ledgers: Iterable[Ledger]) -> Ledger:
+    """The sum, over models or over ranks."""
+    return sum(ledgers, Ledger())

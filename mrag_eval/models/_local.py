@@ -1,0 +1,170 @@
+"""Models that run in this process (hf, vllm, ...) or bring a client of their own: the harness asks them in a batch."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from mrag_eval.config import Generation, ModelSpec
+from mrag_eval.core import ConfigError
+from mrag_eval.models._redaction import redact
+from mrag_eval.models._reply import Reply, split_thinking
+from mrag_eval.prompts import Conversation, renderer
+
+log = logging.getLogger(__name__)
+
+# Takes the answer at a position of the batch; may be called from the worker thread.
+Take = Callable[[int, Reply], None]
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """The harness's object, one user at a time, and how conversations become its prompts."""
+
+    lm: Any
+    render: Callable[[Conversation], str]
+    turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def generate(self, conversations: Sequence[Conversation], settings: Generation, take: Take) -> None:
+        """Answer all; ``take`` gets each answer as soon as the model gives it."""
+        from lm_eval.api.instance import Instance
+
+        waiting: dict[str, list[int]] = {}
+        for position, conversation in enumerate(conversations):
+            prompt = self.render(conversation)
+            too_long = self._too_long(prompt, settings)
+            if too_long is None:
+                waiting.setdefault(prompt, []).append(position)
+            else:
+                take(position, Reply("", attempts=0, error=too_long))
+        if not waiting:
+            return
+
+        def answered(prompt: str, text: Any) -> None:
+            for position in waiting.pop(prompt, ()):
+                take(position, self._reply(prompt, text))
+
+        wanted = self._wanted(settings)
+        requests = [
+            Instance("generate_until", {}, (prompt, dict(wanted)), index) for index, prompt in enumerate(list(waiting))
+        ]
+        with self.turn, _seeded(self.lm, settings):
+            before = self.lm.cache_hook
+            self.lm.set_cache_hook(_Hook(answered))
+            try:
+                texts = self.lm.generate_until(requests)
+                for request, text in zip(requests, texts, strict=False):
+                    answered(request.args[0], text)
+                error = "model: it gave fewer answers than it was asked for"
+            except Exception as err:  # of whatever library runs the model: what is answered stays answered
+                error = redact(f"model: {type(err).__name__}: {' '.join(str(err).split())[:300]}")
+                log.warning("%d calls to a local model failed (%s)", len(waiting), error)
+            finally:
+                self.lm.set_cache_hook(before)
+        for positions in list(waiting.values()):
+            for position in positions:
+                take(position, Reply("", error=error))
+
+    def _wanted(self, settings: Generation) -> dict[str, Any]:
+        wanted: dict[str, Any] = {
+            "until": list(settings.stop),
+            "max_gen_toks": settings.max_tokens,
+            "do_sample": settings.temperature > 0,
+            **settings.extra,
+        }
+        if settings.temperature > 0:
+            wanted["temperature"] = settings.temperature
+            if settings.top_p is not None:
+                wanted["top_p"] = settings.top_p
+            if settings.seed is not None and _is_a(self.lm, "VLLM"):
+                wanted["seed"] = settings.seed
+        return wanted
+
+    def _too_long(self, prompt: str, settings: Generation) -> str | None:
+        """The harness would cut such a prompt on the left, where the instructions stand, and say little."""
+        limit = getattr(self.lm, "max_length", None)
+        if not isinstance(limit, int) or len(prompt) + settings.max_tokens <= limit // 4:
+            return None
+        tokens = self._count(prompt)
+        if tokens is None or tokens + settings.max_tokens <= limit:
+            return None
+        return f"too_long: {tokens} tokens and {settings.max_tokens} to generate, the model's context is {limit}"
+
+    def _count(self, text: str) -> int | None:
+        if not _is_a(self.lm, "TemplateLM"):
+            return None
+        try:
+            return len(self.lm.tok_encode(text))
+        except Exception:  # a model without a tokenizer of its own: the count is then unknown
+            return None
+
+    def _reply(self, prompt: str, text: Any) -> Reply:
+        if not isinstance(text, str):
+            return Reply("", error=f"malformed: the model gave {type(text).__name__} instead of text")
+        answer, thinking = split_thinking(text)
+        if not answer.strip():
+            return Reply("", error="empty: the answer is empty" + (", all of it thinking" if thinking else ""))
+        return Reply(answer, None, self._count(prompt), self._count(text), thinking=thinking)
+
+
+class _Hook:
+    """The harness's cache hook, called with every single answer."""
+
+    dbdict = None
+
+    def __init__(self, answered: Callable[[str, Any], None]) -> None:
+        self._answered = answered
+
+    def add_partial(self, attr: str, req: Sequence[Any], res: Any) -> None:
+        if attr == "generate_until":
+            self._answered(req[0], res)
+
+
+def _is_a(lm: Any, name: str) -> bool:
+    return any(base.__name__ == name for base in type(lm).__mro__)
+
+
+@contextmanager
+def _seeded(lm: Any, settings: Generation) -> Iterator[None]:
+    """Sampling in torch starts from the seed, and the process's own random state is what it was before."""
+    if settings.temperature == 0 or settings.seed is None or not _is_a(lm, "HFLM"):
+        yield
+        return
+    import torch
+
+    with torch.random.fork_rng():
+        torch.manual_seed(settings.seed)
+        yield
+
+
+def local_model(spec: ModelSpec, name: str) -> LocalModel:
+    """The model with its weights loaded, once per process for all that use the same one."""
+    try:
+        try:
+            args = json.dumps(spec.model_args, sort_keys=True)
+        except TypeError:  # arguments that are objects, from a program: nothing tells two of them apart
+            return _load(spec.model, spec.model_args)
+        return _loaded(spec.model, args)
+    except (TypeError, ValueError, OSError, ImportError, RuntimeError, NotImplementedError) as err:
+        raise ConfigError(
+            f"model '{name}': {redact(' '.join(str(err).split())[:400])}",
+            "correct its model_args in mrag.yaml, then: mrag-eval doctor",
+        ) from err
+
+
+@lru_cache(maxsize=4)
+def _loaded(model: str, args: str) -> LocalModel:
+    return _load(model, json.loads(args))
+
+
+def _load(model: str, args: Mapping[str, Any]) -> LocalModel:
+    from lm_eval.api.registry import get_model
+
+    lm = get_model(model).create_from_arg_obj(dict(args))
+    return LocalModel(lm, renderer(lm.apply_chat_template))

@@ -1,0 +1,211 @@
+"""Models that judge, plan or translate: any of the harness's, asked in batches, every answer kept."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config import ModelSpec
+from mrag_eval.core import MragError, Store, cache_dir, content_key, estimated_tokens
+from mrag_eval.models._apart import run_in_thread, run_on_loop
+from mrag_eval.models._keeper import Keeper
+from mrag_eval.models._ledger import Ledger
+from mrag_eval.models._redaction import install_redaction, redact
+from mrag_eval.models._reply import Reply
+from mrag_eval.models._spec import identity, named_spec, settings_for
+from mrag_eval.models._transport import Call, Transport
+from mrag_eval.prompts import Conversation
+
+log = logging.getLogger(__name__)
+
+_FORMAT = "models/1"
+# A local model is asked for so many at a time where a token budget is to be watched in between.
+_WATCHED = 32
+
+# Told of every answer as it comes: position in the batch, answer.
+OnReply = Callable[[int, Reply], None]
+
+
+class AuxModel:
+    """One model. ``generate`` may be called from anywhere, inside a running event loop too; two calls take turns.
+
+    ``name`` is what messages call it. With a ``cache``, an answer is stored as it arrives and never paid twice;
+    failures are not stored. ``ledger`` counts what this object was asked. The model is built (weights loaded, key
+    looked up) when the first answer is not in the cache, or by :meth:`check`.
+    """
+
+    def __init__(
+        self, spec: ModelSpec, *, name: str = "", cache: Store | None = None, first_backoff: float = 0.5
+    ) -> None:
+        self.spec = spec
+        self.name = name or str(spec.model_args.get("model") or spec.model_args.get("pretrained") or spec.model)
+        self.ledger = Ledger()
+        self._cache = cache
+        self._first_backoff = first_backoff
+        self._turn = threading.Lock()
+        self._backend: Any = None
+        self._sent = 0
+        self._tokens = 0
+        install_redaction()
+
+    @classmethod
+    def named(cls, name: str) -> AuxModel:
+        """The model of that name in the config file, with the cache all runs share."""
+        return cls(named_spec(name), name=name, cache=_shared_cache(cache_dir() / "models.sqlite", os.getpid()))
+
+    def check(self) -> None:
+        """Raise the ConfigError that would otherwise leave every call unanswered; loads local weights, asks nothing."""
+        with self._turn:
+            self._built()
+
+    def generate(
+        self,
+        conversations: Sequence[Conversation],
+        *,
+        seat: str = "",
+        on_reply: OnReply | None = None,
+        **settings: Any,
+    ) -> list[Reply]:
+        """One reply per conversation, in their order. Failures are replies with an ``error``; nothing raises for them.
+
+        Args:
+            conversations: messages ``{"role", "content"}`` each; equal ones are asked once.
+            seat: who is speaking (a judge's place in the panel, ...); equal prompts of two seats are asked apart.
+            on_reply: called with ``(position, reply)`` as answers come, in whatever order, from the thread that sends:
+                it must be quick and ask no model.
+            settings: generation settings that differ from the model's own (``temperature=0.7, max_tokens=64``).
+
+        Raises ConfigError for settings that do not exist.
+        """
+        start = time.perf_counter()
+        wanted = settings_for(self.spec, settings, f"model {self.name}, generation")
+        who = identity(self.spec)
+        positions: dict[str, list[int]] = {}
+        for position, conversation in enumerate(conversations):
+            turns = [{"role": m["role"], "content": m["content"]} for m in conversation]
+            key = content_key(_FORMAT, who, turns, wanted.model_dump(), seat)
+            positions.setdefault(key, []).append(position)
+        replies: list[Reply | None] = [None] * len(conversations)
+
+        def settle(key: str, reply: Reply) -> None:
+            for nth, position in enumerate(positions[key]):
+                same = reply if nth == 0 else _repeated(reply)
+                replies[position] = same
+                self.ledger.add(same)
+                if on_reply is not None:
+                    on_reply(position, same)
+
+        with self._turn:
+            keeper = Keeper(self._cache)
+            found = keeper.find(positions)
+            for key, value in found.items():
+                settle(key, Reply.from_store(value))
+            calls = [Call(k, conversations[where[0]], wanted) for k, where in positions.items() if k not in found]
+            if calls:
+                self._ask(calls, keeper, settle)
+            self.ledger.seconds += time.perf_counter() - start
+        lost = Reply("", attempts=0, error="model: no answer was recorded")
+        return [lost if reply is None else reply for reply in replies]
+
+    def _ask(self, calls: Sequence[Call], keeper: Keeper, settle: Callable[[str, Reply], None]) -> None:
+        try:
+            backend = self._built()
+        except MragError as err:
+            error = redact(f"model: {err.message}")
+            log.error("no call to %s is possible: %s", self.name, redact(str(err)))
+            for call in calls:
+                settle(call.key, Reply("", attempts=0, error=error))
+            return
+        if isinstance(backend, Transport):
+
+            async def accept(call: Call, reply: Reply) -> None:
+                self._spend(call, reply)
+                if reply.error is None:
+                    await keeper.keep(call.key, reply.stored())
+                settle(call.key, reply)
+
+            run_on_loop(backend.send(calls, accept, self._allowed))
+        else:
+            self._ask_local(backend, calls, keeper, settle)
+
+    def _ask_local(
+        self, backend: Any, calls: Sequence[Call], keeper: Keeper, settle: Callable[[str, Reply], None]
+    ) -> None:
+        waiting = iter(calls)
+        chunk = len(calls) if self.spec.budget.max_tokens is None else _WATCHED
+        while batch := list(itertools.islice(waiting, chunk)):
+            go: list[Call] = []
+            for call in batch:
+                refusal = self._allowed()
+                if refusal is None:
+                    go.append(call)
+                else:
+                    settle(call.key, Reply("", attempts=0, error=refusal))
+
+            def take(position: int, reply: Reply, go: list[Call] = go) -> None:
+                self._spend(go[position], reply)
+                if reply.error is None:
+                    keeper.put({go[position].key: reply.stored()})
+                settle(go[position].key, reply)
+
+            if go:
+                asked = [call.conversation for call in go]
+                run_in_thread(partial(backend.generate, asked, go[0].settings, take))
+
+    def _built(self) -> Any:
+        """The transport of an API model, or the local model."""
+        if self._backend is None:
+            from mrag_eval.models._api import build_endpoint, is_api, model_class
+
+            cls = model_class(self.spec, self.name)
+            if is_api(cls):
+                self._backend = Transport(
+                    build_endpoint(cls, self.spec, self.name),
+                    max_in_flight=self.spec.max_in_flight,
+                    timeout=self.spec.timeout,
+                    retries=self.spec.retries,
+                    first_backoff=self._first_backoff,
+                )
+            else:
+                from mrag_eval.models._local import local_model
+
+                self._backend = local_model(self.spec, self.name)
+        return self._backend
+
+    def _allowed(self) -> str | None:
+        budget = self.spec.budget
+        if budget.max_calls is not None and self._sent >= budget.max_calls:
+            return f"budget: not sent, max_calls {budget.max_calls:,} is reached"
+        if budget.max_tokens is not None and self._tokens >= budget.max_tokens:
+            return f"budget: not sent, max_tokens {budget.max_tokens:,} is reached ({self._tokens:,} spent)"
+        self._sent += 1
+        return None
+
+    def _spend(self, call: Call, reply: Reply) -> None:
+        if reply.error is not None:
+            return
+        tokens_in, tokens_out = reply.tokens_in, reply.tokens_out
+        if tokens_in is None:
+            tokens_in = sum(estimated_tokens(message["content"]) for message in call.conversation)
+        if tokens_out is None:
+            tokens_out = estimated_tokens(reply.text) + estimated_tokens(reply.thinking)
+        self._tokens += tokens_in + tokens_out
+
+
+@lru_cache(maxsize=2)
+def _shared_cache(path: Path, _process: int) -> Store:
+    """One connection for all models of a process: several would wait for one another at every answer."""
+    return Store(path)
+
+
+def _repeated(reply: Reply) -> Reply:
+    """The reply of an equal conversation in the same batch: nothing was sent for it."""
+    return replace(reply, cached=reply.error is None, attempts=0, seconds=0.0)

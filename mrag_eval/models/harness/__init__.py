@@ -1,0 +1,1 @@
+"""Model types that this package registers with the harness."""

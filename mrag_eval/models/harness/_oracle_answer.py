@@ -1,0 +1,66 @@
+"""A model that replies with the reference answer: what a system that is always right scores under the same metrics.
+
+    mrag-eval run --model oracle_answer --tasks mkqa_norag_ko
+
+Where its score is below 1, or missing (an answer too short to tell its language), no model can do better. Importing
+this module registers the model with the harness; ``mrag-eval run`` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# first, since the harness looks for its own models only where none is registered yet
+import lm_eval.models  # noqa: F401
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+from lm_eval.api.registry import register_model
+
+from mrag_eval.core import ConfigError
+
+# What the harness hands every model; none of it matters here.
+_HARNESS_ARGUMENTS = ("batch_size", "max_batch_size", "device")
+
+
+@register_model("oracle_answer")
+class OracleAnswerLM(LM):
+    """Replies to each prompt with the row's first reference answer, in the form that the prompt asks for.
+
+    A row with options gets the line with the right letter; a row without any reference gets an empty reply. Raises
+    ConfigError for model arguments, of which there are none, and for tasks that ask for likelihoods.
+    """
+
+    tokenizer_name = "oracle_answer"
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__()
+        for name in arguments:
+            if name not in _HARNESS_ARGUMENTS:
+                raise ConfigError(f"model oracle_answer takes no argument '{name}'", "leave --model_args out")
+
+    def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
+        return [oracle_reply(request.doc, str(request.args[0])) for request in requests]
+
+    def chat_template(self, chat_template: bool | str = False) -> str:
+        return ""
+
+    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+        return json.dumps(chat_history, ensure_ascii=False)
+
+    def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        raise ConfigError("model oracle_answer replies to prompts, it has no likelihoods", "choose a generation task")
+
+    def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
+        raise ConfigError("model oracle_answer replies to prompts, it has no likelihoods", "choose a generation task")
+
+
+def oracle_reply(row: Mapping[str, Any], prompt: str) -> str:
+    """The right reply to a row: its letter, or its first answer, in the tag where the prompt asks for one."""
+    if row.get("gold_choice") is not None:
+        return f"Answer: {chr(65 + int(row['gold_choice']))}"
+    answers: Sequence[str] = row.get("answers") or ()
+    if not answers:
+        return ""
+    return f"<answer>{answers[0]}</answer>" if "<answer>" in prompt else str(answers[0])

@@ -1,0 +1,77 @@
+"""From a validated ``translator`` block to a :class:`Translator`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from mrag_eval.config import DEFAULT_NLLB, TranslatorSpec, load_config
+from mrag_eval.core import ConfigError, Store, cache_dir
+from mrag_eval.models.translate._backend import Backend
+from mrag_eval.models.translate._translator import Translator
+
+_EXAMPLE = """name one in the task or under --metadata:  retrieval.translator.backend=nllb
+    or for all tasks in mrag.yaml:  translator: {backend: lm, model: NAME}   (backends: lm, nllb, google, table)"""
+
+
+def build_translator(
+    spec: TranslatorSpec | None, *, needed_by: str = "", parallel: Iterable[Mapping[str, str]] = ()
+) -> Translator:
+    """The translator of a block, else the one that the config file names for all tasks.
+
+    ``parallel`` are the benchmark's own parallel texts, which a ``table`` without a path holds; ``needed_by`` says in
+    the error what asks for a translator. Loads no model and opens no connection; raises ConfigError where there is no
+    translator, no model of that name, and DataError for a table that is missing or not one.
+    """
+    found = spec or load_config().translator
+    if found is None:
+        raise ConfigError(f"{needed_by or 'this'} needs a translator, and none is configured", _EXAMPLE)
+    backend = _backend(found, parallel)
+    store = None if found.backend == "table" else _shared_store(cache_dir() / "translations.sqlite", os.getpid())
+    return Translator(backend, found.described(), store=store, check_language=found.check_language, save=found.save)
+
+
+def _backend(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backend:
+    if spec.backend == "lm":
+        from mrag_eval.models._model import AuxModel
+        from mrag_eval.models.translate._lm import LmBackend
+
+        return LmBackend(AuxModel.named(str(spec.model)), spec.prompt, spec.max_tokens)
+    if spec.backend == "nllb":
+        from mrag_eval.models.translate._nllb import NllbBackend
+
+        return NllbBackend(
+            spec.model or DEFAULT_NLLB,
+            revision=spec.revision,
+            max_tokens=spec.max_tokens or 256,
+            num_beams=spec.num_beams,
+            batch_size=spec.batch_size,
+            device=spec.device,
+        )
+    if spec.backend == "google":
+        from mrag_eval.models.translate._google import GoogleBackend
+
+        return GoogleBackend(spec.model)
+    return _table(spec, parallel)
+
+
+def _table(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backend:
+    from mrag_eval.models.translate._table import TableBackend, load_table, table_hash
+
+    if spec.path is not None:
+        return TableBackend(load_table(spec.path), str(spec.path), spec.strict, content=table_hash(spec.path))
+    texts = list(parallel)
+    if not texts:
+        raise ConfigError(
+            "retrieval.translator: backend 'table' has no 'path', and this benchmark brings no parallel texts",
+            "name a file: retrieval.translator.path=FILE.jsonl",
+        )
+    return TableBackend.of(texts, "the benchmark's parallel texts", spec.strict)
+
+
+@lru_cache(maxsize=2)
+def _shared_store(path: Path, _process: int) -> Store:
+    """One connection for all translators of a process."""
+    return Store(path)

@@ -1,0 +1,135 @@
+"""Translation by Google Cloud Translation, through its official client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+from mrag_eval.core import ConfigError, missing_extra
+from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._codes import google
+from mrag_eval.models.translate._pieces import joined, packed
+
+# What the service takes in one request: texts, and code points (its recommendation; more is slower and may be refused).
+_MOST_TEXTS, _MOST_CHARACTERS = 128, 5_000
+
+
+class Client(Protocol):
+    """The part of ``google.cloud.translate_v2.Client`` that is used."""
+
+    def translate(
+        self, values: list[str], *, target_language: str, source_language: str, format_: str, model: str | None
+    ) -> list[dict[str, Any]]: ...
+
+
+class GoogleBackend:
+    """The Basic edition (v2) of the service; credentials as the client finds them (GOOGLE_APPLICATION_CREDENTIALS).
+
+    A request that fails for good leaves its texts untranslated, with the reason; passing faults are tried again by
+    the client library's own rules for two minutes.
+    """
+
+    def __init__(self, model: str | None = None, client: Client | None = None) -> None:
+        self._model, self._client = model, client
+        self._characters = 0
+
+    def fingerprint(self, text: Text) -> Any:
+        return ["google", self._model]
+
+    def identity(self) -> dict[str, Any]:
+        return {"backend": "google", "model": self._model}
+
+    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+        client = self._client = self._client or _official_client()
+        order = sorted(range(len(texts)), key=lambda i: (texts[i].source, texts[i].target))
+        for (source, target), group in groupby(order, lambda i: (texts[i].source, texts[i].target)):
+            for batch in _batches(list(group), texts):
+                yield from self._batch(client, batch, source, target)
+
+    def _batch(
+        self, client: Client, batch: Sequence[tuple[int, list[str]]], source: str, target: str
+    ) -> Iterator[tuple[int, Outcome]]:
+        done: list[str] = []
+        values = [piece.strip() for _, pieces in batch for piece in pieces]
+        try:
+            for start, end in _requests(values):
+                answer = client.translate(
+                    values[start:end],
+                    target_language=google(target),
+                    source_language=google(source),
+                    format_="text",
+                    model=self._model,
+                )
+                self._characters += sum(map(len, values[start:end]))
+                done += [str(entry["translatedText"]) for entry in answer]
+        except Exception as error:  # whatever the client library raises concerns these texts alone
+            reason = " ".join(str(error).split())[:200]
+            yield from ((position, Outcome(None, f"failed: {type(error).__name__}: {reason}")) for position, _ in batch)
+            return
+        found = iter(done)
+        for position, pieces in batch:
+            yield position, Outcome(joined(pieces, [next(found) for _ in pieces], target))
+
+    def cost(self) -> dict[str, Any] | None:
+        return {"characters": self._characters}
+
+
+def _batches(positions: Sequence[int], texts: Sequence[Text]) -> Iterator[list[tuple[int, list[str]]]]:
+    """Texts, cut into pieces, that go into one request together; a text of several requests stands alone."""
+    batch: list[tuple[int, list[str]]] = []
+    count = length = 0
+    for position in positions:
+        pieces = packed(texts[position].text, texts[position].source, _MOST_CHARACTERS)
+        size = sum(map(len, pieces))
+        if batch and (count + len(pieces) > _MOST_TEXTS or length + size > _MOST_CHARACTERS):
+            yield batch
+            batch, count, length = [], 0, 0
+        batch.append((position, pieces))
+        count, length = count + len(pieces), length + size
+    if batch:
+        yield batch
+
+
+def _requests(values: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Half-open spans of the values that one request takes."""
+    start = length = 0
+    for end, value in enumerate(values):
+        if end > start and (end - start == _MOST_TEXTS or length + len(value) > _MOST_CHARACTERS):
+            yield start, end
+            start, length = end, 0
+        length += len(value)
+    if values:
+        yield start, len(values)
+
+
+def _official_client() -> Client:
+    try:
+        from google.api_core.retry import Retry
+        from google.auth.exceptions import DefaultCredentialsError
+        from google.cloud import translate_v2
+    except ImportError as error:
+        raise missing_extra("google", "google-cloud-translate") from error
+    try:
+        client = translate_v2.Client()
+    except DefaultCredentialsError as error:
+        raise ConfigError(
+            f"retrieval.translator: google: {' '.join(str(error).split())[:160]}",
+            "export GOOGLE_APPLICATION_CREDENTIALS=key.json, or choose another backend",
+        ) from None
+    return _Patient(client, Retry(timeout=120.0))
+
+
+class _Patient:
+    """The official client; transient errors are met by the library's own rules, with growing delays."""
+
+    def __init__(self, client: Any, retry: Any) -> None:
+        self._translate = retry(client.translate)
+
+    def translate(
+        self, values: list[str], *, target_language: str, source_language: str, format_: str, model: str | None
+    ) -> list[dict[str, Any]]:
+        answer: list[dict[str, Any]] = self._translate(
+            values, target_language=target_language, source_language=source_language, format_=format_, model=model
+        )
+        return answer

@@ -1,0 +1,127 @@
+"""Translation by NLLB-200 (or another model of its kind) on this machine, sentence by sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, missing_extra, placed
+from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._codes import flores
+from mrag_eval.models.translate._pieces import joined, sentences
+
+# Texts that are worked on at a time: what is done is on disk before the next.
+_CHUNK = 128
+
+
+class NllbBackend:
+    """A sequence-to-sequence model whose tokenizer knows FLORES-200 labels, loaded on first use.
+
+    Trained on sentences, it drops some where it is given several: texts are translated sentence by sentence.
+    ``max_tokens`` bounds a sentence and its translation; a longer one is cut in two at a space.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str | None = None,
+        max_tokens: int = 256,
+        num_beams: int = 1,
+        batch_size: int = 16,
+        device: str = "cpu",
+    ) -> None:
+        self._model, self._revision, self._device = model, revision, device
+        self._max_tokens, self._num_beams, self._batch_size = max_tokens, num_beams, batch_size
+
+    def fingerprint(self, text: Text) -> Any:
+        folder = Path(self._model)
+        files = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in sorted(folder.iterdir()) if f.is_file()] if (
+            folder.is_dir()
+        ) else None  # fmt: skip
+        return ["nllb", self._model, self._revision, files, self._max_tokens, self._num_beams]
+
+    def identity(self) -> dict[str, Any]:
+        settings = {"max_tokens": self._max_tokens, "num_beams": self._num_beams}
+        return {"backend": "nllb", "model": self._model, "revision": self._revision, **settings}
+
+    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+        able: list[tuple[int, Text]] = []
+        for position, text in enumerate(texts):
+            lacking = next((code for code in (text.source, text.target) if flores(code) is None), None)
+            if lacking is None:
+                able.append((position, text))
+            else:
+                yield position, Outcome(None, f"unsupported: {lacking}")
+        # one pair of languages at a time: the tokenizer is set to one source
+        by_pair = groupby(sorted(able, key=lambda t: (t[1].source, t[1].target)), lambda t: (t[1].source, t[1].target))
+        for (source, target), members in by_pair:
+            waiting = list(members)
+            for start in range(0, len(waiting), _CHUNK):
+                chunk = waiting[start : start + _CHUNK]
+                found = self._chunk([text.text for _, text in chunk], source, target)
+                yield from ((position, Outcome(text)) for (position, _), text in zip(chunk, found, strict=True))
+
+    def _chunk(self, texts: Sequence[str], source: str, target: str) -> list[str]:
+        tokenizer, model = _loaded(self._model, self._revision, self._device)
+        tokenizer.src_lang = flores(source)
+        # two places go to the language label and the end of the sentence
+        room = self._max_tokens - 2
+
+        def fits(piece: str) -> bool:
+            return len(tokenizer(piece, add_special_tokens=False)["input_ids"]) <= room
+
+        pieces = [sentences(text, source, fits) for text in texts]
+        # sentences of about one length stand together, which spares padding
+        order = sorted({p.strip() for parts in pieces for p in parts if p.strip()}, key=lambda p: (len(p), p))
+        done: dict[str, str] = {}
+        for start in range(0, len(order), self._batch_size):
+            batch = order[start : start + self._batch_size]
+            done |= zip(batch, self._batch(tokenizer, model, batch, str(flores(target))), strict=True)
+        return [joined(parts, [done.get(p.strip(), "") for p in parts], target) for parts in pieces]
+
+    def _batch(self, tokenizer: Any, model: Any, batch: list[str], label: str) -> list[str]:
+        import torch
+
+        first = tokenizer.convert_tokens_to_ids(label)
+        if first is None or first == tokenizer.unk_token_id:
+            raise ConfigError(
+                f"retrieval.translator.model: {self._model} knows no language label {label}",
+                "choose an NLLB model, or a translator that knows the language (docs/translation.md)",
+            )
+        tokens = tokenizer(batch, return_tensors="pt", padding=True).to(model.device)
+        with torch.inference_mode():
+            out = model.generate(
+                **tokens,
+                forced_bos_token_id=first,
+                max_length=self._max_tokens,
+                num_beams=self._num_beams,
+                do_sample=False,
+            )
+        texts: list[str] = tokenizer.batch_decode(out, skip_special_tokens=True)
+        return texts
+
+    def cost(self) -> dict[str, Any] | None:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _loaded(model: str, revision: str | None, device: str) -> tuple[Any, Any]:
+    try:
+        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+    except ImportError as error:
+        raise missing_extra("hf", "transformers") from error
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(model, revision=revision)
+        network = AutoModelForSeq2SeqLM.from_pretrained(model, revision=revision)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigError(
+            f"retrieval.translator.model: {model} cannot be loaded as a translation model ({reason})",
+            "give a hub id or a folder; offline, download it once where there is a network",
+        ) from None
+    placed(network, device, f"translator {model}")
+    return tokenizer, network.eval()

@@ -1,0 +1,240 @@
+"""The front of all backends: what is asked at all, what is remembered, what is believed, what is counted."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import Store, content_key, normalize_language, same_language
+from mrag_eval.models.translate._backend import Backend, Outcome, Text
+from mrag_eval.models.translate._table import add_to_table
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+_FORMAT = "translation/1"
+# Written to disk at a time.
+_COMMIT = 64
+# What became of a text, in the order of reports. The first three are as they should be; the others show the original.
+OUTCOMES = (
+    "translated",
+    "cached",
+    "same_language",
+    "empty",
+    "wrong_language",
+    "missing",
+    "unsupported",
+    "failed",
+)
+FALLBACKS = OUTCOMES[3:]
+_WORDS = {
+    "translated": "translated",
+    "cached": "from cache",
+    "same_language": "in that language already",
+    "empty": "empty",
+    "wrong_language": "in the wrong language",
+    "missing": "missing in the table",
+    "unsupported": "in a language that the translator does not have",
+    "failed": "failed",
+}
+# A detector's word counts against a text of more characters than this, or, where no letter of it is in a script of
+# the language wanted, of more than the second figure. On XQuAD's 11,900 questions in ten languages it speaks against
+# 5, of which 3 are indeed in another language than their file's.
+_JUDGED_FROM, _JUDGED_FROM_OFF_SCRIPT = 40, 10
+_OFF_SCRIPT = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A text in the language asked for, or, where there is none, the original.
+
+    ``lang`` is the language that ``text`` is in; ``outcome`` one of :data:`OUTCOMES`, ``detail`` what is known of a
+    failure.
+    """
+
+    text: str
+    lang: str
+    outcome: str
+    detail: str | None = None
+
+    @property
+    def is_translation(self) -> bool:
+        """Whether ``text`` is another than the one given."""
+        return self.outcome in ("translated", "cached")
+
+
+class Translator:
+    """Translates texts in batches. ``label`` names it in messages; with a ``store``, no text is translated twice.
+
+    A text in the target language is left alone. A translation that is empty or in another language (as
+    ``metrics.language_detection`` has it, for texts long enough to tell) is not used: the original stands for it. Those
+    that are used are added to the table ``save``.
+    ``counts`` says of every kind of text (``queries``, ``documents``, ``answers``) how many distinct ones came to
+    which outcome.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        label: str,
+        *,
+        store: Store | None = None,
+        check_language: bool = True,
+        save: Path | None = None,
+    ) -> None:
+        self.label = label
+        self._save = save
+        self.counts: dict[str, Counter[str]] = {}
+        self._backend, self._store, self._check = backend, store, check_language
+        self._known: dict[Text, Translation] = {}
+        self._counted: dict[str, set[Text]] = {}
+
+    def translate(
+        self, texts: Sequence[str], sources: Sequence[str], targets: str | Sequence[str], *, kind: str = "queries"
+    ) -> list[Translation]:
+        """Each text in its target language; aligned with ``texts``.
+
+        ``sources`` and ``targets`` are language codes, one each (one target for all may be given alone). Backends say
+        of single texts why they failed; what makes all of them fail (no model of that name, no credentials, a gap in a
+        strict table) is raised.
+        """
+        goals = [targets] * len(texts) if isinstance(targets, str) else list(targets)
+        wanted = [
+            Text(text, normalize_language(source), normalize_language(target))
+            for text, source, target in zip(texts, sources, goals, strict=True)
+        ]
+        fresh = [text for text in dict.fromkeys(wanted) if text not in self._known]
+        found = self._translated(fresh)
+        if self._save is not None:
+            add_to_table({text: done.text for text, done in found.items() if done.is_translation}, self._save)
+        self._known |= found
+        self._count(wanted, kind)
+        return [self._known[text] for text in wanted]
+
+    def _translated(self, texts: Sequence[Text]) -> dict[Text, Translation]:
+        out: dict[Text, Translation] = {}
+        asked: list[Text] = []
+        for text in texts:
+            if same_language(text.source, text.target) or not text.text.strip():
+                out[text] = Translation(text.text, text.source, "same_language")
+            else:
+                asked.append(text)
+        keys = {text: self._key(text) for text in asked}
+        stored = self._store.get_many(k for k in keys.values() if k) if self._store else {}
+        raw = {text: Outcome(stored[key]) for text, key in keys.items() if key in stored}
+        cached = set(raw)
+        raw |= self._asked([text for text in asked if text not in cached], keys)
+        wrong = self._in_wrong_language(raw) if self._check else set()
+        for text, outcome in raw.items():
+            if outcome.text is None:
+                kind, _, detail = (outcome.reason or "failed").partition(": ")
+                out[text] = Translation(text.text, text.source, kind, detail or None)
+            elif not outcome.text.strip():
+                out[text] = Translation(text.text, text.source, "empty")
+            elif text in wrong:
+                out[text] = Translation(text.text, text.source, "wrong_language")
+            else:
+                out[text] = Translation(outcome.text, text.target, "cached" if text in cached else "translated")
+        return out
+
+    def _key(self, text: Text) -> str | None:
+        fingerprint = self._backend.fingerprint(text)
+        return None if fingerprint is None else content_key(_FORMAT, fingerprint, text.text, text.source, text.target)
+
+    def _asked(self, texts: Sequence[Text], keys: Mapping[Text, str | None]) -> dict[Text, Outcome]:
+        """What the backend says; written down as it comes, so that nothing is paid for twice."""
+        out: dict[Text, Outcome] = {}
+        if not texts:
+            return out
+        coming = self._backend.translate(texts)
+        while batch := list(islice(coming, _COMMIT)):
+            out |= {texts[position]: outcome for position, outcome in batch}
+            # an empty translation may be a passing fault, and is asked for again
+            kept = {keys[texts[p]]: o.text for p, o in batch if o.text and o.text.strip()}
+            if self._store:
+                self._store.put_many({key: text for key, text in kept.items() if key})
+        return out
+
+    def _in_wrong_language(self, raw: Mapping[Text, Outcome]) -> set[Text]:
+        from mrag_eval.metrics import code_switch_share, correct_language_rate
+
+        texts = [(text, outcome.text) for text, outcome in raw.items() if outcome.text]
+        rate = correct_language_rate(
+            [found for _, found in texts], [text.target for text, _ in texts], min_chars=_JUDGED_FROM_OFF_SCRIPT
+        )
+        wrong: set[Text] = set()
+        for (text, found), correct in zip(texts, rate.correct, strict=True):
+            if correct is False:
+                off_script = code_switch_share(found, text.target).share or 0.0
+                if len(found) > _JUDGED_FROM or off_script >= _OFF_SCRIPT:
+                    wrong.add(text)
+        return wrong
+
+    def _count(self, texts: Sequence[Text], kind: str) -> None:
+        counted = self._counted.setdefault(kind, set())
+        new = [text for text in dict.fromkeys(texts) if text not in counted]
+        counted.update(new)
+        if not new:
+            return
+        counts = Counter(self._known[text].outcome for text in new)
+        self.counts.setdefault(kind, Counter()).update(counts)
+        log.info("%s, by %s: %s", kind, self.label, counts_line(counts))
+        left = sum(counts[outcome] for outcome in FALLBACKS)
+        if left:
+            first = next(text for text in new if self._known[text].outcome in FALLBACKS)
+            why = self._known[first].detail
+            log.warning(
+                "%d of %d %s stay as they are, untranslated; the first one, %s into %s%s: %.80s",
+                left,
+                len(new),
+                kind,
+                first.source,
+                first.target,
+                f" ({why})" if why else "",
+                " ".join(first.text.split()),
+            )
+
+    def _identity(self) -> dict[str, Any]:
+        return {**self._backend.identity(), "check_language": self._check}
+
+    def as_dict(self) -> dict[str, Any]:
+        """For results files: who translated, told by what decides it, the counts of each kind, and what was spent."""
+        counts = {kind: {o: counts[o] for o in OUTCOMES if counts[o]} for kind, counts in self.counts.items()}
+        out: dict[str, Any] = {"translator": self.label, "identity": self._identity(), "counts": counts}
+        cost = self._backend.cost()
+        if cost is not None:
+            out["cost"] = cost
+        return out
+
+
+def counts_line(counts: Mapping[str, int]) -> str:
+    """One line: ``3,570 translated, 1,190 in that language already, 2 empty``."""
+    return ", ".join(f"{counts[o]:,} {_WORDS[o]}" for o in OUTCOMES if counts.get(o)) or "nothing to translate"
+
+
+def total_counts(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """What :meth:`Translator.as_dict` gave, added up over the ranks of a run; None where there was no translator.
+
+    A text that two ranks translated counts twice.
+    """
+    total: dict[str, Any] | None = None
+    for share in shares:
+        total = dict(share) if total is None else {**total, **_added(total, share, ("counts", "cost"))}
+    return total
+
+
+def _added(a: Mapping[str, Any], b: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key in keys:
+        left, right = a.get(key), b.get(key)
+        if isinstance(left, Mapping) or isinstance(right, Mapping):
+            left, right = left or {}, right or {}
+            out[key] = _added(left, right, [*left, *(k for k in right if k not in left)])
+        elif left is not None or right is not None:
+            out[key] = (left or 0) + (right or 0)
+    return out

@@ -1,0 +1,249 @@
+"""Prompts: Jinja templates with two blocks, ``system`` and ``user``, rendered in a sandbox.
+
+Questions, options and passages are values, never template source, and cannot close the tags that fence them in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from mrag_eval.core import ConfigError, content_key, did_you_mean, is_language, language_name
+from mrag_eval.prompts._system_prompts import SystemPrompt, system_prompts
+
+_FOLDER = Path(__file__).parent
+# Where a built-in template asks for the answer, unless the task says otherwise.
+_ANSWER_FORMATS = {
+    "articles": "tag",
+    "multiple_choice": "choice",
+    "short_answer_line": "line",
+    "territory_citation": "citation",
+}
+# Our own tags, and the turn markers of common chat templates, which tokenizers read as special tokens in any text.
+_FENCED = re.compile(
+    r"<(?=\s*/?\s*(?:documents?|doc\d+|questions?|options|answers?|articles?|text_\d+|date_\d+"
+    r"|passages?|passage_\d+|golden_answers?|(?:generated|predicted)_answer|same_meaning|source_text|translations?"
+    r"|previous_query|rewritten_query|previous_languages|why_insufficient|critic_scores|critic_remark)\b"
+    r"|\||/?s>|(?:start|end)_of_turn>|(?:bos|eos)>)",
+    re.IGNORECASE,
+)
+
+# The tags of the prompts that build benchmarks, whose replies are read from tags too.
+_BUILT = re.compile(
+    r"<(?=\s*/?\s*(?:first_text|second_text|first_date|second_date|summary|summaries|titles?|entity|entities|qa_pairs?"
+    r"|first_pairs|second_pairs|related|holds|claims?|gold|query|categor(?:y|ies)|personas?|instructions?|verdicts?"
+    r"|examples?|reasons?)\b)",
+    re.IGNORECASE,
+)
+
+# What can only be meant as the name of a system prompt.
+_NAME = re.compile(r"[a-z]+(_[a-z]+)+")
+# Brackets around nothing but numbers: how a judge lists passages.
+_NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
+_BRACES = str.maketrans("{}", "｛｝")
+_MEND = "mend the template; the variables it may use are listed in mrag_eval.prompts.PromptTemplate"
+# What a template is for, where that is not the task's own prompt; its file's name begins with it.
+_ROLES = ("judge", "rerank", "translator", "agent", "annotate", "build")
+# Whose values are defused: what their reply is parsed for must not come out of a sample.
+_DEFUSED = ("judge", "rerank", "agent", "annotate")
+
+
+def fence(text: str) -> str:
+    """``text`` with brackets that open a template tag or a chat turn replaced by ``‹``, so that it closes none."""
+    return _FENCED.sub("‹", text) if "<" in text else text
+
+
+def fence_build(text: str) -> str:
+    """:func:`fence`, and the tags of the prompts that build benchmarks: what these hold of a document, repeated in the
+    reply as it stands, closes no tag and opens none, and is otherwise unchanged.
+    """
+    return _BUILT.sub("‹", fence(text)) if "<" in text else text
+
+
+def defuse(text: str) -> str:
+    """:func:`fence`, and every brace and bracketed list of numbers in full-width characters.
+
+    For prompts whose reply is parsed: what they hold of a sample, repeated in the reply as it stands, is then neither
+    JSON nor a tag nor a list, and cannot be read as the model's own.
+    """
+    return _NUMBERS.sub(r"［\1］", fence(text).translate(_BRACES))
+
+
+def builtin_names(role: str = "") -> list[str]:
+    """Names of the templates that come with the package: for the task's own prompt, or for a role (judge, agent)."""
+    stems = sorted(path.stem for path in _FOLDER.glob("*.jinja"))
+    if role:
+        return [stem.removeprefix(f"{role}_") for stem in stems if stem.startswith(f"{role}_")]
+    return [stem for stem in stems if not stem.startswith(tuple(f"{r}_" for r in _ROLES))]
+
+
+class _Texts(dict[str, str]):
+    """Texts by name; Jinja finds an empty text under any other name."""
+
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+class PromptTemplate:
+    """A compiled template.
+
+    Variables in both blocks: ``query``, ``lang`` (BCP 47), ``language`` (its English name), ``options`` (list of
+    ``letter``, ``text``), ``passages`` (list of ``index`` from 1, ``title``, ``text``, ``lang``, ``date``), ``extra``
+    (the benchmark's own texts on the row; one that is missing is false), and what :meth:`render` is given besides.
+    ``clean`` makes values safe to stand in the prompt.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name_: str,
+        system: str | SystemPrompt | None = None,
+        clean: Callable[[str], str] = fence,
+    ) -> None:
+        env = ImmutableSandboxedEnvironment(
+            undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
+        )
+        self.name = name_
+        self._source = source
+        self.answer_format = _ANSWER_FORMATS.get(name_, "plain")
+        self._system = system
+        self._clean = clean
+        try:
+            self._template = env.from_string(source)
+        except jinja2.TemplateSyntaxError as err:
+            raise ConfigError(f"prompt template {name_}, line {err.lineno}: {err.message}", _MEND) from None
+        if "user" not in self._template.blocks:
+            raise ConfigError(
+                f"prompt template {name_} has no block 'user'", "write {% block user %} ... {% endblock %} into it"
+            )
+
+    @property
+    def sha256(self) -> str:
+        """Of everything in it that is the same for every row: the template, and the system prompt in all languages."""
+        system = self._system
+        texts = system.texts() if isinstance(system, SystemPrompt) else system
+        return content_key(self._source, texts)
+
+    def render(
+        self,
+        doc: Mapping[str, Any],
+        passages: Sequence[Mapping[str, Any]],
+        texts: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> tuple[str, str]:
+        """``(system, user)`` for one row; ``system`` is empty where the template has none.
+
+        ``texts`` are further variables: a text, or a list of texts.
+        """
+        clean = self._clean
+        more = {
+            key: clean(value) if isinstance(value, str) else [clean(text) for text in value]
+            for key, value in (texts or {}).items()
+        }
+        values = more | {
+            "query": clean(doc["query"]),
+            "lang": doc["query_lang"],
+            "language": _language_name(doc["query_lang"]),
+            "options": [
+                {"letter": chr(65 + i), "text": clean(text)} for i, text in enumerate(doc.get("choices") or ())
+            ],
+            "extra": _Texts({k: clean(v) for k, v in (doc.get("extra") or {}).items() if isinstance(v, str)}),
+            "passages": [
+                {
+                    "index": i,
+                    "title": clean(p.get("title", "")),
+                    "text": clean(p["text"]),
+                    "lang": p["lang"],
+                    "date": clean(p.get("date", "")),
+                }
+                for i, p in enumerate(passages, 1)
+            ],
+        }
+        return self._system_part(doc["query_lang"], bool(passages), values), self._block("user", values)
+
+    def check_languages(self, languages: Iterable[str]) -> None:
+        """Raise ConfigError for a language of questions that the system prompt has no text for."""
+        if isinstance(self._system, SystemPrompt):
+            self._system.check(languages)
+
+    def _system_part(self, language: str, with_documents: bool, values: Mapping[str, Any]) -> str:
+        if isinstance(self._system, SystemPrompt):
+            return self._system.text(language, with_documents)
+        return self._block("system", values) if self._system is None else self._system
+
+    def _block(self, block: str, values: Mapping[str, Any]) -> str:
+        render = self._template.blocks.get(block)
+        if render is None:
+            return ""
+        try:
+            return "".join(render(self._template.new_context(dict(values)))).strip()
+        except MemoryError:
+            raise
+        except Exception as err:  # a template may compute anything with the values
+            what = err.message if isinstance(err, jinja2.TemplateError) else f"{type(err).__name__}: {err}"
+            line = " ".join(str(what).split())
+            raise ConfigError(f"prompt template {self.name}, block '{block}': {line}", _MEND) from None
+
+
+@lru_cache(maxsize=512)
+def _language_name(code: str) -> str:
+    return language_name(code) if is_language(code) else code
+
+
+@lru_cache(maxsize=64)
+def load_template(template: str, system: str | None = None, role: str = "") -> PromptTemplate:
+    """The built-in template of that name, or the file at that path; ``system`` as in the ``prompt`` block.
+
+    ``role``: what it is for (``judge``, ``translator``, ``agent``); values in the prompt of a judge or an agent are
+    defused, since its reply is parsed for a decision. A translator's are fenced only: its reply repeats them; so are
+    those of ``build``, with its own tags besides.
+    """
+    clean = fence_build if role == "build" else defuse if role in _DEFUSED else fence
+    return PromptTemplate(template_source(template, role), template, _system_text(system), clean)
+
+
+def template_source(template: str, role: str = "") -> str:
+    """The source of the built-in template of that name, or of the file at that path."""
+    built_in = "/" not in template and not template.endswith(".jinja")
+    path = _FOLDER / f"{f'{role}_' if role else ''}{template}.jinja" if built_in else Path(template)
+    known = builtin_names(role)
+    if not path.is_file() or (built_in and template not in known):
+        raise ConfigError(
+            f"{f'{role}.prompt' if role else 'prompt.template'}: no built-in template and no file '{template}'"
+            f"{did_you_mean(template, known)}",
+            "give a built-in name or a path that contains '/' or ends in .jinja",
+        )
+    return _read(path, f"{role}.prompt" if role else "prompt.template")
+
+
+def _read(path: Path, key: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as err:
+        raise ConfigError(f"{key}: file '{path}' is not UTF-8 (byte {err.start})", "save it as UTF-8") from None
+    except OSError as err:
+        raise ConfigError(f"{key}: file '{path}' cannot be read ({err.strerror})", "give a readable file") from None
+
+
+def _system_text(system: str | None) -> str | SystemPrompt | None:
+    if system is None or "\n" in system or len(system) > 255:
+        return system
+    named = system_prompts()
+    if system in named:
+        return named[system]
+    if _NAME.fullmatch(system):  # no prompt is one word with underscores in it
+        raise ConfigError(
+            f"prompt.system: no system prompt '{system}'{did_you_mean(system, named)}",
+            "give one of these names, a file, or the text itself",
+        )
+    path = Path(system).expanduser()
+    if path.is_file():
+        return _read(path, "prompt.system").strip()
+    if path.suffix in (".txt", ".md", ".jinja"):
+        raise ConfigError(f"prompt.system: no file '{system}'", "give an existing file, or the text itself")
+    return system

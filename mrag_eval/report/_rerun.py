@@ -1,0 +1,275 @@
+"""The command that repeats a run, from its result file, and whether the repetition gave the same numbers."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config import package_versions, secret_in
+from mrag_eval.core import DataError
+from mrag_eval.report.files._results import read_results
+
+# What the harness takes where nothing is said.
+_DEFAULT_DEVICE = "cuda:0"
+_SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+# Metadata of a task that the harness takes from --metadata or from --model_args.
+_CONTEXT = ("max_length", "max_model_len", "gguf_file")
+# Characters that end a value of the harness's key=value form, or begin another kind of value.
+_NOT_PLAIN = frozenset(",=\"'{}[]() \n\t")
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """Arguments of ``mrag-eval run`` that repeat a run, and what the result file does not tell."""
+
+    source: Path
+    arguments: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """One line for a shell."""
+        return shlex.join(["mrag-eval", "run", *self.arguments])
+
+
+def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
+    """The command that repeats the run of a result file (of a folder: of its newest), writing to ``output_path``.
+
+    ``own_tasks`` is the folder of tasks that need no ``--include_path``. Secrets are never part of the command: an
+    argument that looks like one is left out, and the notes say so. Raises DataError for what is no result file, and for
+    results without a task of ours.
+    """
+    file = read_results([path])[-1]
+    if not file.leaves:
+        raise DataError(f"{file.path}: no task of ours in these results", "name the results_*.json of a run of ours")
+    content: dict[str, Any] = json.loads(file.path.read_text(encoding="utf-8"))
+    records = {task: leaf.config.get("provenance") for task, leaf in file.leaves.items()}
+    notes: list[str] = []
+    arguments = [
+        *_model(content["config"] if isinstance(content.get("config"), dict) else {}, notes),
+        *("--tasks", ",".join(_asked_for(content))),
+        *_task_files(records, own_tasks, notes),
+        *_metadata(content, records, notes),
+        *_rows(content, records, notes),
+        *_prompting(content, notes),
+    ]
+    if any(file.path.parent.glob(f"samples_*_{file.path.stem.removeprefix('results_')}.jsonl")):
+        arguments.append("--log_samples")
+    arguments += ["--output_path", str(output_path)]
+    notes += _not_in_the_file(file.leaves, records)
+    return Rerun(file.path, tuple(arguments), tuple(notes))
+
+
+def _model(run: Mapping[str, Any], notes: list[str]) -> list[str]:
+    out = ["--model", str(run.get("model") or "hf")]
+    args = run.get("model_args") or {}
+    if isinstance(args, str):
+        from lm_eval.utils import simple_parse_args_string
+
+        args = simple_parse_args_string(args)
+    kept = {}
+    for key, value in args.items():
+        if secret_in({key: value}) is None:
+            kept[key] = value
+        else:
+            notes.append(f"model_args {key} is left out: it holds a secret, which belongs in the environment")
+    if kept:
+        out += ["--model_args", _key_values(kept)]
+    if run.get("gen_kwargs"):
+        out += ["--gen_kwargs", _key_values(run["gen_kwargs"])]
+    if run.get("batch_size") not in (None, 1):
+        out += ["--batch_size", str(run["batch_size"])]
+    if run.get("device") not in (None, _DEFAULT_DEVICE):
+        out += ["--device", str(run["device"])]
+    if all(key in run for key in _SEEDS):
+        out += ["--seed", ",".join(str(run[key]) for key in _SEEDS)]
+    if run.get("use_cache"):
+        notes.append("replies may have come from a cache (--use_cache), which this command does not use")
+    return out
+
+
+def _key_values(values: Mapping[str, Any]) -> str:
+    """As ``key=value,...`` where that reads back the same, else as JSON."""
+    plain = all(isinstance(v, bool | int | float | str) and not _NOT_PLAIN & set(str(v)) for v in values.values())
+    if plain and not any(isinstance(v, str) and _reads_as_other(v) for v in values.values()):
+        return ",".join(f"{key}={value}" for key, value in values.items())
+    return json.dumps(dict(values), ensure_ascii=False)
+
+
+def _reads_as_other(text: str) -> bool:
+    """Whether the harness would take the text for a number, a truth value or nothing."""
+    try:
+        float(text)
+    except ValueError:
+        return text.lower() in ("true", "false", "none", "")
+    return True
+
+
+def _asked_for(content: Mapping[str, Any]) -> list[str]:
+    """The tasks and groups that no other group brought in."""
+    groups: Mapping[str, Sequence[str]] = content.get("group_subtasks") or {}
+    inner = {child for children in groups.values() for child in children}
+    named = [name for name in groups if name not in inner]
+    return named + [task for task in content["configs"] if task not in inner and task not in named]
+
+
+def _task_files(records: Mapping[str, Any], own_tasks: Path, notes: list[str]) -> list[str]:
+    files = [Path(record["file"]) for record in records.values() if record and record.get("file")]
+    foreign = [file for file in files if not _is_own(file, own_tasks)]
+    folders = sorted({str(file.parent) for file in foreign})
+    missing = next((file for file in foreign if not file.is_file()), None)
+    if missing is not None:
+        notes.append(f"a task was read from {missing}, which is not there: name its folder with --include_path")
+    if len(folders) > 1:
+        notes.append(f"tasks were read from {len(folders)} folders, name one above them all: {', '.join(folders)}")
+    return ["--include_path", folders[0]] if folders else []
+
+
+def _is_own(file: Path, own_tasks: Path) -> bool:
+    """A task of the package, wherever it was installed on the machine of the run."""
+    if file.is_relative_to(own_tasks):
+        return True
+    parts = file.parts
+    starts = [i + 1 for i, part in enumerate(parts) if part in ("tasks", "mrag_eval")]
+    return any((own_tasks / Path(*parts[i:])).is_file() for i in starts if parts[i:])
+
+
+def _metadata(content: Mapping[str, Any], records: Mapping[str, Any], notes: list[str]) -> list[str]:
+    given = [record["overrides"] for record in records.values() if record]
+    merged: dict[str, Any] = {}
+    if given and all(other == given[0] for other in given):
+        merged = dict(given[0])
+    elif given:
+        notes.append("tasks were given different --metadata, which one command cannot say: run them one by one")
+    if any(record is None for record in records.values()):
+        notes.append("the run is older than these records: what --metadata said is not known; compare its settings")
+    args = (content.get("config") or {}).get("model_args") or {}
+    for task in records:
+        metadata = content["configs"][task].get("metadata") or {}
+        merged |= {key: metadata[key] for key in _CONTEXT if key in metadata and key not in args}
+    return ["--metadata", json.dumps(merged, ensure_ascii=False)] if merged else []
+
+
+def _rows(content: Mapping[str, Any], records: Mapping[str, Any], notes: list[str]) -> list[str]:
+    samples = {task: record["samples"] for task, record in records.items() if record and record.get("samples")}
+    if samples:
+        return ["--samples", json.dumps(samples)]
+    limit = (content.get("config") or {}).get("limit")
+    if limit is not None:
+        return ["--limit", str(int(limit)) if float(limit).is_integer() else str(limit)]
+    cut = [
+        task
+        for task, n in (content.get("n-samples") or {}).items()
+        if records.get(task) is None and n.get("effective") != n.get("original")
+    ]
+    if cut:
+        notes.append(f"not all rows of {', '.join(cut)} were run, and which ones is not known (--samples)")
+    return []
+
+
+def _prompting(content: Mapping[str, Any], notes: list[str]) -> list[str]:
+    out: list[str] = []
+    if content.get("system_instruction"):
+        out += ["--system_instruction", str(content["system_instruction"])]
+    if content.get("chat_template") is not None:
+        out.append("--apply_chat_template")
+        notes.append("a chat template was applied; if it was one of several by name, add the name")
+    if content.get("fewshot_as_multiturn"):
+        out += ["--fewshot_as_multiturn", "true"]
+    shots = {n for n in (content.get("n-shot") or {}).values() if isinstance(n, int)}
+    if shots - {0}:
+        out += ["--num_fewshot", str(max(shots))] if len(shots) == 1 else []
+        if len(shots) > 1:
+            notes.append(f"tasks had different numbers of shots ({', '.join(map(str, sorted(shots)))})")
+    if any("bypass,none" in scores for scores in (content.get("results") or {}).values()):
+        out.append("--predict_only")
+    return out
+
+
+def _not_in_the_file(leaves: Mapping[str, Any], records: Mapping[str, Any]) -> list[str]:
+    notes = []
+    models: dict[str, str] = {}
+    for record in records.values():
+        found = (record or {}).get("models") or {}
+        named = {**found.get("judges", {}), **{part: spec for part, spec in found.items() if part != "judges"}}
+        for name, spec in named.items():
+            args = spec.get("args") or {}
+            models[name] = (
+                f"{name} ({spec.get('model')} {args.get('model') or args.get('pretrained') or ''}".rstrip() + ")"
+            )
+    if models:
+        notes.append(f"models of the config file (mrag.yaml) that it needs: {', '.join(models.values())}")
+    corpora = {
+        str((leaf.config.get("retrieval") or {}).get("corpus")) for leaf in leaves.values() if leaf.config.get("index")
+    }
+    if corpora - {"benchmark", "None"}:
+        notes.append(f"corpora that it needs: {', '.join(sorted(corpora - {'benchmark', 'None'}))}")
+    there: Mapping[str, str] = next((r["versions"] for r in records.values() if r), {})
+    here = package_versions()
+    other = [f"{name} {there.get(name, 'none')} (here {here.get(name, 'none')})" for name in sorted({*there, *here})
+             if there and there.get(name) != here.get(name)]  # fmt: skip
+    if other:
+        notes.append(f"it ran with other versions: {', '.join(other)}")
+    return notes
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """One task of a run and of its repetition.
+
+    ``differing`` names the fingerprints that are not the same (None where a run has none), ``numbers`` counts figures,
+    ``other`` holds those that are not the same: metric -> (before, after).
+    """
+
+    task: str
+    differing: tuple[str, ...] | None
+    numbers: int
+    other: Mapping[str, tuple[float | None, float | None]]
+
+    @property
+    def line(self) -> str:
+        """What is told of it."""
+        prints = "fingerprints unknown" if self.differing is None else "same fingerprints"
+        if self.differing:
+            prints = f"other fingerprints: {', '.join(self.differing)}"
+        if not self.other:
+            return f"{self.task}: {prints}, all {self.numbers} numbers equal"
+        shown = "; ".join(f"{name} {_figure(a)}, now {_figure(b)}" for name, (a, b) in list(self.other.items())[:5])
+        return f"{self.task}: {prints}, {len(self.other)} of {self.numbers} numbers differ: {shown}"
+
+
+def _figure(value: float | None) -> str:
+    return "none" if value is None else f"{value:.6g}"
+
+
+def repeated(first: Path, second: Path) -> list[Repeated]:
+    """Every task of the first result file held against the same task of the second: values, intervals and counts."""
+    before, after = read_results([first])[-1], read_results([second])[-1]
+    out = []
+    for task, leaf in before.leaves.items():
+        again = after.leaves.get(task)
+        if again is None:
+            raise DataError(f"{after.path}: task '{task}' of {before.path} is missing", "run the whole command")
+        one, other = (run.config.get("provenance") for run in (leaf, again))
+        differing = None
+        if one and other:
+            prints = (one["fingerprints"], other["fingerprints"])
+            differing = tuple(name for name in prints[0] if prints[0][name] != prints[1].get(name))
+        a, b = _numbers(leaf.metrics), _numbers(again.metrics)
+        names = list(dict.fromkeys([*a, *b]))
+        unequal = {name: (a.get(name), b.get(name)) for name in names if a.get(name) != b.get(name)}
+        out.append(Repeated(task, differing, len(names), unequal))
+    return out
+
+
+def _numbers(value: Any, path: str = "") -> dict[str, float | None]:
+    """Every number in nested mappings under its dotted path."""
+    if isinstance(value, Mapping):
+        return {k: v for key in value for k, v in _numbers(value[key], f"{path}.{key}" if path else str(key)).items()}
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {path: value}
+    return {}

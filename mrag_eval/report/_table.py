@@ -1,0 +1,139 @@
+"""Tables as data, and as Markdown, CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from mrag_eval.core import ConfigError, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure, in the unit of its table; ``value`` None is blank, and then ``reason`` says why.
+
+    ``low`` and ``high`` bound the 95% interval, ``n`` counts rows; both are unknown for published figures. ``digits``
+    where they are others than its table's. A reason of "" needs no explanation.
+    """
+
+    value: float | None
+    reason: str | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    task: str | None = None
+    metric: str | None = None
+    digits: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Labels (one for each stub column), where the figures come from, and one cell for each column."""
+
+    labels: tuple[str, ...]
+    source: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with ``digits`` decimals; ``notes`` are lines below it.
+
+    ``intervals``: they are printed, too; ``margins``: as half their width, as some papers do.
+    """
+
+    id: str
+    title: str
+    stub: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    digits: int
+    notes: tuple[str, ...] = ()
+    intervals: bool = False
+    margins: bool = False
+
+
+def markdown(tables: Sequence[Table]) -> str:
+    """Pipe tables; blank cells are explained below each, ``n`` stands beside every figure that has one."""
+    parts = []
+    for table in tables:
+        head = (*table.stub, "from", *table.columns)
+        rule = ["---"] * (len(table.stub) + 1) + ["---:"] * len(table.columns)
+        body = [[*row.labels, row.source, *(_shown(cell, table) for cell in row.cells)] for row in table.rows]
+        lines = pipe_lines([head, rule, *body])
+        notes = [f"- {note}" for note in (*_blanks(table), *table.notes)]
+        parts.append("\n".join([f"### {table.title}", "", *lines, *(["", *notes] if notes else [])]))
+    return "\n\n".join(parts)
+
+
+def pipe_lines(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows of a Markdown table; the caller puts the rule below the head."""
+    return ["| " + " | ".join(_escaped(text) for text in row) + " |" for row in rows]
+
+
+def _shown(cell: Cell, table: Table) -> str:
+    if cell.value is None:
+        return ""
+    digits = table.digits if cell.digits is None else cell.digits
+    text = f"{cell.value:.{digits}f}"
+    if cell.low is not None and cell.high is not None:
+        if table.margins:
+            text += f" ± {(cell.high - cell.low) / 2:.{digits}f}"
+        elif table.intervals:
+            text += f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
+    return text + (f" (n={cell.n:,})" if cell.n is not None else "")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _blanks(table: Table) -> list[str]:
+    """A line for each row and reason, with the columns or tasks that it holds for."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for row in table.rows:
+        for name, cell in zip(table.columns, row.cells, strict=True):
+            if cell.value is None and cell.reason != "":
+                key = (row.labels[-1], cell.reason or "no figure")
+                where.setdefault(key, []).append(cell.task or ", ".join((*row.labels[:-1], name)))
+    return [f"{model}, blank: {'; '.join(dict.fromkeys(cells))}: {reason}" for (model, reason), cells in where.items()]
+
+
+def comma_separated(tables: Sequence[Table]) -> str:
+    """A line a cell: table, labels, source, column, task, metric, value, low, high, n, reason."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["table", "row", "from", "column", "task", "metric", "value", "low", "high", "n", "reason"])
+    for table in tables:
+        for row in table.rows:
+            for name, cell in zip(table.columns, row.cells, strict=True):
+                digits = table.digits if cell.digits is None else cell.digits
+                bounds = ["" if x is None else f"{x:.{digits}f}" for x in (cell.value, cell.low, cell.high)]
+                labels = " / ".join(row.labels)
+                tail = ["" if x is None else x for x in (cell.n, cell.reason)]
+                writer.writerow(
+                    [table.id, labels, row.source, name, cell.task or "", cell.metric or "", *bounds, *tail]
+                )
+    return out.getvalue().rstrip("\n")
+
+
+def as_json(tables: Sequence[Table]) -> str:
+    """The tables as they are, values unrounded."""
+    return json.dumps([asdict(table) for table in tables], ensure_ascii=False, indent=2)
+
+
+FORMATS: Mapping[str, Callable[[Sequence[Table]], str]] = {
+    "md": markdown,
+    "csv": comma_separated,
+    "json": as_json,
+}
+
+
+def render(tables: Sequence[Table], form: str = "md") -> str:
+    """The tables in one of :data:`FORMATS`; ConfigError for another name."""
+    if form not in FORMATS:
+        raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, FORMATS)}")
+    return FORMATS[form](tables)

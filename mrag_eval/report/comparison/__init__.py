@@ -1,0 +1,1 @@
+"""Comparison of runs: paired tests, the gate, flips and consistency."""

@@ -1,0 +1,73 @@
+"""A baseline file: the scored rows of a run without its texts, small enough to be kept under version control."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import DataError
+from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
+from mrag_eval.report.files._settings import settings_of
+
+_FORMAT = 1
+_SUFFIX = ".json"
+
+
+def write_baseline(runs: Sequence[Path], out: Path) -> int:
+    """Write the scored rows of ``runs`` (sample files, or folders of them) to ``out``; returns the number of tasks.
+
+    Questions, passages and answers are left out: what is kept are row ids, languages, values and the settings by which
+    a later run is told to be comparable. Keys are sorted, a row a line, so that two baselines can be diffed.
+    """
+    tasks = read_runs(runs)
+    parts = []
+    for name, run in tasks.items():
+        head = {"config": settings_of(run.config), "groups": list(run.groups)}
+        rows = ",\n".join(
+            json.dumps([row.id, row.language, row.group, dict(sorted(row.values.items()))], ensure_ascii=False)
+            for row in sorted(run.rows.values(), key=lambda row: row.id)
+        )
+        parts.append(f'{json.dumps(name)}: {{"settings": {json.dumps(head, sort_keys=True)},\n"rows": [\n{rows}\n]}}')
+    text = f'{{"format": {_FORMAT},\n"tasks": {{\n' + ",\n".join(parts) + "\n}}\n"
+    part = out.with_name(f"{out.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(out)
+    return len(tasks)
+
+
+def read_runs_or_baseline(paths: Sequence[Path]) -> dict[str, SampleSet]:
+    """Task name -> scored rows, from a baseline file, or from sample files and folders of them.
+
+    Raises DataError for what is neither.
+    """
+    if len(paths) == 1 and paths[0].suffix == _SUFFIX and not paths[0].is_dir():
+        return _read_baseline(paths[0])
+    return read_runs(paths)
+
+
+def _read_baseline(path: Path) -> dict[str, SampleSet]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file", "mrag-eval baseline OUT -o FILE.json   writes one") from None
+    except (OSError, ValueError) as err:
+        raise DataError(
+            f"{path}: not readable as JSON ({err})", "write it again: mrag-eval baseline RUN -o FILE.json"
+        ) from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise DataError(f"{path}: not a baseline file", "mrag-eval baseline OUT -o FILE.json   writes one")
+    try:
+        return {task: _task(task, path, entry) for task, entry in content["tasks"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as err:
+        raise DataError(f"{path}: a damaged baseline file ({err!r})", "write it again: mrag-eval baseline") from None
+
+
+def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
+    rows = {
+        str(key): ScoredRow(str(key), str(language), str(group), {name: float(v) for name, v in values.items()})
+        for key, language, group, values in entry["rows"]
+    }
+    settings = entry["settings"]
+    return SampleSet(task, path, settings["config"], rows, tuple(settings["groups"]))

@@ -1,0 +1,291 @@
+"""Two runs over the same rows, paired: what changed, how surely, and on which rows."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import DataError
+from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
+from mrag_eval.report.files._settings import differing
+
+_RESAMPLES = 10_000
+# The power at which a smallest detectable effect is given.
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Second run minus first on the rows that both scored, of one task and metric, in all or one ``language``.
+
+    ``low`` and ``high`` bound the 95% interval of ``difference``; ``p_value`` is two-sided and paired, ``p_adjusted``
+    the same after Holm's correction over all tests of this metric; None where no test is possible, ``reason`` says
+    why. ``detectable`` is the smallest difference that this many pairs show with 80% power at the 5% level. ``better``
+    and ``worse`` are the ids of rows that gained and lost.
+    """
+
+    task: str
+    metric: str
+    language: str | None
+    n: int
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    detectable: float | None
+    method: str
+    reason: str | None = None
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All differences, and ``notes`` on what could not be paired."""
+
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...] = ()
+    differs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The rows that both runs of a task hold, row by row, and how many are in one run alone."""
+
+    task: str
+    first: tuple[ScoredRow, ...]
+    second: tuple[ScoredRow, ...]
+    unpaired: tuple[int, int]
+
+    def of_language(self, language: str) -> Pair:
+        """The pairs in one language."""
+        kept = [i for i, row in enumerate(self.first) if row.language == language]
+        return replace(
+            self, first=tuple(self.first[i] for i in kept), second=tuple(self.second[i] for i in kept), unpaired=(0, 0)
+        )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the questions, sorted."""
+        return tuple(sorted({row.language for row in self.first} - {""}))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Metrics that both runs have on some row, in the order of the first run's rows."""
+        first = dict.fromkeys(name for row in self.first for name in row.values)
+        second = {name for row in self.second for name in row.values}
+        return tuple(name for name in first if name in second)
+
+
+def compare(
+    first: Sequence[Path],
+    second: Sequence[Path],
+    *,
+    metrics: Sequence[str] = (),
+    pairs: Mapping[str, str] | None = None,
+    differs: Sequence[str] = (),
+    seed: int = 0,
+) -> Comparison:
+    """Compare two runs by their sample files.
+
+    Args:
+        first, second: sample files, or folders of them.
+        metrics: those to compare; by default all that both runs have.
+        pairs: task of the first run -> task of the second, where the names are not the same (two IR modes).
+        differs: settings that differ on purpose, as keys or blocks (``retrieval.mode``, ``prompt``, ``all``).
+
+    Raises DataError where no task is in both runs, where settings differ that were not named, and where rows do not
+    pair.
+    """
+    a, b = read_runs(first), read_runs(second)
+    named = dict(pairs or {})
+    for task, where, runs in [*((t, "first", a) for t in named), *((t, "second", b) for t in named.values())]:
+        if task not in runs:
+            raise DataError(
+                f"no task '{task}' in the {where} run (it holds: {', '.join(runs)})",
+                "--pair A_TASK=B_TASK names tasks that both runs hold",
+            )
+    both = named or {task: task for task in a if task in b}
+    if not both:
+        raise DataError(
+            f"the runs share no task ({', '.join(a)} | {', '.join(b)})", "name the tasks to pair: --pair FIRST=SECOND"
+        )
+    notes = [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
+    unlike: dict[str, Mapping[str, str]] = {}
+    found: list[Difference] = []
+    for task, other in both.items():
+        pair = paired(a[task], b[other], differs)
+        unlike[task] = differing(a[task].config, b[other].config)
+        alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
+        notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
+        for metric in [m for m in pair.metrics if not metrics or m in metrics]:
+            parts: list[tuple[str | None, Pair]] = [(None, pair)]
+            if len(pair.languages) > 1:
+                parts += [(language, pair.of_language(language)) for language in pair.languages]
+            found += [difference(part, metric, language, seed) for language, part in parts]
+    missing = [name for name in metrics if name not in {d.metric for d in found}]
+    if missing:
+        raise DataError(
+            f"no task of both runs has the metric '{missing[0]}'",
+            "mrag-eval report A B   shows the metrics of every task",
+        )
+    if not found:
+        raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
+    return Comparison(tuple(_holm(found)), tuple(notes), {task: keys for task, keys in unlike.items() if keys})
+
+
+def _alone(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [
+        *((task, "first") for task in a if task not in both),
+        *((task, "second") for task in b if task not in both.values()),
+    ]
+
+
+def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> Pair:
+    """The rows of both runs, by row id.
+
+    Raises DataError where a setting differs that ``differs`` does not name, and where the runs share no row.
+    """
+    name = first.task if first.task == second.task else f"{first.task} / {second.task}"
+    for run in (first, second):
+        if not run.config and "all" not in differs:
+            raise DataError(
+                f"{run.path}: its results_*.json does not lie beside it, so the settings cannot be compared",
+                "put it there, or compare all the same: --differs all",
+            )
+    unlike = differing(first.config, second.config, differs)
+    if unlike:
+        shown = "; ".join(f"{key}: {values}" for key, values in list(unlike.items())[:4])
+        more = f" and {len(unlike) - 4} more" if len(unlike) > 4 else ""
+        blocks = sorted({key.partition(".")[0] for key in unlike})
+        raise DataError(
+            f"{name}: the runs differ in {shown}{more}",
+            f"if that is on purpose:  {' '.join(f'--differs {block}' for block in blocks)}",
+        )
+    # in an order of their own, so that figures do not depend on that of a file
+    ids = sorted(first.rows.keys() & second.rows.keys())
+    if not ids:
+        raise DataError(f"{name}: the runs share no row", "compare runs over the same rows (--limit, --samples)")
+    return Pair(
+        name,
+        tuple(first.rows[key] for key in ids),
+        tuple(second.rows[key] for key in ids),
+        (len(first.rows) - len(ids), len(second.rows) - len(ids)),
+    )
+
+
+def difference(pair: Pair, metric: str, language: str | None = None, seed: int = 0) -> Difference:
+    """One difference: the paired test that fits the values, and the paired bootstrap interval over rows or groups."""
+    from mrag_eval.metrics import paired_difference
+
+    a: list[float | None] = [row.values.get(metric) for row in pair.first]
+    b: list[float | None] = [row.values.get(metric) for row in pair.second]
+    groups = [row.group for row in pair.first]
+    grouped = groups if len(set(groups)) < len(groups) else None
+    changes = [(row.id, y - x) for row, x, y in zip(pair.first, a, b, strict=True) if x is not None and y is not None]
+    interval = paired_difference(b, a, groups=grouped, n_resamples=_RESAMPLES, seed=seed).within((-1.0, 1.0))
+    test = _test(b, a, grouped, seed)
+    kept = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    return Difference(
+        task=pair.task,
+        metric=metric,
+        language=language,
+        n=len(kept),
+        first=_mean([x for x, _ in kept]),
+        second=_mean([y for _, y in kept]),
+        difference=interval.value,
+        low=interval.low,
+        high=interval.high,
+        p_value=test.p_value,
+        p_adjusted=None,
+        detectable=smallest_detectable(b, a, grouped),
+        method=test.method,
+        reason=test.reason or interval.reason,
+        better=tuple(key for key, change in changes if change > 0),
+        worse=tuple(key for key, change in changes if change < 0),
+    )
+
+
+def _test(
+    second: Sequence[float | None], first: Sequence[float | None], groups: Sequence[str] | None, seed: int
+) -> Any:
+    """McNemar's for 0 and 1, a permutation of runs for other values; with groups the cluster bootstrap."""
+    from mrag_eval.metrics import mcnemar_exact, paired_cluster_bootstrap, paired_permutation
+
+    if groups is not None:
+        return paired_cluster_bootstrap(second, first, groups, n_resamples=_RESAMPLES, seed=seed)
+    if {*first, *second} <= {0.0, 1.0, None}:
+        return mcnemar_exact(second, first)
+    return paired_permutation(second, first, n_resamples=_RESAMPLES, seed=seed)
+
+
+def standard_error(
+    second: Sequence[float | None], first: Sequence[float | None], groups: Sequence[str] | None
+) -> tuple[float, float, int] | None:
+    """Mean, standard error and number of units (rows, or groups) of the paired differences; None below two units.
+
+    With groups the error is the cluster-robust one: sqrt(G / (G - 1) * sum of (S_g - n_g * mean)^2) / n.
+    """
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for i, (y, x) in enumerate(zip(second, first, strict=True)):
+        if x is not None and y is not None:
+            unit = sums[groups[i] if groups is not None else str(i)]
+            unit[0] += y - x
+            unit[1] += 1
+    units = len(sums)
+    if units < 2:
+        return None
+    n = sum(count for _, count in sums.values())
+    mean = sum(total for total, _ in sums.values()) / n
+    squares = sum((total - count * mean) ** 2 for total, count in sums.values())
+    return mean, math.sqrt(units / (units - 1) * squares) / n, units
+
+
+def smallest_detectable(
+    second: Sequence[float | None],
+    first: Sequence[float | None],
+    groups: Sequence[str] | None = None,
+    *,
+    alpha: float = 0.05,
+    one_sided: bool = False,
+) -> float | None:
+    """The smallest true difference found with 80% power: (t(1 - alpha / 2) + t(.8)) standard errors (Bloom 1995).
+
+    From the spread of the pairs at hand; None below two units, and where no pair differs.
+    """
+    from scipy.stats import t
+
+    found = standard_error(second, first, groups)
+    if found is None or found[1] == 0:
+        return None
+    _, error, units = found
+    level = alpha if one_sided else alpha / 2
+    return float((t.ppf(1 - level, units - 1) + t.ppf(POWER, units - 1)) * error)
+
+
+def _holm(found: Sequence[Difference]) -> list[Difference]:
+    from mrag_eval.metrics import holm
+
+    by_metric: dict[str, list[int]] = defaultdict(list)
+    for i, one in enumerate(found):
+        by_metric[one.metric].append(i)
+    out = list(found)
+    for places in by_metric.values():
+        for i, p in zip(places, holm([found[i].p_value for i in places]), strict=True):
+            out[i] = replace(found[i], p_adjusted=p)
+    return out
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

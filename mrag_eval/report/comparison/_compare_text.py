@@ -1,0 +1,107 @@
+"""A comparison for the screen, for a spreadsheet, for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+
+from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.report._table import pipe_lines
+from mrag_eval.report.comparison._compare import Comparison, Difference
+
+_HEAD = ("task", "language", "n", "first", "second", "difference", "95%", "p", "p (Holm)", "detectable", "+ / −")
+_RULE = ("---", "---", *["---:"] * 9)
+# Ids of rows printed of each kind; all of them are in the JSON form.
+_SHOWN_IDS = 20
+
+
+def comparison_text(comparison: Comparison, form: str = "md", *, flips: bool = False) -> str:
+    """The comparison in one of ``md``, ``csv``, ``json``; with ``flips`` the rows that changed are listed by id.
+
+    Scores and differences are in points (x 100). Raises ConfigError for another form.
+    """
+    if form not in _FORMS:
+        raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, _FORMS)}")
+    return _FORMS[form](comparison, flips)
+
+
+def _markdown(comparison: Comparison, flips: bool) -> str:
+    parts = []
+    for metric in dict.fromkeys(d.metric for d in comparison.differences):
+        rows = [d for d in comparison.differences if d.metric == metric]
+        lines = pipe_lines([_HEAD, _RULE, *(_cells(d) for d in rows)])
+        notes = [f"- {d.task}, {d.language or 'all'}: {d.reason}" for d in rows if d.reason]
+        parts.append("\n".join([f"### {metric}", "", *lines, *(["", *notes] if notes else [])]))
+    for task, keys in comparison.differs.items():
+        parts.append("\n".join([f"{task}: settings that differ", *(f"- {k}: {values}" for k, values in keys.items())]))
+    if comparison.notes:
+        parts.append("\n".join(f"- {note}" for note in comparison.notes))
+    if flips:
+        parts += [_changed(d) for d in comparison.differences if d.language is None and (d.better or d.worse)]
+    parts.append(
+        "Points (× 100), second minus first, on rows scored in both runs · p: two-sided, paired · Holm: over the tests "
+        "of a metric · detectable: the smallest difference that these pairs show with 80% power"
+    )
+    return "\n\n".join(parts)
+
+
+def _cells(d: Difference) -> list[str]:
+    interval = "" if d.low is None or d.high is None else f"[{d.low * 100:+.1f}, {d.high * 100:+.1f}]"
+    return [
+        d.task,
+        d.language or "all",
+        f"{d.n:,}",
+        _points(d.first),
+        _points(d.second),
+        "" if d.difference is None else f"{d.difference * 100:+.1f}",
+        interval,
+        p_text(d.p_value),
+        p_text(d.p_adjusted),
+        _points(d.detectable),
+        f"{len(d.better)} / {len(d.worse)}",
+    ]
+
+
+def _points(value: float | None) -> str:
+    return "" if value is None else f"{value * 100:.1f}"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value with three decimals, four where it is small, never as 0."""
+    if p is None:
+        return ""
+    if p < 0.0001:
+        return "< .0001"
+    return (f"{p:.4f}" if p < 0.01 else f"{p:.3f}").removeprefix("0")
+
+
+def _changed(d: Difference) -> str:
+    lines = [f"{d.task}, {d.metric}: rows that changed"]
+    for word, ids in (("better", d.better), ("worse", d.worse)):
+        more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
+        lines.append(f"- {word} ({len(ids)}): {', '.join(ids[:_SHOWN_IDS])}{more}")
+    return "\n".join(lines)
+
+
+def _csv(comparison: Comparison, flips: bool) -> str:
+    out = io.StringIO()
+    names = [name for name in asdict(comparison.differences[0]) if flips or name not in ("better", "worse")]
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    for d in comparison.differences:
+        writer.writerow([_flat(value) for name, value in asdict(d).items() if name in names])
+    return out.getvalue().rstrip("\n")
+
+
+def _flat(value: object) -> object:
+    return " ".join(value) if isinstance(value, tuple) else "" if value is None else value
+
+
+def _json(comparison: Comparison, _flips: bool) -> str:
+    return json.dumps(comparison.as_dict(), ensure_ascii=False, indent=2)
+
+
+_FORMS: Mapping[str, Callable[[Comparison, bool], str]] = {"md": _markdown, "csv": _csv, "json": _json}

@@ -1,0 +1,125 @@
+"""Does a model answer the same whatever the language it is asked in? For any task whose questions are parallel."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal
+
+from mrag_eval.core import DataError
+from mrag_eval.report._table import pipe_lines
+from mrag_eval.report.files._answers import Given, read_answers
+
+By = Literal["question", "group", "row"]
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Of one model, benchmark and mode. ``answers`` and ``correctness`` are estimates with intervals over questions.
+
+    ``questions`` were answered in two languages or more, ``single`` in one, ``ambiguous`` twice in one language (those
+    are no versions of one question). ``unread`` answers concur with nothing.
+    """
+
+    model: str
+    benchmark: str
+    mode: str
+    languages: tuple[str, ...]
+    answers: dict[str, Any]
+    correctness: dict[str, Any]
+    questions: int
+    single: int
+    ambiguous: int
+    unread: int
+
+
+def consistency(paths: Sequence[Path], *, by: By = "question", seed: int = 0) -> list[Consistency]:
+    """Share of agreeing pairs of languages, per question and then averaged, as BordIRlines' Cst CS is for territories.
+
+    Two answers agree if they choose the same option, or are equal once normalised; two correctnesses if both are right
+    or both wrong. Tasks of one model, benchmark and mode are taken together (one task a language). ``by``: versions of
+    a question share their ``question_id`` (where the benchmark has none: their ``group_id``), their ``group_id``, or
+    their row id. Questions of one group (on one paragraph) are resampled together.
+
+    Raises DataError where nothing is asked in two languages.
+    """
+    cells: dict[tuple[str, str, str, str], list[Given]] = defaultdict(list)
+    for sheet in read_answers(paths):
+        cells[sheet.model, sheet.benchmark, sheet.mode, _form(sheet.task)] += sheet.answers
+    found = [_consistency(cell, answers, by, seed) for cell, answers in cells.items()]
+    if not any(entry.questions for entry in found):
+        raise DataError(
+            "no question is answered in two languages",
+            "name the runs of several languages; --by row where versions share their row's id",
+        )
+    return found
+
+
+def _form(task: str) -> str:
+    """What tells runs of one benchmark and mode apart that are not to be pooled: BordIRlines' forms and retrievers."""
+    return task if task.startswith("bordirlines_") else ""
+
+
+def _consistency(cell: tuple[str, str, str, str], answers: Sequence[Given], by: By, seed: int) -> Consistency:
+    from mrag_eval.metrics import interval_for
+
+    versions: dict[str, list[Given]] = defaultdict(list)
+    for given in answers:
+        versions[getattr(given, by)].append(given)
+    ambiguous = {name for name, rows in versions.items() if len({g.language for g in rows}) < len(rows)}
+    single = sum(len(rows) == 1 for rows in versions.values())
+    parallel = [rows for name, rows in versions.items() if len(rows) > 1 and name not in ambiguous]
+    same, right = [], []
+    for rows in parallel:
+        pairs = list(combinations(rows, 2))
+        same.append(sum(a.key is not None and a.key == b.key for a, b in pairs) / len(pairs))
+        known = [a.correct == b.correct for a, b in pairs if a.correct is not None and b.correct is not None]
+        right.append(sum(known) / len(known) if known else None)
+    units = [rows[0].group for rows in parallel]
+    groups = units if len(set(units)) < len(units) else None
+    model, benchmark, mode, form = cell
+    return Consistency(
+        model,
+        form or benchmark,
+        mode,
+        tuple(sorted({given.language for rows in parallel for given in rows})),
+        interval_for(same, groups=groups, seed=seed).as_dict(),
+        interval_for(right, groups=groups, seed=seed).as_dict(),
+        len(parallel),
+        single,
+        len(ambiguous),
+        sum(given.key is None for rows in parallel for given in rows),
+    )
+
+
+def shown_consistency(found: Sequence[Consistency]) -> str:
+    """A Markdown table, figures times 100."""
+    head = ["model", "task", "mode", "languages", "same answer", "same correctness", "questions", "left out"]
+    lines = [head, ["---"] * 4 + ["---:"] * 2 + ["---:", "---"]]
+    for entry in found:
+        left = [f"{entry.single} in one language"] if entry.single else []
+        left += [f"{entry.ambiguous} twice in one language"] if entry.ambiguous else []
+        lines.append(
+            [
+                entry.model,
+                entry.benchmark,
+                entry.mode,
+                str(len(entry.languages)),
+                _percent(entry.answers),
+                _percent(entry.correctness),
+                f"{entry.questions:,}",
+                ", ".join(left),
+            ]
+        )
+    return "\n".join(pipe_lines(lines))
+
+
+def _percent(score: dict[str, Any]) -> str:
+    if score["value"] is None:
+        return "-"
+    if score["low"] is None:
+        return f"{100 * score['value']:.1f}"
+    return f"{100 * score['value']:.1f} [{100 * score['low']:.1f}, {100 * score['high']:.1f}]"

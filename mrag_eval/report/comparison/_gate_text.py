@@ -1,0 +1,115 @@
+"""What a gate found: lines for the screen, JUnit XML, a Markdown summary, and GitHub's annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from mrag_eval.report._table import pipe_lines
+from mrag_eval.report.comparison._compare_text import p_text
+from mrag_eval.report.comparison._gate import Check, GateResult
+
+_MARK = {"pass": "pass", "FAIL": "FAIL", "not comparable": "????"}
+
+
+def gate_lines(result: GateResult) -> list[str]:
+    """A line a check, and what the outcome is; scores in points (x 100)."""
+    names = [_name(check) for check in result.checks]
+    width = max(len(name) for name in names)
+    metric = max(len(check.metric) for check in result.checks)
+    lines = [
+        f"{_MARK[check.verdict]}  {name:<{width}}  {check.metric:<{metric}}  {_finding(check)}"
+        for check, name in zip(result.checks, names, strict=True)
+    ]
+    counts = {verdict: sum(check.verdict == verdict for check in result.checks) for verdict in _MARK}
+    said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
+    return [*lines, f"{said} · exit code {result.exit_code}"]
+
+
+def _name(check: Check) -> str:
+    return check.task if check.language is None else f"  {check.task} [{check.language}]"
+
+
+def _finding(check: Check) -> str:
+    if check.verdict == "not comparable":
+        return f"not comparable: {check.reason}"
+    interval = "" if check.low is None or check.high is None else f" [{check.low * 100:+.1f}, {check.high * 100:+.1f}]"
+    parts = [
+        f"{_points(check.baseline)} → {_points(check.candidate)}",
+        f"{(check.difference or 0) * 100:+.1f}{interval}",
+        f"p {p_text(check.p_value)}",
+        f"n = {check.n:,}",
+        f"limit −{(check.limit or 0) * 100:.1f}",
+    ]
+    if check.verdict == "pass" and check.detectable is not None:
+        parts.append(f"smallest drop this n can show: {(check.detectable + (check.limit or 0)) * 100:.1f}")
+    return "   ".join(parts)
+
+
+def _points(value: float | None) -> str:
+    return "" if value is None else f"{value * 100:.1f}"
+
+
+def junit(result: GateResult) -> str:
+    """JUnit XML: a test case a check, a failure a regression, an error what is not comparable."""
+    suite = ElementTree.Element(
+        "testsuite",
+        name="mrag-eval gate",
+        tests=str(len(result.checks)),
+        failures=str(sum(check.verdict == "FAIL" for check in result.checks)),
+        errors=str(sum(check.verdict == "not comparable" for check in result.checks)),
+    )
+    for check in result.checks:
+        case = ElementTree.SubElement(suite, "testcase", classname=check.task, name=_case(check))
+        if check.verdict == "FAIL":
+            ElementTree.SubElement(case, "failure", message=_finding(check))
+        elif check.verdict == "not comparable":
+            ElementTree.SubElement(case, "error", message=str(check.reason))
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def _case(check: Check) -> str:
+    return check.metric if check.language is None else f"{check.metric} [{check.language}]"
+
+
+def summary(result: GateResult) -> str:
+    """A Markdown table, for ``$GITHUB_STEP_SUMMARY``."""
+    head = ("", "task", "metric", "language", "baseline", "candidate", "difference", "95%", "p", "n", "limit")
+    rows: list[Sequence[str]] = [head, ["---"] * len(head)]
+    for check in result.checks:
+        known = check.low is not None and check.high is not None
+        interval = f"[{(check.low or 0) * 100:+.1f}, {(check.high or 0) * 100:+.1f}]" if known else ""
+        rows.append(
+            [
+                check.verdict if check.reason is None else f"{check.verdict}: {check.reason}",
+                check.task,
+                check.metric,
+                check.language or "all",
+                _points(check.baseline),
+                _points(check.candidate),
+                "" if check.difference is None else f"{check.difference * 100:+.1f}",
+                interval,
+                p_text(check.p_value),
+                f"{check.n:,}",
+                "" if check.limit is None else f"−{check.limit * 100:.1f}",
+            ]
+        )
+    return "\n".join(["## mrag-eval gate", "", *pipe_lines(rows), ""])
+
+
+def github_annotations(result: GateResult) -> list[str]:
+    """GitHub workflow commands, one for each check that does not pass."""
+    kinds = {"FAIL": "error", "not comparable": "warning"}
+    return [
+        f"::{kinds[check.verdict]} title={_escaped(f'{check.task} {_case(check)}')}::{_escaped(_finding(check))}"
+        for check in result.checks
+        if check.verdict in kinds
+    ]
+
+
+def _escaped(text: str) -> str:
+    """The characters that end a workflow command or one of its properties."""
+    for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C")):
+        text = text.replace(char, code)
+    return text

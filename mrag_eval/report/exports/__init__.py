@@ -1,0 +1,1 @@
+"""Exports in other tools' formats."""

@@ -1,0 +1,256 @@
+"""Records of Every Eval Ever (schema 0.3.0): one JSON object a run, and its rows as JSON Lines beside it.
+
+The schema is that of the project's datastore: https://github.com/evaleval/every_eval_ever. Records are written
+directly, since the project's package and this one need different releases of the hub's client.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from mrag_eval.report.exports._dataset import revision_of, source_of_task, split_of
+from mrag_eval.report.exports._instances import instances
+from mrag_eval.report.exports._licences import source_of
+from mrag_eval.report.exports._notes import settings
+from mrag_eval.report.exports._runs import Exported, Run, Score
+
+SCHEMA = "0.3.0"
+COLLECTION = "mrag_eval"
+# Resamples of the intervals in results, where they are bootstrapped.
+_RESAMPLES = 2_000
+_ABOVE_ONE = "concurrence."
+_JUDGED = ("judged_accuracy", "judge_correct", "context_sufficiency")
+# Model types of the harness by where their weights are, as far as the type tells.
+_OWN_WEIGHTS = ("hf", "vllm", "sglang", "gguf", "ggml", "mamba", "nemo", "openvino", "neuronx", "huggingface")
+_HOSTED = ("openai-", "anthropic", "azure")
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who sends a record: an organisation, its relation to the model's makers, and how the model is to be had.
+
+    ``deployment`` and ``availability`` None: told by the harness's model type, as far as that can.
+    """
+
+    organization: str = "unspecified"
+    relationship: str = "other"
+    deployment: str | None = None
+    availability: str | None = None
+
+
+def write_every_eval_ever(
+    run: Run, folder: Path, sender: Sender, command: str, *, include_text: bool = False
+) -> tuple[list[Path], list[str]]:
+    """Write ``folder/data/mrag_eval/<developer>/<model>/<uuid>.json``, and ``<uuid>_samples.jsonl`` where there are
+    sample files; returns the files and what to know about them.
+
+    ``command`` repeats the run. The same run gets the same uuid. Without ``include_text`` the rows of benchmarks whose
+    licence is not known to allow it are written without their texts.
+    """
+    developer, _, name = run.model_id.rpartition("/")
+    stamp = str(int(time.time()))
+    key = f"{COLLECTION}/{run.model_id}/{stamp}"
+    home = Path("data") / COLLECTION / _safe(developer or "unknown") / _safe(name)
+    digest = hashlib.sha256(f"{run.model_id} {run.time.isoformat()}".encode()).digest()
+    name = str(UUID(bytes=digest[:16], version=4))
+    (folder / home).mkdir(parents=True, exist_ok=True)
+    results = [result for task in run.tasks for result in _results(task, run, command)]
+    info = _model(run, sender)
+    record: dict[str, Any] = {
+        "schema_version": SCHEMA,
+        "evaluation_id": key,
+        "evaluation_timestamp": run.time.isoformat(),
+        "retrieved_timestamp": stamp,
+        "source_metadata": {
+            "source_name": "mrag-eval",
+            "source_type": "evaluation_run",
+            "source_organization_name": sender.organization,
+            "evaluator_relationship": sender.relationship,
+            **_nothing_scored(run),
+        },
+        "eval_library": {
+            "name": "mrag_eval",
+            "version": version("mrag-eval"),
+            "additional_details": {"lm_eval_version": run.harness_version},
+        },
+        "model_info": info,
+        "evaluation_results": results,
+    }
+    files, notes = [], []
+    lines = [
+        json.dumps(row, ensure_ascii=False)
+        for task in run.tasks
+        for row in instances(task, run, SCHEMA, key, include_text=include_text)
+    ]
+    if lines:
+        rows = home / f"{name}_samples.jsonl"
+        body = ("\n".join(lines) + "\n").encode("utf-8")
+        (folder / rows).write_bytes(body)
+        files.append(folder / rows)
+        record["detailed_evaluation_results"] = {
+            "format": "jsonl",
+            "file_path": rows.as_posix(),
+            "hash_algorithm": "sha256",
+            "checksum": hashlib.sha256(body).hexdigest(),
+            "total_rows": len(lines),
+        }
+    else:
+        notes.append("no sample files beside the results, so no rows (run with --log_samples)")
+    path = folder / home / f"{name}.json"
+    path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    withheld = [
+        task.label for task in run.tasks if task.samples and not (include_text or source_of(task.config).shareable)
+    ]
+    if withheld:
+        notes.append(
+            f"questions, references and prompts of {', '.join(withheld)} are left out: no licence is known that allows "
+            "to pass them on (--include-text)"
+        )
+    details = info["additional_details"]
+    notes += [
+        f"model_info.{key} is 'unknown', which the datastore does not take: --{flag}"
+        for key, flag in (("deployment_type", "deployment"), ("model_availability", "availability"))
+        if details[key] == "unknown"
+    ]
+    return [path, *files], notes
+
+
+def _safe(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name) or "unknown"
+
+
+def _nothing_scored(run: Run) -> dict[str, Any]:
+    """What has no figure has no place among the results, so it is told here."""
+    found = {
+        f"{task.label}, {score.metric}": str(score.reason or "no row could be scored")
+        for task in run.tasks
+        for score in task.overall()
+        if score.value is None
+    }
+    return {"additional_details": found} if found else {}
+
+
+def _model(run: Run, sender: Sender) -> dict[str, Any]:
+    kind = str((run.content.get("config") or {}).get("model") or "unknown")
+    own, hosted = kind.startswith(_OWN_WEIGHTS), kind.startswith(_HOSTED)
+    deployment = "self_deployed" if own else "externally_managed" if hosted else "unknown"
+    availability = "open_weights" if own else "closed_weights" if hosted else "unknown"
+    developer = run.model_id.rpartition("/")[0]
+    found: dict[str, Any] = {"name": run.model, "id": run.model_id}
+    if developer:
+        found["developer"] = developer
+    return {
+        **found,
+        "inference_engine": {"name": kind},
+        "additional_details": {
+            "deployment_type": sender.deployment or deployment,
+            "model_availability": sender.availability or availability,
+        },
+    }
+
+
+def _results(task: Exported, run: Run, command: str) -> Iterator[dict[str, Any]]:
+    """Every figure of a task, its cells too, that is a number."""
+    data, generation = _source(task, run), _generation(task, command)
+    for score in task.scores:
+        if score.value is None:
+            continue
+        cell = "" if score.cell is None else f"[{score.cell[0]}={score.cell[1]}]"
+        yield {
+            "evaluation_result_id": result_id(task, score),
+            "evaluation_name": f"{task.label}{cell}",
+            "source_data": data,
+            "evaluation_timestamp": run.time.isoformat(),
+            "metric_config": _metric(task, score),
+            "score_details": {"score": score.value, **_uncertainty(score)},
+            **generation,
+        }
+
+
+def result_id(task: Exported, score: Score) -> str:
+    """What rows name a figure by."""
+    cell = "" if score.cell is None else f"[{score.cell[0]}={score.cell[1]}]"
+    return f"{task.label}{cell}:{score.metric}"
+
+
+def _source(task: Exported, run: Run) -> dict[str, Any]:
+    source = source_of_task(task, run)
+    found = task.config.get("source") or {}
+    details = {
+        "licence": source.licence,
+        "revision": revision_of(task.config),
+        "sha256": json.dumps(found["sha256"], sort_keys=True) if found.get("sha256") else None,
+    }
+    out: dict[str, Any] = {
+        "dataset_name": source.name,
+        "source_type": "other" if source.hub is None else "hf_dataset",
+        "additional_details": {key: value for key, value in details.items() if value is not None},
+    }
+    if source.hub is not None:
+        out |= {"hf_repo": source.hub, "hf_split": split_of(task.config)}
+        rows = (task.config.get("scores") or {}).get("rows")
+        if isinstance(rows, int):
+            out["samples_number"] = rows
+    return out
+
+
+def _metric(task: Exported, score: Score) -> dict[str, Any]:
+    name = score.metric
+    out: dict[str, Any] = {
+        "metric_id": f"{COLLECTION}.{name}",
+        "metric_name": name,
+        "metric_unit": "proportion",
+        "lower_is_better": name in task.lower_is_better,
+    }
+    base, at, cutoff = name.partition("@")
+    if at and cutoff.isdigit():
+        out |= {"metric_kind": base, "metric_parameters": {"k": int(cutoff)}}
+    if not name.startswith(_ABOVE_ONE):
+        out |= {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0}
+    judges = ((task.config.get("scores") or {}).get("judge") or {}).get("judges") or {}
+    if judges and name.startswith(_JUDGED):
+        block: Mapping[str, Any] = task.config.get("judge") or {}
+        text = ((task.config.get("provenance") or {}).get("texts") or {}).get("judge")
+        models = [str(judge.get("model") or seat) for seat, judge in judges.items()]
+        out["llm_scoring"] = {
+            "judges": [{"model_info": {"name": model, "id": model}} for model in models],
+            "input_prompt": f"{block.get('prompt')}{f' (sha256 {text})' if text else ''}",
+            "aggregation_method": "majority_vote",
+        }
+    return out
+
+
+def _uncertainty(score: Score) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if score.low is not None and score.high is not None:
+        limits = {"lower": score.low, "upper": score.high, "confidence_level": 0.95}
+        found["confidence_interval"] = limits | ({"method": score.method} if score.method else {})
+        if score.method and "bootstrap" in score.method:
+            found["num_bootstrap_samples"] = _RESAMPLES
+    if score.stderr is not None:
+        found["standard_error"] = {"value": score.stderr, "method": "lm-eval, tasks taken as independent"}
+    if score.n is not None:
+        found["num_samples"] = score.n
+    details = {f"unscored: {reason}": str(n) for reason, n in score.unscored.items()}
+    if score.reason:
+        details["interval"] = score.reason
+    return {key: value for key, value in (("uncertainty", found), ("details", details)) if value}
+
+
+def _generation(task: Exported, command: str) -> dict[str, Any]:
+    config = task.config.get("generation_kwargs") or {}
+    args: dict[str, Any] = {"execution_command": command}
+    for key, name in (("temperature", "temperature"), ("top_p", "top_p"), ("top_k", "top_k")):
+        if isinstance(config.get(key), int | float):
+            args[name] = float(config[key])
+    if isinstance(config.get("max_gen_toks"), int) and config["max_gen_toks"] > 0:
+        args["max_tokens"] = config["max_gen_toks"]
+    return {"generation_config": {"generation_args": args, "additional_details": settings(task)}}

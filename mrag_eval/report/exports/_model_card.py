@@ -1,0 +1,107 @@
+"""The ``model-index`` of a model card: every overall figure of every task, beside what others have put there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import DataError
+from mrag_eval.report.exports._dataset import revision_of, source_of_task, split_of
+from mrag_eval.report.exports._notes import settings
+from mrag_eval.report.exports._runs import Run, Score
+
+# Of figures in cards: more would be noise at any n.
+_DIGITS = 6
+
+
+def write_model_card(run: Run, card: Path, source_url: str | None = None) -> int:
+    """Put a run's figures into the front matter of ``card`` (a new file where there is none); returns their number.
+
+    Entries of other tasks, datasets and metrics stay as they are, as does the text; an entry of the same task and
+    metric is replaced. Raises DataError for front matter that cannot be read.
+    """
+    from huggingface_hub.repocard import metadata_load, metadata_save
+
+    metadata: dict[str, Any] = {}
+    if card.is_file():
+        try:
+            metadata = metadata_load(card) or {}
+        except Exception as error:  # whatever is wrong with the YAML above somebody's text
+            raise DataError(
+                f"{card}: its front matter cannot be read ({str(error).splitlines()[0]})",
+                "mend the YAML between the ---",
+            ) from None
+    else:
+        card.parent.mkdir(parents=True, exist_ok=True)
+        card.write_text(f"\n# {run.model}\n", encoding="utf-8")
+    new = model_index(run, source_url)
+    metadata["model-index"] = merged(metadata.get("model-index"), new, str(card))
+    metadata_save(card, metadata)
+    return sum(len(result["metrics"]) for result in new[0]["results"])
+
+
+def model_index(run: Run, source_url: str | None = None) -> list[dict[str, Any]]:
+    """The figures of a run as a ``model-index`` of one model; a task's name is its dataset's ``config``."""
+    from huggingface_hub import EvalResult
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    results = []
+    for task in run.tasks:
+        source = source_of_task(task, run)
+        for score in task.overall():
+            if score.value is None:
+                continue
+            results.append(
+                EvalResult(
+                    task_type="question-answering",
+                    task_name="Multilingual retrieval-augmented generation",
+                    dataset_type=source.hub or source.name.lower().replace(" ", "_"),
+                    dataset_name=f"{source.name}: {task.label}",
+                    dataset_config=task.label,
+                    dataset_split=split_of(task.config),
+                    dataset_revision=revision_of(task.config),
+                    dataset_args=dict(settings(task)),
+                    metric_type=score.metric,
+                    metric_name=score.metric,
+                    metric_value=round(score.value, _DIGITS),
+                    metric_args=_uncertainty(score),
+                    source_name=None if source_url is None else "mrag-eval",
+                    source_url=source_url,
+                )
+            )
+    index: list[dict[str, Any]] = eval_results_to_model_index(run.model_id, results)
+    return index or [{"name": run.model_id, "results": []}]
+
+
+def _uncertainty(score: Score) -> dict[str, Any]:
+    found: dict[str, Any] = {"n": score.n, "low": score.low, "high": score.high, "interval": score.method}
+    if score.low is None:
+        found["stderr"] = score.stderr
+    if score.unscored:
+        found["unscored"] = dict(score.unscored)
+    return {k: round(v, _DIGITS) if isinstance(v, float) else v for k, v in found.items() if v is not None}
+
+
+def merged(before: Any, new: Sequence[Mapping[str, Any]], where: str) -> list[dict[str, Any]]:
+    """An existing ``model-index`` with the new results in it; the model keeps the name it has there."""
+    if not before:
+        return [dict(entry) for entry in new]
+    if not isinstance(before, list) or not all(isinstance(entry, dict) for entry in before):
+        raise DataError(f"{where}: its model-index is no list of models", "mend or remove it")
+    first, *others = before
+    results = list(first.get("results") or [])
+    for result in new[0]["results"]:
+        same = next((i for i, old in enumerate(results) if _place(old) == _place(result)), None)
+        if same is None:
+            results.append(result)
+            continue
+        names = {(m.get("type"), m.get("name")) for m in result["metrics"]}
+        kept = [m for m in results[same].get("metrics") or [] if (m.get("type"), m.get("name")) not in names]
+        results[same] = {**results[same], **result, "metrics": [*kept, *result["metrics"]]}
+    return [{**first, "results": results}, *others]
+
+
+def _place(result: Mapping[str, Any]) -> tuple[Any, ...]:
+    task, dataset = result.get("task") or {}, result.get("dataset") or {}
+    return task.get("type"), dataset.get("type"), dataset.get("config"), dataset.get("split")

@@ -1,0 +1,81 @@
+"""Scores by language in the shape of MTEB's results: one file a task, a list of languages in each split."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import is_language, language_scripts, normalize_language
+from mrag_eval.report.exports._dataset import revision_of, split_of
+from mrag_eval.report.exports._notes import settings
+from mrag_eval.report.exports._runs import Exported, Run, Score
+
+_ALL = "default"
+
+
+def write_per_language(run: Run, folder: Path) -> list[Path]:
+    """Write ``folder/results/<org__model>/<revision>/<task>.json`` and ``model_meta.json``; returns the files.
+
+    ``scores`` maps the split to a list: the whole (``hf_subset: default``), then each language of the questions, with
+    every metric, its interval and n, and ``main_score``. Languages are BCP 47 with their script. Groups of tasks have
+    no file of their own, as their tasks have.
+    """
+    config = run.content.get("config") or {}
+    revision = str(config.get("model_sha") or config.get("model_revision") or "no_revision_available")
+    home = folder / "results" / run.model_id.replace("/", "__") / revision
+    home.mkdir(parents=True, exist_ok=True)
+    files = [home / "model_meta.json"]
+    meta = {"name": run.model_id, "revision": revision, "framework": config.get("model")}
+    files[0].write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    for task in run.tasks:
+        if task.leaf is None:
+            continue
+        path = home / f"{task.label.replace(' ', '_')}.json"
+        path.write_text(json.dumps(_task(task, run), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        files.append(path)
+    return files
+
+
+def _task(task: Exported, run: Run) -> dict[str, Any]:
+    """Of a task whose questions are all in one language the whole is that language."""
+    languages = list(task.config["scores"].get("query_langs") or {})
+    cells = task.by("query_lang")
+    rows = [_row(task.overall(), _ALL, languages)]
+    rows += [_row(scores, lang, [lang]) for lang, scores in cells.items()]
+    if len(languages) == 1:
+        rows.append(_row(task.overall(), languages[0], languages))
+    seconds = run.content.get("total_evaluation_time_seconds")
+    unscored = {s.metric: dict(s.unscored) for s in task.overall() if s.unscored}
+    return {
+        "dataset_revision": revision_of(task.config),
+        "task_name": task.label,
+        **settings(task),
+        "scores": {split_of(task.config): rows},
+        **({"unscored": unscored} if unscored else {}),
+        "run_time": None if seconds is None else float(seconds),
+    }
+
+
+def _row(scores: list[Score], subset: str, languages: list[str]) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "hf_subset": subset,
+        "languages": [_tagged(lang) for lang in languages],
+        "main_score": scores[0].value if scores else None,
+    }
+    for score in scores:
+        out[score.metric] = score.value
+        out |= {f"{score.metric}_{key}": getattr(score, key) for key in ("low", "high", "n")}
+        if score.value is None and score.reason:
+            out[f"{score.metric}_reason"] = score.reason
+    return out
+
+
+def _tagged(code: str) -> str:
+    if not is_language(code):
+        return code
+    return (
+        normalize_language(code)
+        if "-" in normalize_language(code)
+        else f"{normalize_language(code)}-{language_scripts(code)[0]}"
+    )

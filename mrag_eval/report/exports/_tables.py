@@ -1,0 +1,121 @@
+"""Scores as a flat CSV, and as a LaTeX table of tasks against metrics."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from mrag_eval.report.exports._notes import settings, unscored_line
+from mrag_eval.report.exports._runs import Run, Score
+
+_COLUMNS = ("model", "date", "task", "kind", "dimension", "cell", "metric", "value", "low", "high", "n", "method",
+            "reason", "unscored", "lower_is_better")  # fmt: skip
+_SETTINGS = ("retrieval_mode", "passages", "index", "embedder", "judges", "prompt", "task_version", "fingerprint",
+             "mrag_eval_version")  # fmt: skip
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}",
+}  # fmt: skip
+
+
+def write_csv(runs: Sequence[Run], path: Path) -> int:
+    """A line a figure, of every task, group and cell, unrounded; returns their number."""
+    lines = 0
+    with path.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*_COLUMNS, *_SETTINGS])
+        for run in runs:
+            for task in run.tasks:
+                how = settings(task)
+                for score in task.scores:
+                    where = score.cell or ("", "")
+                    row = (
+                        run.model_id,
+                        run.time.isoformat(),
+                        task.label,
+                        "group" if task.leaf is None else "task",
+                        *where,
+                    )
+                    figures = (score.metric, score.value, score.low, score.high, score.n, score.method, score.reason)
+                    tail = (unscored_line(score) if score.cell is None else None, score.metric in task.lower_is_better)
+                    writer.writerow(
+                        [
+                            *row,
+                            *("" if x is None else x for x in (*figures, *tail)),
+                            *(how.get(k, "") for k in _SETTINGS),
+                        ]
+                    )
+                    lines += 1
+    return lines
+
+
+def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> str:
+    """A ``booktabs`` table in percent with intervals: tasks (and models, where there are several) against metrics.
+
+    ``bold`` marks the best model of each task and metric. Blanks, n and what is unscored are explained below.
+    """
+    metrics = list(dict.fromkeys(s.metric for run in runs for task in run.tasks for s in task.overall()))
+    several = len({run.model_id for run in runs}) > 1
+    best = _best(runs) if bold and several else {}
+    stub = ["Task", "Model"] if several else ["Task"]
+    lines = [
+        "% \\usepackage{booktabs}",
+        f"\\begin{{tabular}}{{{'l' * len(stub)}{'r' * len(metrics)}}}",
+        "\\toprule",
+        " & ".join([*stub, *map(escaped, metrics)]) + r" \\",
+        "\\midrule",
+    ]
+    below: dict[tuple[str, str], dict[str, None]] = {}
+    rows = [(task, run) for run in runs for task in run.tasks]
+    order = {label: i for i, label in enumerate(dict.fromkeys(task.label for task, _ in rows))}
+    for task, run in sorted(rows, key=lambda row: order[row[0].label]):
+        found = {score.metric: score for score in task.overall()}
+        cells = []
+        for metric in metrics:
+            score = found.get(metric)
+            text = _cell(score, digits)
+            if score is not None and score.value is not None and best.get((task.label, metric)) == score.value:
+                text = f"\\textbf{{{text}}}"
+            cells.append(text)
+            if score is not None and (score.value is None or score.unscored):
+                why = unscored_line(score) or score.reason or "no figure"
+                below.setdefault((metric, why), {})[f"{task.label}, {run.model_id}" if several else task.label] = None
+        labels = [task.label, run.model_id] if several else [task.label]
+        lines.append(" & ".join([*map(escaped, labels), *cells]) + r" \\")
+    counts = sorted({score.n for run in runs for task in run.tasks for score in task.overall() if score.n})
+    span = f"n = {counts[0]:,}" if len(counts) == 1 else f"n from {counts[0]:,} to {counts[-1]:,}" if counts else ""
+    lines += ["\\bottomrule", "\\end{tabular}"]
+    blanks = [f"{metric}, {why}: {'; '.join(places)}" for (metric, why), places in below.items()]
+    said = "; ".join([r"Percent with 95\% intervals", *([span] if span else []), *map(escaped, blanks)])
+    lines.append(f"\\par\\smallskip{{\\footnotesize {said}.}}")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(score: Score | None, digits: int) -> str:
+    if score is None or score.value is None:
+        return "--"
+    text = f"{score.value * 100:.{digits}f}"
+    if score.low is None or score.high is None:
+        return text
+    return f"{text} {{\\scriptsize [{score.low * 100:.{digits}f}, {score.high * 100:.{digits}f}]}}"
+
+
+def _best(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
+    """``(task, metric)`` -> the best value, where more than one model has one."""
+    found: dict[tuple[str, str], list[float]] = {}
+    lower: set[tuple[str, str]] = set()
+    for run in runs:
+        for task in run.tasks:
+            for score in task.overall():
+                if score.value is not None:
+                    found.setdefault((task.label, score.metric), []).append(score.value)
+                    if score.metric in task.lower_is_better:
+                        lower.add((task.label, score.metric))
+    return {key: (min if key in lower else max)(values) for key, values in found.items() if len(values) > 1}
+
+
+def escaped(text: str) -> str:
+    """Text as LaTeX prints it."""
+    return "".join(_LATEX.get(char, char) for char in text)

@@ -1,0 +1,1 @@
+"""Readers of result and sample files."""

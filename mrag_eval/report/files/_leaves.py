@@ -1,0 +1,131 @@
+"""The tasks of the runs in a report, and of each its rows without their texts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.report.files._results import LeafResult, ResultFile
+from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._settings import differing
+
+# Settings named in a label, at most.
+_NAMED = 2
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One task of one run as the report shows it; ``label`` tells it from the same task of other runs.
+
+    ``run`` is the model's name; ``variant`` says in which settings the task differs from other runs of the same model,
+    task and mode ("k=5"), empty where there are none.
+    """
+
+    run: str
+    task: str
+    label: str
+    mode: str
+    benchmark: str
+    variant: str
+    result: LeafResult
+    samples: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """A scored row. ``language`` is that of the culture it asks about where it has one, else of its question.
+
+    ``key`` identifies the question over tasks and runs.
+    """
+
+    key: tuple[str, str]
+    language: str
+    group: str
+    values: Mapping[str, float]
+    unscored: Mapping[str, str]
+
+
+def page_row(sample: Sample) -> PageRow:
+    """What the page needs of a line of a sample file."""
+    record = sample["rows"]
+    row, language = str(record["row"]), source_language(sample)
+    return PageRow(
+        (language, row),
+        language,
+        str(record.get("group", row)),
+        {name: float(value) for name, value in (record.get("values") or {}).items()},
+        record.get("unscored") or {},
+    )
+
+
+def source_language(sample: Sample) -> str:
+    """The language of the culture that a question is about, where its row names one, else of the question."""
+    record = sample["rows"]
+    culture = (sample.get("doc") or {}).get("culture_lang")
+    return str(culture or (record.get("cell") or {}).get("query_lang", ""))
+
+
+def mode_of(result: LeafResult) -> str:
+    """The IR mode of a task."""
+    return str((result.config.get("retrieval") or {}).get("mode", "no_ir"))
+
+
+def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
+    """The tasks of ``files`` (in order of their date).
+
+    Of runs of one model and task with the same settings the newest counts; with other settings both are there.
+    """
+    found: dict[tuple[str, str, str], list[tuple[LeafResult, ResultFile]]] = defaultdict(list)
+    for file in files:
+        for task, result in file.leaves.items():
+            same = found[file.model, task, mode_of(result)]
+            same[:] = [old for old in same if differing(old[0].config, result.config)]
+            same.append((result, file))
+    models = {model for model, _, _ in found}
+    modes: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for model, task, mode in found:
+        modes[model, task].add(mode)
+    out = []
+    for (model, task, mode), versions in sorted(found.items(), key=lambda item: item[0]):
+        variants = _variants([result.config for result, _ in versions])
+        for (result, file), variant in zip(versions, variants, strict=True):
+            said = [mode] if len(modes[model, task]) > 1 else []
+            said += [variant] if variant else []
+            label = f"{task} ({', '.join(said)})" if said else task
+            label = label if len(models) == 1 else f"{label} · {model}"
+            benchmark = str((result.config.get("data") or {}).get("benchmark", task))
+            samples = _samples_beside(file.path, task)
+            out.append((Leaf(model, task, label, mode, benchmark, variant, result, samples), file))
+    return out
+
+
+def _variants(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What tells each from the others: the settings that are not the same in all, the first few by name."""
+    if len(configs) == 1:
+        return [""]
+    # against every other, so that two that agree with the first alone are told apart as well
+    pairs = {(i, j): differing(a, b) for i, a in enumerate(configs) for j, b in enumerate(configs) if i != j}
+    keys = {key for found in pairs.values() for key in found}
+    half = {key for found in pairs.values() for key, values in found.items() if "not set" in values.split(" | ")}
+    ends = [key.rpartition(".")[2] for key in keys]
+    out = []
+    for i in range(len(configs)):
+        said: list[str] = []
+        # what every run sets says more than what some do, and a setting more than what an index is made of
+        for key in sorted(keys, key=lambda key: (key.startswith("index"), key in half, key)):
+            values = [found[key].partition(" | ")[0] for (a, _), found in pairs.items() if a == i and key in found]
+            if values and len(said) < _NAMED:
+                end = key.rpartition(".")[2]
+                said.append(f"{end if ends.count(end) == 1 else key}={values[0][:40]}")
+        out.append(", ".join(said))
+    # settings beyond those named: number them
+    return [f"{text} #{i}" if out.count(text) > 1 else text for i, text in enumerate(out, 1)]
+
+
+def _samples_beside(results: Path, task: str) -> Path | None:
+    date = results.stem.removeprefix("results_")
+    names = (f"judged_samples_{task}_{date}.jsonl", f"samples_{task}_{date}.jsonl")
+    return next((path for name in names if (path := results.parent / name).is_file()), None)

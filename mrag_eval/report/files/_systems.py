@@ -1,0 +1,108 @@
+"""Systems: a model in one IR mode with one set of settings, over all parts of a benchmark; what a leaderboard ranks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mrag_eval.report.files._leaves import Leaf, PageRow
+from mrag_eval.report.files._settings import differing
+
+# What may differ between the parts of a benchmark that make up one system: which rows, their corpus, and the wording
+# in the language of the question.
+_PARTS = ("data", "source", "index", "prompt.system", "retrieval.translator", "translator", "translator_identity")
+# What a mode decides by itself, and what may therefore differ between the modes that a leaderboard compares.
+_OF_THE_MODE = (
+    *("retrieval.mode", "retrieval.languages", "retrieval.merge", "retrieval.query_translation"),
+    *("retrieval.document_translation", "retrieval.translator", "translator", "translator_identity", "agent", "data"),
+)
+# What only a mode that retrieves has.
+_OF_RETRIEVAL = ("retrieval.", "index.", "source.corpus")
+
+
+@dataclass(frozen=True)
+class System:
+    """``mode`` is the IR mode as a column is headed: with the settings where the model ran it in several.
+
+    ``rows`` are those of all its tasks, each question once; None where a task's samples are missing.
+    """
+
+    run: str
+    benchmark: str
+    mode: str
+    leaves: tuple[Leaf, ...]
+    rows: Mapping[tuple[str, str], PageRow] | None
+    leaf_of: Mapping[tuple[str, str], Leaf]
+
+    @property
+    def name(self) -> str:
+        """Model and mode."""
+        return f"{self.run} · {self.mode}"
+
+
+def systems(leaves: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> list[System]:
+    """The systems that ``leaves`` make up; ``rows`` are theirs by label, none where a run kept no samples."""
+    found: dict[tuple[str, str, str], list[list[Leaf]]] = defaultdict(list)
+    for leaf in leaves:
+        parts = found[leaf.run, leaf.benchmark, leaf.mode]
+        fitting = next((part for part in parts if _fits(leaf, part, rows)), None)
+        if fitting is None:
+            parts.append([leaf])
+        else:
+            fitting.append(leaf)
+    out = []
+    for (run, benchmark, mode), parts in found.items():
+        names = [_name(part) for part in parts]
+        for part, name in zip(parts, names, strict=True):
+            alike = names.count(name) > 1
+            said = name if not alike else part[0].variant or part[0].label
+            out.append(_system(run, benchmark, mode if len(parts) == 1 else f"{mode} ({said})", part, rows))
+    return out
+
+
+def _fits(leaf: Leaf, part: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> bool:
+    """Whether the task is a further part of a system: the same settings on other rows."""
+    if differing(leaf.result.config, part[0].result.config, _PARTS):
+        return False
+    if leaf.result.config.get("scored_by") != part[0].result.config.get("scored_by"):
+        return False
+    if leaf.variant and any(leaf.task == other.task for other in part):
+        return False
+    mine = {row.key for row in rows.get(leaf.label, ())}
+    return not any(mine & {row.key for row in rows.get(other.label, ())} for other in part)
+
+
+def _name(part: Sequence[Leaf]) -> str:
+    """The task, or what the names of the tasks begin with."""
+    names = [leaf.task for leaf in part]
+    if len(names) == 1:
+        return names[0]
+    words = [name.split("_") for name in names]
+    same = 0
+    while all(len(each) > same and each[same] == words[0][same] for each in words):
+        same += 1
+    return "_".join([*words[0][:same], "*"]) if same else ", ".join(names)
+
+
+def _system(run: str, benchmark: str, mode: str, part: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> System:
+    leaf_of = {row.key: leaf for leaf in part for row in rows.get(leaf.label, ())}
+    complete = all(rows.get(leaf.label) for leaf in part)
+    merged = {row.key: row for leaf in part for row in rows.get(leaf.label, ())} if complete else None
+    return System(run, benchmark, mode, tuple(part), merged, leaf_of)
+
+
+def settings_apart(a: System, b: System) -> dict[str, str]:
+    """Setting -> ``a's | b's`` where two systems differ in more than model and mode, over the questions of both."""
+    both = {(a.leaf_of[key].label, b.leaf_of[key].label): key for key in a.leaf_of if key in b.leaf_of}
+    out: dict[str, str] = {}
+    for key in both.values():
+        one, other = a.leaf_of[key].result.config, b.leaf_of[key].result.config
+        for name, values in differing(one, other, _OF_THE_MODE).items():
+            first, _, second = values.partition(" | ")
+            alone = "not set" in (first, second)
+            if not (alone and name.startswith(_OF_RETRIEVAL)):
+                out[name] = values
+        if one.get("scored_by") != other.get("scored_by"):
+            out["scored_by"] = f"{one.get('scored_by', 'not set')} | {other.get('scored_by', 'not set')}"
+    return out

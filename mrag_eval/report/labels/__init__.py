@@ -1,0 +1,1 @@
+"""Labels added to finished runs: re-judging, annotation, inspection."""

@@ -1,0 +1,106 @@
+"""A model's labels held against people's (BordIRlines, Tables 6, 7 and 9)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import DataError
+from mrag_eval.datasets import Label, majority, read_relevance, read_table, read_viewpoint
+from mrag_eval.report.labels._documents import Pair, Shown
+
+
+@dataclass(frozen=True)
+class HumanLabels:
+    """``given``: pair -> labels as given, in the file's order; ``labels``: the majority without contradictory ones."""
+
+    given: Mapping[Pair, tuple[Label, ...]]
+    labels: Mapping[Pair, Label]
+
+
+def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
+    """People's labels: a CSV or TSV file with the columns row, passage, relevant and (for territories) viewpoint.
+
+    One line an annotator. Raises DataError for a pair that the run does not show, and for a label that is none.
+    """
+    claimants = {document.pair: document.claimants for document in shown}
+    given: dict[Pair, list[Label]] = defaultdict(list)
+    for number, row in read_table(path, ("row", "passage", "relevant")):
+        where, pair = f"{path}, row {number}", (row["row"], row["passage"])
+        if pair not in claimants:
+            raise DataError(
+                f"{where}: the run shows no passage '{pair[1]}' for row '{pair[0]}'",
+                "label passages that the run shows: mrag-eval annotate SAMPLES writes them",
+            )
+        relevant = read_relevance(row["relevant"], where)
+        view = read_viewpoint(row.get("viewpoint", ""), claimants[pair], where) if claimants[pair] else ""
+        given[pair].append(Label(relevant, view))
+    found = {pair: label for pair, labels in given.items() if (label := majority(labels)) is not None}
+    return HumanLabels({pair: tuple(labels) for pair, labels in given.items()}, found)
+
+
+def agreement(shown: Sequence[Shown], model: Mapping[Pair, Label], human: HumanLabels) -> dict[str, Any]:
+    """By language of the question, and over all: labels before and after contradictory ones were dropped (Table 6),
+    people's agreement (Krippendorff's alpha, Table 7), and the model's with them (F1, Table 9).
+
+    ``relevance`` is the F1 of the label relevant; ``viewpoint`` the plain mean of F1 over the labels.
+    """
+    language = {document.pair: document.query_lang for document in shown}
+    cells: dict[str, list[Pair]] = defaultdict(list)
+    for pair in human.given:
+        cells["all"].append(pair)
+        cells[language[pair]].append(pair)
+    return {cell: _cell(pairs, model, human) for cell, pairs in sorted(cells.items(), key=lambda c: (c[0] != "all", c))}
+
+
+def _cell(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: HumanLabels) -> dict[str, Any]:
+    sound = {pair: [label for label in human.given[pair] if not label.contradictory] for pair in pairs}
+    both = [pair for pair in pairs if pair in model and pair in human.labels]
+    viewed = [pair for pair in both if model[pair].viewpoint and human.labels[pair].viewpoint]
+    relevance = [(model[pair].relevant, human.labels[pair].relevant) for pair in both]
+    counts = Counter(relevance)
+    out: dict[str, Any] = {
+        "before": sum(len(human.given[pair]) for pair in pairs),
+        "after": sum(map(len, sound.values())),
+        "pairs": len(both),
+        "confusion": {
+            "true_positive": counts[True, True],
+            "true_negative": counts[False, False],
+            "false_positive": counts[True, False],
+            "false_negative": counts[False, True],
+        },
+        "alpha_relevance": _alpha([[label.relevant for label in labels] for labels in sound.values()]),
+    }
+    if relevance:
+        out["relevance"] = _f1(relevance, True)
+    if viewed:
+        views = [[label.viewpoint for label in sound[pair]] for pair in pairs]
+        out["alpha_viewpoint"] = _alpha(views)
+        out["viewpoint"] = _f1([(model[pair].viewpoint, human.labels[pair].viewpoint) for pair in viewed], None)
+    return out
+
+
+def _alpha(ratings: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    from mrag_eval.metrics import krippendorff_alpha
+
+    width = max(map(len, ratings), default=0)
+    return krippendorff_alpha([[*row, *[None] * (width - len(row))] for row in ratings]).as_dict()
+
+
+def _f1(pairs: Sequence[tuple[Any, Any]], label: Any) -> dict[str, Any]:
+    """Of one label where it is named, else the mean over labels."""
+    from mrag_eval.metrics import label_f1
+
+    found = label_f1([a for a, _ in pairs], [b for _, b in pairs])
+    if label is None:
+        return {"macro_f1": found.macro_f1.as_dict(), "f1": {str(k): v.as_dict() for k, v in found.f1.items()}}
+    if label not in found.f1:
+        return {"f1": None, "reason": "the label is used by neither"}
+    return {
+        "precision": found.precision[label],
+        "recall": found.recall[label],
+        "f1": found.f1[label].as_dict(),
+    }

@@ -1,0 +1,192 @@
+"""Labelling the documents of a finished run by a model, in two stages (BordIRlines, section 3.3 and Appendix H.2).
+
+First whether a document is relevant to its question; then, for questions about territories and relevant documents
+alone, whose claim it supports. A label that could not be had is counted with its reason, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mrag_eval.core import DataError
+from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT, Label
+from mrag_eval.models import AuxModel, Parsed, generate_parsed
+from mrag_eval.prompts import Conversation, load_template
+
+_YES_NO = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+_LETTER = re.compile(r"\W*([A-HX])\)")
+
+# (row id, passage id)
+Pair = tuple[str, str]
+
+
+class Annotator(Protocol):
+    """What asks a model: :class:`mrag_eval.models.AuxModel`, or anything that replies like it."""
+
+    def generate(self, conversations: Sequence[Conversation], **settings: Any) -> list[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One document as a question was shown it; ``claimants`` is empty for a question that is about no territory."""
+
+    row: str
+    passage: str
+    query: str
+    query_lang: str
+    text: str
+    passage_lang: str
+    rank: int
+    claimants: tuple[str, ...] = ()
+
+    @property
+    def pair(self) -> Pair:
+        return self.row, self.passage
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """``labels``: a pair's relevance, and its viewpoint where the question is about a territory (else "").
+
+    ``failed``: pair -> why there is no label; ``asked`` counts questions put to the model.
+    """
+
+    labels: Mapping[Pair, Label]
+    failed: Mapping[Pair, str]
+    asked: int
+
+
+def documents_of(samples: Sequence[Mapping[str, Any]]) -> list[Shown]:
+    """Every document that the samples of a run show; DataError for a sample without documents."""
+    out = []
+    for sample in samples:
+        doc, record = sample["doc"], sample["rows"]
+        claimants = tuple((record.get("concurrence") or {}).get("claimants") or ())
+        for passage in doc.get("passages") or ():
+            out.append(
+                Shown(
+                    str(doc["id"]),
+                    str(passage["id"]),
+                    str(doc["query"]),
+                    str(doc["query_lang"]),
+                    str(passage["text"]),
+                    str(passage["lang"]),
+                    int(passage["rank"]),
+                    claimants,
+                )
+            )
+    if not out:
+        raise DataError("the samples show no documents", "annotate a run that retrieves (--log_samples)")
+    return out
+
+
+def labels_in(samples: Sequence[Mapping[str, Any]]) -> Annotations:
+    """The labels that the documents of the samples have already, e.g. the published ones."""
+    labels: dict[Pair, Label] = {}
+    for sample in samples:
+        for passage in sample["doc"].get("passages") or ():
+            found = passage.get("labels") or {}
+            if "relevant" in found:
+                pair = (str(sample["doc"]["id"]), str(passage["id"]))
+                labels[pair] = Label(found["relevant"] == "yes", str(found.get("viewpoint", "")))
+    return Annotations(labels, {}, 0)
+
+
+def annotate(shown: Sequence[Shown], model: AuxModel | Annotator, *, few_shot: bool = True) -> Annotations:
+    """Label every pair once, whatever the number of times it is shown.
+
+    ``few_shot`` puts examples into the prompts. A reply that cannot be read is asked for once more; what then fails
+    stays without a label.
+    """
+    pairs = {document.pair: document for document in shown}
+    first = list(pairs.values())
+    failed: dict[Pair, str] = {}
+    relevance = _ask(model, first, "relevance", lambda _: _read_yes_no, few_shot, failed)
+    irrelevant = [pairs[pair] for pair, value in relevance.items() if not value]
+    labels = {document.pair: Label(False, NOT_RELEVANT if document.claimants else "") for document in irrelevant}
+    relevant = [pairs[pair] for pair, value in relevance.items() if value]
+    labels |= {document.pair: Label(True, "") for document in relevant if not document.claimants}
+    second = [document for document in relevant if document.claimants]
+    views = _ask(model, second, "viewpoint", lambda d: _viewpoint_reader(d.claimants), few_shot, failed)
+    labels |= {pair: Label(True, view) for pair, view in views.items()}
+    return Annotations(labels, failed, len(first) + len(second))
+
+
+def _ask(
+    model: Any,
+    documents: Sequence[Shown],
+    stage: str,
+    reader: Callable[[Shown], Callable[[str], Parsed[Any]]],
+    few_shot: bool,
+    failed: dict[Pair, str],
+) -> dict[Pair, Any]:
+    template = load_template(stage, role="annotate")
+    conversations: list[Conversation] = []
+    for document in documents:
+        doc = {"query": document.query, "query_lang": document.query_lang, "choices": list(document.claimants)}
+        passage = {"text": document.text, "lang": document.passage_lang}
+        system, user = template.render(doc, [passage], {"shots": "yes" if few_shot else ""})
+        conversations.append([{"role": "system", "content": system}, {"role": "user", "content": user}])
+    answered = generate_parsed(model, conversations, [reader(d) for d in documents], seat=f"annotate {stage}")
+    out = {}
+    for document, answer in zip(documents, answered, strict=True):
+        if answer.value is None:
+            failed[document.pair] = f"{stage}: {answer.reason or 'no label'}"
+        else:
+            out[document.pair] = answer.value
+    return out
+
+
+def _read_yes_no(reply: str) -> Parsed[bool]:
+    found = _YES_NO.match(reply)
+    if found is None:
+        return Parsed(None, "it is neither Yes nor No")
+    return Parsed(found[1].casefold() == "yes")
+
+
+def _viewpoint_reader(claimants: Sequence[str]) -> Callable[[str], Parsed[str]]:
+    def read(reply: str) -> Parsed[str]:
+        letter = _LETTER.match(reply)
+        if letter is not None:
+            index = ord(letter[1]) - ord("A")
+            if letter[1] == "X":
+                return Parsed(NEUTRAL)
+            if index < len(claimants):
+                return Parsed(claimants[index])
+        name = reply.strip().rstrip(".")
+        if name in (*claimants, NEUTRAL):
+            return Parsed(name)
+        return Parsed(None, "it is none of the options")
+
+    return read
+
+
+def relevance_shares(shown: Sequence[Shown], labels: Mapping[Pair, Label]) -> dict[str, Any]:
+    """Share of labelled documents that are relevant: overall, by rank (Figures 8 and 9), by language of the document.
+
+    And the number of documents by viewpoint. Pairs without a label are left out.
+    """
+    ranks: dict[int, list[bool]] = defaultdict(list)
+    langs: dict[str, list[bool]] = defaultdict(list)
+    for document in shown:
+        label = labels.get(document.pair)
+        if label is not None:
+            ranks[document.rank].append(label.relevant)
+            langs[document.passage_lang].append(label.relevant)
+    views = Counter(labels[d.pair].viewpoint for d in shown if d.pair in labels and labels[d.pair].viewpoint)
+    return {
+        "overall": _share([value for values in ranks.values() for value in values]),
+        "by_rank": {str(rank): _share(values) for rank, values in sorted(ranks.items())},
+        "by_language": {lang: _share(values) for lang, values in sorted(langs.items())},
+        "viewpoints": dict(views.most_common()),
+    }
+
+
+def _share(values: Sequence[bool]) -> dict[str, Any]:
+    from mrag_eval.metrics import undefined, wilson
+
+    return (wilson(sum(values), len(values)) if values else undefined("no label", "Wilson")).as_dict()

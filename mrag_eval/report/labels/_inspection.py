@@ -1,0 +1,201 @@
+"""Manual inspection of predictions, as in Table 8 of the mRAG paper: a sheet of drawn samples for people to fill in.
+
+A prediction may have several categories; a person writes their numbers (or names) into one cell, 0 where there is
+nothing to note. Every row carries what tells a complete sheet from one with lost, foreign or altered rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import DataError, write_sheet
+from mrag_eval.report.files._samples import (
+    Sample,
+    model_beside,
+    read_samples,
+    reply_text,
+    sample_files,
+    task_of,
+    verdict_of,
+)
+
+SYSTEM, DATA = "system performance", "data"
+# The categories of Table 8 in its order, by the number that stands for them in a sheet.
+CATEGORIES: dict[int, tuple[str, str]] = {
+    1: (SYSTEM, "retrieved documents do not contain the correct response"),
+    2: (SYSTEM, "wrong response with correct retrieval"),
+    3: (SYSTEM, "correct response with named entities in English"),
+    4: (SYSTEM, "correct response with different transliteration of named entities"),
+    5: (SYSTEM, "correct response with code switching"),
+    6: (SYSTEM, "correct response with fluency issues"),
+    7: (SYSTEM, "extra generated irrelevant text"),
+    8: (DATA, "ambiguous question (time-changing fact)"),
+    9: (DATA, "ambiguous question (other)"),
+    10: (DATA, "typo in question"),
+    11: (DATA, "fluency error in question"),
+    12: (DATA, "labels incomplete"),
+    13: (DATA, "wrong labels"),
+    14: (DATA, "labels in English"),
+}
+NOTHING = "nothing to note"
+COLUMNS: tuple[str, ...] = (
+    *("draw", "language", "categories", "comment", "question", "reference answers", "reply", "passages", "scores"),
+    *("model", "sample", "legend"),
+)
+# What the person who fills in the sheet must leave alone, because the counts rest on it.
+IDENTITY = ("draw", "language", "model", "sample")
+_PASSAGE_CHARS = 1_500
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One sample of the sheet."""
+
+    model: str
+    task: str
+    row: str
+    language: str
+    sample: Sample
+
+    @property
+    def name(self) -> str:
+        """Task and row in one: an id alone may look like a number or a date, which a spreadsheet rewrites."""
+        return f"{self.task}: {self.row}".strip()
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What identifies it in the sheet, in the order of :data:`IDENTITY`."""
+        return self.language, self.model, self.name
+
+
+def write_inspection(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    n: int = 50,
+    seed: int = 0,
+    per_language: bool = False,
+    wrong: bool = False,
+    task: str | None = None,
+) -> list[Drawn]:
+    """Draw ``n`` predictions from the sample files at ``paths`` and write the sheet; see :func:`draw`.
+
+    Raises DataError where ``out`` is already there: somebody may have filled it in.
+    """
+    if out.exists():
+        raise DataError(f"{out}: is already there and may have been filled in", "name another file, or remove it")
+    drawn = draw(paths, n=n, seed=seed, per_language=per_language, wrong=wrong, task=task)
+    total, seal = len(drawn), sheet_seal([one.key for one in drawn])
+    legend = [f"{number}: {name}" for number, (_, name) in {0: ("", NOTHING), **CATEGORIES}.items()]
+    rows = [_cells(one, draw_mark(i, total, seal, one.key)) for i, one in enumerate(drawn, 1)]
+    for i, cells in enumerate(rows):
+        cells["legend"] = "\n".join(legend[i:]) if i == total - 1 else legend[i] if i < len(legend) else ""
+    write_sheet(out, COLUMNS, rows)
+    return drawn
+
+
+def draw(
+    paths: Sequence[Path],
+    *,
+    n: int = 50,
+    seed: int = 0,
+    per_language: bool = False,
+    wrong: bool = False,
+    task: str | None = None,
+) -> list[Drawn]:
+    """``n`` predictions, as many from each language of questions as can be: a language with fewer gives what it has.
+
+    Args:
+        per_language: ``n`` of each language, as in the paper (50 in each of three).
+        wrong: only predictions that a metric of 0 and 1 calls wrong.
+        task: only this task.
+
+    The draw depends on the seed and the rows, not on the order of files. Raises DataError where nothing can be drawn.
+    """
+    by_language: dict[str, list[Drawn]] = defaultdict(list)
+    for one in _candidates(paths, wrong, task):
+        by_language[one.language].append(one)
+    if not by_language:
+        wanted = f" of the task '{task}'" if task else ""
+        raise DataError(
+            f"{', '.join(map(str, paths))}: no {'wrong ' if wrong else ''}prediction{wanted} to draw from",
+            "leave out --wrong or --task, or name other samples",
+        )
+    sizes = {language: len(found) for language, found in by_language.items()}
+    share = {language: min(n, size) for language, size in sizes.items()} if per_language else _shares(sizes, n, seed)
+    out = []
+    for language in sorted(by_language):
+        # a generator for each language, so that another language's rows do not change this one's draw
+        rng = np.random.default_rng([seed, int.from_bytes(hashlib.sha256(language.encode()).digest()[:4], "big")])
+        pool = sorted(by_language[language], key=lambda one: one.key)
+        out += [pool[i] for i in rng.permutation(len(pool))[: share[language]]]
+    return out
+
+
+def _shares(sizes: dict[str, int], n: int, seed: int) -> dict[str, int]:
+    """So many of each language that they differ by one at most; who gets one more is drawn."""
+    share = dict.fromkeys(sizes, 0)
+    order = [sorted(sizes)[i] for i in np.random.default_rng(seed).permutation(len(sizes))]
+    left = min(n, sum(sizes.values()))
+    while left:
+        for language in order:
+            if left and share[language] < sizes[language]:
+                share[language] += 1
+                left -= 1
+    return share
+
+
+def _candidates(paths: Sequence[Path], wrong: bool, task: str | None) -> list[Drawn]:
+    out = []
+    for path in sample_files(paths):
+        name = task_of(path)
+        if task is not None and name != task:
+            continue
+        model = model_beside(path)
+        for sample in read_samples(path):
+            record = sample["rows"]
+            if not wrong or verdict_of(record) is False:
+                language = str((record.get("cell") or {}).get("query_lang", ""))
+                out.append(Drawn(model, name, str(record["row"]), language, sample))
+    return out
+
+
+def _cells(one: Drawn, mark: str) -> dict[str, Any]:
+    doc, record = one.sample.get("doc") or {}, one.sample["rows"]
+    passages = [
+        f"[{i}] ({hit.get('lang', '')}) {hit.get('title') or ''}\n{str(hit.get('text', ''))[:_PASSAGE_CHARS]}"
+        for i, hit in enumerate(doc.get("passages") or (), 1)
+    ]
+    options = [f"{chr(65 + i)}. {choice}" for i, choice in enumerate(doc.get("choices") or ())]
+    return {
+        "draw": mark,
+        "language": one.language,
+        "question": "\n".join([str(doc.get("query", "")), *options]),
+        "reference answers": "\n".join(map(str, doc.get("answers") or ())),
+        "reply": reply_text(one.sample),
+        "passages": "\n\n".join(passages),
+        "scores": "; ".join(f"{name} {100 * value:.1f}" for name, value in (record.get("values") or {}).items()),
+        "model": one.model,
+        "sample": one.name,
+    }
+
+
+def sheet_seal(keys: Sequence[tuple[str, ...]]) -> str:
+    """What all rows of one sheet share."""
+    return _digest(*("\x1f".join(key) for key in sorted(keys)))
+
+
+def draw_mark(number: int, total: int, seal: str, key: tuple[str, ...]) -> str:
+    """``number of total seal-check``: the check is over all of it and the row's identity."""
+    return f"{number} of {total} {seal}-{_digest(str(number), str(total), seal, *key)}"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\x1e".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:8]

@@ -1,0 +1,280 @@
+"""What the planner's rewriting does to a query: narrow, paraphrase or expand it (CORAL, section 5.4).
+
+A model labels every rewriting in the traces of a run; how far it can be trusted says its agreement with people, who
+label pairs of queries without seeing the model's word.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import ConfigError, DataError, did_you_mean
+from mrag_eval.datasets import read_table
+from mrag_eval.models import AuxModel, Parsed, generate_parsed, parse_json
+from mrag_eval.prompts import Conversation, load_template
+from mrag_eval.report.labels._documents import Annotator
+from mrag_eval.retrieval import read_traces
+
+TYPES = ("narrow", "paraphrase", "expand")
+_COLUMNS = ("previous", "rewritten", "label")
+
+# (query before, query after)
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A query that replaced another in round ``round`` (2 or later) of a question."""
+
+    task: str
+    row: str
+    round: int
+    query_lang: str
+    previous: str
+    rewritten: str
+
+    @property
+    def pair(self) -> Pair:
+        return self.previous, self.rewritten
+
+
+@dataclass(frozen=True)
+class Labels:
+    """``types``: pair -> its type; ``failed``: pair -> why it has none."""
+
+    types: Mapping[Pair, str] = field(default_factory=dict)
+    failed: Mapping[Pair, str] = field(default_factory=dict)
+
+
+def rewrites_of(records: Sequence[Mapping[str, Any]]) -> list[Rewrite]:
+    """Every rewriting in the traces, in their order; a round that kept its query has none.
+
+    What round 1 searched with may hold the options as well: a first rewriting is held against the question alone.
+    """
+    out = []
+    for record in records:
+        before = str(record["query"])
+        searched = record["rounds"][0]["query"] if record["rounds"] else ""
+        for each in record["rounds"][1:]:
+            if _folded(each["query"]) not in (_folded(searched), _folded(before)):
+                found = Rewrite(
+                    str(record["task"]),
+                    str(record["id"]),
+                    int(each["round"]),
+                    str(record.get("query_lang", "")),
+                    before,
+                    str(each["query"]),
+                )
+                out.append(found)
+                before = searched = each["query"]
+    return out
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def drawn(records: Sequence[Mapping[str, Any]], questions: int | None, seed: int) -> list[Mapping[str, Any]]:
+    """So many of the questions, drawn at random, in their order; all of them where there are no more, or for None."""
+    if questions is None or questions >= len(records):
+        return list(records)
+    picked = np.random.default_rng(seed).choice(len(records), size=questions, replace=False)
+    return [records[int(index)] for index in sorted(picked)]
+
+
+def label_rewrites(pairs: Sequence[Pair], model: AuxModel | Annotator) -> Labels:
+    """Each pair's type by the model, equal ones asked once.
+
+    A reply that cannot be read is asked for once more; what then fails has no label, and its reason is counted.
+    """
+    template = load_template("rewrite", role="annotate")
+    asked = list(dict.fromkeys(pairs))
+    conversations: list[Conversation] = []
+    for previous, rewritten in asked:
+        system, user = template.render({"query": previous, "query_lang": "en"}, [], {"rewritten": rewritten})
+        conversations.append([{"role": "system", "content": system}, {"role": "user", "content": user}])
+    # whatever replies like an AuxModel will do
+    client: Any = model
+    answered = generate_parsed(client, conversations, read_type, seat="label rewrites")
+    types = {pair: answer.value for pair, answer in zip(asked, answered, strict=True) if answer.value is not None}
+    failed = {
+        pair: answer.reason or "no label" for pair, answer in zip(asked, answered, strict=True) if answer.value is None
+    }
+    return Labels(types, failed)
+
+
+def read_type(reply: str) -> Parsed[str]:
+    """The type that a reply names in its JSON object."""
+    parsed = parse_json(reply, ("type",))
+    if parsed.value is None:
+        return Parsed(None, parsed.error)
+    said = str(parsed.value["type"]).strip().casefold()
+    return Parsed(said) if said in TYPES else Parsed(None, f"'type' must be one of {', '.join(TYPES)}")
+
+
+def read_people(path: Path) -> dict[Pair, str]:
+    """People's labels: a CSV or TSV file with the columns previous, rewritten and label; rows without one are left out.
+
+    Raises DataError for a label that is none of the types, and for a pair that has two.
+    """
+    out: dict[Pair, str] = {}
+    for number, row in read_table(path, _COLUMNS):
+        label = row["label"].strip().casefold()
+        if not label:
+            continue
+        if label not in TYPES:
+            raise DataError(f"{path}, row {number}: unknown label '{row['label']}'{did_you_mean(label, TYPES)}")
+        pair = (row["previous"], row["rewritten"])
+        if out.setdefault(pair, label) != label:
+            raise DataError(f"{path}, row {number}: the pair has another label above", "keep one of them")
+    if not out:
+        raise DataError(f"{path}: no row has a label", f"write one of {', '.join(TYPES)} into the column 'label'")
+    return out
+
+
+def write_pairs(rewrites: Sequence[Rewrite], path: Path, seed: int) -> int:
+    """A CSV file of the rewritings to label by hand: each pair once, shuffled, unlabelled. Returns their number."""
+    if path.exists():
+        raise ConfigError(f"--write {path}: the file is there already, perhaps with labels", "name another one")
+    pairs = list(dict.fromkeys(rewrite.pair for rewrite in rewrites))
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    temporary = path.with_name(f"{path.name}.partial")
+    with temporary.open("w", encoding="utf-8", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(_COLUMNS)
+        writer.writerows((*pairs[int(index)], "") for index in order)
+    temporary.replace(path)
+    return len(pairs)
+
+
+def shares(rewrites: Sequence[Rewrite], labels: Labels) -> dict[str, Any]:
+    """Share of each type among the labelled rewritings, with Wilson intervals: overall, by task, by round."""
+    cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for rewrite in rewrites:
+        label = labels.types.get(rewrite.pair)
+        if label is not None:
+            for cell in ("all", rewrite.task):
+                cells["task"][cell].append(label)
+            cells["round"][str(rewrite.round)].append(label)
+    return {
+        "overall": _shares(cells["task"].pop("all", [])),
+        "by_task": {task: _shares(found) for task, found in sorted(cells["task"].items())},
+        "by_round": {number: _shares(found) for number, found in sorted(cells["round"].items())},
+    }
+
+
+def _shares(found: Sequence[str]) -> dict[str, Any]:
+    from mrag_eval.metrics import undefined, wilson
+
+    counts = Counter(found)
+    return {
+        name: (wilson(counts[name], len(found)) if found else undefined("no label", "Wilson")).as_dict()
+        for name in TYPES
+    }
+
+
+def agreement(people: Mapping[Pair, str], labels: Labels) -> dict[str, Any]:
+    """Cohen's kappa of people and model over the pairs that both labelled, equal labels, and which went where."""
+    from mrag_eval.metrics import cohen_kappa
+
+    both = [(label, labels.types[pair]) for pair, label in people.items() if pair in labels.types]
+    return {
+        "labelled_by_people": len(people),
+        "pairs": len(both),
+        "equal": sum(a == b for a, b in both),
+        "kappa": cohen_kappa([a for a, _ in both], [b for _, b in both]).as_dict(),
+        "confusion": {a: {b: both.count((a, b)) for b in TYPES} for a in TYPES},
+        "failed": dict(Counter(labels.failed[pair] for pair in people if pair in labels.failed)),
+    }
+
+
+def rewrites_report(
+    places: Sequence[Path],
+    model: str | AuxModel | Annotator | None = None,
+    *,
+    task: str | None = None,
+    questions: int | None = None,
+    seed: int = 0,
+    people: Path | None = None,
+    write: Path | None = None,
+) -> dict[str, Any]:
+    """What was rewritten in the traces under ``places``, and, with a model, of which type.
+
+    ``questions``: of so many, drawn at random. ``people``: labels to hold the model against. ``write``: a file of the
+    pairs to label by hand. Raises ConfigError and DataError for what cannot be done.
+    """
+    if people is not None and model is None:
+        raise ConfigError("--human needs a model whose labels are held against people's", "name one with --model")
+    labelled = read_people(people) if people is not None else {}
+    records = read_traces(places, task)
+    asked = drawn(records, questions, seed)
+    found = rewrites_of(asked)
+    report: dict[str, Any] = {
+        "questions": len(asked),
+        "of": len(records),
+        "rewritten": len({(rewrite.task, rewrite.row) for rewrite in found}),
+        "rewrites": len(found),
+    }
+    if write is not None:
+        report["written"] = {"file": str(write), "pairs": write_pairs(found, write, seed)}
+    if model is None:
+        return report
+    client: Any = AuxModel.named(model) if isinstance(model, str) else model
+    if isinstance(client, AuxModel):
+        client.check()
+    labels = label_rewrites([*(rewrite.pair for rewrite in found), *labelled], client)
+    report["shares"] = shares(found, labels)
+    report["unlabelled"] = dict(Counter(labels.failed[r.pair] for r in found if r.pair in labels.failed))
+    if people is not None:
+        report["agreement"] = agreement(labelled, labels)
+    return report
+
+
+def shown_report(report: Mapping[str, Any]) -> str:
+    """The report as text."""
+    lines = [
+        f"{report['rewrites']:,} rewritings in {report['rewritten']:,} of {report['questions']:,} questions"
+        + (f" (drawn from {report['of']:,})" if report["questions"] != report["of"] else "")
+    ]
+    if "written" in report:
+        lines.append(f"{report['written']['pairs']:,} pairs to label in {report['written']['file']}")
+    if "shares" in report:
+        tasks = report["shares"]["by_task"]
+        cells = {"overall": report["shares"]["overall"], **(tasks if len(tasks) > 1 else {})}
+        cells |= {f"round {number}": found for number, found in report["shares"]["by_round"].items()}
+        width = max(map(len, cells))
+        lines += [f"{cell:<{width}}  {_line(found)}" for cell, found in cells.items()]
+        lines += [f"no label: {count:,} ({reason})" for reason, count in report["unlabelled"].items()]
+    if "agreement" in report:
+        lines += _agreement_lines(report["agreement"])
+    return "\n".join(lines)
+
+
+def _line(found: Mapping[str, Any]) -> str:
+    if next(iter(found.values()))["value"] is None:
+        return "no label"
+    parts = (
+        f"{name} {100 * e['value']:.1f} [{100 * e['low']:.1f}, {100 * e['high']:.1f}]" for name, e in found.items()
+    )
+    return f"{' · '.join(parts)}  (n = {next(iter(found.values()))['n']:,})"
+
+
+def _agreement_lines(found: Mapping[str, Any]) -> list[str]:
+    kappa = found["kappa"]
+    value = kappa["reason"] if kappa["value"] is None else f"{kappa['value']:.3f}"
+    interval = "" if kappa["low"] is None else f" [{kappa['low']:.3f}, {kappa['high']:.3f}]"
+    lines = [
+        f"with people: kappa {value}{interval} · {found['equal']} of {found['pairs']} equal, "
+        f"{found['labelled_by_people']} labelled by people"
+    ]
+    lines += [f"  people: {name:<11} model: {json.dumps(row)[1:-1]}" for name, row in found["confusion"].items()]
+    lines += [f"no label: {count} of people's pairs ({reason})" for reason, count in found["failed"].items()]
+    return lines

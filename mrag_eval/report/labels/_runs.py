@@ -1,0 +1,146 @@
+"""Annotating finished runs: labelled copies of their sample files, and what share of the documents is relevant."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, DataError
+from mrag_eval.models import AuxModel
+from mrag_eval.report.files._samples import config_beside, read_samples, results_beside, sample_files
+from mrag_eval.report.labels._agreement import agreement, read_human
+from mrag_eval.report.labels._documents import (
+    Annotations,
+    Annotator,
+    annotate,
+    documents_of,
+    labels_in,
+    relevance_shares,
+)
+
+
+def annotate_files(
+    paths: Sequence[Path],
+    model: str | AuxModel | Annotator | None,
+    output: Path | None,
+    *,
+    few_shot: bool = True,
+    human: Path | None = None,
+) -> list[dict[str, Any]]:
+    """Label the documents in every sample file at ``paths`` that has some; one report a file, with the file written.
+
+    ``model`` is a name in the config file, or the model itself; None counts the labels that the samples have already,
+    and writes nothing. The copies go to ``output`` with the run's result file,
+    so that every command that reads samples reads the labelled ones. ``human`` is a file of people's labels, see
+    :func:`mrag_eval.report.labels._agreement.read_human`.
+
+    Raises DataError where no file shows documents, ConfigError for a model that is not configured and for an ``output``
+    that is the samples' own folder.
+    """
+    files = [file for file in sample_files(paths) if _shows_documents(file)]
+    if not files:
+        raise DataError("the samples show no documents", "annotate a run that retrieves (--log_samples)")
+    if model is None:
+        return [_annotate_file(file, None, None, few_shot, human) for file in files]
+    if output is None:
+        raise ConfigError("labelled samples need a folder to go to", "--output FOLDER")
+    if any(file.parent.resolve() == output.resolve() for file in files):
+        raise ConfigError(f"--output {output} holds the samples themselves", "name another folder")
+    asked = AuxModel.named(model) if isinstance(model, str) else model
+    if isinstance(asked, AuxModel):
+        asked.check()
+    return [_annotate_file(file, asked, output, few_shot, human) for file in files]
+
+
+def _shows_documents(file: Path) -> bool:
+    return any(sample["doc"].get("passages") for sample in read_samples(file))
+
+
+def _annotate_file(
+    file: Path, model: AuxModel | Annotator | None, output: Path | None, few_shot: bool, human: Path | None
+) -> dict[str, Any]:
+    samples = read_samples(file)
+    shown = documents_of(samples)
+    found = labels_in(samples) if model is None else annotate(shown, model, few_shot=few_shot)
+    retrieval, data = (config_beside(file).get(block) or {} for block in ("retrieval", "data"))
+    report: dict[str, Any] = {
+        "samples": str(file),
+        "output": None if output is None else str(_write(file, samples, found, output)),
+        "mode": retrieval.get("mode"),
+        "embedder": data.get("embedder"),
+        "prompts": "labels as they were" if model is None else "few-shot" if few_shot else "zero-shot",
+        "pairs": len({document.pair for document in shown}),
+        "labelled": len(found.labels),
+        "asked": found.asked,
+        "failed": dict(Counter(found.failed.values())),
+        "relevant": relevance_shares(shown, found.labels),
+    }
+    if human is not None:
+        report["agreement"] = agreement(shown, found.labels, read_human(human, shown))
+    return report
+
+
+def _write(file: Path, samples: Sequence[Mapping[str, Any]], found: Annotations, output: Path) -> Path:
+    """A copy of the samples in which every labelled passage has its labels, and of the result file beside them."""
+    output.mkdir(parents=True, exist_ok=True)
+    target = output / file.name
+    temporary = target.with_suffix(".partial")
+    with temporary.open("w", encoding="utf-8") as handle:
+        for sample in samples:
+            doc = sample["doc"]
+            passages = []
+            for passage in doc.get("passages") or ():
+                label = found.labels.get((str(doc["id"]), str(passage["id"])))
+                kept = {key: value for key, value in passage.items() if key != "labels"}
+                passages.append(kept if label is None else kept | {"labels": label.as_labels()})
+            labelled = {**sample, "doc": {**doc, "passages": passages}}
+            handle.write(json.dumps(labelled, ensure_ascii=False) + "\n")
+    temporary.replace(target)
+    results = results_beside(file)
+    if results.is_file():
+        shutil.copyfile(results, output / results.name)
+    return target
+
+
+def shown_reports(reports: Sequence[Mapping[str, Any]]) -> str:
+    """The reports as text, a paragraph a file."""
+    return "\n\n".join("\n".join(_lines(report)) for report in reports)
+
+
+def _lines(report: Mapping[str, Any]) -> list[str]:
+    where = " · ".join(str(report[key]) for key in ("mode", "embedder", "prompts") if report[key])
+    out = [
+        f"{report['output'] or report['samples']}: {where}",
+        f"labelled   {report['labelled']:,} of {report['pairs']:,} pairs of question and document",
+    ]
+    out += [f"no label   {n:,} ({reason})" for reason, n in report["failed"].items()]
+    out.append(f"relevant   {_percent(report['relevant']['overall'])}")
+    ranks = " ".join(f"{rank}: {_percent(share, False)}" for rank, share in report["relevant"]["by_rank"].items())
+    out.append(f"by rank    {ranks}")
+    views = report["relevant"]["viewpoints"]
+    if views:
+        out.append(f"support    {', '.join(f'{view} {n:,}' for view, n in views.items())}")
+    for cell, found in report.get("agreement", {}).items():
+        f1 = (found.get("relevance") or {}).get("f1") or {}
+        alpha = found["alpha_relevance"]
+        out.append(
+            f"{cell:<10} {found['before']} labels, {found['after']} without contradictions · "
+            f"alpha {_number(alpha)} · F1 with people {_number(f1)} (n={found['pairs']})"
+        )
+    return out
+
+
+def _percent(share: Mapping[str, Any], bounds: bool = True) -> str:
+    if share["value"] is None:
+        return "-"
+    text = f"{100 * share['value']:.1f}"
+    return f"{text} [{100 * share['low']:.1f}, {100 * share['high']:.1f}], n = {share['n']:,}" if bounds else text
+
+
+def _number(estimate: Mapping[str, Any]) -> str:
+    value = estimate.get("value")
+    return "-" if value is None else f"{value:.2f}"

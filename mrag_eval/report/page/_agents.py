@@ -1,0 +1,118 @@
+"""How the agents' loop went, as rows of values for the report: from the traces in the samples, and from the results."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from mrag_eval.report.files._leaves import Leaf, source_language
+from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.page._parts import shares
+
+Point = dict[str, Any]
+# What the critic scores from 1 to 5.
+_CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")
+_COSTS = frozenset({"calls", "cached", "tokens_in", "tokens_out", "seconds"})
+
+
+class PlannerCounts:
+    """What the agents chose in which round, gathered over the rows of a benchmark's tasks (CORAL, Figure 3)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.models: dict[str, str] = {}
+        self.chosen: Counter[tuple[int, str, str]] = Counter()
+        self.shown: Counter[tuple[str, str]] = Counter()
+        self.found: Counter[tuple[int, str]] = Counter()
+        self.verdicts: Counter[tuple[int, str]] = Counter()
+        self.critic: dict[tuple[int, str], list[float]] = defaultdict(list)
+        self.cost: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, leaf: Leaf, sample: Sample) -> None:
+        """Count one row; rows without a trace are none of the agents'."""
+        trace = (sample.get("doc") or {}).get("trace")
+        if not trace:
+            return
+        agent = leaf.result.config.get("agent") or {}
+        self.models |= {role: str(agent.get(role) or "") for role in ("planner", "critic")}
+        source = source_language(sample)
+        rounds = trace.get("rounds") or []
+        for each in rounds:
+            number = int(each["round"])
+            for code in each.get("languages") or ():
+                self.chosen[number, source, code] += 1
+            for hit in each.get("hits") or ():
+                if hit.get("new"):
+                    self.found[number, "kept" if hit.get("valid") else "discarded"] += 1
+                    for name in _CRITERIA:
+                        if isinstance((hit.get("critic") or {}).get(name), int | float):
+                            self.critic[number, name].append(float(hit["critic"][name]))
+            for role, usage in (each.get("usage") or {}).items():
+                self.cost[role].update({key: value for key, value in usage.items() if key in _COSTS})
+            enough = each.get("enough_documents")
+            if each is rounds[-1] and enough is None:
+                self.verdicts[number, f"ended: {str(trace.get('stopped')).replace('_', ' ')}"] += 1
+            elif enough is not None:
+                self.verdicts[number, "enough" if enough else "not enough"] += 1
+        for hit in (sample.get("doc") or {}).get("passages") or ():
+            self.shown[source, str(hit.get("original_lang") or hit.get("lang"))] += 1
+
+    def points(self) -> dict[str, list[Point]]:
+        """By the name of their chart: languages by round, documents found by round, verdicts by round."""
+        base = {"run": self.name}
+        sums: Counter[tuple[int, str]] = Counter()
+        for (number, source, _), n in self.chosen.items():
+            sums[number, source] += n
+        planned = [
+            base
+            | {"round": number, "question": source, "language": code, "times": n}
+            | {"share": round(100 * n / sums[number, source], 1)}
+            for (number, source, code), n in sorted(self.chosen.items())
+        ]
+        shown = shares({f"{a}->{b}": n for (a, b), n in sorted(self.shown.items())}, base, "question", "document", "n")
+        return {
+            "planned": planned,
+            "planner_shown": shown,
+            "selection": [base | {"round": r, "passages": what, "n": n} for (r, what), n in sorted(self.found.items())],
+            "relevance": [
+                base
+                | {"round": r, "criterion": name.replace("_", " "), "value": round(sum(v) / len(v), 2), "n": len(v)}
+                for (r, name), v in sorted(self.critic.items())
+            ],
+            "sufficiency": [
+                base | {"round": r, "verdict": what, "n": n} for (r, what), n in sorted(self.verdicts.items())
+            ],
+        }
+
+    def ledger(self) -> list[Point]:
+        """What each of the agents cost."""
+        return [
+            {
+                "task": self.name,
+                "about": f"agents: {role}",
+                "model": self.models.get(role, self.models["planner"]),
+                **cost,
+            }
+            for role, cost in self.cost.items()
+        ]
+
+
+def loop_row(leaf: Leaf) -> list[Point]:
+    """The agents' loop in one line: rounds, cost, questions without documents, faults."""
+    loop = leaf.result.config["scores"].get("loop")
+    if not loop:
+        return []
+    rounds = sum(int(number) * count for number, count in loop["rounds"].items()) / loop["rows"]
+    return [
+        {
+            "task": leaf.label,
+            "questions": loop["rows"],
+            "rounds": round(rounds, 2),
+            "valid": round(loop["per_question"]["valid"], 2),
+            "calls": round(loop["per_question"]["calls"], 1),
+            "tokens": round(loop["per_question"]["tokens"]),
+            "without": round(100 * loop["without_documents"]["value"], 1),
+            "stopped": ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in loop["stopped"].items()),
+            "faults": ", ".join(f"{fault} {n:,}" for fault, n in loop["faults"].items()) or "none",
+        }
+    ]

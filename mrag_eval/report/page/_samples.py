@@ -1,0 +1,166 @@
+"""Samples for the report's browser: a draw of each task, every passage and trace text kept once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import is_language, language_scripts
+from mrag_eval.report.files._leaves import Leaf, source_language
+from mrag_eval.report.files._samples import Sample, reply_text, verdict_of
+
+# Texts are cut: what matters is which passage it is, and how a reply goes.
+_PASSAGE_CHARS = 700
+_REPLY_CHARS = 4_000
+_RIGHT_TO_LEFT = frozenset({"Arab", "Hebr"})
+
+
+class Browser:
+    """Gathers samples of every task, and gives as many of them as there is room for."""
+
+    def __init__(self, limit: int, text: bool, seed: int) -> None:
+        self.limit, self.text, self.seed = limit, text, seed
+        self.available = 0
+        # of every task the samples drawn: place in the draw, place in the file, what is shown
+        self._tasks: list[list[tuple[int, int, dict[str, Any]]]] = []
+        self._passages: list[dict[str, Any]] = []
+        self._known: dict[str, int] = {}
+
+    def add(self, leaf: Leaf, rows: Sequence[Sample]) -> None:
+        """Draw the samples of a task."""
+        self.available += len(rows)
+        order = np.random.default_rng(self.seed).permutation(len(rows))[: self.limit].tolist()
+        self._tasks.append([(place, i, self._sample(leaf, rows[i])) for place, i in enumerate(order)])
+
+    def within(self, budget: int | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Samples, and the passages that they name by number; the same number of every task that has as many.
+
+        With ``budget`` as many as take no more bytes than that as JSON. Samples come in the order of their files.
+        """
+        most = max((len(task) for task in self._tasks), default=0)
+        if budget is not None:
+            least = 0
+            while least < most:
+                middle = (least + most + 1) // 2
+                if self._bytes(middle) <= budget:
+                    least = middle
+                else:
+                    most = middle - 1
+        kept = [sorted(task[:most], key=lambda entry: entry[1]) for task in self._tasks]
+        samples = [dict(sample) for task in kept for _, _, sample in task]
+        used: dict[int, int] = {}
+        for sample in samples:
+            for hit in _hits(sample):
+                used.setdefault(hit[0], len(used))
+        for sample in samples:
+            _renumber(sample, used)
+        return samples, [self._passages[number] for number in used]
+
+    def _bytes(self, most: int) -> int:
+        """Size of so many samples of every task, with their passages."""
+        used: set[int] = set()
+        total = 0
+        for task in self._tasks:
+            for _, _, sample in task[:most]:
+                total += _size(sample)
+                used.update(hit[0] for hit in _hits(sample))
+        return total + sum(_size(self._passages[number]) for number in used)
+
+    def _sample(self, leaf: Leaf, sample: Sample) -> dict[str, Any]:
+        doc, record = sample.get("doc") or {}, sample["rows"]
+        answer = record.get("answer")
+        cell = record.get("cell") or {}
+        found = {
+            "task": leaf.label,
+            "id": str(record["row"]),
+            "lang": str(cell.get("query_lang", "")),
+            "source": source_language(sample),
+            "doc_lang": cell.get("doc_lang"),
+            "question": doc.get("query", ""),
+            "choices": doc.get("choices"),
+            "references": doc.get("answers") or [],
+            "reply": _cut(reply_text(sample), _REPLY_CHARS),
+            "answer": answer.get("text") if isinstance(answer, Mapping) else None,
+            "passages": [self._shown(hit) for hit in doc.get("passages") or ()],
+            "values": {name: round(float(v), 4) for name, v in (record.get("values") or {}).items()},
+            "right": verdict_of(record),
+            "unscored": record.get("unscored") or {},
+            "retrieved": record.get("retrieved"),
+            "votes": sample.get("votes") or None,
+            "trace": self._trace(doc.get("trace")),
+        }
+        # what is not there takes no room
+        return {key: value for key, value in found.items() if value not in (None, {}, [])}
+
+    def _shown(self, hit: Mapping[str, Any]) -> list[Any]:
+        """A passage by its number, its score, and whether it is one that answers the question."""
+        entry = {"lang": hit.get("lang", ""), "title": hit.get("title", ""), "id": hit.get("id", "")}
+        if hit.get("original_lang"):
+            entry["from"] = hit["original_lang"]
+        if self.text:
+            entry["text"] = _cut(str(hit.get("text", "")), _PASSAGE_CHARS)
+        key = json.dumps(entry, sort_keys=True)
+        if key not in self._known:
+            self._known[key] = len(self._passages)
+            self._passages.append(entry)
+        score = hit.get("rerank_score", hit.get("score"))
+        return [self._known[key], None if score is None else round(float(score), 4), bool(hit.get("is_gold"))]
+
+    def _trace(self, trace: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """The rounds of the agents' loop: what was searched and found, what the critic and the planner said."""
+        if not trace:
+            return None
+        rounds = []
+        for each in trace.get("rounds") or ():
+            hits = [
+                [*self._shown(hit)[:2], bool(hit.get("new")), bool(hit.get("valid")), _critic(hit.get("critic"))]
+                for hit in each.get("hits") or ()
+            ]
+            entry = {
+                "languages": each.get("languages"),
+                "query": each.get("query"),
+                "hits": hits,
+                "enough": each.get("enough_documents"),
+                "reason": each.get("reason"),
+                "faults": each.get("faults"),
+            }
+            rounds.append({key: value for key, value in entry.items() if value not in (None, {}, [])})
+        return {"stopped": trace.get("stopped"), "usage": trace.get("usage"), "rounds": rounds}
+
+
+def _critic(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return dict(said) if said else None
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[:chars]}…"
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")) + 1
+
+
+def _hits(sample: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """The passages that a sample names, in its prompt and in its trace."""
+    yield from sample.get("passages", ())
+    for each in sample.get("trace", {}).get("rounds", ()):
+        yield from each.get("hits", ())
+
+
+def _renumber(sample: dict[str, Any], numbers: Mapping[int, int]) -> None:
+    def moved(hits: Sequence[list[Any]]) -> list[list[Any]]:
+        return [[numbers[hit[0]], *hit[1:]] for hit in hits]
+
+    if "passages" in sample:
+        sample["passages"] = moved(sample["passages"])
+    if "trace" in sample:
+        rounds = [{**each, "hits": moved(each.get("hits", ()))} for each in sample["trace"]["rounds"]]
+        sample["trace"] = {**sample["trace"], "rounds": rounds}
+
+
+def directions(codes: Sequence[str]) -> dict[str, str]:
+    """Language -> ``rtl`` for those of ``codes`` that are written from right to left."""
+    return {code: "rtl" for code in codes if is_language(code) and _RIGHT_TO_LEFT & {*language_scripts(code)}}

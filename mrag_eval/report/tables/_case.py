@@ -1,0 +1,144 @@
+"""One disputed territory: its answers by model, mode and language, and whose claim the documents shown support."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import DataError, did_you_mean
+from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT
+from mrag_eval.report._table import pipe_lines
+from mrag_eval.report.files._samples import Sample, config_beside, model_beside, read_samples, sample_files
+
+_UNLABELLED = "no label"
+_FORM = re.compile(r"_(direct|citation|likelihood)(?:_|$)")
+_NO_RETRIEVAL = "no_ir"
+
+
+@dataclass(frozen=True)
+class CaseRun:
+    """One model in one task. ``answers``: language -> the country named, None where none was; ``replies`` as given.
+
+    ``documents``: language -> viewpoint -> number of documents in the prompt.
+    """
+
+    model: str
+    task: str
+    mode: str
+    form: str
+    answers: Mapping[str, str | None]
+    replies: Mapping[str, str]
+    documents: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A territory and every run that asked about it."""
+
+    territory: str
+    claimants: tuple[str, ...]
+    controller: str
+    languages: tuple[str, ...]
+    runs: tuple[CaseRun, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return asdict(self)
+
+
+def read_case(territory: str, paths: Sequence[Path]) -> Case:
+    """What the sample files at ``paths`` hold on a territory.
+
+    Raises DataError for a territory that no file asks about, naming the nearest one that some file does.
+    """
+    known: dict[str, None] = {}
+    runs: list[CaseRun] = []
+    facts: dict[str, Any] = {}
+    languages: dict[str, None] = {}
+    for path in sample_files(paths):
+        asked = [sample for sample in read_samples(path) if "concurrence" in sample["rows"]]
+        known |= dict.fromkeys(str(sample["rows"]["concurrence"]["territory"]) for sample in asked)
+        here = [sample for sample in asked if sample["rows"]["concurrence"]["territory"] == territory]
+        if not here:
+            continue
+        facts = here[0]["rows"]["concurrence"]
+        runs.append(_run(path, here))
+        languages |= dict.fromkeys(runs[-1].answers)
+    if not runs:
+        hint = did_you_mean(territory, known) if known else ": no file has questions about territories"
+        raise DataError(f"no sample on '{territory}'{hint}", "the samples are those of tasks bordirlines_...")
+    ordered = sorted(runs, key=lambda run: (run.model, run.form, run.mode != _NO_RETRIEVAL, run.task))
+    claimants = tuple(facts["claimants"])
+    return Case(territory, claimants, str(facts["controller"]), tuple(sorted(languages)), tuple(ordered))
+
+
+def _run(path: Path, samples: Sequence[Sample]) -> CaseRun:
+    config = config_beside(path)
+    task = path.stem.removeprefix("judged_").removeprefix("samples_").rpartition("_")[0]
+    answers: dict[str, str | None] = {}
+    replies: dict[str, str] = {}
+    documents: dict[str, dict[str, int]] = {}
+    for sample in samples:
+        record = sample["rows"]["concurrence"]
+        lang, index = str(record["query_lang"]), int(record["claimant_ind"])
+        answers[lang] = record["claimants"][index] if index >= 0 else None
+        replies[lang] = str(sample["rows"].get("answer", {}).get("text") or _first_reply(sample))
+        passages = sample["doc"].get("passages") or []
+        views = Counter((passage.get("labels") or {}).get("viewpoint", _UNLABELLED) for passage in passages)
+        documents[lang] = dict(views)
+    form = _FORM.search(task)
+    mode = str((config.get("retrieval") or {}).get("mode") or "?")
+    return CaseRun(model_beside(path), task, mode, form[1] if form else "?", answers, replies, documents)
+
+
+def _first_reply(sample: Sample) -> str:
+    value: Any = sample.get("filtered_resps")
+    while isinstance(value, list) and value:
+        value = value[0]
+    return value if isinstance(value, str) else ""
+
+
+def shown_case(case: Case) -> str:
+    """Two Markdown tables: the answers (``*`` where another than the same model's without retrieval), the documents."""
+    head = ["model", "mode", "answers", *case.languages]
+    lines = [head, ["---"] * len(head)]
+    for run in case.runs:
+        plain = [r for r in case.runs if r.model == run.model and r.mode == _NO_RETRIEVAL]
+        before = next((r for r in plain if r.form == run.form), plain[0] if plain else None)
+        lines.append([run.model, run.mode, run.form, *(_answer(run, before, lang) for lang in case.languages)])
+    controller = "nobody known" if case.controller == "Unknown" else case.controller
+    out = [
+        f"### {case.territory}",
+        f"claimed by {', '.join(case.claimants)} · controlled by {controller}",
+        "",
+        *pipe_lines(lines),
+        "",
+        "`*` another answer than without retrieval · `(none)` no option could be read",
+    ]
+    views = [*case.claimants, NEUTRAL, NOT_RELEVANT, _UNLABELLED]
+    shown = [view for view in views if any(view in d for run in case.runs for d in run.documents.values())]
+    if shown:
+        head = ["mode", "question", *(f"for {view}" if view in case.claimants else view for view in shown)]
+        lines = [head, ["---"] * 2 + ["---:"] * len(shown)]
+        seen: dict[tuple[str, ...], None] = {}
+        for run in case.runs:
+            for lang, counts in sorted(run.documents.items()):
+                if counts:
+                    line = (run.mode, lang, *(str(counts.get(view, 0)) for view in shown))
+                    seen[line] = None
+        out += ["", "Documents in the prompt, by the claim they support", "", *pipe_lines([*lines, *map(list, seen)])]
+    return "\n".join(out)
+
+
+def _answer(run: CaseRun, before: CaseRun | None, lang: str) -> str:
+    if lang not in run.answers:
+        return ""
+    answer = run.answers[lang]
+    changed = (
+        before is not None and run.mode != _NO_RETRIEVAL and lang in before.answers and before.answers[lang] != answer
+    )
+    return (answer or "(none)") + ("*" if changed else "")

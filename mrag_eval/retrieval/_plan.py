@@ -1,0 +1,240 @@
+"""From an IR mode to what is searched for each row.
+
+In every mode the generator sees the original question; only the retriever may see another one (``swap_docs`` searches
+with the sibling's, others with a translation).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mrag_eval.config import MODES, Retrieval
+from mrag_eval.core import KEPT_LANGS, DataError, RagDoc, is_language, normalize_language
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to search for one row: ``text`` None is no search, ``languages`` None is every language of the corpus.
+
+    ``versions`` are further texts that the same scope is searched with: the query in other languages.
+    """
+
+    text: str | None
+    languages: tuple[str, ...] | None = None
+    candidates: tuple[str, ...] | None = None
+    versions: tuple[str, ...] = ()
+
+
+def searches(retrieval: Retrieval) -> bool:
+    """Whether the mode searches a corpus at all."""
+    return retrieval.mode not in ("no_ir", "given")
+
+
+def merge_of(retrieval: Retrieval) -> str:
+    """The way lists of several languages become one: the block's own choice, else the mode's."""
+    return retrieval.merge or MODES[retrieval.mode].merge
+
+
+def has_single_ranking(retrieval: Retrieval) -> bool:
+    """Quota modes hand over a set, not a ranking: mrr and ndcg are undefined there (hit and recall are not)."""
+    return merge_of(retrieval) not in ("quota", "quota_share")
+
+
+def query_translation_of(retrieval: Retrieval) -> str:
+    """Into what the query is translated before the search: the block's own choice, else the mode's."""
+    return retrieval.query_translation or MODES[retrieval.mode].query_translation
+
+
+def document_translation_of(retrieval: Retrieval) -> str:
+    """Into what the passages are translated before they are shown: the block's own choice, else the mode's."""
+    return retrieval.document_translation or MODES[retrieval.mode].document_translation
+
+
+def translates(retrieval: Retrieval) -> bool:
+    """Whether anything is translated, which takes a translator."""
+    return (query_translation_of(retrieval), document_translation_of(retrieval)) != ("none", "none")
+
+
+def retrieves(retrieval: Retrieval) -> bool:
+    """Whether there is anything to do before a row's prompt can be written: a search, or a translation."""
+    return searches(retrieval) or translates(retrieval)
+
+
+def query_text(doc: RagDoc, retrieval: Retrieval) -> str:
+    """The text that is embedded: the question, with its lettered options where the block asks for them."""
+    if retrieval.query_text == "question" or not doc.choices:
+        return doc.query
+    return "\n".join([doc.query, *(f"{chr(65 + i)}. {choice}" for i, choice in enumerate(doc.choices))])
+
+
+def swap_partners(docs: Sequence[RagDoc]) -> dict[str, RagDoc]:
+    """For ``swap_docs``: row id → the sibling whose documents it gets (BordIRlines, section 6.2).
+
+    Siblings share ``group_id``. The partner is the row of the next claimant language, in claimant order and circular,
+    leaving out languages without a row. Rows whose group has one such language, and control queries (a language of no
+    claimant), have no partner and are absent from the result.
+    """
+    groups: dict[str, list[RagDoc]] = defaultdict(list)
+    for doc in docs:
+        if doc.group_id is None:
+            raise DataError(
+                f"row '{doc.id}' has no group_id, which mode swap_docs needs to find its sibling queries",
+                "add group_id to the rows, or choose another retrieval.mode",
+            )
+        groups[doc.group_id].append(doc)
+    partners: dict[str, RagDoc] = {}
+    for members in groups.values():
+        for doc in members:
+            ring = _sibling_ring(doc, members)
+            # scripts count: simplified and traditional Chinese are two claimants' languages
+            own = next(
+                (
+                    i
+                    for i, d in enumerate(ring)
+                    if normalize_language(d.query_lang) == normalize_language(doc.query_lang)
+                ),
+                None,
+            )
+            if own is not None and len(ring) > 1:
+                partners[doc.id] = ring[(own + 1) % len(ring)]
+    return partners
+
+
+def _sibling_ring(doc: RagDoc, members: Sequence[RagDoc]) -> list[RagDoc]:
+    order = doc.extra.get("claimant_langs") or doc.relevant_langs
+    by_lang = {normalize_language(m.query_lang): m for m in members}
+    by_lang[normalize_language(doc.query_lang)] = doc
+    codes = dict.fromkeys(normalize_language(code) for code in order if code and is_language(code))
+    return [by_lang[code] for code in codes if code in by_lang]
+
+
+# Why a mode leaves rows out.
+SKIPPED = {"swap_docs": "no sibling in another language", "oracle": "no relevant document is known"}
+
+
+def applicable(docs: Sequence[RagDoc], retrieval: Retrieval) -> tuple[list[RagDoc], int]:
+    """The rows a mode can run on, and how many it leaves out (the modes of ``SKIPPED`` alone leave any out)."""
+    if retrieval.mode == "swap_docs":
+        partners = swap_partners(docs)
+        kept = [doc for doc in docs if doc.id in partners]
+    elif retrieval.mode == "oracle":
+        kept = [doc for doc in docs if doc.relevant_ids or brings_gold(doc)]
+    else:
+        kept = list(docs)
+    return kept, len(docs) - len(kept)
+
+
+def brings_gold(doc: RagDoc) -> bool:
+    """Whether the row comes with its supporting passages, so that none need to be looked up."""
+    return any(passage.is_gold for passage in doc.given_passages)
+
+
+def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[Plan]:
+    """One :class:`Plan` per row.
+
+    ``siblings`` are the rows among which ``swap_docs`` looks for partners (the whole benchmark; default ``docs``).
+    Raises DataError naming the row and the field if a row lacks what the mode needs.
+    """
+    if not searches(retrieval):
+        return [Plan(None)] * len(docs)
+    roles = retrieval.languages or MODES[retrieval.mode].languages
+    plans = []
+    for doc, asker in zip(docs, askers(docs, retrieval, siblings), strict=True):
+        if retrieval.mode == "oracle":
+            plans.append(_oracle_plan(doc, retrieval))
+            continue
+        candidates = _candidates(doc) if retrieval.candidates == "row" else None
+        plans.append(Plan(query_text(asker, retrieval), _scope(doc, roles, asker, retrieval.mode), candidates))
+    return plans
+
+
+def askers(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[RagDoc]:
+    """Whose question each row is searched with: its own, or the partner's (``swap_docs``)."""
+    partners = swap_partners(siblings or docs) if retrieval.mode == "swap_docs" else {}
+    return [partners.get(doc.id, doc) for doc in docs]
+
+
+def _oracle_plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
+    """A search among the row's relevant documents alone, for the order of their passages."""
+    if brings_gold(doc):
+        return Plan(None)
+    if not doc.relevant_ids:
+        raise DataError(
+            f"row '{doc.id}' has no relevant_ids, which retrieval mode 'oracle' needs",
+            "add relevant_ids to the rows, or choose another retrieval.mode",
+        )
+    scope = None
+    if retrieval.languages is not None:
+        scope = _scope(doc, retrieval.languages, doc, retrieval.mode)
+    elif doc.gold_doc_lang is not None:
+        scope = (normalize_language(doc.gold_doc_lang),)
+    return Plan(query_text(doc, retrieval), scope, doc.relevant_ids)
+
+
+def scope_of(doc: RagDoc, roles: Sequence[str], mode: str) -> tuple[str, ...] | None:
+    """Return the languages that ``roles`` (see ``LANGUAGE_ROLES``) name in one row; None is all.
+
+    Raises DataError naming the row and the field if it lacks what a role needs; ``mode`` is what the message calls it.
+    """
+    return _scope(doc, roles, doc, mode)
+
+
+def _candidates(doc: RagDoc) -> tuple[str, ...]:
+    found = doc.extra.get("candidates")
+    if not found:
+        raise DataError(
+            f"row '{doc.id}' names no candidate documents, which retrieval.candidates=row needs",
+            "give the rows a list 'candidates' of document ids, or use retrieval.candidates=all",
+        )
+    return tuple(str(c) for c in found)
+
+
+def _scope(doc: RagDoc, roles: Sequence[str], asker: RagDoc, mode: str) -> tuple[str, ...] | None:
+    if "all" in roles:
+        return None
+    codes: list[str] = []
+    for role in roles:
+        if role == "query":
+            codes.append(doc.query_lang)
+        elif role == "sibling":
+            codes.append(asker.query_lang)
+        elif role == "culture":
+            codes.append(_needed(doc, doc.culture_lang, "culture_lang", mode))
+        elif role == "gold":
+            codes.append(_needed(doc, _drawn_gold(doc, mode), "gold_doc_lang", mode))
+        elif role == "relevant":
+            _needed(doc, doc.relevant_langs[0] if doc.relevant_langs else None, "relevant_langs", mode)
+            codes.extend(doc.relevant_langs)
+        else:
+            codes.append(role)
+    return tuple(dict.fromkeys(normalize_language(code) for code in codes))
+
+
+def _drawn_gold(doc: RagDoc, mode: str) -> str | None:
+    """The row's gold language; DataError where ``data.imbalance``, which decides it, left it without one."""
+    if doc.gold_doc_lang or KEPT_LANGS not in doc.extra:
+        return doc.gold_doc_lang
+    kept = doc.extra[KEPT_LANGS]
+    another = "or choose another mode, e.g. --metadata retrieval.mode=all"
+    if not kept:
+        raise DataError(
+            f"row '{doc.id}' names no relevant document, so data.imbalance knows no gold_doc_lang for it, "
+            f"which retrieval mode '{mode}' needs",
+            f"add relevant_ids to the row, {another}",
+        )
+    raise DataError(
+        f"row '{doc.id}' has relevant documents that data.imbalance kept in {' and '.join(kept)}, "
+        f"and retrieval mode '{mode}' needs one language",
+        f"take the row out of the questions' file, {another}",
+    )
+
+
+def _needed(doc: RagDoc, value: str | None, field: str, mode: str) -> str:
+    if not value:
+        raise DataError(
+            f"row '{doc.id}' has no {field}, which retrieval mode '{mode}' needs",
+            f"add {field} to the rows, or choose another retrieval.mode",
+        )
+    return value

@@ -1,0 +1,60 @@
+"""Queries in other languages: what a search plan becomes where the retriever sees a translation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mrag_eval.config import Retrieval
+from mrag_eval.core import RagDoc, matching_languages, same_language
+from mrag_eval.models import Translator
+from mrag_eval.retrieval._plan import Plan, query_text, query_translation_of
+
+
+def translated_plans(
+    plans: Sequence[Plan], asked: Sequence[RagDoc], retrieval: Retrieval, held: Sequence[str], translator: Translator
+) -> list[Plan]:
+    """The plans as ``retrieval.query_translation`` has them; aligned with ``plans``.
+
+    ``en``: the English query takes the place of the original. ``each``: the original, and its translation into every
+    language in the plan's scope (of those ``held`` by the corpus); a text that two languages share is searched once.
+    Question and options are translated one by one and put together as in the original. All of it is one batch.
+    """
+    targets = [_targets(plan, doc, retrieval, held) for plan, doc in zip(plans, asked, strict=True)]
+    parts = [
+        (text, doc.query_lang, target)
+        for doc, goals in zip(asked, targets, strict=True)
+        for target in goals
+        for text in _parts(doc, retrieval)
+    ]
+    texts, sources, goals = ([part[i] for part in parts] for i in range(3))
+    done = iter(translator.translate(texts, sources, goals, kind="queries"))
+    out = []
+    for plan, doc, languages in zip(plans, asked, targets, strict=True):
+        versions = []
+        for _ in languages:
+            question, *options = (next(done).text for _ in _parts(doc, retrieval))
+            version = replace(doc, query=question, choices=tuple(options) if options else doc.choices)
+            versions.append(query_text(version, retrieval))
+        if query_translation_of(retrieval) == "en":
+            out.append(replace(plan, text=versions[0]))
+        else:
+            further = dict.fromkeys(text for text in versions if text != plan.text)
+            out.append(replace(plan, versions=tuple(further)))
+    return out
+
+
+def _targets(plan: Plan, doc: RagDoc, retrieval: Retrieval, held: Sequence[str]) -> list[str]:
+    if query_translation_of(retrieval) == "en":
+        return ["en"]
+    scope = (
+        held
+        if plan.languages is None
+        else sorted({c for code in plan.languages for c in matching_languages(code, held)})
+    )
+    return [code for code in scope if not same_language(code, doc.query_lang)]
+
+
+def _parts(doc: RagDoc, retrieval: Retrieval) -> tuple[str, ...]:
+    with_options = retrieval.query_text == "question+options" and doc.choices
+    return (doc.query, *(doc.choices or ())) if with_options else (doc.query,)

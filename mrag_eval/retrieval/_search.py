@@ -1,0 +1,211 @@
+"""Searching an index for all rows at once: merged over languages, remembered on disk.
+
+Results are cached under everything that can change them: the retrieval choices, the index's content and embedder, the
+query text, the scope and the candidates.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tqdm import tqdm
+
+from mrag_eval.config import Retrieval
+from mrag_eval.core import ConfigError, Hit, Kept, Ranked, Searched, Store, cache_dir, content_key
+from mrag_eval.retrieval._plan import Plan, merge_of
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Searchable
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+_FORMAT = 1
+_BATCH = 64
+# Merges that divide the places by language; which languages get the remainder depends on the seed.
+_QUOTAS = ("quota", "quota_share")
+# Merges that make the scores of each language comparable; they look at so many hits of each, that the first places do
+# not depend on how many are asked for.
+_NORMALISED = ("zscore", "rank_norm")
+NORMALISED_DEPTH = 100
+
+
+def search_plans(
+    index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, *, use_cache: bool = True
+) -> list[Searched]:
+    """Search for every plan in one batch; aligned with ``plans``. Each must have a text.
+
+    Every shard is searched once, for all plans and all versions of their queries together; an index that is asked over
+    a network is searched a part of the plans at a time, and what was found is remembered before the next part.
+    """
+    merge = _merge_for(index, retrieval)
+    embedder = index.manifest.embedder
+    fingerprint = [_FORMAT, index.manifest.content_hash, index.manifest.kind, index.manifest.joint,
+                   index.manifest.tokenizer, index.manifest.bm25,
+                   embedder and [embedder.name, embedder.revision, embedder.dim],
+                   retrieval.k, retrieval.search_depth, merge,
+                   retrieval.seed if merge in _QUOTAS else None,
+                   *([index.settings] if index.settings else [])]  # fmt: skip
+    # an approximate index may miss what an exact one of the same passages finds
+    fingerprint += [found] if (found := index.manifest.approximate()) else []
+    keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
+    store = Store(cache_dir() / "retrieval.sqlite") if use_cache else None
+    found = store.get_many(keys) if store else {}
+    missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
+    if missing:
+        log.info("searching '%s': %d queries, %d from cache", retrieval.corpus, len(missing), len(keys) - len(missing))
+        at_once = index.queries_at_once or len(missing)
+        for start in range(0, len(missing), at_once):
+            part = list(missing)[start : start + at_once]
+            entries = _search(index, [missing[key] for key in part], retrieval, merge, store)
+            fresh = dict(zip(part, entries, strict=True))
+            if store:
+                store.put_many(fresh)
+            found |= fresh
+    searchable = _searchable(index, plans, retrieval, store)
+    if store:
+        store.close()
+    return [
+        Searched(
+            tuple(Ranked(*place) for place in found[key]["ranking"]),
+            tuple(Kept(*chosen) for chosen in found[key]["passages"]),
+            pool,
+        )
+        for key, pool in zip(keys, searchable, strict=True)
+    ]
+
+
+def _searchable(
+    index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, store: Store | None
+) -> list[Mapping[str, int]]:
+    """Per plan the passages in each language of its scope that its search ranges over: all, or its candidates'.
+
+    Counted once a set of candidates, over all modes and runs. An oracle is shown its documents: none are counted.
+    """
+    scopes = {plan.languages: index.resolve(plan.languages) for plan in plans}
+    sets = {plan.candidates for plan in plans if plan.candidates} if retrieval.mode != "oracle" else set()
+    keys = {ids: content_key("candidates by language", index.manifest.content_hash, sorted(ids)) for ids in sets if ids}
+    known: dict[str, dict[str, int]] = dict(store.get_many(keys.values())) if store else {}
+    new = [ids for ids, key in keys.items() if key not in known]
+    fresh = {keys[ids]: counts for ids, counts in zip(new, index.counts_named(new), strict=True)} if new else {}
+    if store and fresh:
+        store.put_many(fresh)
+    known |= fresh
+    out: list[Mapping[str, int]] = []
+    for plan in plans:
+        if plan.candidates and plan.candidates not in keys:
+            out.append({})
+            continue
+        counts = known[keys[plan.candidates]] if plan.candidates else index.counts
+        out.append({lang: counts.get(lang, 0) for lang in scopes[plan.languages]})
+    return out
+
+
+def _embedded(index: Searchable, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
+    """The queries' vectors, each text embedded once, over all modes and runs; None for a lexical
+    or sparse index."""
+    record = index.manifest.embedder
+    if record is None or index.kind == "sparse":
+        return None
+    keys = {text: content_key("query vector", record.name, record.revision, record.dim, text) for text in queries}
+    known = store.get_many(keys.values()) if store else {}
+    vectors = {text: _decoded(known[key]) for text, key in keys.items() if key in known}
+    new = [text for text in keys if text not in vectors]
+    for start in tqdm(range(0, len(new), _BATCH), desc="embedding queries", disable=len(new) <= _BATCH):
+        batch = new[start : start + _BATCH]
+        fresh = dict(zip(batch, index.embedder.embed_queries(batch), strict=True))
+        vectors |= fresh
+        if store:
+            store.put_many({keys[text]: _encoded(vector) for text, vector in fresh.items()})
+    return np.stack([vectors[text] for text in queries]).astype(np.float32)
+
+
+def _encoded(vector: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode("ascii")
+
+
+def _decoded(text: str) -> np.ndarray[Any, Any]:
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+
+
+def _merge_for(index: Searchable, retrieval: Retrieval) -> str:
+    """How lists of several languages become one. The presets' ``score`` leaves it to the index: by score where that is
+    exact, by rank on lexical and hybrid indexes, whose scores do not compare across languages.
+    """
+    if retrieval.merge == "score" and not index.merges_by_score:
+        raise ConfigError(
+            f"retrieval.merge=score: {index.kind} scores do not compare across languages",
+            "use merge=rrf (the default there), or build one joint index (mrag-eval index build --joint)",
+        )
+    return merge_of(retrieval)
+
+
+def _search(
+    index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
+) -> list[dict[str, Any]]:
+    """Per plan ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}``."""
+    depth, k = retrieval.search_depth, retrieval.k
+    texts = [(p.text or "", *p.versions) for p in plans]
+    queries = [text for versions in texts for text in versions]
+    scope: dict[str, Any] = {
+        "languages": [p.languages for p in plans for _ in (p.text, *p.versions)],
+        "candidates": [p.candidates for p in plans for _ in (p.text, *p.versions)]
+        if any(p.candidates for p in plans)
+        else None,
+        "embeddings": _embedded(index, queries, store),
+    }
+    if merge == "score":
+        whole = iter(index.search(queries, depth, **scope))
+        rankings = [_of_versions([next(whole) for _ in versions], depth, index) for versions in texts]
+        return [_entry(hits, hits[:k]) for hits in rankings]
+    deep = max(depth, NORMALISED_DEPTH) if merge in _NORMALISED else depth
+    found = iter(index.search_by_language(queries, deep, **scope))
+    out = []
+    for versions in texts:
+        lists = [next(found) for _ in versions]
+        by_language = {lang: _of_versions([one[lang] for one in lists], deep, index) for lang in lists[0]}
+        out.append(
+            _entry(*(_merged(merge, by_language, n, index.counts, retrieval.seed, versions[0]) for n in (depth, k)))
+        )
+    return out
+
+
+def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Searchable) -> list[Hit]:
+    """The lists that the versions of one query found, as one: by score (a passage counts with its higher one) where
+    scores compare, else by reciprocal rank.
+    """
+    from mrag_eval.retrievers import merge_by_score, reciprocal_rank_fusion
+
+    if len(lists) == 1:
+        return lists[0]
+    return merge_by_score(lists, depth) if index.merges_by_score else reciprocal_rank_fusion(lists, depth)
+
+
+def _merged(
+    merge: str, by_language: Mapping[str, Sequence[Hit]], n: int, counts: Mapping[str, int], seed: int, text: str
+) -> list[Hit]:
+    """The lists of all languages as one of ``n`` places."""
+    from mrag_eval import retrievers
+
+    if merge == "rrf":
+        return retrievers.reciprocal_rank_fusion(list(by_language.values()), n)
+    if merge == "zscore":
+        return retrievers.merge_by_zscore(by_language, n)
+    if merge == "rank_norm":
+        return retrievers.merge_by_rank_share(by_language, counts, n)
+    turn = int(content_key(seed, text)[:16], 16)
+    shares = {lang: counts[lang] for lang in by_language}
+    quotas = (
+        retrievers.equal_quotas(by_language, n, turn) if merge == "quota" else retrievers.share_quotas(shares, n, turn)
+    )
+    return retrievers.merge_by_quota(by_language, quotas, n)
+
+
+def _entry(ranking: Sequence[Hit], passages: Sequence[Hit]) -> dict[str, Any]:
+    return {
+        "ranking": [[h.id, h.doc_id, h.lang, h.score] for h in ranking],
+        "passages": [[h.id, h.score] for h in passages],
+    }

@@ -1,0 +1,59 @@
+"""Passages in another language than their own: what is shown where the documents are translated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mrag_eval.config import Retrieval
+from mrag_eval.core import Hit, RagDoc, Retrieved, titled
+from mrag_eval.models import Translation, Translator
+from mrag_eval.retrieval._plan import document_translation_of
+
+
+def with_translated_passages(
+    found: Sequence[Retrieved], docs: Sequence[RagDoc], retrieval: Retrieval, translator: Translator
+) -> list[Retrieved]:
+    """The rows with their passages in English or in the row's language; a row's ranking stays as it is.
+
+    A translated passage keeps what it was in ``original_text`` and ``original_lang``. Where there is no translation,
+    the passage is shown as it is. Each passage is translated once, however many rows it is shown for.
+    """
+    english = document_translation_of(retrieval) == "en"
+    shown = [
+        (hit, "en" if english else doc.query_lang) for row, doc in zip(found, docs, strict=True) for hit in row.passages
+    ]
+    texts = [part for hit, _ in shown for part in _parts(hit)]
+    sources = [hit.lang for hit, _ in shown for _ in _parts(hit)]
+    targets = [target for hit, target in shown for _ in _parts(hit)]
+    done = iter(translator.translate(texts, sources, targets, kind="documents"))
+    out = []
+    for row in found:
+        hits = [_shown(hit, [next(done) for _ in _parts(hit)]) for hit in row.passages]
+        out.append(replace(row, passages=tuple(hits)))
+    return out
+
+
+def _parts(hit: Hit) -> tuple[str, ...]:
+    """The text, and apart from it the title, which may stand in front of the text as well."""
+    return (_body(hit), hit.title) if hit.title else (hit.text,)
+
+
+def _body(hit: Hit) -> str:
+    in_front = titled(hit.title, "")
+    return hit.text[len(in_front) :] if hit.title and hit.text.startswith(in_front) else hit.text
+
+
+def _shown(hit: Hit, parts: Sequence[Translation]) -> Hit:
+    text, *title = parts
+    if not text.is_translation:
+        return hit
+    heading = title[0].text if title else ""
+    return replace(
+        hit,
+        text=titled(heading, text.text) if _body(hit) != hit.text else text.text,
+        title=heading,
+        lang=text.lang,
+        original_text=hit.text,
+        original_lang=hit.original_lang or hit.lang,
+    )

@@ -1,0 +1,359 @@
+"""CORAL's loop: plan, retrieve, criticise, decide, again; all open questions move through a round together.
+
+A round is one batch for the planner, one search, one batch of (question, document) pairs that have no scores yet, and
+one batch for the decision whether the valid documents are enough. Critic, decision and generator always see the
+original question; only the retriever sees a rewritten one. Round 1 searches with the original question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from mrag_eval.config import Agent
+from mrag_eval.core import Hit, RagDoc
+from mrag_eval.models import Answered, AuxModel, Parser, generate_parsed
+from mrag_eval.prompts import Conversation, PromptTemplate, load_template
+from mrag_eval.retrieval.agents import _planner as planning
+from mrag_eval.retrieval.agents._critic import (
+    critique_conversation,
+    is_valid,
+    nothing_valid,
+    read_critique,
+    read_sufficiency,
+    sufficiency_conversation,
+    total_of,
+)
+from mrag_eval.retrieval.agents._records import Candidate, Conditions, Fault, Outcome, Role, Round, Usage
+
+T = TypeVar("T")
+
+# (text, languages of one scope) each -> its hits, best first.
+Search = Callable[[Sequence[tuple[str, tuple[str, ...]]]], Sequence[Sequence[Hit]]]
+
+
+@dataclass(frozen=True)
+class Start:
+    """A question as the loop begins it: ``text`` is searched first, ``fixed`` is the scope where none is chosen."""
+
+    doc: RagDoc
+    text: str
+    fixed: tuple[str, ...] = ()
+
+
+@dataclass
+class _Question:
+    """One question on its way. ``seen`` holds every document retrieved for it, in the order of retrieval."""
+
+    start: Start
+    shown: dict[str, Any]
+    task: planning.Task
+    seen: dict[str, Candidate] = field(default_factory=dict)
+    rounds: list[Round] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    reason: str = ""
+    decided_on: int = 0
+    stopped: str = ""
+    ended: list[Fault] = field(default_factory=list)
+
+    @property
+    def valid(self) -> list[Candidate]:
+        return [candidate for candidate in self.seen.values() if candidate.valid]
+
+    @property
+    def round(self) -> Round:
+        return self.rounds[-1]
+
+    @property
+    def previous(self) -> Conditions | None:
+        return self.rounds[-1].conditions if self.rounds else None
+
+
+class Coral:
+    """The loop with its two models and its search.
+
+    Args:
+        settings: the task's ``agent`` block.
+        planner, critic: models; they may be one.
+        search: see :data:`Search`; each scope of a request gives its best documents.
+        pool: codes of the corpora to choose from, as the search knows them.
+        k: how many documents the generator is shown.
+    """
+
+    def __init__(
+        self, settings: Agent, planner: AuxModel, critic: AuxModel, search: Search, *, pool: Sequence[str], k: int = 5
+    ) -> None:
+        self._settings = settings
+        self._planner, self._critic, self._search = planner, critic, search
+        self._pool, self._k = tuple(pool), k
+        named = settings.prompts
+        self._templates: dict[str, PromptTemplate] = {
+            name: load_template(getattr(named, name), role="agent")
+            for name in ("plan", "replan", "critique", "sufficiency")
+        }
+
+    def run(self, starts: Sequence[Start]) -> list[Outcome]:
+        """The outcome of every question, in their order. A model that fails ends or thins out a loop, never the run."""
+        questions = [self._begun(start) for start in starts]
+        for number in range(1, self._settings.max_rounds + 1):
+            running = [question for question in questions if not question.stopped]
+            if not running:
+                break
+            self._plan(running, number)
+            running = _open(running)
+            self._retrieve(running)
+            if self._settings.filter == "critic":
+                self._criticise(running)
+            self._decide(running)
+            self._close(running, number)
+        return [self._outcome(question) for question in questions]
+
+    def _begun(self, start: Start) -> _Question:
+        doc = start.doc
+        shown: dict[str, Any] = {"query": doc.query, "query_lang": doc.query_lang, "choices": list(doc.choices or ())}
+        task = planning.Task(
+            own=planning.in_pool(doc.query_lang, self._pool),
+            pool=self._pool,
+            max_corpora=self._settings.max_corpora,
+            query=start.text,
+            choose=self._settings.corpora == "dynamic",
+            rewrite=self._settings.rewrite,
+        )
+        return _Question(start, shown, task)
+
+    # ------------------------------------------------------------------ plan
+
+    def _plan(self, questions: Sequence[_Question], number: int) -> None:
+        """Begin the round of every question that gets a plan; the others are stopped."""
+        if number == 1 and self._settings.corpora != "dynamic":
+            for question in questions:
+                question.rounds.append(Round(1, Conditions(question.start.fixed, question.start.text)))
+            return
+        tasks = [replace(question.task, previous=question.previous) for question in questions]
+        template = self._templates["plan" if number == 1 else "replan"]
+        answers = self._ask(
+            self._planner,
+            [
+                planning.conversation(template, question.shown, task, question.reason)
+                for question, task in zip(questions, tasks, strict=True)
+            ],
+            [planning.parser(task) for task in tasks],
+            # where a plan was kept the next round's prompt is the same, and must not get the same reply
+            seat=f"coral planner {number}",
+            **self._seed(number),
+        )
+        for question, task, (answer, usage) in zip(questions, tasks, answers, strict=True):
+            faults = _plan_faults(answer, task)
+            if answer.value is not None:
+                conditions = answer.value.conditions
+            elif answer.reason == "unreadable":
+                conditions = question.previous or self._first(task)
+            else:
+                question.stopped, question.ended = f"planner: {answer.reason}", faults
+                question.usage += usage
+                continue
+            question.rounds.append(Round(number, conditions, faults=faults))
+            self._count(question, "planner", usage)
+
+    def _first(self, task: planning.Task) -> Conditions:
+        """What is searched where the first plan cannot be read: the query's own language, as its rule demands."""
+        return Conditions((task.own,) if task.own is not None else task.pool[: task.max_corpora], task.query)
+
+    # -------------------------------------------------------------- retrieve
+
+    def _retrieve(self, questions: Sequence[_Question]) -> None:
+        requests: list[tuple[str, tuple[str, ...]]] = []
+        for question in questions:
+            requests += self._requests(question)
+        found = iter(self._search(requests))
+        for question in questions:
+            for _ in self._requests(question):
+                for hit in next(found):
+                    self._take(question, hit)
+
+    def _requests(self, question: _Question) -> list[tuple[str, tuple[str, ...]]]:
+        """Every chosen corpus by itself, or a fixed scope as a whole."""
+        conditions = question.round.conditions
+        if self._settings.corpora != "dynamic":
+            return [(conditions.query, conditions.languages)]
+        return [(conditions.query, (language,)) for language in conditions.languages]
+
+    def _take(self, question: _Question, hit: Hit) -> None:
+        known = question.seen.get(hit.id)
+        if known is None:
+            known = question.seen[hit.id] = Candidate(hit, question.round.number)
+            question.round.new.add(hit.id)
+            if self._settings.filter == "none":
+                known.valid = True
+                question.round.added += 1
+        elif hit.score > known.hit.score:
+            known.hit = hit
+        if known not in question.round.candidates:
+            question.round.candidates.append(known)
+
+    # ------------------------------------------------------------- criticise
+
+    def _criticise(self, questions: Sequence[_Question]) -> None:
+        pairs: list[tuple[_Question, Candidate]] = []
+        for question in questions:
+            # a reply that could not be read would come from the cache again; a call that failed may succeed now
+            due = [c for c in question.round.candidates if c.critique is None and c.error != "unreadable"]
+            due.sort(key=lambda c: (-c.hit.score, c.hit.id))
+            calls, spent = self._settings.budget.calls_per_question, not self._affords(question)
+            room = 0 if spent else len(due) if calls is None else calls - question.usage.calls
+            for candidate in due[room:]:
+                candidate.error = "budget"
+            pairs += [(question, candidate) for candidate in due[:room]]
+        answers = self._ask(
+            self._critic,
+            [critique_conversation(self._templates["critique"], q.shown, c.hit) for q, c in pairs],
+            [read_critique] * len(pairs),
+            seat="coral critic",
+        )
+        for (question, candidate), (answer, usage) in zip(pairs, answers, strict=True):
+            self._count(question, "critic", usage)
+            if len(answer.replies) > 1:
+                question.round.faults.append(Fault("critic", "unreadable", "asked again"))
+            if answer.value is None:
+                candidate.error = answer.reason
+                question.round.faults.append(Fault("critic", answer.reason or "?", "unscored"))
+                continue
+            candidate.critique, candidate.error = answer.value, None
+            candidate.total = total_of(answer.value, self._settings)
+            candidate.valid = is_valid(answer.value, self._settings)
+            question.round.added += candidate.valid
+
+    # ---------------------------------------------------------------- decide
+
+    def _decide(self, questions: Sequence[_Question]) -> None:
+        """Ask whether the valid documents are enough, where there are any and the set has grown since it was asked."""
+        for question in questions:
+            if not question.valid:
+                question.reason = nothing_valid(list(question.seen.values()), question.round.conditions.languages)
+        due = self._affordable([q for q in questions if len(q.valid) > q.decided_on])
+        answers = self._ask(
+            self._critic,
+            [sufficiency_conversation(self._templates["sufficiency"], q.shown, self._best(q)) for q in due],
+            [read_sufficiency] * len(due),
+            seat="coral sufficiency",
+        )
+        for question, (answer, usage) in zip(due, answers, strict=True):
+            self._count(question, "sufficiency", usage)
+            if len(answer.replies) > 1:
+                question.round.faults.append(Fault("sufficiency", "unreadable", "asked again"))
+            if answer.value is not None or answer.reason == "unreadable":
+                question.decided_on = len(question.valid)
+            if answer.value is None:
+                question.round.faults.append(Fault("sufficiency", answer.reason or "?", "insufficient"))
+                question.reason = "It could not be decided whether the documents are enough."
+                continue
+            question.round.decision = answer.value
+            question.reason = answer.value.reason or "The documents found so far are not enough."
+            if answer.value.enough:
+                question.stopped = "sufficient"
+
+    def _close(self, questions: Sequence[_Question], number: int) -> None:
+        for question in questions:
+            question.round.close()
+            if question.stopped:
+                continue
+            if number == self._settings.max_rounds:
+                question.stopped = "max_rounds"
+            elif self._settings.stop.when == "marginal" and number > 1 and not question.round.added:
+                question.stopped = "marginal"
+            elif not self._affords(question):
+                question.stopped = "budget"
+
+    # --------------------------------------------------------------- outcome
+
+    def _best(self, question: _Question) -> list[Candidate]:
+        """The valid documents, best first: by total, then retrieval score, then id."""
+        return sorted(question.valid, key=Candidate.order)
+
+    def _outcome(self, question: _Question) -> Outcome:
+        valid = self._best(question)
+        shown, fallback = valid[: self._k], False
+        if not valid and self._settings.fallback == "best_scored":
+            scored = sorted((c for c in question.seen.values() if c.critique is not None), key=Candidate.order)
+            shown, fallback = scored[: self._k], bool(scored)
+        faults = [*(fault for each in question.rounds for fault in each.faults), *question.ended]
+        return Outcome(
+            tuple(shown),
+            tuple(valid),
+            tuple(question.rounds),
+            question.stopped,
+            tuple(faults),
+            fallback,
+            question.usage,
+        )
+
+    # ---------------------------------------------------------------- asking
+
+    def _ask(
+        self,
+        model: AuxModel,
+        conversations: Sequence[Conversation],
+        parsers: Sequence[Parser[T]],
+        *,
+        seat: str,
+        **settings: Any,
+    ) -> list[tuple[Answered[T], Usage]]:
+        if not conversations:
+            return []
+        decoding = self._decoding(model)
+        answers = generate_parsed(model, conversations, parsers, seat=seat, **decoding, **settings)
+        out = []
+        for conversation, answer in zip(conversations, answers, strict=True):
+            usage = Usage()
+            usage.add(conversation, answer.replies)
+            out.append((answer, usage))
+        return out
+
+    def _decoding(self, model: AuxModel) -> dict[str, Any]:
+        """The task's settings where it gives any, else the model's own in the config file, else the paper's."""
+        ours, theirs = self._settings.generation, model.spec.generation
+        return {
+            name: value
+            for name, value in ours.model_dump().items()
+            if name in ours.model_fields_set or name not in theirs.model_fields_set
+        }
+
+    def _seed(self, number: int) -> dict[str, Any]:
+        """A seed of its own for each round, where the planner takes seeds."""
+        seed = self._planner.spec.generation.seed
+        return {} if seed is None else {"seed": seed + number - 1}
+
+    def _count(self, question: _Question, role: Role, usage: Usage) -> None:
+        question.usage += usage
+        part = question.round.usage.setdefault(role, Usage())
+        part += usage
+
+    def _affords(self, question: _Question) -> bool:
+        budget, usage = self._settings.budget, question.usage
+        if budget.calls_per_question is not None and usage.calls >= budget.calls_per_question:
+            return False
+        return budget.tokens_per_question is None or usage.tokens < budget.tokens_per_question
+
+    def _affordable(self, questions: Sequence[_Question]) -> list[_Question]:
+        return [question for question in questions if self._affords(question)]
+
+
+def _open(questions: Sequence[_Question]) -> list[_Question]:
+    return [question for question in questions if not question.stopped]
+
+
+def _plan_faults(answer: Answered[planning.Planned], task: planning.Task) -> list[Fault]:
+    faults: list[Fault] = []
+    if len(answer.replies) > 1:
+        faults.append(Fault("planner", _kind(answer.replies[0].text, task), "asked again"))
+    if answer.value is not None:
+        return [*faults, *(Fault("planner", kind, "rule") for kind in answer.value.mended)]
+    if answer.reason == "unreadable":
+        return [*faults, Fault("planner", _kind(answer.replies[-1].text, task), "kept previous")]
+    return [*faults, Fault("planner", answer.reason or "?", "ended")]
+
+
+def _kind(reply: str, task: planning.Task) -> str:
+    plan = planning.read_plan(reply, task)
+    return plan.kind if isinstance(plan, planning.Refused) else "unreadable"

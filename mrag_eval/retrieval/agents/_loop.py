@@ -1,0 +1,197 @@
+"""The loop as a way of retrieval: its models are the config file's, its search goes to the task's corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.config import Agent, Retrieval, config_path, load_config
+from mrag_eval.core import (
+    ConfigError,
+    CorpusError,
+    DataError,
+    Hit,
+    Passage,
+    RagDoc,
+    Ranked,
+    Retrieved,
+    cache_dir,
+    language_name,
+    matching_languages,
+)
+from mrag_eval.models import AuxModel, behind_api, named_spec, portable_identity
+from mrag_eval.retrieval._corpora import check_scope, open_index
+from mrag_eval.retrieval._plan import Plan, query_text, scope_of
+from mrag_eval.retrieval._search import search_plans
+from mrag_eval.retrieval.agents._coral import Coral, Start
+from mrag_eval.retrieval.agents._records import Candidate, Outcome
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Searchable
+
+EXAMPLE = """mrag.yaml (or $MRAG_CONFIG):
+    models:
+      qwen:
+        model: local-chat-completions
+        model_args: {model: Qwen/Qwen3-235B-A22B-Instruct-2507, base_url: http://localhost:8000/v1/chat/completions}
+    planner: qwen
+    critic: qwen"""
+
+
+@dataclass(frozen=True)
+class Agents:
+    """The models of a loop; one object where planner and critic are one model."""
+
+    planner: AuxModel
+    critic: AuxModel
+
+    def names(self) -> dict[str, str]:
+        """What the models are called in the config file, for results."""
+        return {"planner": self.planner.name, "critic": self.critic.name}
+
+    def identities(self) -> dict[str, Any]:
+        """What decides their replies, in words that hold on any machine."""
+        return {"planner": portable_identity(self.planner.spec), "critic": portable_identity(self.critic.spec)}
+
+    def check(self) -> None:
+        """Raise the ConfigError that would leave a model behind an API without answers (a missing key, say)."""
+        for model in dict.fromkeys((self.planner, self.critic)):
+            # weights of a local model are loaded when it is asked
+            if behind_api(model.spec, model.name):
+                model.check()
+
+
+def agents_for(agent: Agent) -> Agents:
+    """The planner and the critic that a block names, else those of the config file.
+
+    Raises ConfigError where none is named, with what to write into the config file.
+    """
+    config = load_config()
+    planner = agent.planner or config.planner
+    critic = agent.critic or config.critic or planner
+    if planner is None or critic is None:
+        path = config_path()
+        where = f"{path} names none" if path else "there is no config file"
+        raise ConfigError(f"retrieval.mode=coral needs a planner and a critic, and {where}", EXAMPLE)
+    return Agents(_model(planner), _model(critic))
+
+
+def _model(name: str) -> AuxModel:
+    return _shared(name, named_spec(name).model_dump_json(), cache_dir())
+
+
+@lru_cache(maxsize=16)
+def _shared(name: str, _spec: str, _cache: Path) -> AuxModel:
+    """One object a model, so that its budget holds for all tasks of a process together."""
+    return AuxModel.named(name)
+
+
+def check_pool(
+    retrieval: Retrieval, agent: Agent, docs: Sequence[RagDoc], corpus: Sequence[Passage] | None = None
+) -> None:
+    """Raise CorpusError for a language of the pool, or of a row's fixed scope, that the corpus does not hold.
+
+    Reads the index's manifest alone.
+    """
+    held = (
+        sorted({p.lang for p in corpus or ()}) if retrieval.corpus == "benchmark" else open_index(retrieval).languages
+    )
+    pool = _pool(agent, held, retrieval.corpus)
+    if agent.corpora not in ("dynamic", "all"):
+        plans = [Plan(doc.query, _fixed(doc, agent, pool)) for doc in docs]
+        check_scope(held, docs, plans, retrieval)
+
+
+def _pool(agent: Agent, held: Sequence[str], corpus: str) -> tuple[str, ...]:
+    if agent.pool is None:
+        return tuple(held)
+    missing = [code for code in agent.pool if not matching_languages(code, held)]
+    if missing:
+        there = [code for code in agent.pool if code not in missing]
+        raise CorpusError(
+            f"agent.pool: corpus '{corpus}' has no {' and no '.join(map(language_name, missing))} shard "
+            f"(it holds: {', '.join(held)})",
+            f"add the documents and rebuild (mrag-eval index build), or choose from fewer corpora: "
+            f'--metadata \'{{"agent": {{"pool": [{", ".join(f"{chr(34)}{code}{chr(34)}" for code in there)}]}}}}\'',
+        )
+    return agent.pool
+
+
+def retrieve_by_agents(
+    docs: Sequence[RagDoc],
+    retrieval: Retrieval,
+    agent: Agent,
+    agents: Agents,
+    *,
+    corpus: Sequence[Passage] | None = None,
+    use_cache: bool = True,
+) -> list[Retrieved]:
+    """Run the loop for all rows at once; the result is aligned with ``docs``.
+
+    A row's passages carry the critic's scores, its ``ranking`` is its valid documents, its ``searchable`` counts the
+    corpora that were chosen in any round, and its ``trace`` says how it went.
+    """
+    for doc in docs:
+        if not doc.query.strip():
+            raise DataError(f"row '{doc.id}' has an empty query, which cannot be searched for", "mend or drop the row")
+    index = open_index(retrieval, corpus)
+    pool = _pool(agent, index.languages, retrieval.corpus)
+    starts = [Start(doc, query_text(doc, retrieval), _fixed(doc, agent, pool)) for doc in docs]
+    loop = Coral(
+        agent,
+        agents.planner,
+        agents.critic,
+        _Searcher(index, retrieval, agent.k, use_cache),
+        pool=pool,
+        k=retrieval.k,
+    )
+    return [_retrieved(outcome, index, pool, retrieval) for outcome in loop.run(starts)]
+
+
+def _fixed(doc: RagDoc, agent: Agent, pool: tuple[str, ...]) -> tuple[str, ...]:
+    """The scope of the IR mode that the block names; ``all`` is the whole pool."""
+    if agent.corpora in ("dynamic", "all"):
+        return pool
+    roles = {"query": ("query",), "own": ("culture",), "own+en": ("culture", "en")}[agent.corpora]
+    return scope_of(doc, roles, f"coral, agent.corpora={agent.corpora}") or pool
+
+
+class _Searcher:
+    """The search of the loop: one plan a request, merged as the index merges, remembered on disk."""
+
+    def __init__(self, index: Searchable, retrieval: Retrieval, k: int, use_cache: bool) -> None:
+        self._index, self._use_cache = index, use_cache
+        self._retrieval = retrieval.model_copy(update={"k": k, "depth": None})
+        self._passages: dict[str, Passage] = {}
+
+    def __call__(self, requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Hit]]:
+        plans = [Plan(text, languages) for text, languages in requests]
+        found = search_plans(self._index, plans, self._retrieval, use_cache=self._use_cache)
+        wanted = dict.fromkeys(kept.id for row in found for kept in row.kept)
+        new = [pid for pid in wanted if pid not in self._passages]
+        self._passages |= dict(zip(new, self._index.passages(new), strict=True))
+        return [[self._hit(kept.id, kept.score, rank) for rank, kept in enumerate(row.kept, 1)] for row in found]
+
+    def _hit(self, pid: str, score: float, rank: int) -> Hit:
+        p = self._passages[pid]
+        return Hit(p.id, p.lang, p.text, score, rank, p.title, p.doc_id)
+
+
+def _retrieved(outcome: Outcome, index: Searchable, pool: tuple[str, ...], retrieval: Retrieval) -> Retrieved:
+    chosen = tuple(dict.fromkeys(code for each in outcome.rounds for code in each.conditions.languages))
+    ranking = outcome.valid[: retrieval.search_depth]
+    return Retrieved(
+        tuple(replace(c.hit, rank=rank, critic=c.scored()) for rank, c in enumerate(outcome.shown, 1)),
+        tuple(Ranked(c.hit.id, c.hit.doc_id, c.hit.lang, _score(c)) for c in ranking),
+        # where the planner failed at once every corpus could have been chosen
+        {lang: index.counts[lang] for lang in index.resolve(chosen or pool)},
+        trace=outcome.as_dict(),
+    )
+
+
+def _score(candidate: Candidate) -> float:
+    """What the ranking is ordered by: the critic's total, where there was no critic the retrieval score."""
+    return candidate.hit.score if candidate.total is None else candidate.total

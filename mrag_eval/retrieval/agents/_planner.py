@@ -1,0 +1,157 @@
+"""The planner: what it is asked, how its plans are read, and which faults of a plan are mended by rule.
+
+A plan names corpora (``language_names``) and, from the second round on, a query (``rewritten_query``). Mended by rule:
+codes outside the pool are dropped, of more than the allowed number the first ones kept, and the query's language is
+put into the plan of round 1 where it is missing (later on a planner may leave it out). A plan that names no corpus at
+all, one that changes nothing and a reply that is no JSON have no obvious mending: the planner is asked once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mrag_eval.core import is_language, normalize_language, same_language
+from mrag_eval.models import Parsed, Parser, parse_json
+from mrag_eval.prompts import PromptTemplate
+from mrag_eval.retrieval.agents._records import Conditions
+
+# Faults that are mended by rule, and faults for which the planner is asked again.
+BY_RULE = ("not_a_list", "unknown_language", "too_many_languages", "no_query_language", "no_query")
+ASK_AGAIN = ("unreadable", "no_language", "unchanged")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a plan is for: ``previous`` None is round 1; ``own`` is the pool's code of the query's language, if any.
+
+    ``choose`` and ``rewrite`` say what the planner decides.
+    """
+
+    own: str | None
+    pool: tuple[str, ...]
+    max_corpora: int
+    query: str
+    previous: Conditions | None = None
+    choose: bool = True
+    rewrite: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan that can be carried out, and the kinds of fault that were mended in it."""
+
+    conditions: Conditions
+    mended: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A plan that cannot: the kind of fault, and words for the planner."""
+
+    kind: str
+    error: str
+
+
+def conversation(
+    template: PromptTemplate, doc: Mapping[str, Any], task: Task, reason: str = ""
+) -> list[dict[str, str]]:
+    """The messages to the planner about one question (``doc`` as templates take it)."""
+    texts: dict[str, str | Sequence[str]] = {"pool": task.pool, "max_corpora": str(task.max_corpora)}
+    if task.previous is not None:
+        texts |= {
+            "previous_query": task.previous.query,
+            "previous_languages": task.previous.languages,
+            "reason": reason,
+            # a template takes texts; an empty one is false
+            "choose": "yes" if task.choose else "",
+            "rewrite": "yes" if task.rewrite else "",
+        }
+    system, user = template.render(doc, (), texts)
+    turns = [{"role": "system", "content": system}] if system else []
+    return [*turns, {"role": "user", "content": user}]
+
+
+def parser(task: Task) -> Parser[Planned]:
+    """The reader of replies to :func:`conversation`."""
+
+    def parse(reply: str) -> Parsed[Planned]:
+        plan = read_plan(reply, task)
+        return Parsed(None, plan.error) if isinstance(plan, Refused) else Parsed(plan)
+
+    return parse
+
+
+def read_plan(reply: str, task: Task) -> Planned | Refused:
+    """The plan in a reply, mended where the rule is obvious; never raises."""
+    key = "language_names" if task.choose else "rewritten_query"
+    parsed = parse_json(reply, (key,))
+    if parsed.value is None:
+        return Refused("unreadable", parsed.error or "there is no JSON object in the reply")
+    mended: list[str] = []
+    languages = _languages(parsed.value, task, mended) if task.choose else _kept(task)
+    if not languages:
+        return Refused("no_language", f"'language_names' names no corpus of the pool ({', '.join(task.pool)})")
+    query = _query(parsed.value, task, mended)
+    if task.previous is not None and _same(Conditions(languages, query), task.previous):
+        must = {(True, True): "corpora or query", (True, False): "corpora", (False, True): "query"}
+        return Refused(
+            "unchanged", f"this is the previous search again: the {must[task.choose, task.rewrite]} must change"
+        )
+    return Planned(Conditions(languages, query), tuple(dict.fromkeys(mended)))
+
+
+def _kept(task: Task) -> tuple[str, ...]:
+    return task.previous.languages if task.previous is not None else task.pool
+
+
+def _languages(value: Mapping[str, Any], task: Task, mended: list[str]) -> tuple[str, ...]:
+    named = value["language_names"]
+    if not isinstance(named, list):
+        mended.append("not_a_list")
+        named = named.replace(",", " ").split() if isinstance(named, str) else []
+    found: list[str] = []
+    for name in named:
+        code = in_pool(name, task.pool) if isinstance(name, str) else None
+        if code is None:
+            mended.append("unknown_language")
+        elif code not in found:
+            found.append(code)
+    if len(found) > task.max_corpora:
+        mended.append("too_many_languages")
+    own = task.own if task.previous is None else None
+    if own is not None and own not in found:
+        mended.append("no_query_language")
+        found.insert(0, own)
+    kept = found[: task.max_corpora]
+    if own is not None and own not in kept:
+        kept[-1] = own
+    return tuple(kept)
+
+
+def in_pool(code: str, pool: Sequence[str]) -> str | None:
+    """The pool's own code for a language in any spelling (``kor``, ``Korean``, ``zh-Hans``); None outside the pool."""
+    if not is_language(code):
+        return None
+    wanted = normalize_language(code)
+    return wanted if wanted in pool else next((held for held in pool if same_language(held, wanted)), None)
+
+
+def _query(value: Mapping[str, Any], task: Task, mended: list[str]) -> str:
+    """The query to search with; an empty one keeps the previous one."""
+    if task.previous is None or not task.rewrite:
+        return task.query
+    found = value.get("rewritten_query")
+    if not isinstance(found, str):
+        mended.append("no_query")
+        return task.previous.query
+    return found.strip() or task.previous.query
+
+
+def _same(a: Conditions, b: Conditions) -> bool:
+    return set(a.languages) == set(b.languages) and _folded(a.query) == _folded(b.query)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()

@@ -1,0 +1,1 @@
+"""Retrieval ahead of the evaluated model."""

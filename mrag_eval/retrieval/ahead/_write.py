@@ -1,0 +1,82 @@
+"""Retrieval as a step of its own: the rows of tasks into a run folder, in batches that are kept as they come."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from mrag_eval.core import build_lock, naming
+from mrag_eval.models import total_counts
+from mrag_eval.retrieval._plan import has_single_ranking, searches
+from mrag_eval.retrieval._rows import Supply
+from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry
+from mrag_eval.retrieval.saved._settings import faults_of
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+# Rows that are written down together: enough for a planner or an embedder to fill its batches, few enough to lose.
+BATCH = 512
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """What became of a task: ``rows`` asked for, ``kept`` of them from an earlier beginning."""
+
+    task: str
+    rows: int
+    kept: int
+    faults: Mapping[str, int]
+    entry: TaskEntry
+
+
+def retrieve_into(
+    folder: RunFolder,
+    task: str,
+    supply: Supply,
+    ids: Sequence[str],
+    *,
+    overwrite: bool = False,
+    batch: int = BATCH,
+) -> Retrieval:
+    """Retrieve for the rows ``ids`` of a task that the folder does not hold yet.
+
+    Raises ConfigError where the folder holds the task under other settings (unless ``overwrite``), CorpusError where
+    another process is writing the same task, and whatever retrieval raises; the rows written by then are kept.
+    """
+    with naming(task), build_lock(folder.path / task, wait=False):
+        supply.check()
+        have = folder.begin(task, supply.entry(), overwrite=overwrite)
+        waiting = [supply.docs[row] for row in ids if row not in have]
+        if have:
+            log.info("[%s] %d rows are there, %d are retrieved", task, len(have), len(waiting))
+        earlier = folder.tasks[task]
+        faults: Counter[str] = Counter(earlier.faults)
+        # a bar a task, where there is more than one batch to wait for
+        starts = range(0, len(waiting), batch)
+        for start in tqdm(starts, desc=f"retrieving for {task}", unit="batch", disable=len(starts) < 2):
+            docs = waiting[start : start + batch]
+            found = supply.retrieved(docs)
+            folder.append(task, docs, found)
+            faults.update(faults_of(found))
+            changes: dict[str, Any] = {"faults": dict(faults)}
+            if supply.translator is not None:
+                shares = [supply.translator.as_dict(), *([earlier.translation] if earlier.translation else [])]
+                changes["translation"] = total_counts(shares)
+            folder.note(task, **changes)
+        retrieval = supply.blocks.retrieval
+        entry = folder.finish(task, single_ranking=searches(retrieval) and has_single_ranking(retrieval))
+    for fault, count in faults.items():
+        log.warning("[%s] %d rows: %s", task, count, fault)
+    return Retrieval(task, len(ids), len(ids) - len(waiting), dict(faults), entry)
+
+
+def open_folder(path: Path) -> RunFolder:
+    """The folder to write to, new or begun."""
+    return RunFolder(path.expanduser())

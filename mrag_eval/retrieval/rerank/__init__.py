@@ -1,0 +1,1 @@
+"""The second stage: rerankers and their order of the hits."""

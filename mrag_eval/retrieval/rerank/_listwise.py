@@ -1,0 +1,108 @@
+"""A language model as reranker: it is shown numbered passages and replies with their order (RankGPT)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from tqdm import tqdm
+
+from mrag_eval.config import Rerank
+from mrag_eval.models import AuxModel, generate_parsed, named_spec, parse_order
+from mrag_eval.prompts import load_template
+
+Passages = Sequence[Mapping[str, Any]]
+
+
+@dataclass
+class Ordered:
+    """One query's list: places in the list given, best first. ``fault``: why the model could not order it."""
+
+    order: list[int]
+    windows: int = 0
+    repaired: int = 0
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class ListQuery:
+    """What is ordered for one row: records with ``text``, ``title`` and ``lang``, best first by the search."""
+
+    text: str
+    lang: str
+    passages: Passages = field(default_factory=tuple)
+
+
+class ListwiseReranker:
+    """Orders ``window`` passages at a time, from the end of the list to its head, by ``step`` (Sun et al., 2023).
+
+    So the best of the end travel upwards, and the head of the list is right after one pass. All queries go at once,
+    window by window. A reply that is no permutation is repaired (numbers that are named twice or do not exist are left
+    out, missing ones follow in the order they had) and counted; a reply that cannot be read is asked for once more,
+    and after that, or after a failed call, the query keeps its order and says why.
+    """
+
+    def __init__(self, model: AuxModel, *, window: int = 20, step: int = 10, prompt: str = "listwise") -> None:
+        self.model = model
+        self._window, self._step = window, step
+        self._template = load_template(prompt, role="rerank")
+
+    @classmethod
+    def of(cls, block: Rerank) -> ListwiseReranker:
+        """The reranker a block asks for; ConfigError for a model or a prompt that does not exist."""
+        named_spec(str(block.model))
+        model = AuxModel.named(str(block.model))
+        return cls(model, window=block.window, step=block.step, prompt=block.prompt)
+
+    def order(self, queries: Sequence[ListQuery]) -> list[Ordered]:
+        """The order of every query's passages; one passage, or none, is in order as it is."""
+        out = [Ordered(list(range(len(query.passages)))) for query in queries]
+        spans = [_spans(len(query.passages), self._window, self._step) for query in queries]
+        total = sum(map(len, spans))
+        with tqdm(total=total, desc=f"reranking with {self.model.name}", disable=total < 2) as bar:
+            for turn in range(max(map(len, spans), default=0)):
+                asked = [i for i, windows in enumerate(spans) if turn < len(windows) and out[i].fault is None]
+                self._turn([(queries[i], out[i], spans[i][turn]) for i in asked])
+                bar.update(sum(turn < len(windows) for windows in spans))
+        return out
+
+    def _turn(self, asked: Sequence[tuple[ListQuery, Ordered, tuple[int, int]]]) -> None:
+        conversations = []
+        for query, ordered, (start, end) in asked:
+            shown = [query.passages[i] for i in ordered.order[start:end]]
+            system, user = self._template.render({"query": query.text, "query_lang": query.lang}, shown)
+            turns = [{"role": "system", "content": system}] if system else []
+            conversations.append([*turns, {"role": "user", "content": user}])
+        readers = [partial(parse_order, n=end - start) for _, _, (start, end) in asked]
+        answers = generate_parsed(self.model, conversations, readers, seat="reranker")
+        for (_, ordered, (start, end)), answer in zip(asked, answers, strict=True):
+            ordered.windows += 1
+            if answer.value is None:
+                ordered.fault = f"the reranker gave no order ({answer.reason})"
+                ordered.order = list(range(len(ordered.order)))
+                continue
+            places, repaired = permutation(answer.value, end - start)
+            ordered.repaired += repaired
+            ordered.order[start:end] = [ordered.order[start + place] for place in places]
+
+
+def _spans(count: int, window: int, step: int) -> list[tuple[int, int]]:
+    """The windows ``[start, end)`` over a list of ``count``, the last of the list first."""
+    spans = []
+    end = count
+    while count > 1:
+        start = max(0, end - window)
+        spans.append((start, end))
+        if start == 0:
+            break
+        end -= step
+    return spans
+
+
+def permutation(numbers: Sequence[int], n: int) -> tuple[list[int], bool]:
+    """``(places from 0, whether anything had to be mended)`` from numbers 1 to ``n`` in the order of a reply."""
+    named = list(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= n))
+    rest = sorted(set(range(n)).difference(named))
+    return named + rest, len(numbers) != n or bool(rest)

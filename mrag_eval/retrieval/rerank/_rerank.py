@@ -1,0 +1,184 @@
+"""The second stage: the hits of all rows are scored once more, and the best ``k`` are kept.
+
+Scores of query and passage are kept on disk, under the model with its settings and both texts, and committed batch by
+batch, so that neither a second mode of a suite nor a run begun again pays for them twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tqdm import tqdm
+
+from mrag_eval.config import Retrieval
+from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Reranking, Searched, Store, cache_dir, content_key, titled
+from mrag_eval.retrieval._corpora import PassageSource, passages_by_id
+from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker
+from mrag_eval.retrievers import Reranker, checked_scores
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+_FORMAT = "rerank/1"
+# Pairs that are scored before they are written down: enough for a model to fill its batches with equal lengths.
+_CHUNK = 2048
+
+
+def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
+    """The reranker a block asks for, None where it asks for none; ConfigError where it cannot be had."""
+    block = retrieval.rerank
+    if block is None:
+        return None
+    if block.kind == "listwise":
+        return ListwiseReranker.of(block)
+    if block.kind == "api":
+        from mrag_eval.retrieval.rerank._api import ApiReranker
+
+        return ApiReranker(block)
+    from mrag_eval.retrievers import load_bge_m3, load_cross_encoder
+
+    settings: dict[str, Any] = {
+        "revision": block.revision,
+        "max_length": block.max_length,
+        "batch_size": block.batch_size,
+        "device": block.device or retrieval.device,
+    }
+    if block.kind == "bge-m3":
+        return load_bge_m3(block.name, weights=block.weights, **settings)
+    return load_cross_encoder(block.name, trust_remote_code=block.trust_remote_code, **settings)
+
+
+def rerank(
+    found: Sequence[Searched],
+    docs: Sequence[RagDoc],
+    plans: Sequence[Plan],
+    retrieval: Retrieval,
+    reranker: Reranker | ListwiseReranker,
+    source: PassageSource,
+    *,
+    use_cache: bool = True,
+) -> list[Searched]:
+    """The rows with :attr:`Searched.reranked`, and the best ``k`` of that kept; the search's ranking stays as it is.
+
+    The first ``rerank.depth`` hits of every row take part. Equal scores are ordered by passage id. A row without hits
+    has nothing to rerank.
+    """
+    from_question = retrieval.rerank is not None and retrieval.rerank.query == "question"
+    queries = [doc.query if from_question else plan.text or doc.query for doc, plan in zip(docs, plans, strict=True)]
+    candidates = [row.ranking[: retrieval.rerank_depth] for row in found]
+    texts = passages_by_id((place.id for row in candidates for place in row), source)
+    if isinstance(reranker, ListwiseReranker):
+        results = _by_list(reranker, docs, queries, candidates, texts)
+    else:
+        results = _by_pair(reranker, queries, candidates, texts, use_cache)
+    return [_kept(row, result, retrieval.k) for row, result in zip(found, results, strict=True)]
+
+
+def _kept(row: Searched, result: Reranking, k: int) -> Searched:
+    if not result.ranking:
+        return Searched(row.ranking, row.kept, row.searchable, result)
+    scores = {place.id: place.score for place in row.ranking}
+    kept = tuple(Kept(place.id, scores[place.id], place.score) for place in result.ranking[:k])
+    return Searched(row.ranking, kept, row.searchable, result)
+
+
+def _ranked(places: Sequence[Ranked], scores: Sequence[float]) -> tuple[Ranked, ...]:
+    rescored = [Ranked(p.id, p.doc_id, p.lang, float(score)) for p, score in zip(places, scores, strict=True)]
+    return tuple(sorted(rescored, key=lambda place: (-place.score, place.id)))
+
+
+# --- by query and passage ---------------------------------------------------------------------------------------------
+
+
+def _by_pair(
+    reranker: Reranker,
+    queries: Sequence[str],
+    candidates: Sequence[Sequence[Ranked]],
+    texts: Mapping[str, Passage],
+    use_cache: bool,
+) -> list[Reranking]:
+    read = {pid: titled(passage.title, passage.text) for pid, passage in texts.items()}
+    keys = [
+        [content_key(_FORMAT, reranker.name, reranker.revision, query, read[place.id]) for place in row]
+        for query, row in zip(queries, candidates, strict=True)
+    ]
+    store = Store(cache_dir() / "rerank.sqlite") if use_cache else None
+    known: dict[str, float] = store.get_many(key for row in keys for key in row) if store else {}
+    missing: dict[str, dict[str, str]] = {}
+    for query, row, row_keys in zip(queries, candidates, keys, strict=True):
+        for place, key in zip(row, row_keys, strict=True):
+            if key not in known:
+                missing.setdefault(query, {})[key] = read[place.id]
+    total = sum(map(len, missing.values()))
+    if total:
+        pairs = sum(map(len, keys))
+        log.info("reranking with %s: %d of %d pairs, the others from cache", reranker.name, total, pairs)
+    with tqdm(total=total, desc=f"reranking with {reranker.name}", disable=total <= _CHUNK // 4) as bar:
+        for chunk in _chunks(missing):
+            asked = [list(missing[query].values()) for query in chunk]
+            scores = checked_scores(reranker, reranker.scores(chunk, asked), asked)
+            fresh = {
+                key: float(score)
+                for query, row_scores in zip(chunk, scores, strict=True)
+                for key, score in zip(missing[query], row_scores, strict=True)
+            }
+            if store:
+                store.put_many(fresh)
+            known |= fresh
+            bar.update(len(fresh))
+    if store:
+        store.close()
+    return [
+        Reranking(_ranked(row, [known[key] for key in row_keys]))
+        for row, row_keys in zip(candidates, keys, strict=True)
+    ]
+
+
+def _chunks(missing: Mapping[str, Mapping[str, str]]) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    pairs = 0
+    for query, texts in missing.items():
+        chunk.append(query)
+        pairs += len(texts)
+        if pairs >= _CHUNK:
+            yield chunk
+            chunk, pairs = [], 0
+    if chunk:
+        yield chunk
+
+
+# --- by list ----------------------------------------------------------------------------------------------------------
+
+
+def _by_list(
+    reranker: ListwiseReranker,
+    docs: Sequence[RagDoc],
+    queries: Sequence[str],
+    candidates: Sequence[Sequence[Ranked]],
+    texts: Mapping[str, Passage],
+) -> list[Reranking]:
+    """An order has no scores of its own: the first of n gets n, the last 1."""
+    asked = [
+        ListQuery(
+            query,
+            doc.query_lang,
+            [{"text": p.text, "title": p.title, "lang": p.lang} for p in (texts[place.id] for place in row)],
+        )
+        for doc, query, row in zip(docs, queries, candidates, strict=True)
+    ]
+    ordered = reranker.order(asked)
+    faults = Counter(result.fault for result in ordered if result.fault is not None)
+    windows, repaired = sum(result.windows for result in ordered), sum(result.repaired for result in ordered)
+    log.info("reranked by %s: %d lists, %d of them repaired", reranker.model.name, windows, repaired)
+    for fault, count in faults.items():
+        log.warning("reranked by %s: %d rows keep the search's order: %s", reranker.model.name, count, fault)
+    out = []
+    for row, result in zip(candidates, ordered, strict=True):
+        ranking: tuple[Ranked, ...] = ()
+        if result.fault is None:
+            ranking = _ranked([row[place] for place in result.order], range(len(row), 0, -1))
+        out.append(Reranking(ranking, result.fault, result.windows, result.repaired))
+    return out

@@ -1,0 +1,1 @@
+"""Run folders: retrieval saved to disk and read back."""

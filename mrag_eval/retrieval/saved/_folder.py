@@ -1,0 +1,275 @@
+"""A folder of retrieved rows: retrieve once, evaluate many models.
+
+``manifest.json`` says of every task what decided its retrieval; ``<task>.jsonl`` holds one line a row, with everything
+that the row was given; ``<task>.trec`` is the ranking for other tools (``<task>.reranked.trec`` that of the second
+stage). Lines are written batch by batch, so that a step that was ended goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, DataError, RagDoc, Ranked, Retrieved, build_lock
+from mrag_eval.datasets import sha256_file
+from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
+from mrag_eval.retrieval.saved._settings import differing_settings
+
+FORMAT = "mrag_eval retrieved rows/1"
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """What the manifest says of one task.
+
+    ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
+    among them. ``index``, ``agent``, ``models`` and ``translation`` are what a run's results say of them. ``sha256`` is
+    that of the file, and None while it grows.
+    """
+
+    file: str
+    fingerprint: str
+    settings: Mapping[str, Any]
+    corpus: str | None
+    dataset: str
+    seeds: Mapping[str, Any]
+    index: Mapping[str, Any] | None = None
+    agent: Mapping[str, Any] | None = None
+    models: Mapping[str, Any] = field(default_factory=dict)
+    translation: Mapping[str, Any] | None = None
+    faults: Mapping[str, int] = field(default_factory=dict)
+    rows: int = 0
+    sha256: str | None = None
+    version: str = ""
+
+
+class RunFolder:
+    """A folder of retrieved rows, opened for reading or writing. Raises DataError for one that is damaged or newer."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tasks: dict[str, TaskEntry] = _read_manifest(path) if (path / MANIFEST).exists() else {}
+
+    @classmethod
+    def existing(cls, path: Path) -> RunFolder:
+        """The folder; DataError where it is none."""
+        folder = path.expanduser()
+        if not (folder / MANIFEST).is_file():
+            why = "there is no such folder" if not folder.exists() else f"no {MANIFEST} there"
+            raise DataError(
+                f"retrieval.run_folder: {folder} holds no retrieved rows ({why})",
+                "make it: mrag-eval retrieve --tasks ... -o FOLDER   (a TREC run goes with kind: precomputed and run:)",
+            )
+        return cls(folder)
+
+    # ---------------------------------------------------------------- writing
+
+    def begin(self, task: str, entry: TaskEntry, *, overwrite: bool = False) -> set[str]:
+        """Make room for a task; returns the ids of the rows that are there from an earlier beginning.
+
+        Raises ConfigError, naming what differs, where the folder holds rows of this task under other settings.
+        """
+        known = self.tasks.get(task)
+        if known is not None and known.fingerprint != entry.fingerprint and not overwrite:
+            there = shown_differing(differing_settings(entry.settings, known.settings))
+            raise ConfigError(
+                f"{self.path} holds task {task} as retrieved under other settings (now | there): {there}",
+                "name another folder, or retrieve anew with --overwrite",
+            )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            have: set[str] = set()
+            if known is None or known.fingerprint != entry.fingerprint or overwrite:
+                (self.path / entry.file).unlink(missing_ok=True)
+            else:
+                entry = replace(entry, translation=known.translation, faults=known.faults)
+                have = _mended(self.path / entry.file)
+            self._note(task, replace(entry, rows=len(have), sha256=None))
+        except OSError as error:
+            raise _not_writable(self.path, error) from None
+        return have
+
+    def append(self, task: str, docs: Sequence[RagDoc], found: Sequence[Retrieved]) -> None:
+        """Write a batch of rows; they are on disk when this returns."""
+        lines = [_line(as_record(doc, row)) for doc, row in zip(docs, found, strict=True)]
+        try:
+            with (self.path / self.tasks[task].file).open("ab") as out:
+                out.write(b"".join(lines))
+                out.flush()
+                os.fsync(out.fileno())
+        except OSError as error:
+            raise _not_writable(self.path, error) from None
+
+    def note(self, task: str, **changes: Any) -> None:
+        """Write down what has become known of a task while its rows are retrieved."""
+        self._note(task, replace(self.tasks[task], **changes))
+
+    def finish(self, task: str, *, single_ranking: bool) -> TaskEntry:
+        """Hash the task's file and write its rankings for other tools; quota modes have none."""
+        entry = self.tasks[task]
+        path = self.path / entry.file
+        path.touch()
+        rankings: dict[str, list[tuple[str, tuple[Ranked, ...]]]] = {"trec": [], "reranked.trec": []}
+        for record in _records(path):
+            row = from_record(record)
+            if single_ranking and row.ranking:
+                rankings["trec"].append((record["id"], row.ranking))
+            if row.reranked is not None and row.reranked.ranking:
+                rankings["reranked.trec"].append((record["id"], row.reranked.ranking))
+        for suffix, lists in rankings.items():
+            target = path.with_name(f"{path.stem}.{suffix}")
+            if lists:
+                _write_trec(target, lists, task)
+            else:
+                target.unlink(missing_ok=True)
+        self.note(task, rows=sum(1 for _ in _records(path)), sha256=sha256_file(path))
+        return self.tasks[task]
+
+    def _note(self, task: str, entry: TaskEntry) -> None:
+        with build_lock(self.path / MANIFEST, wait=True):
+            # another process may have added its own tasks in the meantime
+            there = _read_manifest(self.path) if (self.path / MANIFEST).exists() else {}
+            self.tasks = {**there, task: entry}
+            body = {"format": FORMAT, "tasks": {name: asdict(one) for name, one in self.tasks.items()}}
+            part = self.path / f"{MANIFEST}.{os.getpid()}.part"
+            part.write_bytes(json.dumps(body, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            part.replace(self.path / MANIFEST)
+
+    # ---------------------------------------------------------------- reading
+
+    def entry_for(self, task: str, fingerprint: str) -> TaskEntry:
+        """The task's own rows, else those of another task that was retrieved for under the same settings."""
+        same = (entry for entry in self.tasks.values() if entry.fingerprint == fingerprint)
+        entry = self.tasks.get(task) or next(same, None)
+        if entry is None:
+            raise DataError(
+                f"{self.path} holds no rows of task {task} (it has: {', '.join(self.tasks) or 'none'})",
+                f"retrieve them: mrag-eval retrieve --tasks {task} -o {self.path}",
+            )
+        return entry
+
+    def rows(self, task: str, entry: TaskEntry, docs: Sequence[RagDoc]) -> list[Retrieved]:
+        """The records of these rows, in their order.
+
+        Raises DataError where rows are missing, naming and counting them, where a row is no longer what was retrieved
+        for, and where the file is damaged.
+        """
+        path = self.path / entry.file
+        wanted = {doc.id: doc for doc in docs}
+        found: dict[str, Retrieved] = {}
+        for record in _records(path, entry.sha256):
+            doc = wanted.get(record["id"])
+            if doc is None:
+                continue
+            if record["row"] != row_hash(doc):
+                raise DataError(
+                    f"{path}: row '{doc.id}' of task {task} has changed since it was retrieved for",
+                    f"retrieve anew: mrag-eval retrieve --tasks {task} -o {self.path} --overwrite",
+                )
+            try:
+                found[doc.id] = from_record(record)
+            except (KeyError, TypeError, AttributeError) as error:
+                raise DataError(f"{path}: row '{doc.id}' cannot be read ({error!r})", "retrieve anew") from None
+        missing = [doc.id for doc in docs if doc.id not in found]
+        if missing:
+            names = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+            raise DataError(
+                f"{path} lacks {len(missing):,} of the {len(docs):,} rows of task {task} that are to run: {names}",
+                f"retrieve the others too: mrag-eval retrieve --tasks {task} -o {self.path}   (those there are kept)",
+            )
+        return [found[doc.id] for doc in docs]
+
+
+def file_name(task: str) -> str:
+    """The file of a task's rows."""
+    return re.sub(r"[^\w.+-]", "_", task) + ".jsonl"
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    # half a surrogate pair in a question or a passage must come back as it went
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _records(path: Path, sha256: str | None = None) -> Iterator[dict[str, Any]]:
+    """The lines of a file of rows; with ``sha256`` DataError behind the last one where the file is another."""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if sha256 is None and not line.endswith(b"\n"):  # the step that wrote it was ended there
+                    return
+                digest.update(line)
+                try:
+                    record = json.loads(line.decode("utf-8", "surrogatepass"))
+                except (ValueError, UnicodeDecodeError):
+                    raise DataError(f"{path}, line {number}: not a row", "retrieve anew with --overwrite") from None
+                yield record
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", "retrieve anew") from None
+    if sha256 is not None and digest.hexdigest() != sha256:
+        raise DataError(f"{path} is damaged: its SHA-256 is not the manifest's", "retrieve anew with --overwrite")
+
+
+def _mended(path: Path) -> set[str]:
+    """The ids in a file that may end in the middle of a line; what is left of that line is cut off."""
+    have: set[str] = set()
+    if not path.exists():
+        return have
+    end = 0
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            try:
+                have.add(json.loads(line.decode("utf-8", "surrogatepass"))["id"])
+            except (ValueError, KeyError, TypeError, UnicodeDecodeError):
+                break
+            end += len(line)
+    if end < path.stat().st_size:
+        os.truncate(path, end)
+    return have
+
+
+def _read_manifest(folder: Path) -> dict[str, TaskEntry]:
+    path = folder / MANIFEST
+    try:
+        body = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+        if body["format"] != FORMAT:
+            raise DataError(
+                f"{path}: its format is {body['format']!r}, this version reads {FORMAT!r}",
+                "take what was found again: mrag-eval retrieve",
+            )
+        return {name: TaskEntry(**entry) for name, entry in body["tasks"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is no manifest of retrieved rows ({error!r})", "name another folder") from None
+
+
+def _write_trec(path: Path, lists: Iterable[tuple[str, Sequence[Ranked]]], tag: str) -> None:
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    with part.open("w", encoding="utf-8", errors="backslashreplace") as out:
+        for row, ranking in lists:
+            for rank, place in enumerate(ranking, 1):
+                # tabs, since ids may hold spaces
+                out.write(f"{row}\tQ0\t{place.id}\t{rank}\t{place.score!r}\t{tag}\n")
+    part.replace(path)
+
+
+def shown_differing(differing: Mapping[str, str]) -> str:
+    """The first few settings that differ, for a message."""
+    items = [f"{key} ({value})" for key, value in differing.items()]
+    return "; ".join(items[:4]) + (f"; and {len(items) - 4} more" if len(items) > 4 else "")
+
+
+def _not_writable(folder: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"{folder} cannot be written to ({error.strerror or error})",
+        "name another folder with -o; rows that are there already are kept",
+    )

@@ -1,0 +1,72 @@
+"""What a row was given, as JSON that reads back as the same record: every score to its last digit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mrag_eval.core import Hit, RagDoc, Ranked, Reranking, Retrieved, content_key
+
+
+def row_hash(doc: RagDoc) -> str:
+    """16 hex digits over everything of a row that retrieval may look at; its reference answers are not among it."""
+    given = [[p.id, p.lang, p.title, p.text, p.is_gold, p.date, p.original_lang] for p in doc.given_passages]
+    parts: list[Any] = [
+        doc.id,
+        doc.query,
+        doc.query_lang,
+        doc.choices,
+        doc.gold_doc_lang,
+        doc.culture_lang,
+        doc.relevant_langs,
+    ]
+    parts += [doc.relevant_ids, doc.relevant_documents, doc.group_id, dict(doc.extra), given]
+    return content_key(*parts)[:16]
+
+
+def dataset_hash(hashes: Sequence[str]) -> str:
+    """One hash over the rows' own, whatever their order."""
+    return content_key(sorted(hashes))
+
+
+def as_record(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
+    """One line of a run folder; what says nothing is left out."""
+    out: dict[str, Any] = {"id": doc.id, "row": row_hash(doc), "passages": [hit.to_dict() for hit in found.passages]}
+    if found.ranking:
+        out["ranking"] = _places(found.ranking)
+    if found.searchable:
+        out["searchable"] = dict(found.searchable)
+    if found.queries:
+        out["queries"] = list(found.queries)
+    if found.reranked is not None:
+        second = found.reranked
+        out["reranked"] = {"ranking": _places(second.ranking), "windows": second.windows, "repaired": second.repaired}
+        if second.fault is not None:
+            out["reranked"]["fault"] = second.fault
+    if found.trace is not None:
+        out["trace"] = dict(found.trace)
+    return out
+
+
+def from_record(record: Mapping[str, Any]) -> Retrieved:
+    """The record that :func:`as_record` was given. Raises KeyError or TypeError for a line that is none."""
+    reranked = None
+    if "reranked" in record:
+        second = record["reranked"]
+        reranked = Reranking(_ranking(second["ranking"]), second.get("fault"), second["windows"], second["repaired"])
+    return Retrieved(
+        tuple(Hit(**hit) for hit in record["passages"]),
+        _ranking(record.get("ranking", ())),
+        record.get("searchable", {}),
+        tuple(record.get("queries", ())),
+        reranked,
+        record.get("trace"),
+    )
+
+
+def _places(ranking: Sequence[Ranked]) -> list[list[Any]]:
+    return [[place.id, place.doc_id, place.lang, place.score] for place in ranking]
+
+
+def _ranking(places: Sequence[Sequence[Any]]) -> tuple[Ranked, ...]:
+    return tuple(Ranked(*place) for place in places)

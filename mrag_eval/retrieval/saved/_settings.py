@@ -1,0 +1,134 @@
+"""What decides a task's retrieval: the settings by which a run folder knows whether it holds what a task asks for.
+
+Where files lie, where models run and how requests travel changes nothing that is found, and is left out; indexes, rows,
+runs and models are told by what they hold.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config import TaskBlocks, dotted
+from mrag_eval.core import Passage, Retrieved, content_key
+from mrag_eval.datasets import Benchmark, validate_data
+from mrag_eval.models import Translator, named_spec, portable_identity
+from mrag_eval.retrieval._plan import searches
+from mrag_eval.retrieval.agents._loop import Agents
+from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+# Keys of the block 'retrieval' that are no choice of what is found; a corpus, a run and a translator are told apart.
+_ASIDE = {"corpus", "run", "run_folder", "run_may_differ", "device", "translator"}
+_RERANK_ASIDE = {"device", "batch_size", "max_in_flight", "timeout", "retries", "api_key_env"}
+
+
+def settings_of_retrieval(
+    blocks: TaskBlocks,
+    benchmark: Benchmark,
+    index: Mapping[str, Any] | None,
+    translator: Translator | None,
+    agents: Agents | None,
+) -> dict[str, Any]:
+    """Return the settings as nested keys and values; ``index`` is the record of the index that is searched."""
+    retrieval = blocks.retrieval
+    chosen = retrieval.model_dump(mode="json", exclude=_ASIDE | {"rerank"})
+    chosen["depth"] = retrieval.search_depth
+    if retrieval.rerank is not None:
+        block = retrieval.rerank.model_dump(mode="json", exclude=_RERANK_ASIDE)
+        chosen["rerank"] = {**block, "name": retrieval.rerank.name}
+        if retrieval.rerank.kind == "listwise":
+            chosen["rerank"]["prompt"] = _prompt(retrieval.rerank.prompt)
+            chosen["rerank"]["asked"] = portable_identity(named_spec(str(retrieval.rerank.model)))
+    data = validate_data(blocks.data).model_dump()
+    out: dict[str, Any] = {
+        "retrieval": chosen,
+        "data": {key: _plain(value) for key, value in data.items() if not isinstance(value, Path)},
+        "rows": {"sha256": dataset_hash([row_hash(doc) for doc in benchmark.docs]), "n": len(benchmark.docs)},
+    }
+    if searches(retrieval):
+        out["corpus"] = {**(index or {}), **_own_passages(retrieval.corpus, benchmark)}
+    if translator is not None:
+        out["translator"] = translator.as_dict()["identity"]
+    if retrieval.mode == "coral":
+        agent = blocks.agent.model_dump(mode="json", exclude={"traces", "planner", "critic"})
+        out["agent"] = {**agent, "prompts": {role: _prompt(name) for role, name in agent["prompts"].items()}}
+        if agents is not None:
+            out["agent"] |= agents.identities()
+    return out
+
+
+def _prompt(name: str) -> str:
+    """A prompt's name; of one's own file what it says."""
+    path = Path(name).expanduser()
+    return content_key(path.read_bytes().decode("utf-8", "replace"))[:16] if path.is_file() else name
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+def _own_passages(corpus: str, benchmark: Benchmark) -> dict[str, str]:
+    """The hash of passages that come with the rows: of published results the rows' hash says nothing either."""
+    if corpus == "published" and benchmark.published is not None:
+        runs = content_key(benchmark.published.runs)
+        return {"content_hash": passages_hash(benchmark.published.passages.values()), "runs": runs}
+    if corpus == "benchmark" and benchmark.corpus:
+        return {"content_hash": passages_hash(benchmark.corpus)}
+    return {}
+
+
+def passages_hash(passages: Iterable[Passage]) -> str:
+    """The content hash that an index of these passages has."""
+    from mrag_eval.retrievers import ContentHash
+
+    content = ContentHash()
+    for passage in passages:
+        content.add(passage)
+    return content.hexdigest
+
+
+def fingerprint_of(settings: Mapping[str, Any]) -> str:
+    """One hash over all settings; one that is not set does not count, so that a new key leaves it as it is."""
+    return content_key(dotted(settings))
+
+
+def seeds_of(blocks: TaskBlocks) -> dict[str, Any]:
+    """Every seed that retrieval or the choice of rows takes; None where nothing is drawn."""
+    retrieval = blocks.retrieval
+    return {"retrieval": retrieval.seed, "shuffle": retrieval.shuffle, "data": validate_data(blocks.data).seed}
+
+
+def differing_settings(here: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, str]:
+    """Dotted key -> ``here | there`` of every setting that differs."""
+    a, b = dotted(here), dotted(there)
+    return {
+        key: f"{a.get(key, 'not set')} | {b.get(key, 'not set')}"
+        for key in sorted({*a, *b})
+        if a.get(key) != b.get(key)
+    }
+
+
+def not_accepted(differing: Mapping[str, str], accepted: Sequence[str]) -> dict[str, str]:
+    """Those of the differing settings that ``accepted``, keys or the blocks they stand in, does not name."""
+    return {
+        key: value
+        for key, value in differing.items()
+        if not any(key == name or key.startswith(f"{name}.") for name in accepted)
+    }
+
+
+def faults_of(found: Iterable[Retrieved]) -> dict[str, int]:
+    """What failed in rows that have a record all the same, counted by reason."""
+    counts: dict[str, int] = {}
+    for row in found:
+        reasons = [f"reranker: {row.reranked.fault}"] if row.reranked is not None and row.reranked.fault else []
+        if row.trace is not None and str(row.trace.get("stopped", "")).startswith("planner"):
+            reasons.append(str(row.trace["stopped"]))
+        for reason in reasons:
+            counts[reason] = counts.get(reason, 0) + 1
+    return counts

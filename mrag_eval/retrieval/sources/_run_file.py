@@ -1,0 +1,137 @@
+"""Runs of other systems: TREC run files, with spaces or (as BERGEN writes them) tabs between their six columns."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from mrag_eval.core import DataError
+
+_COLUMNS = "query, Q0, passage, rank, score, run"
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One passage of a query's list, and the line it stands on."""
+
+    passage: str
+    score: float
+    line: int
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """A run: per query its passages, best first (score descending, then id ascending, whatever the rank column says).
+
+    ``reordered`` counts queries whose ranks say otherwise, ``first_reordered`` is the line where the first one does.
+    ``tag`` is what the last column calls the run; None where its lines disagree.
+    """
+
+    path: Path
+    sha256: str
+    lists: Mapping[str, tuple[RunLine, ...]]
+    reordered: int = 0
+    first_reordered: int | None = None
+    tag: str | None = None
+
+
+def read_run(path: str | Path) -> RunFile:
+    """Read a run file (``.gz`` too), once per process while it does not change.
+
+    Raises :class:`~mrag_eval.core.DataError`, naming file and line, for another number of columns, a rank or score
+    that is no number, a passage or a rank that a query has twice, and a file without lines.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise DataError(f"retrieval.run: there is no file {file}", "name a TREC run file")
+    stat = file.stat()
+    return _read(file.resolve(), stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _modified: int, _size: int) -> RunFile:
+    passages: dict[str, dict[str, RunLine]] = {}
+    ranks: dict[str, dict[int, int]] = {}
+    tags: set[str] = set()
+    digest = hashlib.sha256()
+    for number, text in _lines(path, digest):
+        query, passage, rank, score, tag = _parsed(path, number, text)
+        tags.add(tag)
+        own, places = passages.setdefault(query, {}), ranks.setdefault(query, {})
+        if passage in own:
+            raise DataError(
+                f"{path}, line {number}: passage '{passage}' of query '{query}' stands on line {own[passage].line} too",
+                "keep one line for every query and passage",
+            )
+        if rank in places:
+            raise DataError(
+                f"{path}, line {number}: query '{query}' has rank {rank} on line {places[rank]} already",
+                "give the hits of a query different ranks",
+            )
+        own[passage] = RunLine(passage, score, number)
+        places[rank] = number
+    if not passages:
+        raise DataError(f"{path}: the run is empty", f"its lines should have six columns: {_COLUMNS}")
+    lists, wrong = {}, []
+    for query, own in passages.items():
+        lists[query] = tuple(sorted(own.values(), key=lambda line: (-line.score, line.passage)))
+        by_line = {line.line: line.score for line in own.values()}
+        in_order = [ranks[query][rank] for rank in sorted(ranks[query])]
+        # ties may stand in any order
+        fault = next((b for a, b in itertools.pairwise(in_order) if by_line[b] > by_line[a]), None)
+        if fault is not None:
+            wrong.append(fault)
+    return RunFile(
+        path,
+        digest.hexdigest(),
+        lists,
+        len(wrong),
+        min(wrong, default=None),
+        tags.pop() or None if len(tags) == 1 else None,
+    )
+
+
+def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        try:
+            for number, raw in enumerate(file, 1):
+                digest.update(raw)
+                text = raw.decode("utf-8").strip("\r\n\ufeff")
+                if text.strip():
+                    yield number, text
+        except UnicodeDecodeError:
+            raise DataError(f"{path}, line {number}: not UTF-8", "save it as UTF-8") from None
+        except (OSError, EOFError) as error:
+            raise DataError(f"{path} cannot be read: {error}", "name a TREC run file: retrieval.run") from None
+
+
+def _parsed(path: Path, number: int, text: str) -> tuple[str, str, int, float, str]:
+    # ids may hold spaces where tabs stand between the columns
+    columns = [column.strip() for column in text.split("\t")] if "\t" in text else text.split()
+    if len(columns) != 6 or not columns[0] or not columns[2]:
+        raise DataError(
+            f"{path}, line {number}: {len(columns)} columns, a run has six ({_COLUMNS})",
+            "correct that line, or leave it out",
+        )
+    query, _, passage, rank, score, tag = columns
+    try:
+        place = int(rank)
+    except ValueError:
+        raise DataError(
+            f"{path}, line {number}: the rank {rank!r:.40} is not a whole number", "correct that line, or leave it out"
+        ) from None
+    try:
+        value = float(score)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(
+            f"{path}, line {number}: the score {score!r:.40} is not a number", "correct that line, or leave it out"
+        )
+    return query, passage, place, value, tag

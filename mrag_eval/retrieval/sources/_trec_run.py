@@ -1,0 +1,96 @@
+"""Retrieval that another system did (``kind: precomputed``): its run file in the place of a search."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from mrag_eval.config import Retrieval
+from mrag_eval.core import CorpusError, DataError, Kept, Passage, RagDoc, Ranked, Searched
+from mrag_eval.retrieval._corpora import PassageSource
+from mrag_eval.retrieval.sources._run_file import RunFile, RunLine, read_run
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+
+def from_run(
+    docs: Sequence[RagDoc], retrieval: Retrieval, source: PassageSource, counts: Mapping[str, int]
+) -> list[Searched]:
+    """The run's lists, ``depth`` deep, for these rows; queries are matched by the rows' ids.
+
+    ``counts`` are the corpus's passages by language. A row that the run does not have retrieved nothing, and is counted
+    in a warning. Raises DataError where the run has none of the rows, and CorpusError for a passage that the corpus
+    does not hold, naming its line.
+    """
+    run = read_run(str(retrieval.run))
+    depth = retrieval.search_depth
+    lists = [run.lists.get(doc.id, ())[:depth] for doc in docs]
+    _say_what_fits(run, docs, depth)
+    passages = _passages(run, lists, source, retrieval.corpus)
+    out = []
+    for lines in lists:
+        ranking = tuple(
+            Ranked(line.passage, passages[line.passage].doc_id, passages[line.passage].lang, line.score)
+            for line in lines
+        )
+        kept = tuple(Kept(place.id, place.score) for place in ranking[: retrieval.k])
+        out.append(Searched(ranking, kept, counts))
+    return out
+
+
+def _say_what_fits(run: RunFile, docs: Sequence[RagDoc], depth: int) -> None:
+    missing = [doc.id for doc in docs if doc.id not in run.lists]
+    if len(missing) == len(docs):
+        raise DataError(
+            f"{run.path}: none of the {len(docs)} rows is among its {len(run.lists)} queries "
+            f"(the first row is '{docs[0].id}', the first query '{next(iter(run.lists))}')",
+            "the queries of a run are named by the ids of the benchmark's rows",
+        )
+    unused = len(run.lists) - (len(docs) - len(missing))
+    log.info(
+        "run %s (sha256 %s): %d queries, %d of them not among the rows that are run",
+        run.path, run.sha256[:12], len(run.lists), unused,
+    )  # fmt: skip
+    if missing:
+        log.warning(
+            "run %s has no line for %d of %d rows, which count as having retrieved nothing: %s%s",
+            run.path, len(missing), len(docs), ", ".join(missing[:5]), ", ..." if len(missing) > 5 else "",
+        )  # fmt: skip
+    short = sum(0 < len(run.lists.get(doc.id, ())) < depth for doc in docs)
+    if short:
+        log.warning("run %s: %d rows have fewer than depth = %d passages", run.path, short, depth)
+    if run.reordered:
+        log.warning(
+            "run %s: the ranks of %d queries contradict their scores (first on line %d); the scores count",
+            run.path, run.reordered, run.first_reordered,
+        )  # fmt: skip
+
+
+def _passages(
+    run: RunFile, lists: Sequence[Sequence[RunLine]], source: PassageSource, corpus: str
+) -> dict[str, Passage]:
+    lines: dict[str, int] = {}
+    for line in (line for own in lists for line in own):
+        lines.setdefault(line.passage, line.line)
+    wanted = list(lines)
+    try:
+        return dict(zip(wanted, source.passages(wanted), strict=True))
+    except CorpusError:
+        unknown = [pid for pid in wanted if not _holds(source, pid)]
+        if not unknown:
+            raise
+    first = min(unknown, key=lambda pid: lines[pid])
+    others = f" (nor {len(unknown) - 1} others of {len(wanted)})" if len(unknown) > 1 else ""
+    raise CorpusError(
+        f"{run.path}, line {lines[first]}: corpus '{corpus}' holds no passage '{first}'{others}",
+        "name the corpus that the run was made on in retrieval.corpus: an index, or a .jsonl file (id, lang, text)",
+    )
+
+
+def _holds(source: PassageSource, pid: str) -> bool:
+    try:
+        source.passages([pid])
+    except CorpusError:
+        return False
+    return True

@@ -1,0 +1,33 @@
+"""Scores: from replies and rankings to values for each row, and from rows to a summary with intervals."""
+
+from mrag_eval.scoring._agents_table import loop_line
+from mrag_eval.scoring._answers import Answer, parse_answer
+from mrag_eval.scoring._metrics import DECLINED, METRIC_NAMES, METRICS, NO_ANSWERS, score_rows
+from mrag_eval.scoring._panel_table import against_human, panel_line
+from mrag_eval.scoring._ranking import published_name
+from mrag_eval.scoring._relevance_table import label_line
+from mrag_eval.scoring._summary import row_record, summarize, unscored_lines
+from mrag_eval.scoring._task_level import check_task_scores, skipped_record, task_record
+from mrag_eval.scoring._translated import with_translated_answers
+
+__all__ = [
+    "DECLINED",
+    "METRICS",
+    "METRIC_NAMES",
+    "NO_ANSWERS",
+    "Answer",
+    "against_human",
+    "check_task_scores",
+    "label_line",
+    "loop_line",
+    "panel_line",
+    "parse_answer",
+    "published_name",
+    "row_record",
+    "score_rows",
+    "skipped_record",
+    "summarize",
+    "task_record",
+    "unscored_lines",
+    "with_translated_answers",
+]

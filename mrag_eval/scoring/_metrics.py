@@ -1,0 +1,348 @@
+"""From metric names in a task's YAML to per-row values.
+
+A value is a float, or a reason why there is none: never a silent 0 or NaN. All rows of a rank are scored in one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mrag_eval.config import ranking_measures, rerank_measures
+from mrag_eval.core import RowScores, Scored, Value, labelled_name
+from mrag_eval.scoring._ranking import ranking_columns, rerank_columns
+from mrag_eval.scoring._task_level import TASK_SCORES, read_option
+
+if TYPE_CHECKING:
+    from mrag_eval.metrics import LanguageRate
+
+
+Batch = Callable[[Sequence[Scored]], list[Value]]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """``total``: every row gets a value, whatever the reply (then the harness can average it itself)."""
+
+    name: str
+    score: Batch
+    total: bool
+    summary: str
+    higher_is_better: bool | None = True
+
+
+NO_ANSWERS = "the row has no reference answer"
+NO_VOTES = "the benchmark knows no votes for its answers"
+NO_ALIASES = "the benchmark knows no further spellings of its answers"
+NO_CHOICES = "the row has no choices"
+DECLINED = "the model declined to answer"
+NO_PANEL = "no panel judged the row"
+NO_CHECK = "the judge block asks for no language check"
+NO_TRANSLATION = "the reply was not translated"
+NO_TAG = "the prompt asks for no answer tag"
+NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
+
+
+def _choice(rows: Sequence[Scored], value: Callable[[int | None, int], float]) -> list[Value]:
+    from mrag_eval.metrics import extract_choice
+
+    out: list[Value] = []
+    for row in rows:
+        choices, gold = row.doc.choices, row.doc.gold_choice
+        if not choices or gold is None:
+            out.append(NO_CHOICES)
+            continue
+        # Options that read the same are one: the second's text is never looked for, its letter stands for the first.
+        first = [next(j for j, other in enumerate(choices) if other.strip() == text.strip()) for text in choices]
+        options = [text if first[i] == i else f"\0{i}" for i, text in enumerate(choices)]
+        picked = extract_choice(row.answer, len(choices), options)
+        out.append(value(None if picked is None else first[picked], first[gold]))
+    return out
+
+
+def _accuracy(rows: Sequence[Scored]) -> list[Value]:
+    return _choice(rows, lambda picked, gold: float(picked == gold))
+
+
+def _parsed(rows: Sequence[Scored]) -> list[Value]:
+    return _choice(rows, lambda picked, _: float(picked is not None))
+
+
+def _lexical(batch: Callable[[list[str], list[list[str]]], Sequence[float]]) -> Batch:
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        out: list[Value] = [NO_ANSWERS] * len(rows)
+        where = [i for i, row in enumerate(rows) if row.doc.answers]
+        if where:
+            values = batch([rows[i].answer for i in where], [list(rows[i].doc.answers) for i in where])
+            for i, value in zip(where, values, strict=True):
+                out[i] = float(value)
+        return out
+
+    return score
+
+
+def _each(name: str) -> Batch:
+    """A metric of one prediction and its answers, by its name in the metrics package."""
+
+    def batch(predictions: list[str], answers: list[list[str]]) -> list[float]:
+        from mrag_eval import metrics
+
+        one = getattr(metrics, name)
+        return [float(one(p, a)) for p, a in zip(predictions, answers, strict=True)]
+
+    return _lexical(batch)
+
+
+def _char_recall(predictions: list[str], answers: list[list[str]]) -> Sequence[float]:
+    from mrag_eval.metrics import char_ngram_recall_batch
+
+    values: Sequence[float] = char_ngram_recall_batch(predictions, answers).tolist()
+    return values
+
+
+def _char_recall_unicode(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics import char_ngram_recall
+
+    return [
+        char_ngram_recall(r.answer, list(r.doc.answers), normalize="unicode", lang=r.doc.query_lang)
+        if r.doc.answers
+        else NO_ANSWERS
+        for r in rows
+    ]
+
+
+def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
+    """Recall over the answers and their further spellings, where the benchmark knows any (MKQA)."""
+    from mrag_eval.metrics import char_ngram_recall
+
+    out: list[Value] = []
+    for row in rows:
+        aliases = row.doc.extra.get("aliases")
+        if not row.doc.answers:
+            out.append(NO_ANSWERS)
+        elif aliases is None:
+            out.append(NO_ALIASES)
+        else:
+            out.append(char_ngram_recall(row.answer, [*row.doc.answers, *aliases]))
+    return out
+
+
+def _translated(batch: Batch) -> Batch:
+    """A metric on the answers in the language of the reference answers."""
+
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        out: list[Value] = [(row.untranslated or NO_TRANSLATION) if row.doc.answers else NO_ANSWERS for row in rows]
+        where = [i for i, row in enumerate(rows) if row.doc.answers and row.translated is not None]
+        values = batch([replace(rows[i], answer=rows[i].translated or "") for i in where])
+        for i, value in zip(where, values, strict=True):
+            out[i] = value
+        return out
+
+    return score
+
+
+def _short_answer(part: str) -> Batch:
+    """SEM-B or SEM-W (``binary``, ``weighted``): the reply against the annotators' answers and their votes."""
+
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        from mrag_eval.metrics import VotedAnswer, short_answer_scores
+
+        out: list[Value] = []
+        for row in rows:
+            votes = [
+                VotedAnswer(tuple(entry["answers"]), tuple(entry["en_answers"]), entry["count"])
+                for entry in row.doc.extra.get("votes") or ()
+            ]
+            lang = row.doc.culture_lang or row.doc.query_lang
+            out.append(getattr(short_answer_scores(row.answer, votes, lang), part) if votes else NO_VOTES)
+        return out
+
+    return score
+
+
+def _lemma_rule(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics import has_lemma_rule
+
+    return [
+        float(has_lemma_rule(row.doc.culture_lang or row.doc.query_lang)) if row.doc.extra.get("votes") else NO_VOTES
+        for row in rows
+    ]
+
+
+def _correct_language(rows: Sequence[Scored]) -> list[Value]:
+    rate = _language_rate(rows)
+    return [
+        DECLINED if row.declined else str(reason) if correct is None else float(correct)
+        for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
+    ]
+
+
+def _answered_in_english(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics import accepts
+
+    rate = _language_rate(rows)
+    return [
+        DECLINED if row.declined else str(reason) if label is None else float(accepts("en", label))
+        for row, label, reason in zip(rows, rate.detected, rate.reasons, strict=True)
+    ]
+
+
+def _language_rate(rows: Sequence[Scored]) -> LanguageRate:
+    from mrag_eval.metrics import correct_language_rate
+
+    return correct_language_rate([r.answer for r in rows], [r.doc.query_lang for r in rows])
+
+
+def _code_switch(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics import code_switch_share
+
+    shares = [code_switch_share(r.answer, r.doc.query_lang).share for r in rows]
+    return ["the reply has no letters" if share is None else share for share in shares]
+
+
+def _language_mix(rows: Sequence[Scored]) -> list[Value]:
+    from mrag_eval.metrics import language_mix
+
+    shares = [language_mix(r.answer, r.doc.query_lang).share for r in rows]
+    return ["the reply is too short to tell its tokens' languages" if share is None else share for share in shares]
+
+
+def _judge_correct(rows: Sequence[Scored]) -> list[Value]:
+    return [_verdict(row) for row in rows]
+
+
+def _verdict(row: Scored) -> Value:
+    judgement = row.judgement
+    if judgement is None:
+        return NO_PANEL
+    if judgement.verdict is not None:
+        return float(judgement.verdict)
+    return NO_ANSWERS if judgement.outcome == "no reference" else judgement.why_unjudged
+
+
+def _judged_accuracy(rows: Sequence[Scored]) -> list[Value]:
+    return [_accurate(row) for row in rows]
+
+
+def _accurate(row: Scored) -> Value:
+    """The verdict, and 0 for the wrong language, even of an unjudged row (XRAG, Appendix C.2)."""
+    verdict = _verdict(row)
+    if row.in_language is None or row.judgement is None or row.judgement.outcome == "no reference":
+        return verdict
+    if row.in_language == 0.0 and not row.declined:
+        return 0.0
+    return row.in_language if verdict == 1.0 and isinstance(row.in_language, str) else verdict
+
+
+def _language_check(rows: Sequence[Scored]) -> list[Value]:
+    return [NO_CHECK if row.in_language is None else row.in_language for row in rows]
+
+
+def _context_sufficiency(rows: Sequence[Scored]) -> list[Value]:
+    out: list[Value] = []
+    for judgement in (row.sufficiency for row in rows):
+        if judgement is None:
+            out.append(NO_SUFFICIENCY)
+        else:
+            out.append(judgement.why_unjudged if judgement.verdict is None else float(judgement.verdict))
+    return out
+
+
+def _declined(rows: Sequence[Scored]) -> list[Value]:
+    return [NO_TAG if row.tagged is None else float(row.declined) for row in rows]
+
+
+def _option_outcome(rows: Sequence[Scored], counts: Collection[str]) -> list[Value]:
+    outcomes = [read_option(row.doc, row.answer, row.form)[1] if row.doc.choices else None for row in rows]
+    return [NO_CHOICES if outcome is None else float(outcome in counts) for outcome in outcomes]
+
+
+def _option_read(rows: Sequence[Scored]) -> list[Value]:
+    return _option_outcome(rows, ("chosen", "chosen_of_several"))
+
+
+def _option_refused(rows: Sequence[Scored]) -> list[Value]:
+    return _option_outcome(rows, ("refused",))
+
+
+def _answer_tag(rows: Sequence[Scored]) -> list[Value]:
+    return [NO_TAG if row.tagged is None else float(row.tagged) for row in rows]
+
+
+METRICS: dict[str, Metric] = {
+    m.name: m
+    for m in (
+        Metric("acc", _accuracy, True, "the chosen option is the right one (a reply without a clear choice is wrong)"),
+        Metric("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows"),
+        Metric("choice_parsed", _parsed, True, "share of replies with exactly one readable choice"),
+        Metric("char3gram_recall", _lexical(_char_recall), True, "character 3-gram recall, best over answers"),
+        Metric("char3gram_recall_aliases", _char_recall_aliases, False, "the same over answers and aliases (MKQA)"),
+        Metric("char3gram_precision", _each("char_ngram_precision"), True, "character 3-gram precision"),
+        Metric("char3gram_f1", _each("char_ngram_f1"), True, "character 3-gram F1"),
+        Metric("char3gram_recall_unicode", _char_recall_unicode, True, "the same, normalised for every script"),
+        Metric("exact_match", _each("exact_match"), True, "normalised reply equals an answer"),
+        Metric("match", _each("match"), True, "normalised answer is contained in the normalised reply"),
+        Metric(
+            "char3gram_recall_translated",
+            _translated(_lexical(_char_recall)),
+            False,
+            "char3gram_recall of the reply in the language of the reference answers, translated where it is not in it",
+        ),
+        Metric("match_translated", _translated(_each("match")), False, "match, likewise"),
+        Metric("f1", _each("word_f1"), True, "word F1, best over answers"),
+        Metric("word_recall", _each("word_recall"), True, "word recall, best over answers"),
+        Metric("word_precision", _each("word_precision"), True, "word precision, best over answers"),
+        Metric("sem_b", _short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)"),
+        Metric("sem_w", _short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)"),
+        Metric(
+            "sem_lemma_rule", _lemma_rule, False, "local answers are also compared by stem, not as text alone", None
+        ),
+        Metric("correct_language", _correct_language, False, "replies over 20 characters: right language"),
+        Metric("answered_in_english", _answered_in_english, False, "replies over 20 characters: in English", None),
+        Metric("judged_accuracy", _judged_accuracy, False, "judge_correct, and in the language asked for (XRAG)"),
+        Metric("judge_correct", _judge_correct, False, "more than half of the panel's judges find the answer correct"),
+        Metric("context_sufficiency", _context_sufficiency, False, "what is shown suffices for a good answer (XRAG)"),
+        Metric("language_check", _language_check, False, "right language, by the judge block's language_check"),
+        Metric("declined", _declined, False, "the answer tag holds None (counts as incorrect)", None),
+        Metric("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
+        Metric("option_read", _option_read, False, "an option can be read from the reply by BordIRlines' rule"),
+        Metric("option_refused", _option_refused, False, "the reply names no option", None),
+        Metric("language_mix", _language_mix, False, "share of tokens in another language", False),
+        Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
+    )
+}
+# Metrics that need a panel: on answers, on what was retrieved for them.
+# Every name that a task may list under ``metrics``, ranking measures aside.
+METRIC_NAMES = (*METRICS, *TASK_SCORES)
+
+
+def score_rows(
+    rows: Sequence[Scored],
+    names: Sequence[str],
+    *,
+    searched: bool,
+    quota_depth: int | None = None,
+    reranked: bool = False,
+) -> list[RowScores]:
+    """Score every row by every metric named.
+
+    ``searched`` says whether the mode searched a corpus: without a search there is nothing for the ranking measures to
+    measure, and they are left out; ``reranked`` says the same of a second stage and the measures on its list.
+    ``quota_depth`` as in :func:`published_name`.
+    """
+    out = [RowScores() for _ in rows]
+    columns: dict[str, list[Value]] = {n: METRICS[n].score(rows) for n in names if n in METRICS}
+    if searched:
+        ranked = ranking_columns(rows, ranking_measures(names), quota_depth)
+        if reranked:
+            ranked |= rerank_columns(rows, rerank_measures(names))
+        by = next((row.labels.by for row in rows if row.labels is not None), None)
+        columns |= {labelled_name(name, by): values for name, values in ranked.items()}
+    for metric, values in columns.items():
+        for row, value in zip(out, values, strict=True):
+            if isinstance(value, str):
+                row.unscored[metric] = value
+            else:
+                row.values[metric] = value
+    return out

@@ -1,0 +1,91 @@
+"""Measures of rankings, retrieved and reranked: their names, and a value or a reason for every row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mrag_eval.config import RANKING_MEASURE, RERANKED
+from mrag_eval.core import RagDoc, Ranked, Scored, Value, document_of
+
+NO_RELEVANT = "no relevant document is known"
+NO_RERANKING = "the row was not reranked"
+QUOTA = "quota modes hand over a set of passages, not one ranking"
+# Measures that depend on the order of the list at any depth; the others do below the depth of the list.
+_ORDERED = ("mrr", "ndcg", "map")
+
+
+def published_name(metric: str, quota_depth: int | None) -> str:
+    """The name of a ranking measure: in a quota mode, one that depends on an order says that it was made by score.
+
+    ``quota_depth`` is the length of a quota mode's list, None in a mode with one ranking. Whether the whole list holds
+    a relevant document depends on no order; whether its first few places do, depends on one.
+    """
+    found = RANKING_MEASURE.match(metric)
+    if found is None or quota_depth is None:
+        return metric
+    ordered = found[1] in _ORDERED or int(found[2]) < quota_depth
+    return f"{metric}_score_merged" if ordered else metric
+
+
+def ranking_columns(rows: Sequence[Scored], measures: Sequence[str], quota_depth: int | None) -> dict[str, list[Value]]:
+    measured = _measured(rows, [row.ranking for row in rows], measures)
+    columns: dict[str, list[Value]] = {}
+    for measure, values in measured.items():
+        name = published_name(measure, quota_depth)
+        columns[name] = values
+        if name != measure:
+            columns[measure] = [QUOTA] * len(rows)
+    return columns
+
+
+def rerank_columns(rows: Sequence[Scored], measures: Sequence[str]) -> dict[str, list[Value]]:
+    lists = [row.reranked.ranking if row.reranked is not None else () for row in rows]
+    faults = [row.reranked.fault if row.reranked is not None else NO_RERANKING for row in rows]
+    measured = _measured(rows, lists, [measure.removeprefix(RERANKED) for measure in measures])
+    return {
+        f"{RERANKED}{measure}": [value if fault is None else fault for value, fault in zip(values, faults, strict=True)]
+        for measure, values in measured.items()
+    }
+
+
+def _measured(
+    rows: Sequence[Scored], rankings: Sequence[Sequence[Ranked]], measures: Sequence[str]
+) -> dict[str, list[Value]]:
+    """Every measure's values on these rankings, one a row."""
+    if not measures:
+        return {}
+    from mrag_eval.metrics import ranking_metrics
+
+    judged = [_judgements(row) for row in rows]
+    qrels = {str(i): grades for i, grades in enumerate(judged) if not isinstance(grades, str)}
+    run = {i: _judged_order(rows[int(i)].doc, rankings[int(i)], set(grades)) for i, grades in qrels.items()}
+    values = ranking_metrics(qrels, run, measures=tuple(measures)) if qrels else {}
+    return {
+        measure: [grades if isinstance(grades, str) else values[str(i)][measure] for i, grades in enumerate(judged)]
+        for measure in measures
+    }
+
+
+def _judgements(row: Scored) -> dict[str, int] | str:
+    """The row's judgements by id, or why there are none."""
+    if row.labels is None:
+        return dict.fromkeys(row.doc.relevant_ids, 1) or NO_RELEVANT
+    # nothing retrieved is nothing found, not nothing known
+    return row.labels.fault or row.labels.grades or {"": 0}
+
+
+def _judged_order(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
+    """Retrieved ids in the qrels' terms, best first: passages where these are judged by passage, else their
+    documents, each once, at the place of its best passage. Where a row names both, a passage of a document that it
+    names stands for that document.
+    """
+    by_passage = not doc.relevant_documents and any(place.id in relevant for place in ranking)
+
+    def name(place: Ranked) -> str:
+        document = document_of(place, doc)
+        if by_passage and (place.id in relevant or document not in relevant):
+            return place.id
+        # a passage without a document of its own is one; where only documents count it must not pass for another
+        return document or (f"passage {place.id}" if doc.relevant_documents else place.id)
+
+    return list(dict.fromkeys(map(name, ranking)))

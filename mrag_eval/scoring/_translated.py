@@ -1,0 +1,74 @@
+"""Replies in the language of the reference answers: a right one in the wrong language is told from a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mrag_eval.core import Scored, is_language
+from mrag_eval.models import Translation, Translator
+
+# A language detector guesses below this many characters: such a reply is told by its script alone.
+_SHORT = 20
+# A short reply is in another script where this share of its letters is; the rest may be a unit or an abbreviation.
+_OFF_SCRIPT = 0.95
+UNTOLD = "the language of the reply cannot be told"
+
+
+def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> list[Scored]:
+    """The rows with their answers in the language of the question, which is that of the reference answers.
+
+    An answer that is in it already stays as it is, and so does one without letters, an empty and a declined one. The
+    language is what the detector of ``correct_language`` says. Of 20 characters or fewer it says nothing reliable: an
+    answer in a script of the language is taken to be in it, another one in Latin letters to be English. Where there
+    is no translation, ``untranslated`` says why. All answers are translated in one batch; rows without reference
+    answers are left alone.
+    """
+    held = [i for i, row in enumerate(rows) if row.doc.answers]
+    sources = _languages([rows[i] for i in held])
+    out = list(rows)
+    asked: list[tuple[int, str]] = []
+    for i, source in zip(held, sources, strict=True):
+        if source is None:
+            out[i] = replace(rows[i], translated=rows[i].answer)
+        elif not is_language(source):
+            out[i] = replace(rows[i], untranslated=UNTOLD)
+        else:
+            asked.append((i, source))
+    done = translator.translate(
+        [rows[i].answer for i, _ in asked],
+        [source for _, source in asked],
+        [rows[i].doc.query_lang for i, _ in asked],
+        kind="answers",
+    )
+    for (i, _), found in zip(asked, done, strict=True):
+        if found.is_translation or found.outcome == "same_language":
+            out[i] = replace(rows[i], translated=found.text)
+        else:
+            out[i] = replace(rows[i], untranslated=_why(found))
+    return out
+
+
+def _languages(rows: Sequence[Scored]) -> list[str | None]:
+    """The language of each answer, None where it is the question's or every one's; ``und`` where it cannot be told."""
+    from mrag_eval.metrics import code_switch_share, correct_language_rate
+
+    rate = correct_language_rate([row.answer for row in rows], [row.doc.query_lang for row in rows], min_chars=None)
+    out: list[str | None] = []
+    for row, label, correct in zip(rows, rate.detected, rate.correct, strict=True):
+        outside = code_switch_share(row.answer, row.doc.query_lang)
+        if row.declined or outside.share is None:
+            out.append(None)
+        elif len(row.answer.strip()) > _SHORT:
+            out.append(None if correct else label or "und")
+        elif outside.share < _OFF_SCRIPT:
+            out.append(None)
+        else:
+            out.append("en" if next(iter(outside.outside)) == "Latn" else label or "und")
+    return out
+
+
+def _why(found: Translation) -> str:
+    """In few different words, so that rows can be counted by it."""
+    kind = (found.detail or "").partition(":")[0]
+    return f"no translation of the reply: {found.outcome.replace('_', ' ')}" + (f" ({kind})" if kind else "")

@@ -1,0 +1,212 @@
+"""The half-made index: files that are only appended to, and a record of how far they are valid."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.retrievers.index import _passages
+from mrag_eval.core import CorpusError
+from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
+from mrag_eval.retrievers.index._hashing import ContentHash
+from mrag_eval.retrievers.shards._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
+from mrag_eval.retrievers.shards._bm25_shard import Postings, chosen, read_vocabulary
+from mrag_eval.retrievers.embedding._embedders import Vectors
+from mrag_eval.retrievers.shards._faiss_shard import HEADER_SIZE
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
+from mrag_eval.retrievers.shards._tokenize import Tokenizer
+from mrag_eval.core import Passage
+
+WORK = "work"
+AHEAD = f"{WORK}/ahead"
+_STATE = "state.json"
+
+
+def vectors_name(lang: str) -> str:
+    return f"dense/{lang}.faiss"
+
+
+def lengths_name(lang: str) -> str:
+    return f"{WORK}/{lang}.lengths"
+
+
+def postings_name(lang: str) -> str:
+    return f"{WORK}/{lang}.postings"
+
+
+def vocabulary_name(shard: str) -> str:
+    return f"{WORK}/{shard}.vocabulary"
+
+
+class Building:
+    """The folder ``<path>.building``.
+
+    A batch is appended file by file, then ``work/state.json`` is replaced; whatever lies beyond the sizes recorded
+    there belongs to a batch that was cut short, and is cut off on resuming.
+
+    Args:
+        folder: where the files are.
+        settings: everything that must be the same for a build to be continued.
+        tokenizer: of a lexical or hybrid index.
+        joint: whether all languages share one vocabulary.
+    """
+
+    def __init__(self, folder: Path, settings: dict[str, Any], tokenizer: Tokenizer | None, joint: bool) -> None:
+        self.folder, self.settings, self._tokenizer, self._joint = folder, settings, tokenizer, joint
+        self.done = 0
+        self.is_complete = False
+        self.content = ContentHash()
+        self.counts: dict[str, int] = {}
+        self.max_norms: dict[str, float] = {}
+        self.sizes: dict[str, int] = {}
+        self.postings: dict[str, Postings] = {}
+
+    def start(self, *, resume: bool) -> None:
+        """Begin anew, or continue what lies there; CorpusError when that was built otherwise or is damaged.
+
+        Afterwards ``is_complete`` says whether all was written and only the renaming is missing.
+        """
+        state_path = self.folder / WORK / _STATE
+        if resume and state_path.exists():
+            try:
+                state = json.loads(state_path.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise CorpusError(f"{state_path} is damaged", "build again without --resume") from error
+            self._check_settings(state["settings"])
+            self.done, self.counts, self.max_norms = state["done"], state["counts"], state["max_norms"]
+            self.content, self.sizes = ContentHash(state["content_hash"]), state["sizes"]
+            self._cut_back()
+            for name in self.sizes:
+                if name.endswith(".vocabulary"):
+                    self.postings[Path(name).stem] = self._new_postings(read_vocabulary(self.folder / name))
+        elif resume and (self.folder / MANIFEST).exists():
+            manifest = parse_manifest(self.folder, manifest_bytes(self.folder))
+            check_files(self.folder, manifest)
+            self._check_settings(manifest.settings())
+            self.done, self.content = manifest.passages, ContentHash(manifest.content_hash)
+            self.is_complete = True
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            for name in ("passages", WORK):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            self._save()
+
+    def publish(self, target: Path) -> None:
+        """Rename the finished folder to its place; an index that is there is removed once the new one is."""
+        # from here on a resumed build finds the manifest and no state: all that is left to do is this
+        (self.folder / WORK / _STATE).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / WORK, ignore_errors=True)
+        move_into_place(self.folder, target)
+
+    def _check_settings(self, settings: dict[str, Any]) -> None:
+        for key, value in self.settings.items():
+            if settings.get(key) != value:
+                raise CorpusError(
+                    f"the interrupted build in {self.folder} has {key} = {settings.get(key)!r}, this one {value!r}",
+                    "give the same settings, or build again without --resume",
+                )
+
+    def _cut_back(self) -> None:
+        (self.folder / MANIFEST).unlink(missing_ok=True)
+        for name, size in self.sizes.items():
+            path = self.folder / name
+            actual = path.stat().st_size if path.exists() else -1
+            if actual < size:
+                raise CorpusError(
+                    f"{path} is shorter than the interrupted build recorded", "build again without --resume"
+                )
+            with path.open("r+b") as file:
+                file.truncate(size)
+        for path in self.folder.rglob("*"):
+            name = path.relative_to(self.folder).as_posix()
+            if path.is_file() and name not in (*self.sizes, f"{WORK}/{_STATE}", AHEAD):
+                path.unlink()
+
+    def _shard(self, name: str) -> Postings:
+        if name not in self.postings:
+            self.postings[name] = self._new_postings()
+        return self.postings[name]
+
+    def _new_postings(self, vocabulary: Any = ()) -> Postings:
+        assert self._tokenizer is not None
+        return Postings(self._tokenizer, vocabulary)
+
+    def append(
+        self, passages: Sequence[Passage], vectors: Vectors | None, sparse: Sequence[SparseVector] | None = None
+    ) -> None:
+        """Write one batch; afterwards it is kept whatever happens to the process."""
+        by_language: dict[str, list[int]] = {}
+        for position, passage in enumerate(passages):
+            by_language.setdefault(passage.lang, []).append(position)
+            self.content.add(passage)
+        if self._tokenizer is not None and self._joint:
+            # together, so that tokens are numbered in the order of the corpus, whatever the size of batches
+            all_lengths, all_postings, words = self._shard("joint").encode([passage.text for passage in passages])
+            self._write(vocabulary_name("joint"), words)
+        for lang, positions in by_language.items():
+            own = [passages[position] for position in positions]
+            text_name = _passages.text_path(Path(), lang).as_posix()
+            text, offsets = _passages.encode(own, self.sizes.get(text_name, 0))
+            self._write(text_name, text)
+            self._write(_passages.offsets_path(Path(), lang).as_posix(), offsets)
+            if vectors is not None:
+                self._append_vectors(lang, vectors[positions])
+            if sparse is not None:
+                lengths, pairs = sparse_shard.encode([sparse[position] for position in positions])
+                self._write(lengths_name(lang), lengths)
+                self._write(postings_name(lang), pairs)
+            if self._tokenizer is not None:
+                if self._joint:
+                    lengths, postings = chosen(all_lengths, all_postings, positions)
+                else:
+                    lengths, postings, words = self._shard(lang).encode([passage.text for passage in own])
+                    self._write(vocabulary_name(lang), words)
+                self._write(lengths_name(lang), lengths)
+                self._write(postings_name(lang), postings)
+            self.counts[lang] = self.counts.get(lang, 0) + len(own)
+        self.done += len(passages)
+        self._save()
+
+    def _append_vectors(self, lang: str, vectors: Vectors) -> None:
+        name = vectors_name(lang)
+        if name not in self.sizes:
+            self._write(name, bytes(HEADER_SIZE))
+        self._write(name, np.ascontiguousarray(vectors).astype("<f4", copy=False).tobytes())
+        norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64).max()))
+        self.max_norms[lang] = max(norm, self.max_norms.get(lang, 0.0))
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(content)
+        self.sizes[name] = self.sizes.get(name, 0) + len(content)
+
+    def _save(self) -> None:
+        state = {
+            "settings": self.settings,
+            "done": self.done,
+            "content_hash": self.content.hexdigest,
+            "counts": self.counts,
+            "max_norms": self.max_norms,
+            "sizes": self.sizes,
+        }
+        path = self.folder / WORK / _STATE
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps(state), encoding="utf-8")
+        temporary.replace(path)
+
+
+def move_into_place(folder: Path, target: Path) -> None:
+    """Rename a finished folder to ``target``; an index that is there is removed once the new one is in its place."""
+    replaced = target.with_name(target.name + ".replaced")
+    if target.exists():
+        shutil.rmtree(replaced, ignore_errors=True)
+        target.rename(replaced)
+    folder.rename(target)
+    shutil.rmtree(replaced, ignore_errors=True)

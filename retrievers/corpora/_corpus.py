@@ -1,0 +1,302 @@
+"""Reading corpora as streams of documents: JSONL, Parquet, folders of text, datasets of the hub.
+
+Every reader is a generator that holds one record at a time (and 8 bytes per document id, to notice repetitions).
+A file that cannot be read raises :class:`~mrag_eval.core.DataError` naming file and line (or row). Text is passed
+through as it stands: it is never a template.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, DataError, did_you_mean, normalize_language
+from mrag_eval.retrievers.corpora._hub_stream import stream_rows
+from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
+from mrag_eval.retrievers.index._hashing import SeenIds
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a corpus holds before chunking. ``id`` is unique within its language (translations may share one)."""
+
+    id: str
+    lang: str
+    text: str
+    title: str = ""
+
+
+# Where each field is looked for, in this order, unless `keys` names the place.
+DEFAULT_KEYS: dict[str, tuple[str, ...]] = {
+    "id": ("id", "doc_id", "_id"),
+    "text": ("text", "content", "contents"),
+    "title": ("title",),
+    "lang": ("lang", "language"),
+}
+
+_RECORD_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet")
+_TEXT_SUFFIXES = (".txt", ".md")
+
+
+class _Records:
+    """Turns records into documents; remembers ids so that a repetition is noticed across files."""
+
+    def __init__(self, keys: Mapping[str, str] | None, lang: str | None, reading: Reading | None = None) -> None:
+        for field in keys or ():
+            if field not in DEFAULT_KEYS:
+                raise ConfigError(f"keys: unknown field '{field}'{did_you_mean(field, DEFAULT_KEYS)}")
+        self.keys = {**DEFAULT_KEYS, **{field: (key,) for field, key in (keys or {}).items()}}
+        self.lang = None if lang is None else normalize_language(lang)
+        self.seen = SeenIds()
+        self.count = 0
+        self.reading = reading or Reading()
+
+    def document(self, record: Any, where: str) -> Document:
+        if not isinstance(record, Mapping):
+            raise DataError(
+                f"{where}: expected an object with keys, found {type(record).__name__}",
+                "correct that line, or leave it out",
+            )
+        identifier = self._field(record, "id", where)
+        text = self._field(record, "text", where)
+        title = self._field(record, "title", where, required=False)
+        lang = self.lang or self._language(self._field(record, "lang", where), where)
+        self._remember(identifier, lang, where)
+        return Document(id=identifier, lang=lang, text=text, title=title)
+
+    def from_text(self, identifier: str, lang: str | None, text: str, title: str, where: str) -> Document:
+        lang = self.lang or self._language(lang or "", where)
+        self._remember(identifier, lang, where)
+        return Document(id=identifier, lang=lang, text=text, title=title)
+
+    def _remember(self, identifier: str, lang: str, where: str) -> None:
+        if not self.seen.add(f"{lang}\0{identifier}"):
+            raise DataError(
+                f"{where}: document id '{identifier}' ({lang}) appears a second time",
+                "ids must be unique within a language; name another key with keys={'id': ...}",
+            )
+        self.count += 1
+
+    def _field(self, record: Mapping[str, Any], field: str, where: str, *, required: bool = True) -> str:
+        value = next((record[key] for key in self.keys[field] if record.get(key) is not None), None)
+        if value is None:
+            if not required:
+                return ""
+            looked_for = " or ".join(f"'{key}'" for key in self.keys[field])
+            present = ", ".join(sorted(map(str, record))[:12]) or "none"
+            next_step = f"name it with keys={{'{field}': ...}}" + (" or give lang=..." if field == "lang" else "")
+            raise DataError(f"{where}: no {looked_for} (keys there: {present})", next_step)
+        if field == "id" and isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str):
+            raise DataError(
+                f"{where}: '{field}' is {type(value).__name__}, expected text", "correct that line, or leave it out"
+            )
+        if field == "id" and not value:
+            raise DataError(f"{where}: the document id is empty", "correct that line, or leave it out")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"{where}: '{field}' holds half a surrogate pair, which is not text",
+                "correct the text: it was cut inside a character",
+            ) from error
+        return value
+
+    @staticmethod
+    def _language(code: str, where: str) -> str:
+        try:
+            return normalize_language(code)
+        except ConfigError as error:
+            raise DataError(f"{where}: unknown language '{code}'", error.next_step) from error
+
+    def check_not_empty(self, source: object) -> None:
+        if not self.count:
+            raise DataError(
+                f"{source} holds no documents",
+                "one JSON object a line with id, lang and text; --key FIELD=NAME names other keys",
+            )
+
+
+def _paths(source: str | Path | Iterable[str | Path]) -> list[Path]:
+    paths = [Path(source)] if isinstance(source, str | Path) else [Path(path) for path in source]
+    for path in paths:
+        if not path.exists():
+            raise DataError(f"corpus {path} does not exist", "name a JSON Lines, Parquet or text file, or a folder")
+    return paths
+
+
+def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
+    number = 0
+    try:
+        with records.reading.binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
+            for number, raw in enumerate(lines, start=1):
+                where = f"{path}, line {number}"
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+                except UnicodeDecodeError as error:
+                    raise DataError(
+                        f"{where}: invalid UTF-8 (byte {error.start + 1} of the line)", "save it as UTF-8"
+                    ) from error
+                if not line:
+                    continue
+                try:
+                    record = json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise DataError(
+                        f"{where}: invalid JSON: {error.msg}, column {error.colno}",
+                        "correct that line, or leave it out",
+                    ) from error
+                yield records.document(record, where)
+    except (OSError, EOFError) as error:
+        raise DataError(
+            f"{path}: cannot be read after line {number}: {error}", "the file may be cut off: copy or download it again"
+        ) from error
+
+
+def _parquet(path: Path, records: _Records) -> Iterator[Document]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = 0
+    try:
+        with pq.ParquetFile(path) as file, records.reading.rows_of(path, file.metadata.num_rows, lambda: row):
+            wanted = {key for names in records.keys.values() for key in names}
+            columns = [name for name in file.schema_arrow.names if name in wanted]
+            for batch in file.iter_batches(batch_size=1024, columns=columns):
+                for record in batch.to_pylist():
+                    row += 1
+                    yield records.document(record, f"{path}, row {row}")
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}",
+            "the file may be cut off: copy or download it again",
+        ) from error
+
+
+def read_jsonl(
+    source: str | Path | Iterable[str | Path], *, keys: Mapping[str, str] | None = None, lang: str | None = None
+) -> Iterator[Document]:
+    """Documents of one or several JSON Lines files (``.gz`` too), one object a line, blank lines skipped.
+
+    Args:
+        source: path or paths.
+        keys: where a field is found if not under its usual names, e.g. ``{"text": "body"}``; the fields are ``id``
+            (``id``, ``doc_id``, ``_id``), ``text`` (``text``, ``content``, ``contents``), ``title`` (optional) and
+            ``lang`` (``lang``, ``language``).
+        lang: the language of all documents; then no ``lang`` key is needed and a present one is not read.
+
+    Raises :class:`~mrag_eval.core.DataError` for a missing key, invalid UTF-8 or JSON, an unknown language or a
+    repeated id, naming file and line, and for a corpus without documents.
+    """
+    paths = _paths(source)
+    records = _Records(keys, lang)
+    for path in paths:
+        yield from _jsonl(path, records)
+    records.check_not_empty(", ".join(map(str, paths)))
+
+
+def read_parquet(
+    source: str | Path | Iterable[str | Path], *, keys: Mapping[str, str] | None = None, lang: str | None = None
+) -> Iterator[Document]:
+    """Documents of one or several Parquet files, read batch by batch; arguments and errors as :func:`read_jsonl`."""
+    paths = _paths(source)
+    records = _Records(keys, lang)
+    for path in paths:
+        yield from _parquet(path, records)
+    records.check_not_empty(", ".join(map(str, paths)))
+
+
+def read_folder(source: str | Path, *, lang: str | None = None) -> Iterator[Document]:
+    """The ``.txt`` and ``.md`` files below a folder, in order of their paths; one file is one document.
+
+    The id is the path within the folder, the title the file name without suffix. Without ``lang`` the first folder of
+    the path must be a language code (``ko/seoul.txt``). Raises :class:`~mrag_eval.core.DataError` naming the file
+    (and line, for invalid UTF-8).
+    """
+    (root,) = _paths(source)
+    records = _Records(None, lang)
+    yield from _folder(root, _files(root, _TEXT_SUFFIXES), records)
+    records.check_not_empty(root)
+
+
+def _files(root: Path, suffixes: Sequence[str]) -> list[Path]:
+    return sorted(path for path in root.rglob("*") if path.is_file() and path.name.lower().endswith(tuple(suffixes)))
+
+
+def _folder(root: Path, paths: Iterable[Path], records: _Records) -> Iterator[Document]:
+    for path in paths:
+        with records.reading.part(path.stat().st_size, lambda: 0.0):
+            raw = path.read_bytes()
+        inside = path.relative_to(root)
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = raw.count(b"\n", 0, error.start) + 1
+            raise DataError(f"{path}, line {line}: invalid UTF-8", "save it as UTF-8") from error
+        if records.lang is None and len(inside.parts) < 2:
+            raise DataError(f"{path}: no language is known for it", "give lang=..., or folders named by language code")
+        yield records.from_text(inside.as_posix(), inside.parts[0], text, path.stem, str(path))
+
+
+def read_hub(
+    dataset: str,
+    config: str | None = None,
+    *,
+    split: str = "train",
+    revision: str | None = None,
+    keys: Mapping[str, str] | None = None,
+    lang: str | None = None,
+) -> Iterator[Document]:
+    """Documents of a dataset on the Hugging Face hub, streamed: nothing but the rows read is downloaded.
+
+    ``config``, ``split`` and ``revision`` as in ``datasets.load_dataset``; ``keys``, ``lang`` and errors as
+    :func:`read_jsonl` (``wikimedia/wikipedia`` has no language column, so it needs ``lang``).
+    """
+    yield from _hub(dataset, config, split, revision, _Records(keys, lang))
+
+
+def _hub(dataset: str, config: str | None, split: str, revision: str | None, records: _Records) -> Iterator[Document]:
+    rows = stream_rows(dataset, config, split=split, revision=revision, reading=records.reading)
+    for row, record in enumerate(rows, start=1):
+        yield records.document(record, f"dataset {dataset}, row {row}")
+    records.check_not_empty(f"dataset {dataset} (split {split})")
+
+
+def read_corpus(
+    source: str | Path, *, keys: Mapping[str, str] | None = None, lang: str | None = None, split: str = "train"
+) -> Stream[Document]:
+    """Documents of whatever ``source`` is.
+
+    A ``.jsonl``, ``.jsonl.gz``, ``.ndjson`` or ``.parquet`` file; a folder of such files, or else of ``.txt`` and
+    ``.md`` files; or ``hub:<dataset>``, ``hub:<dataset>:<config>``, either with ``@<revision>``. Arguments and errors
+    as in the reader that fits. The stream knows which share of its source it has read.
+    """
+    return Stream(lambda reading: _any(source, split, _Records(keys, lang, reading)))
+
+
+def _any(source: str | Path, split: str, records: _Records) -> Iterator[Document]:
+    if isinstance(source, str) and source.startswith("hub:"):
+        name, _, revision = source.removeprefix("hub:").partition("@")
+        dataset, _, config = name.partition(":")
+        yield from _hub(dataset, config or None, split, revision or None, records)
+        return
+    (root,) = _paths(source)
+    paths = _files(root, _RECORD_SUFFIXES) if root.is_dir() else [root]
+    texts = _files(root, _TEXT_SUFFIXES) if root.is_dir() and not paths else []
+    records.reading.expect(paths or texts)
+    for path in paths:
+        name = path.name.lower()
+        if name.endswith(".parquet"):
+            yield from _parquet(path, records)
+        elif name.endswith(_RECORD_SUFFIXES):
+            yield from _jsonl(path, records)
+        else:
+            raise DataError(
+                f"corpus {path}: unknown kind of file", f"use {', '.join(_RECORD_SUFFIXES)}, or a folder of text files"
+            )
+    yield from _folder(root, texts, records)
+    records.check_not_empty(root)

@@ -1,0 +1,66 @@
+"""Reading KILT's knowledge source, the English Wikipedia of August 2019 in paragraphs (JSON Lines)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import DataError
+from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.corpora._editions import Edition
+from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
+
+FILE = "kilt_knowledgesource.json"
+_LIST_ITEM, _SECTION = "BULLET::::", "Section::::"
+
+
+def kilt_edition(path: Path) -> Edition:
+    """KILT's knowledge source as an edition; DataError where there is no such file."""
+    file = path / FILE if path.is_dir() else path
+    if not file.is_file():
+        raise DataError(f"{file} does not exist", f"name KILT's {FILE}, or its folder, with --from")
+    return Edition(
+        "en", f"KILT, Wikipedia of 2019-08-01, {file.name}", lambda: Stream(lambda reading: read_kilt(file, reading))
+    )
+
+
+def read_kilt(path: Path, reading: Reading | None = None) -> Iterator[Document]:
+    """The pages of ``kilt_knowledgesource.json`` (``.gz`` too), one a line; a document's id is the page's.
+
+    Paragraphs that are list items are left out, the mark of a section becomes ``Section:``, and the paragraph that
+    repeats the title stays: the text that the passages of Retrieval-augmented generation in multilingual settings were
+    cut from. Raises DataError naming file and line for what is no such record.
+    """
+    number = 0
+    try:
+        with (reading or Reading()).binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
+            if reading is not None:
+                reading.expect([path])
+            for number, raw in enumerate(lines, 1):
+                if (line := raw.decode("utf-8")).strip():
+                    yield _document(line, f"{path}, line {number}")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read after line {number}: {error}", "fetch the file again") from None
+
+
+def _document(line: str, where: str) -> Document:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        raise DataError(f"{where}: not JSON", "the file may be cut off: download it again") from None
+    if not isinstance(record, Mapping):
+        raise DataError(f"{where}: not a JSON object", "the file may be cut off: download it again")
+    page, title, paragraphs = record.get("wikipedia_id"), record.get("wikipedia_title"), _paragraphs(record)
+    if not isinstance(page, str | int) or not isinstance(title, str) or paragraphs is None:
+        raise DataError(f"{where}: no wikipedia_id, wikipedia_title or text", f"a line of {FILE} has all three")
+    kept = [text.strip().replace(_SECTION, "Section:") for text in paragraphs if _LIST_ITEM not in text]
+    return Document(str(page), "en", " ".join(kept), title)
+
+
+def _paragraphs(record: Mapping[str, Any]) -> list[str] | None:
+    """As a list, or as the hub's copy has it: ``{"paragraph": [...]}``."""
+    text = record.get("text")
+    found = text.get("paragraph") if isinstance(text, Mapping) else text
+    return found if isinstance(found, list) and all(isinstance(part, str) for part in found) else None

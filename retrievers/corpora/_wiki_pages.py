@@ -1,0 +1,97 @@
+"""Reading the pages of a Wikimedia XML dump (``pages-articles``), one at a time."""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from xml.etree import ElementTree
+
+from mrag_eval.core import DataError
+from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
+
+# Numbers of namespaces, the same in every wiki.
+_ARTICLES, _FILES, _CATEGORIES = "0", "6", "14"
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.BZ2File, ".gz": gunzipped}
+
+
+@dataclass(frozen=True, slots=True)
+class WikiPage:
+    """An article in its markup; ``hidden`` are the wiki's names of the namespaces of files and categories."""
+
+    id: str
+    title: str
+    text: str
+    hidden: frozenset[str]
+
+
+def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterator[WikiPage]:
+    """The articles of a dump in its order: pages of the main namespace that are no redirects and hold wikitext.
+
+    The file may be compressed (``.bz2``, also of several streams, or ``.gz``); memory holds one page, and ``reading``
+    is told how far it is. Raises DataError for a dump of another ``wiki`` (``kowiki``), and for a file that is cut off
+    or no such dump, naming the last page.
+    """
+    title = "none"
+    hidden: frozenset[str] = frozenset()
+    try:
+        with (reading or Reading()).binary(path, _OPENERS.get(path.suffix)) as file:
+            events = ElementTree.iterparse(file, events=("start", "end"))
+            _, root = next(events)
+            if _name(root) != "mediawiki":
+                raise DataError(
+                    f"{path} is no dump of a wiki (its root is '{_name(root)}')", "name a pages-articles dump"
+                )
+            for event, element in events:
+                if event == "start":
+                    continue
+                if _name(element) == "siteinfo":
+                    _check_wiki(path, element, wiki)
+                    hidden = _hidden(element)
+                elif _name(element) == "page":
+                    title = _text(element, "title")
+                    page = _article(element, hidden)
+                    if page is not None:
+                        yield page
+                    root.clear()  # the pages read so far would stay in memory below it
+    except (OSError, EOFError, ElementTree.ParseError, StopIteration) as error:
+        reason = (str(error).splitlines() or [""])[0] or "it is empty"
+        raise DataError(f"{path}: cannot be read after page '{title}': {reason}", "fetch the file again") from None
+
+
+def _name(element: ElementTree.Element) -> str:
+    """The tag without the format's namespace, whose number changes with the years."""
+    return element.tag.rpartition("}")[2]
+
+
+def _child(element: ElementTree.Element, name: str) -> ElementTree.Element | None:
+    return next((child for child in element if _name(child) == name), None)
+
+
+def _text(element: ElementTree.Element, name: str) -> str:
+    child = _child(element, name)
+    return "" if child is None else child.text or ""
+
+
+def _article(page: ElementTree.Element, hidden: frozenset[str]) -> WikiPage | None:
+    revisions = [child for child in page if _name(child) == "revision"]
+    if _text(page, "ns") != _ARTICLES or _child(page, "redirect") is not None or not revisions:
+        return None
+    text = _text(revisions[-1], "text")
+    if _text(revisions[-1], "model") not in ("", "wikitext") or not text.strip():
+        return None
+    return WikiPage(_text(page, "id"), _text(page, "title"), text, hidden)
+
+
+def _check_wiki(path: Path, siteinfo: ElementTree.Element, wiki: str) -> None:
+    found = _text(siteinfo, "dbname")
+    if found and found != wiki:
+        raise DataError(f"{path} is a dump of '{found}', not of '{wiki}'", "name its language with --langs")
+
+
+def _hidden(siteinfo: ElementTree.Element) -> frozenset[str]:
+    spaces = _child(siteinfo, "namespaces")
+    named = {space.get("key"): space.text or "" for space in (() if spaces is None else spaces)}
+    return frozenset(named[key].lower() for key in (_FILES, _CATEGORIES) if named.get(key))

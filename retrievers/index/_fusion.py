@@ -1,0 +1,197 @@
+"""Merging ranked lists: by score, by reciprocal rank, by quota per language, by score normalised per language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from mrag_eval.core import ConfigError, Hit
+
+
+def _key(hit: Hit) -> tuple[float, str]:
+    return (-hit.score, hit.id)
+
+
+def _ranked(hits: Iterable[Hit]) -> list[Hit]:
+    return [replace(hit, rank=rank) for rank, hit in enumerate(sorted(hits, key=_key), start=1)]
+
+
+def _check_k(k: int) -> None:
+    if k < 1:
+        raise ConfigError(f"k is {k}, it must be at least 1", "e.g. k=5")
+
+
+def merge_by_score(lists: Iterable[Sequence[Hit]], k: int) -> list[Hit]:
+    """The ``k`` best hits of all lists by score; a passage in several lists counts once, with its higher score.
+
+    Ties: score descending, then passage id ascending. Ranks are renumbered from 1. Only meaningful where scores are
+    comparable: inner products of one embedder are, lexical scores of separate indexes are not.
+    """
+    _check_k(k)
+    best: dict[str, Hit] = {}
+    for hits in lists:
+        for hit in hits:
+            held = best.get(hit.id)
+            if held is None or hit.score > held.score:
+                best[hit.id] = hit
+    return _ranked(sorted(best.values(), key=_key)[:k])
+
+
+def reciprocal_rank_fusion(lists: Iterable[Sequence[Hit]], k: int, c: int = 60) -> list[Hit]:
+    """The ``k`` best hits by the sum over the lists of ``1 / (c + rank)``; that sum becomes the score.
+
+    The rank of a hit is its place in the list given, from 1 (``Hit.rank`` is not looked at); a passage twice in one
+    list counts at its better place. Ties: score descending, then passage id ascending. Source: Cormack, Clarke and
+    Buettcher, Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods (SIGIR 2009), c = 60.
+    """
+    _check_k(k)
+    first: dict[str, Hit] = {}
+    parts: dict[str, list[float]] = {}
+    for hits in lists:
+        placed: set[str] = set()
+        for rank, hit in enumerate(hits, start=1):
+            if hit.id in placed:
+                continue
+            placed.add(hit.id)
+            first.setdefault(hit.id, hit)
+            parts.setdefault(hit.id, []).append(1.0 / (c + rank))
+    # fsum: the same parts give the same sum whatever the order of the lists
+    fused = [replace(hit, score=math.fsum(parts[identifier])) for identifier, hit in first.items()]
+    return _ranked(sorted(fused, key=_key)[:k])
+
+
+def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mapping[str, int], k: int) -> list[Hit]:
+    """``quotas[language]`` hits from each language's list, ``k`` in all.
+
+    Places that a language cannot fill (and those ``quotas`` leaves open) are handed on to the other languages one at
+    a time, round by round, largest quota first, ties by language code. The result is ordered by score, then id; but
+    quota lists have no single ranking, so rank measures over them are undefined. Raises
+    :class:`~mrag_eval.core.ConfigError` for a negative quota or quotas that add up to more than ``k``.
+    """
+    _check_k(k)
+    negative = sorted(language for language, quota in quotas.items() if quota < 0)
+    if negative:
+        raise ConfigError(
+            f"quota of '{negative[0]}' is {quotas[negative[0]]}, it must not be negative", "give 0 or more"
+        )
+    total = sum(quotas.values())
+    if total > k:
+        raise ConfigError(f"quotas add up to {total}, more than k = {k}", "equal_quotas(languages, k) divides k")
+    languages = sorted(lists_by_language, key=lambda language: (-quotas.get(language, 0), language))
+    waiting = {language: sorted(lists_by_language[language], key=_key) for language in languages}
+    places = dict.fromkeys(languages, 0)
+    chosen: dict[str, Hit] = {}
+
+    def take(language: str) -> bool:
+        queue = waiting[language]
+        while places[language] < len(queue):
+            hit = queue[places[language]]
+            places[language] += 1
+            held = chosen.get(hit.id)
+            if held is None:
+                chosen[hit.id] = hit
+                return True
+            if hit.score > held.score:
+                chosen[hit.id] = hit
+        return False
+
+    for language in languages:
+        for _ in range(quotas.get(language, 0)):
+            if not take(language):
+                break
+    while len(chosen) < k:
+        filled = False
+        for language in languages:
+            if len(chosen) < k and take(language):
+                filled = True
+        if not filled:
+            break
+    return _ranked(chosen.values())
+
+
+def equal_quotas(languages: Iterable[str], k: int, seed: int = 0) -> dict[str, int]:
+    """``k`` places divided equally; the remainder goes round by language code, beginning at place ``seed``.
+
+    ``equal_quotas(["en", "ar"], 5) == {"ar": 3, "en": 2}``. Give every query a seed of its own: with the same one for
+    all, and fewer places than languages, some languages would never be shown.
+    """
+    return share_quotas(dict.fromkeys(languages, 1), k, seed)
+
+
+def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, int]:
+    """``k`` places divided in proportion to ``counts`` (passages per language), by largest remainder.
+
+    Every language gets the floor of its exact share; the places left over go to the largest remainders, ties round by
+    language code, beginning at place ``seed``. ``share_quotas({"ar": 75, "en": 25}, 20) == {"ar": 15, "en": 5}``.
+    Exact in integers. Raises :class:`~mrag_eval.core.ConfigError` where there is no language or no count above zero.
+    """
+    _check_k(k)
+    total = sum(counts.values())
+    if total <= 0 or min(counts.values()) < 0:
+        raise ConfigError(
+            f"quotas need languages with counts of zero or more, got {dict(counts)}", "give a count for every language"
+        )
+    order = sorted(counts)
+    first = seed % len(order)
+    quotas = {language: k * counts[language] // total for language in order}
+    left_over = k - sum(quotas.values())
+    # a stable sort: equal remainders stay in the turned order
+    by_remainder = sorted(order[first:] + order[:first], key=lambda language: -(k * counts[language] % total))
+    for language in by_remainder[:left_over]:
+        quotas[language] += 1
+    return quotas
+
+
+def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int) -> list[Hit]:
+    """The ``k`` best hits by how far each stands out in its own language: ``z = (score - mean) / deviation``.
+
+    Mean and deviation (of the population) are those of the language's list as given, so the lists should be deeper than
+    ``k``. A list whose scores are all equal, or of one hit, has z = 0. z becomes the score. Ties: score descending,
+    then passage id ascending. Source: the normalisation to zero mean and unit variance of Montague and Aslam, Relevance
+    score normalization for metasearch (CIKM 2001), here per language.
+    """
+    _check_k(k)
+    return _normalised(lists_by_language, k, _zscores)
+
+
+def _zscores(_: str, hits: Sequence[Hit]) -> list[float]:
+    mean = math.fsum(hit.score for hit in hits) / len(hits)
+    variance = math.fsum((hit.score - mean) ** 2 for hit in hits) / len(hits)
+    # what is left of equal scores after rounding is no deviation
+    deviation = math.sqrt(variance) if variance > (1e-12 * max(abs(mean), 1e-12)) ** 2 else 0.0
+    return [(hit.score - mean) / deviation if deviation else 0.0 for hit in hits]
+
+
+def merge_by_rank_share(lists_by_language: Mapping[str, Sequence[Hit]], counts: Mapping[str, int], k: int) -> list[Hit]:
+    """The ``k`` best hits by the share of their language that they stand above: ``1 - (rank - 1/2) / passages``.
+
+    ``counts`` are the passages of each language. A language with three times the passages gets three times the places,
+    as in :func:`share_quotas`, but in one ranking. The share becomes the score. Ties: score descending, then passage id
+    ascending. Raises :class:`~mrag_eval.core.ConfigError` for a language without a count, or with fewer passages than
+    hits.
+    """
+    _check_k(k)
+    for language, hits in lists_by_language.items():
+        if counts.get(language, 0) < len(hits):
+            raise ConfigError(
+                f"'{language}' has {len(hits)} hits of {counts.get(language, 0)} passages",
+                "give the number of passages of every language",
+            )
+
+    def shares(language: str, hits: Sequence[Hit]) -> list[float]:
+        return [1.0 - (rank - 0.5) / counts[language] for rank in range(1, len(hits) + 1)]
+
+    return _normalised(lists_by_language, k, shares)
+
+
+def _normalised(
+    lists_by_language: Mapping[str, Sequence[Hit]], k: int, scores: Callable[[str, Sequence[Hit]], list[float]]
+) -> list[Hit]:
+    lists = []
+    for language, hits in lists_by_language.items():
+        if hits:
+            ordered = sorted(hits, key=_key)
+            new = scores(language, ordered)
+            lists.append([replace(hit, score=score) for hit, score in zip(ordered, new, strict=True)])
+    return merge_by_score(lists, k)

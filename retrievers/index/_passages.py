@@ -1,0 +1,255 @@
+"""Passages on disk, addressable by row without reading the rest.
+
+``<lang>.text`` holds the UTF-8 of id, document id, title and text of every passage one after the other, and
+``<lang>.offsets`` where each of the four ends (little-endian int64). Both are only ever appended to while an index is
+built and memory-mapped afterwards, so opening them costs nothing and a passage costs four slices. ``<lang>.parquet``
+holds the same passages for other tools; search does not read it, because Parquet has to decode a whole row group to
+give one row.
+
+A *row* is the number of a passage in its index: languages in order of their codes, passages in the order they came.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import CorpusError, Passage
+from mrag_eval.retrievers.index._hashing import hash64
+
+Rows = NDArray[np.int64]
+Record = tuple[str, str, str, str]
+"""Id, document id, title, text."""
+
+FIELDS = 4
+# offsets compared at a time: a large index is checked without holding them all
+_CHECKED = 1 << 20
+# hashes of all passage and document ids, ascending, and the row each belongs to
+LOOKUP_HASHES = "lookup.hash.npy"
+LOOKUP_ROWS = "lookup.row.npy"
+
+
+class PassageRows(Protocol):
+    """Passages by row, wherever they lie."""
+
+    def __len__(self) -> int: ...
+
+    def span(self, lang: str) -> tuple[int, int]: ...
+
+    def ids(self, rows: Rows) -> list[str]: ...
+
+    def counts_of(self, rows: Rows) -> dict[str, int]: ...
+
+    def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]: ...
+
+    def passages(self, rows: Rows) -> list[Passage]: ...
+
+    def rows_named(self, names: Collection[str]) -> dict[str, Rows]: ...
+
+    def rows_of_passages(self, ids: Sequence[str]) -> Rows: ...
+
+    @property
+    def folder(self) -> Path | str: ...
+
+
+def text_path(folder: Path, lang: str) -> Path:
+    return folder / "passages" / f"{lang}.text"
+
+
+def offsets_path(folder: Path, lang: str) -> Path:
+    return folder / "passages" / f"{lang}.offsets"
+
+
+def encode(passages: Sequence[Passage], start: int) -> tuple[bytes, bytes]:
+    """What to append to the two files of a language, given the length of its text file so far."""
+    parts: list[bytes] = []
+    for passage in passages:
+        parts += (passage.id.encode(), passage.doc_id.encode(), passage.title.encode(), passage.text.encode())
+    ends = np.cumsum([len(part) for part in parts], dtype=np.int64) + start
+    return b"".join(parts), ends.astype("<i8").tobytes()
+
+
+def check_offsets(folder: Path, counts: dict[str, int]) -> None:
+    """Raise CorpusError where the offsets of a language cannot be those of its text file.
+
+    They must be four a passage, ascend from zero and end with the file; reads 32 bytes a passage.
+    """
+    for lang, count in counts.items():
+        ends = np.memmap(offsets_path(folder, lang), dtype="<i8", mode="r")
+        size = text_path(folder, lang).stat().st_size
+        sound = len(ends) == FIELDS * count and ends[0] >= 0 and ends[-1] == size
+        if not sound or not all(_ascending(ends[at : at + _CHECKED + 1]) for at in range(0, len(ends), _CHECKED)):
+            name = offsets_path(folder, lang).relative_to(folder).as_posix()
+            raise CorpusError(
+                f"index {folder}: file {name} is damaged (it does not fit the passages)",
+                "rebuild it: mrag-eval index build --overwrite ...",
+            )
+
+
+def _ascending(ends: NDArray[np.int64]) -> bool:
+    return bool((ends[1:] >= ends[:-1]).all())
+
+
+class _LanguageFile:
+    """The passages of one language, opened on first use."""
+
+    def __init__(self, folder: Path, lang: str, count: int) -> None:
+        self.lang, self.count = lang, count
+        with text_path(folder, lang).open("rb") as file:
+            self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._ends = np.memmap(offsets_path(folder, lang), dtype="<i8", mode="r")
+
+    def _bounds(self, rows: Rows, first: int, last: int) -> list[list[int]]:
+        """Per row the offsets from the start of field ``first`` to the end of field ``last``."""
+        columns = rows[:, None] * FIELDS + np.arange(first - 1, last + 1)
+        bounds = self._ends[np.maximum(columns, 0)]
+        bounds[columns < 0] = 0
+        result: list[list[int]] = bounds.tolist()
+        return result
+
+    def records(self, rows: Rows) -> list[Record]:
+        text = self._text
+        return [
+            (str(text[a:b], "utf-8"), str(text[b:c], "utf-8"), str(text[c:d], "utf-8"), str(text[d:e], "utf-8"))
+            for a, b, c, d, e in self._bounds(rows, 0, 3)
+        ]
+
+    def ids(self, rows: Rows) -> list[str]:
+        text = self._text
+        return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 0, 0)]
+
+    def names(self, rows: Rows) -> list[tuple[str, str]]:
+        """Passage id and document id."""
+        text = self._text
+        return [(str(text[a:b], "utf-8"), str(text[b:c], "utf-8")) for a, b, c in self._bounds(rows, 0, 1)]
+
+
+class PassageStore:
+    """The passages of an index by row; ``counts`` are passages per language."""
+
+    def __init__(self, folder: Path, counts: dict[str, int]) -> None:
+        self._folder = folder
+        self.languages = tuple(sorted(counts))
+        self.counts = counts
+        ends = np.cumsum([counts[lang] for lang in self.languages], dtype=np.int64)
+        self._starts: Rows = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+        self._files: dict[str, _LanguageFile] = {}
+        self._lookup: tuple[NDArray[np.uint64], Rows] | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def span(self, lang: str) -> tuple[int, int]:
+        """First row of a language and the row after its last."""
+        at = self.languages.index(lang)
+        return int(self._starts[at]), int(self._starts[at + 1])
+
+    def _file(self, lang: str) -> _LanguageFile:
+        if lang not in self._files:
+            self._files[lang] = _LanguageFile(self.folder, lang, self.counts[lang])
+        return self._files[lang]
+
+    def by_language(self, rows: Rows) -> Iterator[tuple[str, Rows, Rows]]:
+        """(language, positions within ``rows``, rows within the language) for every language that occurs."""
+        if len(self.languages) == 1:
+            yield self.languages[0], np.arange(len(rows)), rows
+            return
+        which = np.searchsorted(self._starts, rows, side="right") - 1
+        for at in np.unique(which).tolist():
+            positions = np.nonzero(which == at)[0]
+            yield self.languages[at], positions, rows[positions] - self._starts[at]
+
+    def ids(self, rows: Rows) -> list[str]:
+        out = [""] * len(rows)
+        for lang, positions, local in self.by_language(rows):
+            for position, identifier in zip(positions.tolist(), self._file(lang).ids(local), strict=True):
+                out[position] = identifier
+        return out
+
+    def counts_of(self, rows: Rows) -> dict[str, int]:
+        """How many of the rows are in each language that occurs."""
+        return {lang: len(positions) for lang, positions, _ in self.by_language(rows) if len(positions)}
+
+    def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
+        """(language, positions within ``rows``, their records) for every language that occurs."""
+        for lang, positions, local in self.by_language(rows):
+            yield lang, positions, self._file(lang).records(local)
+
+    def passages(self, rows: Rows) -> list[Passage]:
+        out: dict[int, Passage] = {}
+        for lang, positions, records in self.records(rows):
+            for position, (identifier, doc_id, title, text) in zip(positions.tolist(), records, strict=True):
+                out[position] = Passage(id=identifier, lang=lang, text=text, title=title, doc_id=doc_id)
+        return [out[position] for position in range(len(rows))]
+
+    def longest(self, lang: str) -> tuple[int, int]:
+        """Bytes of the longest field (id, document id, title or text) of a language, and the row it is in."""
+        ends = np.memmap(offsets_path(self.folder, lang), dtype="<i8", mode="r")
+        most, row, before = 0, 0, 0
+        for start in range(0, len(ends), _CHECKED):
+            block = np.asarray(ends[start : start + _CHECKED])
+            lengths = np.diff(block, prepend=before)
+            at = int(lengths.argmax())
+            if lengths[at] > most:
+                most, row = int(lengths[at]), (start + at) // FIELDS
+            before = int(block[-1])
+        return most, self.span(lang)[0] + row
+
+    # --- from ids to rows -------------------------------------------------------------------------------------------
+
+    def _load_lookup(self) -> tuple[NDArray[np.uint64], Rows]:
+        if self._lookup is None:
+            folder = self.folder / "passages"
+            self._lookup = (
+                np.load(folder / LOOKUP_HASHES, mmap_mode="r"),
+                np.load(folder / LOOKUP_ROWS, mmap_mode="r"),
+            )
+        return self._lookup
+
+    def rows_named(self, names: Collection[str]) -> dict[str, Rows]:
+        """Rows whose passage id or document id is the name, for every name; none for an unknown one."""
+        hashes, rows = self._load_lookup()
+        unique = list(dict.fromkeys(names))
+        wanted = np.fromiter(map(hash64, unique), dtype=np.uint64, count=len(unique))
+        low, high = np.searchsorted(hashes, wanted, side="left"), np.searchsorted(hashes, wanted, side="right")
+        found: dict[str, Rows] = {}
+        for name, a, b in zip(unique, low.tolist(), high.tolist(), strict=True):
+            candidates = np.asarray(rows[a:b])
+            keep = np.zeros(len(candidates), dtype=bool)
+            # different ids may share a hash: compare the ids themselves
+            for lang, positions, local in self.by_language(candidates):
+                keep[positions] = [name in names for names in self._file(lang).names(local)]
+            found[name] = candidates[keep]
+        return found
+
+    def ids_of_hashes(self, hashes: NDArray[np.uint64]) -> list[str]:
+        """Ids of the passages whose own or whose document's id has one of these hashes."""
+        known, rows = self._load_lookup()
+        low, high = np.searchsorted(known, hashes, side="left"), np.searchsorted(known, hashes, side="right")
+        pairs = zip(low.tolist(), high.tolist(), strict=True)
+        found = [np.asarray(rows[a:b]) for a, b in pairs if b > a]
+        return self.ids(np.unique(np.concatenate(found))) if found else []
+
+    def rows_of_passages(self, ids: Sequence[str]) -> Rows:
+        """The row of every passage id; CorpusError names one that the index does not hold."""
+        found = self.rows_named(ids)
+        out = np.empty(len(ids), dtype=np.int64)
+        for position, identifier in enumerate(ids):
+            rows = found[identifier]
+            exact = rows[[name == identifier for name in self.ids(rows)]] if len(rows) else rows
+            if not len(exact):
+                raise CorpusError(
+                    f"index {self.folder} holds no passage '{identifier}'",
+                    "use ids of this index: mrag-eval index info FOLDER",
+                )
+            out[position] = exact[0]
+        return out

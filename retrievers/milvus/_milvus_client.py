@@ -1,0 +1,155 @@
+"""The connection to Milvus: a local file (``milvus-lite``, in this process) or a server, the same calls to both."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, CorpusError, missing_extra
+from mrag_eval.retrievers.milvus._milvus_local import serving_address, unopened
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+TOKEN_ENV = "MILVUS_TOKEN"
+PATIENCE = 120.0
+# seconds before the first repetition, doubled each time, and before any
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 8.0
+_CONNECT = 10.0
+# Calls have a time limit, so the connection needs no pings; small servers hang up on clients that ping often.
+_GRPC = {"grpc.keepalive_time_ms": 600_000, "grpc.keepalive_permit_without_calls": False}
+_SERVER = re.compile(r"(?:https?|tcp)://", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+# what the servers say where nobody is at the other end
+_GONE = re.compile(
+    r"UNAVAILABLE|DEADLINE_EXCEEDED|CANCELLED|Fail connecting|Retry timeout|Retry run out|closed channel", re.IGNORECASE
+)
+_AGAIN = "start it and give the same command again: what was done so far is kept"
+
+_RELEASED = re.compile(r"'released'|not.{0,3}loaded", re.IGNORECASE)
+
+
+def is_server(uri: str) -> bool:
+    """Whether ``uri`` names a server; else it is a local file."""
+    return _SERVER.match(uri) is not None
+
+
+def checked_uri(uri: str) -> str:
+    """``uri`` as it is used; a local file's path made absolute.
+
+    Raises :class:`~mrag_eval.core.ConfigError` for one that is neither a server nor a file ending in ``.db``, and for
+    one that holds a password, which would be written wherever the setting is.
+    """
+    if is_server(uri):
+        if "@" in uri:
+            raise ConfigError(
+                "a Milvus uri must not hold a user or a password",
+                f"put USER:PASSWORD (or a token) into the environment: export {TOKEN_ENV}=...",
+            )
+        return uri
+    if not uri.endswith(".db") or "://" in uri:
+        raise ConfigError(
+            f"'{uri}' is no Milvus uri", "name a server (http://HOST:19530), or a local file that ends in .db"
+        )
+    return str(Path(uri).expanduser().resolve())
+
+
+def checked_name(collection: str) -> str:
+    """``collection`` if Milvus takes it as a name, else ConfigError."""
+    if not _NAME.fullmatch(collection):
+        raise ConfigError(f"'{collection}' cannot name a Milvus collection", "letters, digits and _, no digit first")
+    return collection
+
+
+class Connection:
+    """Calls to one Milvus, each tried for ``patience`` seconds before it is a CorpusError.
+
+    A call is repeated with growing pauses while the server is away, and the log says so once. The token is read from
+    the environment variable ``token_env`` and kept nowhere else.
+    """
+
+    def __init__(self, uri: str, *, token_env: str = TOKEN_ENV, patience: float = PATIENCE) -> None:
+        self.uri, self.patience, self._token_env = uri, patience, token_env
+        self._connect()
+
+    def _connect(self) -> None:
+        self._client = _connected(self.uri, os.environ.get(self._token_env, ""), self._token_env)
+
+    def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """``MilvusClient.<name>``."""
+        import grpc
+        from pymilvus.exceptions import MilvusException
+
+        started = time.monotonic()
+        pause, loaded = _FIRST_PAUSE, False
+        while True:
+            left = self.patience - (time.monotonic() - started)
+            try:
+                return getattr(self._client, name)(*args, timeout=max(left, 1.0), **kwargs)
+            except (MilvusException, grpc.RpcError, ValueError) as error:
+                said = _one_line(error)
+                if _RELEASED.search(said) and not loaded:  # a server that was started anew
+                    loaded = True
+                    self.call("load_collection", args[0])
+                    continue
+                if not _GONE.search(f"{said} {getattr(error, 'code', '')}"):
+                    raise CorpusError(
+                        f"Milvus at {self.uri} refuses '{name}': {said}",
+                        "look at the address, the token and the log of Milvus",
+                    ) from None
+                left = self.patience - (time.monotonic() - started)
+                if left <= pause:
+                    raise CorpusError(
+                        f"Milvus at {self.uri} did not answer within {self.patience:g} s ({name})", _AGAIN
+                    ) from None
+                if pause == _FIRST_PAUSE:
+                    log.warning("Milvus at %s does not answer (%s): trying for another %.0f s", self.uri, name, left)
+            if not is_server(self.uri):  # the process that served the file has ended: perhaps it is ours now
+                with suppress(CorpusError):
+                    self._connect()
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def create(self, collection: str, schema: Any, indexes: Any, **options: Any) -> None:
+        """A collection, empty and not loaded; its indexes grow with what is sent."""
+        self.call("create_collection", collection, schema=schema, consistency_level="Strong", **options)
+        # waiting for an index over nothing would cost half a second each
+        self.call("create_index", collection, indexes, sync=False)
+
+
+def _connected(uri: str, token: str, token_env: str) -> Any:
+    try:
+        from pymilvus import MilvusClient
+        from pymilvus.exceptions import MilvusException
+    except ImportError:
+        raise missing_extra("milvus", "pymilvus") from None
+    _quiet()
+    address = uri if is_server(uri) else serving_address(uri)
+    try:
+        return MilvusClient(address, token=token, timeout=_CONNECT, grpc_options=_GRPC)
+    except (MilvusException, OSError) as error:
+        if not is_server(uri):
+            raise unopened(uri) from None
+        said = _one_line(error)
+        if re.search("auth|permission|token|password", said, re.IGNORECASE):
+            raise CorpusError(
+                f"Milvus at {uri} does not let us in", f"check the token: export {token_env}=..."
+            ) from None
+        raise CorpusError(f"Milvus at {uri} does not answer: {said}", _AGAIN) from None
+
+
+@lru_cache(maxsize=1)
+def _quiet() -> None:
+    """The libraries log every failed call with its traceback; ours says it in one line."""
+    for name in ("pymilvus", "milvus_lite", "milvus_lite.server_manager"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(getattr(error, "message", None) or error).split())[:300]

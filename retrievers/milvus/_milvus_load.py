@@ -1,0 +1,274 @@
+"""Loading a built index into Milvus: batch by batch, continued where it stopped, counted when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import ConfigError, CorpusError, did_you_mean
+from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._passages import PassageStore
+from mrag_eval.retrievers.milvus._milvus import (
+    MilvusIndex,
+    MilvusPlace,
+    check_counts,
+    forget_opened,
+    index_note,
+    open_milvus,
+)
+from mrag_eval.retrievers.milvus._milvus_notes import VARCHAR, Notes
+from mrag_eval.retrievers.milvus._milvus_shard import DENSE, SPARSE
+from mrag_eval.retrievers.shards._bm25_shard import Bm25Shard
+from mrag_eval.retrievers.shards._manifest import Manifest
+from mrag_eval.retrievers.shards._sparse_shard import FILES as SPARSE_FILES
+from mrag_eval.retrievers.shards._transposed import BM25_FILES, passage_vectors
+
+# Vector indexes whose scores are the inner products themselves, with the parameters Milvus wants.
+VECTOR_INDEXES: dict[str, dict[str, int]] = {
+    "FLAT": {},
+    "IVF_FLAT": {"nlist": 1024},
+    "HNSW": {"M": 32, "efConstruction": 360},
+}
+_SEARCH: dict[str, dict[str, int]] = {"FLAT": {}, "IVF_FLAT": {"nprobe": 64}, "HNSW": {"ef": 256}}
+
+_BATCH = 1_000
+# bytes of texts and vectors in one call; servers take 64 MB
+_MOST_BYTES = 16 << 20
+# a term that no vocabulary has, for passages without any
+_NO_TERM = 2**31 - 2
+# what partitions by language are worth; Milvus hashes the languages into so many
+_PARTITIONS = 64
+
+
+def load_into_milvus(
+    index: Index,
+    place: MilvusPlace,
+    *,
+    vector_index: str = "FLAT",
+    build: Mapping[str, int] | None = None,
+    search: Mapping[str, int] | None = None,
+    overwrite: bool = False,
+    progress: bool = True,
+) -> MilvusIndex:
+    """Copy the passages and vectors of a built index into a collection, and open it.
+
+    An interrupted load goes on after its last complete batch when it is begun again; loading the same index twice does
+    nothing. When all is there the passages of every language are counted, and only then the collection can be opened.
+
+    Args:
+        index: an index in a folder.
+        place: where it shall lie.
+        vector_index: how Milvus indexes dense vectors: ``FLAT`` (exact), ``IVF_FLAT`` or ``HNSW``. Those that compress
+            vectors are not offered: their scores are not the inner products.
+        build: parameters of that index, over :data:`VECTOR_INDEXES`.
+        search: its parameters for searching (``ef``, ``nprobe``), stored with the collection.
+        overwrite: replace another index of that name.
+        progress: show a progress bar on a terminal.
+
+    Raises :class:`~mrag_eval.core.CorpusError` where the collection holds something else, a text is longer than
+    Milvus holds, or the counts differ; :class:`~mrag_eval.core.ConfigError` for an unknown vector index.
+    """
+    if vector_index not in VECTOR_INDEXES:
+        raise ConfigError(f"unknown vector index '{vector_index}'{did_you_mean(vector_index, VECTOR_INDEXES)}")
+    if isinstance(index, MilvusIndex):
+        raise ConfigError(
+            f"index {index.path} lies in Milvus already", "load the index in a folder that it was made of"
+        )
+    built = {
+        "index": {"type": vector_index, **VECTOR_INDEXES[vector_index], **(build or {})},
+        "search": {**_SEARCH[vector_index], **(search or {})},
+        "made_of": index.manifest.fingerprint,
+    }
+    # files and approximate shards are those of the folder, and are none of the collection's
+    languages = {
+        lang: record.model_copy(update={"approximate": None}) for lang, record in index.manifest.languages.items()
+    }
+    manifest = index.manifest.model_copy(update={"files": {}, "languages": languages, "approximation": None})
+    load = _Load(index, manifest, place, built)
+    load.prepare(overwrite=overwrite)
+    load.run(progress)
+    forget_opened()
+    custom = index._embedder if index.manifest.embedder is not None and index.manifest.embedder.spec is None else None
+    return open_milvus(place, embedder=custom)
+
+
+class _Load:
+    """One run of :func:`load_into_milvus`."""
+
+    def __init__(self, index: Index, manifest: Manifest, place: MilvusPlace, built: dict[str, Any]) -> None:
+        self.index, self.manifest, self.place, self.built = index, manifest, place, built
+        assert isinstance(index._store, PassageStore)
+        self.store = index._store
+        self.connection = place.connect()
+        self.notes = Notes(self.connection, place.collection)
+        self.done = 0
+        self.whole = False
+
+    def prepare(self, *, overwrite: bool) -> None:
+        """Find out how far an earlier load came, or make the collections."""
+        name, uri = self.place.collection, self.connection.uri
+        there = bool(self.connection.call("has_collection", name))
+        if not self.notes.exist():
+            if there:
+                raise CorpusError(
+                    f"Milvus at {uri} has a collection '{name}' that mrag-eval did not make", "choose another name"
+                )
+        else:
+            self.notes.load()
+            state = self.notes.read("load") or {}
+            if state.get("built") == self.built:
+                self.done = int(state["done"]) if there else 0
+                self.whole = there and self.notes.read("index") is not None
+            elif not overwrite:
+                raise CorpusError(
+                    f"collection '{name}' in Milvus at {uri} holds another index (or the same one, indexed otherwise)",
+                    "choose another name, or replace it: --overwrite",
+                )
+            else:
+                self.notes.drop()
+                if there:
+                    self.connection.call("drop_collection", name)
+                there = False
+        self._check_lengths()
+        if not self.notes.exist():
+            self.notes.create()
+            self.notes.load()
+            self._note_progress()
+        if not there:
+            self._create()
+
+    def _check_lengths(self) -> None:
+        """A text that does not fit is found before anything is sent."""
+        for lang in self.index.languages:
+            longest, row = self.store.longest(lang)
+            if longest > VARCHAR:
+                (identifier,) = self.store.ids(np.asarray([row]))
+                raise CorpusError(
+                    f"index {self.index.path}: a field of passage '{identifier}' has {longest:,} bytes, "
+                    f"Milvus holds {VARCHAR:,}",
+                    "build the index of shorter passages: mrag-eval index build --chunker words ...",
+                )
+
+    def _create(self) -> None:
+        from pymilvus import DataType, MilvusClient
+
+        schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field("row", DataType.INT64, is_primary=True)
+        schema.add_field("lang", DataType.VARCHAR, max_length=64, is_partition_key=True)
+        for name in ("id", "doc_id", "title", "text"):
+            schema.add_field(name, DataType.VARCHAR, max_length=VARCHAR)
+        indexes = MilvusClient.prepare_index_params()
+        for name in ("id", "doc_id"):
+            indexes.add_index(name, index_type="INVERTED")
+        if self._dense:
+            assert self.manifest.embedder is not None
+            schema.add_field(DENSE, DataType.FLOAT_VECTOR, dim=self.manifest.embedder.dim)
+            params = {key: value for key, value in self.built["index"].items() if key != "type"}
+            indexes.add_index(DENSE, index_type=self.built["index"]["type"], metric_type="IP", params=params)
+        if self._sparse:
+            schema.add_field(SPARSE, DataType.SPARSE_FLOAT_VECTOR)
+            indexes.add_index(SPARSE, index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
+        self.connection.create(self.place.collection, schema, indexes, num_partitions=_PARTITIONS)
+
+    @property
+    def _dense(self) -> bool:
+        return self.manifest.kind in ("dense", "hybrid")
+
+    @property
+    def _sparse(self) -> bool:
+        return self.manifest.kind != "dense"
+
+    # --- the rows ---------------------------------------------------------------------------------------------------
+
+    def run(self, progress: bool) -> None:
+        from tqdm.auto import tqdm
+
+        if self.whole:
+            return
+        total = len(self.index)
+        # disable=None: tqdm stays silent where the output is no terminal
+        with tqdm(
+            total=total,
+            initial=self.done,
+            unit=" passages",
+            desc=self.place.collection,
+            disable=None if progress else True,
+        ) as bar:
+            for batch in self._batches():
+                # a batch that was sent and not noted is sent again: upsert keeps one of each
+                self.connection.call("upsert", self.place.collection, batch)
+                self.done += len(batch)
+                self._note_progress()
+                bar.update(len(batch))
+        self._write_vocabularies()
+        self.connection.call("flush", self.place.collection)
+        self.connection.call("load_collection", self.place.collection)
+        check_counts(self.connection, self.place, self.index.counts)
+        self.notes.write("index", index_note(self.manifest, self.built))
+
+    def _note_progress(self) -> None:
+        self.notes.write("load", {"built": self.built, "done": self.done})
+
+    def _batches(self) -> Iterator[list[dict[str, Any]]]:
+        for lang in self.index.languages:
+            low, high = self.store.span(lang)
+            first = max(low, self.done)
+            if first >= high:
+                continue
+            batch: list[dict[str, Any]] = []
+            size = 0
+            for row in self._rows(lang, first, high):
+                size += row.pop("bytes")
+                batch.append(row)
+                if len(batch) == _BATCH or size >= _MOST_BYTES:
+                    yield batch
+                    batch, size = [], 0
+            if batch:
+                yield batch
+
+    def _rows(self, lang: str, first: int, high: int) -> Iterator[dict[str, Any]]:
+        low, _ = self.store.span(lang)
+        sparse = self._sparse_vectors(lang, first, high) if self._sparse else None
+        for start in range(first, high, _BATCH):
+            numbers = np.arange(start, min(start + _BATCH, high))
+            ((_, _, records),) = self.store.records(numbers)
+            vectors = self.index._dense[lang].vectors(numbers - low) if self._dense else None
+            terms = list(islice(sparse, len(numbers))) if sparse is not None else None
+            for at, (identifier, doc_id, title, text) in enumerate(records):
+                row: dict[str, Any] = {
+                    "row": int(numbers[at]),
+                    "lang": lang,
+                    "id": identifier,
+                    "doc_id": doc_id,
+                    "title": title,
+                    "text": text,
+                    "bytes": 4 * (len(title) + len(text)),
+                }
+                if vectors is not None:
+                    row[DENSE] = vectors[at]
+                    row["bytes"] += vectors[at].nbytes
+                if terms is not None:
+                    # Milvus takes no empty vector
+                    row[SPARSE] = terms[at] or {_NO_TERM: 1.0}
+                    row["bytes"] += 8 * len(terms[at])
+                yield row
+
+    def _sparse_vectors(self, lang: str, first: int, high: int) -> Iterator[dict[int, float]]:
+        shard = self.index._lexical[lang]
+        files: Any = BM25_FILES if isinstance(shard, Bm25Shard) else SPARSE_FILES
+        return passage_vectors(shard.folder, files, first - shard.first_row, high - shard.first_row)
+
+    def _write_vocabularies(self) -> None:
+        if self.manifest.kind not in ("bm25", "hybrid"):
+            return
+        for name in ("joint",) if self.manifest.joint else self.index.languages:
+            shard = self.index._lexical[self.index.languages[0] if self.manifest.joint else name]
+            assert isinstance(shard, Bm25Shard)
+            numbered: dict[str, int] = shard.model.vocab_dict
+            tokens = [""] * len(numbered)
+            for token, number in numbered.items():
+                tokens[number] = token
+            self.notes.write(f"vocabulary/{name}", tokens)

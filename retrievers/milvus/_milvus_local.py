@@ -1,0 +1,43 @@
+"""A local Milvus file: served by the process that opens it first, to itself and to all others on the machine.
+
+``milvus-lite`` lets one process have a file. That one answers on a port of 127.0.0.1, whose address it writes beside
+the file; whoever finds the file taken asks there. Where the first one ends, the next call of another opens the file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mrag_eval.core import CorpusError, missing_extra
+
+
+def serving_address(path: str) -> str:
+    """The address at which the Milvus file ``path`` is served, by this process or the one that has it open.
+
+    Raises CorpusError for a file that another program has open, or that is no Milvus database, and MissingExtraError
+    where milvus-lite is not installed.
+    """
+    try:
+        from milvus_lite.server_manager import server_manager_instance
+    except ImportError:
+        raise missing_extra("milvus", "milvus-lite") from None
+    said = Path(f"{path}.serving")
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        address: str | None = server_manager_instance.start_and_get_uri(path)
+        if address is None:
+            return said.read_text(encoding="utf-8").strip()
+        temporary = said.with_name(f"{said.name}.new")
+        temporary.write_text(f"{address}\n", encoding="utf-8")
+        temporary.replace(said)
+    except OSError:
+        raise unopened(path) from None
+    return address
+
+
+def unopened(path: str) -> CorpusError:
+    """The error for a file that this process cannot have, and that no other one serves."""
+    return CorpusError(
+        f"{path} cannot be opened: another program holds it, or it is no Milvus database",
+        f"end that program, or serve the file to both: milvus-lite server --data-dir {path} --port 19530",
+    )

@@ -1,0 +1,142 @@
+"""The passages of a Milvus collection by row: what ``PassageStore`` is for files."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import CorpusError, Passage
+from mrag_eval.retrievers.index._passages import Record, Rows
+from mrag_eval.retrievers.milvus._milvus_client import Connection
+
+FIELDS = ("row", "id", "doc_id", "title", "text")
+# rows asked for in one call, and names in one filter
+_ROWS = 1_000
+_NAMES = 500
+# the longest answer that Milvus gives
+_MOST = 16_384
+# records kept: the hits of a search are looked up again when their texts are shown
+_KEPT = 100_000
+
+
+class MilvusPassages:
+    """Passages of ``collection`` by row; ``counts`` are passages per language, rows go by language as in an index."""
+
+    def __init__(self, connection: Connection, collection: str, counts: dict[str, int]) -> None:
+        self._connection, self._collection = connection, collection
+        self.languages = tuple(sorted(counts))
+        self.counts = counts
+        ends = np.cumsum([counts[lang] for lang in self.languages], dtype=np.int64)
+        self._starts: Rows = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+        self._known: OrderedDict[int, Record] = OrderedDict()
+
+    @property
+    def folder(self) -> str:
+        """Where it is, for messages."""
+        return f"'{self._collection}' in {self._connection.uri}"
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def span(self, lang: str) -> tuple[int, int]:
+        """First row of a language and the row after its last."""
+        at = self.languages.index(lang)
+        return int(self._starts[at]), int(self._starts[at + 1])
+
+    def by_language(self, rows: Rows) -> Iterator[tuple[str, Rows, Rows]]:
+        """(language, positions within ``rows``, rows within the language) for every language that occurs."""
+        which = np.searchsorted(self._starts, rows, side="right") - 1
+        for at in np.unique(which).tolist():
+            positions = np.nonzero(which == at)[0]
+            yield self.languages[at], positions, rows[positions] - self._starts[at]
+
+    def counts_of(self, rows: Rows) -> dict[str, int]:
+        """How many of the rows are in each language that occurs."""
+        return {lang: len(positions) for lang, positions, _ in self.by_language(rows) if len(positions)}
+
+    def ids(self, rows: Rows) -> list[str]:
+        return [identifier for identifier, *_ in self._records(rows)]
+
+    def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
+        """(language, positions within ``rows``, their records) for every language that occurs."""
+        found = self._records(rows)
+        for lang, positions, _ in self.by_language(rows):
+            yield lang, positions, [found[position] for position in positions.tolist()]
+
+    def passages(self, rows: Rows) -> list[Passage]:
+        out: dict[int, Passage] = {}
+        for lang, positions, records in self.records(rows):
+            for position, (identifier, doc_id, title, text) in zip(positions.tolist(), records, strict=True):
+                out[position] = Passage(id=identifier, lang=lang, text=text, title=title, doc_id=doc_id)
+        return [out[position] for position in range(len(rows))]
+
+    def _records(self, rows: Rows) -> list[Record]:
+        wanted: list[int] = rows.tolist()
+        found: dict[int, Record] = {}
+        for row in wanted:
+            if row in self._known:
+                self._known.move_to_end(row)
+                found[row] = self._known[row]
+        new = [row for row in dict.fromkeys(wanted) if row not in found]
+        for start in range(0, len(new), _ROWS):
+            part = new[start : start + _ROWS]
+            for entry in self._connection.call("get", self._collection, ids=part, output_fields=list(FIELDS)):
+                found[entry["row"]] = (entry["id"], entry["doc_id"], entry["title"], entry["text"])
+        for row in new:
+            if row not in found:
+                raise CorpusError(f"collection {self.folder} has lost row {row}", _ANEW)
+            self._known[row] = found[row]
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return [found[row] for row in wanted]
+
+    # --- from ids to rows -------------------------------------------------------------------------------------------
+
+    def rows_named(self, names: Collection[str]) -> dict[str, Rows]:
+        """Rows whose passage id or document id is the name, for every name; none for an unknown one."""
+        unique = list(dict.fromkeys(names))
+        places: dict[str, list[int]] = {name: [] for name in unique}
+        for start in range(0, len(unique), _NAMES):
+            part = unique[start : start + _NAMES]
+            listed = json.dumps(part, ensure_ascii=False)
+            for entry in self._found(f"id in {listed} or doc_id in {listed}"):
+                for name in {entry["id"], entry["doc_id"]} & set(part):
+                    places[name].append(entry["row"])
+        return {name: np.asarray(sorted(rows), dtype=np.int64) for name, rows in places.items()}
+
+    def rows_of_passages(self, ids: Sequence[str]) -> Rows:
+        """The row of every passage id; CorpusError names one that the collection does not hold."""
+        known = {record[0]: row for row, record in self._known.items()}
+        new = [identifier for identifier in dict.fromkeys(ids) if identifier not in known]
+        for start in range(0, len(new), _NAMES):
+            listed = json.dumps(new[start : start + _NAMES], ensure_ascii=False)
+            known |= {entry["id"]: entry["row"] for entry in self._found(f"id in {listed}")}
+        unknown = next((identifier for identifier in ids if identifier not in known), None)
+        if unknown is not None:
+            raise CorpusError(
+                f"collection {self.folder} holds no passage '{unknown}'",
+                "use ids of this index: mrag-eval index info FOLDER",
+            )
+        return np.asarray([known[identifier] for identifier in ids], dtype=np.int64)
+
+    def _found(self, expression: str, low: int = 0, high: int | None = None) -> list[Any]:
+        """The rows for which ``expression`` holds; a range of rows with more than one answer holds is halved."""
+        high = len(self) if high is None else high
+        found: list[Any] = self._connection.call(
+            "query",
+            self._collection,
+            filter=f"({expression}) and row >= {low} and row < {high}",
+            output_fields=["row", "id", "doc_id"],
+            limit=_MOST,
+        )
+        if len(found) < _MOST or high - low <= 1:
+            return list(found)
+        middle = (low + high) // 2
+        return self._found(expression, low, middle) + self._found(expression, middle, high)
+
+
+_ANEW = "load the index again: mrag-eval index milvus --overwrite ..."

@@ -1,0 +1,1 @@
+"""Rerankers that run locally."""

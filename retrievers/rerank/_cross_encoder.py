@@ -1,0 +1,161 @@
+"""Cross-encoders of sentence-transformers as rerankers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import ConfigError, loading_device, missing_extra, placed
+from mrag_eval.retrievers.embedding._sentence_transformers import _files_hash, _offline
+from mrag_eval.retrievers.rerank._rerank import Scores
+
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+# The first release whose cross-encoders take settings of the tokenizer with a call, which cutting the passage needs.
+_OLDEST = 6
+
+
+@lru_cache(maxsize=2)
+def load_cross_encoder(
+    model: str,
+    *,
+    revision: str | None = None,
+    max_length: int = 512,
+    batch_size: int = 32,
+    device: str = "cpu",
+    trust_remote_code: bool = False,
+) -> CrossEncoderReranker:
+    """The cross-encoder of that name or folder, loaded once per process. See :class:`CrossEncoderReranker`."""
+    return CrossEncoderReranker(
+        model,
+        revision=revision,
+        max_length=max_length,
+        batch_size=batch_size,
+        device=device,
+        trust_remote_code=trust_remote_code,
+    )
+
+
+class CrossEncoderReranker:
+    """A model that reads query and passage together and gives one number, taken before any sigmoid.
+
+    (In single precision a sigmoid makes all good passages equal.) A pair of more than ``max_length`` tokens loses the
+    end of the passage only; a query that fills three quarters of that by itself is cut there, with a warning, so that
+    a passage is seen at all. ``revision`` is the commit (or, for a folder, a hash of its files) with these settings.
+
+    Raises :class:`~mrag_eval.core.ConfigError` for a model that cannot be loaded or gives several numbers, and
+    :class:`~mrag_eval.core.MissingExtraError` where sentence-transformers is missing or older than 6.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str | None = None,
+        max_length: int = 512,
+        batch_size: int = 32,
+        device: str = "cpu",
+        trust_remote_code: bool = False,
+    ) -> None:
+        encoder_class = _encoder_class()
+        offline = _offline()
+        try:
+            self._model: Any = encoder_class(
+                model,
+                revision=revision,
+                device=loading_device(device),
+                trust_remote_code=trust_remote_code,
+                local_files_only=offline,
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ConfigError(
+                f"reranker {model} cannot be loaded: {reason}",
+                "check the name and the network, or give the path of a downloaded model",
+            ) from error
+        if self._model.num_labels != 1:
+            raise ConfigError(
+                f"reranker {model} gives {self._model.num_labels} numbers for a pair, one is needed",
+                "name a model that was trained to rerank, such as BAAI/bge-reranker-v2-m3",
+            )
+        placed(self._model, device, f"reranker {model}")
+        self.name = model
+        self._batch_size = batch_size
+        self.max_length = min(max_length, _longest(self._model, max_length))
+        commit = getattr(getattr(self._model, "config", None), "_commit_hash", None)
+        identity = str(commit or revision or folder_identity(Path(model)))
+        settings = json.dumps([self.max_length, "only_second"]).encode()
+        self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
+        from torch import nn
+
+        if not any(passages):
+            return [np.empty(0) for _ in queries]
+        cut = self._cut(queries)
+        pairs = [(query, text) for query, texts in zip(cut, passages, strict=True) for text in texts]
+        flat = self._model.predict(
+            pairs,
+            batch_size=self._batch_size,
+            show_progress_bar=False,
+            activation_fn=nn.Identity(),
+            processing_kwargs={"text": {"truncation": "only_second", "max_length": self.max_length}},
+        )
+        ends = np.cumsum([len(texts) for texts in passages])[:-1]
+        return np.split(np.asarray(flat, dtype=np.float64).reshape(-1), ends)
+
+    def _cut(self, queries: Sequence[str]) -> list[str]:
+        """Queries short enough that the passage alone can be cut; the tokenizer refuses a pair where it cannot be."""
+        tokenizer = self._model.tokenizer
+        limit = min(self.max_length * 3 // 4, self.max_length - tokenizer.num_special_tokens_to_add(pair=True) - 1)
+        known = {query: query for query in queries}
+        encoded = tokenizer(list(known), add_special_tokens=False)["input_ids"]
+        long = [query for query, ids in zip(known, encoded, strict=True) if len(ids) > limit]
+        for query in long:
+            known[query] = _beginning(tokenizer, query, limit)
+        if long:
+            log.warning(
+                "reranker %s: %d queries of more than %d tokens were cut there (max_length = %d)",
+                self.name, len(long), limit, self.max_length,
+            )  # fmt: skip
+        return [known[query] for query in queries]
+
+
+def _encoder_class() -> Any:
+    try:
+        import sentence_transformers
+    except ImportError:
+        raise missing_extra("rerank", "sentence-transformers") from None
+    if int(sentence_transformers.__version__.split(".")[0]) < _OLDEST:
+        raise missing_extra("rerank", f"sentence-transformers>={_OLDEST}")
+    return sentence_transformers.CrossEncoder
+
+
+def _longest(model: Any, otherwise: int) -> int:
+    """What the model itself can take; tokenizers write an enormous number where they do not know."""
+    known = (getattr(model, "max_seq_length", None), getattr(model.tokenizer, "model_max_length", None))
+    return min((int(n) for n in known if n), default=otherwise)
+
+
+def _beginning(tokenizer: Any, text: str, limit: int) -> str:
+    """The beginning of ``text`` that its first ``limit`` tokens cover."""
+    if not getattr(tokenizer, "is_fast", False):
+        return str(tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"][:limit]))
+    places = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    return text[: places[limit - 1][1]]
+
+
+def folder_identity(folder: Path) -> str:
+    """A hash of the files, which tells weights apart by size; with their times, since scores of others must not be
+    found again.
+    """
+    times = sorted(path.stat().st_mtime_ns for path in chain(folder.glob("*.safetensors"), folder.glob("*.bin")))
+    return f"{_files_hash(folder)}-{hashlib.sha256(json.dumps(times).encode()).hexdigest()[:8]}"

@@ -1,0 +1,50 @@
+"""Rerankers: what gives the passages found for a query a second, better score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import CorpusError
+
+Scores = NDArray[np.float64]
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores passages for queries; higher is better.
+
+    ``name`` and ``revision`` identify the model with every setting that changes its scores. A score depends on the
+    query and the passage alone, whatever other passages it comes with.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def revision(self) -> str: ...
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
+        """For every query the scores of its passages, in their order; an empty list of passages has none."""
+        ...
+
+
+def checked_scores(reranker: Reranker, scores: Sequence[Scores], passages: Sequence[Sequence[str]]) -> list[Scores]:
+    """The scores as float64, after checking that there is one finite number for every passage."""
+    out = [np.asarray(row, dtype=np.float64).reshape(-1) for row in scores]
+    if [len(row) for row in out] != [len(row) for row in passages]:
+        raise CorpusError(
+            f"reranker {reranker.name} gave other numbers of scores than there are passages",
+            "return one score a passage",
+        )
+    for number, row in enumerate(out):
+        if not np.isfinite(row).all():
+            place = int(np.flatnonzero(~np.isfinite(row))[0])
+            raise CorpusError(
+                f"reranker {reranker.name} gave the score {row[place]} (query {number}, passage {place} of the batch)",
+                "models in half precision overflow on some hardware: choose another device, or check the model",
+            )
+    return out

@@ -1,0 +1,1 @@
+"""Shards, one a language: FAISS, BM25 and sparse."""

@@ -1,0 +1,204 @@
+"""One language's vectors: a flat FAISS inner-product index, memory-mapped."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import CorpusError, save_faiss
+from mrag_eval.retrievers.shards._ordering import Rows, Scores, top_k, top_k_line
+
+Vectors = NDArray[np.float32]
+
+# Layout of a serialised IndexFlatIP, little-endian: tag, dimension, vectors, two unused counters, is_trained,
+# metric (0: inner product), number of floats that follow
+_HEADER = struct.Struct("<4siqqqBiQ")
+HEADER_SIZE = _HEADER.size
+# A few more than asked for, so that a tie or a rounding difference at the last place is seen
+MARGIN = 8
+# Parts of a batch from which on threads score them
+_WORTH_THREADS = 8
+MOST_RESULTS = 4_000_000
+_EPSILON = float(np.finfo(np.float32).eps)
+
+
+def header(dimension: int, count: int) -> bytes:
+    """The bytes before the vectors in a FAISS file, so that a build can append vectors without holding them."""
+    return _HEADER.pack(b"IxFI", dimension, count, 1 << 20, 1 << 20, 1, 0, dimension * count)
+
+
+def header_is_known(dimension: int) -> bool:
+    """Whether the installed FAISS writes the layout that :func:`header` writes."""
+    import faiss
+
+    probe = np.arange(3 * dimension, dtype=np.float32).reshape(3, dimension)
+    index = faiss.IndexFlatIP(dimension)
+    index.add(probe)
+    return bool(faiss.serialize_index(index).tobytes() == header(dimension, 3) + probe.tobytes())
+
+
+def finish(path: Path, dimension: int, count: int) -> None:
+    """Turn a reserved header and ``count`` appended vectors into a FAISS file, in place where the layout is known."""
+    if header_is_known(dimension):
+        with path.open("r+b") as file:
+            file.write(header(dimension, count))
+        return
+    import faiss
+
+    index = faiss.IndexFlatIP(dimension)
+    with path.open("rb") as file:
+        file.seek(HEADER_SIZE)
+        while block := file.read(4 * dimension * 16_384):
+            index.add(np.frombuffer(block, dtype=np.float32).reshape(-1, dimension))
+    replacement = path.with_suffix(".faiss.new")
+    save_faiss(replacement, index)
+    replacement.replace(path)
+
+
+class FaissShard:
+    """Exact inner-product search in one language.
+
+    FAISS ranks; the winners' scores are then computed again, each from its own vector alone, and put in the one order
+    (score, then id). So equal vectors get equal scores, and a query gets the same hits alone and in a batch, which
+    blocked matrix products do not guarantee in the last digits.
+
+    Args:
+        path: the FAISS file.
+        count: vectors it must hold.
+        dimension: their dimension.
+        first_row: the row of the first vector in the index; rows given and returned count from there.
+        max_norm: the largest Euclidean norm among the vectors, which bounds the rounding error of a score.
+        mmap: map the file (pages are shared between processes and dropped under pressure) instead of reading it.
+    """
+
+    def __init__(
+        self, path: Path, count: int, dimension: int, *, first_row: int = 0, max_norm: float = 1.0, mmap: bool = True
+    ) -> None:
+        self.path, self.count, self.dimension, self.first_row = path, count, dimension, first_row
+        self.max_norm, self.mmap = max_norm, mmap
+        self._index: Any = None
+        self._bytes: NDArray[np.uint8] | None = None
+
+    @property
+    def index(self) -> Any:
+        """The FAISS index, opened on first use."""
+        if self._index is None:
+            import faiss
+
+            # IO_FLAG_MMAP alone reads flat indexes into memory; the IFC variant really maps them (FAISS 1.11 and later)
+            flag = getattr(faiss, "IO_FLAG_MMAP_IFC", 0) if self.mmap else 0
+            try:
+                index = faiss.read_index(str(self.path), flag)
+            except RuntimeError as error:
+                raise CorpusError(f"shard {self.path} cannot be read by FAISS", "rebuild the index") from error
+            if (index.ntotal, index.d) != (self.count, self.dimension):
+                raise CorpusError(
+                    f"shard {self.path} holds {index.ntotal} vectors of {index.d} dimensions, "
+                    f"the manifest says {self.count} of {self.dimension}",
+                    "rebuild the index",
+                )
+            self._index = index
+        return self._index
+
+    @property
+    def _vector_bytes(self) -> NDArray[np.uint8]:
+        if self._bytes is None:
+            # the vectors start at an odd offset, so they are gathered as bytes and looked at as floats afterwards
+            offset = self.path.stat().st_size - 4 * self.count * self.dimension
+            shape = (self.count, 4 * self.dimension)
+            self._bytes = np.memmap(self.path, dtype=np.uint8, mode="r", offset=offset, shape=shape)
+        return self._bytes
+
+    def vectors(self, local_rows: Rows) -> Vectors:
+        """The vectors of rows counted within the shard, any shape of rows; shape rows × dimension."""
+        gathered = np.take(self._vector_bytes, local_rows, axis=0)
+        return gathered.view(np.float32)
+
+    def search(
+        self,
+        queries: Vectors,
+        k: int,
+        ids_of: Callable[[Rows], list[str]],
+        candidates: Sequence[Rows | None] | None = None,
+    ) -> tuple[Scores, Rows]:
+        """Scores and rows (queries × k) of the best passages; row -1 and score -inf where there are fewer.
+
+        ``candidates``: per query the rows the search is restricted to (those of other shards are ignored), or None.
+        """
+        scores = np.full((len(queries), k), -np.inf)
+        rows = np.full((len(queries), k), -1, dtype=np.int64)
+        restricted = {i: wanted for i, wanted in enumerate(candidates or ()) if wanted is not None}
+        free = np.asarray([i for i in range(len(queries)) if i not in restricted], dtype=np.int64)
+        if len(free):
+            width = min(k, self.count)
+            batch = queries if not restricted else queries[free]
+            scores[free, :width], rows[free, :width] = self._search_all(batch, width, ids_of)
+        for i, wanted in restricted.items():
+            local = np.unique(wanted) - self.first_row
+            local = local[(local >= 0) & (local < self.count)]
+            if len(local):
+                found, at = top_k_line(self._score(queries[i], local), local + self.first_row, k, ids_of)
+                scores[i, : len(at)], rows[i, : len(at)] = found, at
+        return scores, rows
+
+    def _search_all(self, queries: Vectors, k: int, ids_of: Callable[[Rows], list[str]]) -> tuple[Scores, Rows]:
+        scores = np.empty((len(queries), k))
+        rows = np.empty((len(queries), k), dtype=np.int64)
+        # how far FAISS' score of a passage may be from ours: rounding of dot products grows with the root of the length
+        norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))
+        slack = 4.0 * _EPSILON * np.sqrt(self.dimension) * norms * self.max_norm
+        pending = np.arange(len(queries))
+        depth = min(k + MARGIN, self.count)
+        while len(pending):
+            unsure: list[Rows] = []
+            # deep searches (very many equal scores) go in parts, so that their lists fit into memory
+            step = max(1, MOST_RESULTS // depth)
+            for part in (pending[start : start + step] for start in range(0, len(pending), step)):
+                batch = queries if len(part) == len(queries) else queries[part]
+                approximate, local = self.index.search(batch, depth)
+                exact = self._rescore(batch, local).astype(np.float64)
+                best, at = top_k(exact, local + self.first_row, k, ids_of)
+                scores[part], rows[part] = best, at
+                # a passage that FAISS left out has at most its last score plus the slack
+                unsure.append(part[approximate[:, -1] + slack[part] >= best[:, -1]])
+            if depth == self.count:
+                break
+            pending = np.concatenate(unsure)
+            depth = min(8 * depth, self.count)
+        return scores, rows
+
+    def _rescore(self, queries: Vectors, local: Rows) -> Vectors:
+        out = np.empty(local.shape, dtype=np.float32)
+        # about 1 MB of vectors at a time stays in the processor's cache
+        step = max(1, (1 << 18) // (local.shape[1] * self.dimension))
+
+        def part(start: int) -> None:
+            end = start + step
+            vectors = self.vectors(local[start:end])
+            vectors *= queries[start:end, None, :]
+            np.sum(vectors, axis=2, out=out[start:end])
+
+        starts = range(0, len(queries), step)
+        if len(starts) < _WORTH_THREADS:
+            for start in starts:
+                part(start)
+        else:
+            # numpy lets go of the interpreter here, and FAISS has just used as many threads
+            with ThreadPoolExecutor(os.cpu_count()) as threads:
+                list(threads.map(part, starts))
+        return out
+
+    def _score(self, query: Vectors, local: Rows) -> Vectors:
+        return np.concatenate([self._rescore(query[None, :], block[None, :])[0] for block in _blocks(local)])
+
+
+def _blocks(rows: Rows, size: int = 4_096) -> Iterator[Rows]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]

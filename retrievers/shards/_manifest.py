@@ -1,0 +1,224 @@
+"""The manifest of an index: what it holds, how it was made, and whether its files are whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import mrag_eval
+from mrag_eval.core import CorpusError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+Kind = Literal["dense", "bm25", "hybrid", "sparse"]
+KINDS: tuple[str, ...] = ("dense", "bm25", "hybrid", "sparse")
+
+# Their bytes depend on the release of the library that wrote them; what they say is elsewhere in the index.
+_BY_RELEASE = (".parquet", "params.index.json")
+# Files below this are read and compared whenever an index is opened.
+_SMALL = 1 << 20
+_REBUILD = "rebuild it: mrag-eval index build --overwrite ..."
+
+
+def approximate_name(lang: str) -> str:
+    """The file of a language's approximate index."""
+    return f"dense/{lang}.approximate.faiss"
+
+
+class EmbedderRecord(BaseModel):
+    """``spec`` loads the embedder again; None where it was an object of the caller's."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    revision: str
+    dim: int
+    spec: dict[str, Any] | None = None
+
+
+class ApproximateRecord(BaseModel):
+    """How a dense shard is searched approximately, and what that finds of an exact search.
+
+    ``parameter`` (``nprobe`` or ``efSearch``) has the value ``value``; ``rescore`` candidates a hit are scored exactly.
+    ``recall`` is the mean share of the exact ``k`` best that are found, over ``queries`` queries that took no part in
+    tuning: texts that were given, or stored vectors of the shard, drawn with ``seed``, each without itself.
+    ``mapped``: whether FAISS maps the file or reads it into memory.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    factory: str
+    parameter: str | None
+    value: int | None
+    rescore: int
+    mapped: bool
+    trained_on: int
+    recall: float
+    k: int
+    aimed_at: float
+    queries: int
+    queries_from: str
+    seed: int
+
+
+class LanguageRecord(BaseModel):
+    """``max_norm``: the largest Euclidean norm among the vectors of a dense shard; ``approximate``: None if exact."""
+
+    model_config = ConfigDict(frozen=True)
+
+    passages: int
+    documents: int
+    max_norm: float | None = None
+    approximate: ApproximateRecord | None = None
+
+
+class FileRecord(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(BaseModel):
+    """The content of ``manifest.json``. ``content_hash`` covers ids, languages, titles and texts of all passages.
+
+    ``sources`` says of a language where its documents come from (a dump and its date), where that is known;
+    ``approximation`` what kind of dense shards was asked for, None for exact ones.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int
+    kind: Kind
+    joint: bool
+    content_hash: str
+    passages: int
+    languages: dict[str, LanguageRecord]
+    embedder: EmbedderRecord | None
+    chunker: dict[str, Any] | None
+    tokenizer: dict[str, Any] | None
+    bm25: dict[str, float] | None
+    versions: dict[str, str]
+    sources: dict[str, str] = Field(default_factory=dict)
+    approximation: dict[str, Any] | None = None
+    files: dict[str, FileRecord]
+
+    def settings(self) -> dict[str, Any]:
+        """What must be the same for an interrupted build to be continued."""
+        return self.model_dump(include={"format", "kind", "joint", "embedder", "chunker", "tokenizer", "bm25"})
+
+    def approximate(self) -> dict[str, dict[str, Any]]:
+        """What decides the hits of the shards that are searched approximately, by language; empty for an exact index.
+
+        The SHA-256 of the FAISS file is part of it: a graph built by several threads is not the same one twice.
+        """
+        out: dict[str, dict[str, Any]] = {}
+        for lang, record in self.languages.items():
+            if record.approximate is not None:
+                file = self.files.get(approximate_name(lang))
+                chosen = record.approximate.model_dump(include={"factory", "parameter", "value", "rescore"})
+                out[lang] = {**chosen, "sha256": file.sha256 if file else None}
+        return out
+
+    @property
+    def fingerprint(self) -> str:
+        """One hash of the index: two with the same fingerprint hold the same and answer alike.
+
+        SHA-256 over the settings, ``content_hash``, passages and documents by language, and the SHA-256 of every file
+        that is searched. Not over sources, versions of libraries, or files whose bytes depend on those versions (the
+        Parquet copies, bm25s's parameters). The order of the corpus matters, as it does to the files; how the index
+        was built (batches, workers, engine, interruptions) does not.
+        """
+        searched = {name: record.sha256 for name, record in self.files.items() if not name.endswith(_BY_RELEASE)}
+        covered = {
+            "settings": self.settings(),
+            "content": self.content_hash,
+            "languages": {lang: [record.passages, record.documents] for lang, record in self.languages.items()},
+            "files": searched,
+        }
+        if approximate := self.approximate():
+            covered["approximate"] = approximate
+        canonical = json.dumps(covered, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of what writes the files of an index."""
+    found = {"mrag-eval": mrag_eval.__version__}
+    for package in ("faiss-cpu", "bm25s", "numpy", "pyarrow"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def file_record(path: Path) -> FileRecord:
+    digest = hashlib.sha256()
+    size = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+            size += len(block)
+    return FileRecord(bytes=size, sha256=digest.hexdigest())
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    temporary = folder / f"{MANIFEST}.new"
+    temporary.write_text(json.dumps(manifest.model_dump(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.replace(folder / MANIFEST)
+
+
+def manifest_bytes(path: Path) -> bytes:
+    """The raw manifest; CorpusError where there is no index."""
+    if not path.exists():
+        building = path.with_name(path.name + ".building")
+        if building.exists():
+            raise CorpusError(
+                f"index {path} was never finished (an interrupted build lies beside it)",
+                "finish it: mrag-eval index build --resume ...",
+            )
+        raise CorpusError(f"index {path} does not exist", "make it: mrag-eval index build ...")
+    try:
+        return (path / MANIFEST).read_bytes()
+    except OSError as error:
+        raise CorpusError(f"{path} is no index: it has no readable {MANIFEST}", _REBUILD) from error
+
+
+def parse_manifest(path: Path, raw: bytes) -> Manifest:
+    """The manifest, checked; CorpusError for a damaged or a newer one."""
+    try:
+        content = json.loads(raw)
+        written = content["format"]
+        if isinstance(written, int) and written > FORMAT:
+            raise CorpusError(
+                f"index {path} has format {written}, this mrag-eval {mrag_eval.__version__} reads up to {FORMAT}",
+                "pip install -U mrag-eval, or rebuild the index with this version",
+            )
+        return Manifest.model_validate(content)
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise CorpusError(f"index {path}: {MANIFEST} is damaged", _REBUILD) from error
+
+
+def check_files(path: Path, manifest: Manifest, *, verify: bool = False) -> None:
+    """Raise CorpusError for a file that is missing, has another size or another SHA-256.
+
+    The SHA-256 of files from 1 MiB on is compared with ``verify`` only, which reads all of them.
+    """
+    for name, record in manifest.files.items():
+        file = path / name
+        try:
+            size = file.stat().st_size
+        except OSError as error:
+            raise CorpusError(f"index {path}: file {name} is missing", _REBUILD) from error
+        if size != record.bytes:
+            problem = "truncated" if size < record.bytes else "too long"
+            raise CorpusError(f"index {path}: file {name} is {problem} ({size} of {record.bytes} bytes)", _REBUILD)
+        if (verify or size < _SMALL) and file_record(file).sha256 != record.sha256:
+            raise CorpusError(f"index {path}: file {name} is damaged (its SHA-256 has changed)", _REBUILD)

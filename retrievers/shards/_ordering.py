@@ -1,0 +1,84 @@
+"""The one order of hits: score descending, then passage id ascending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+IdsOf = Callable[[Rows], list[str]]
+
+# Reciprocal rank fusion's constant; see mrag_eval.retrievers.index._fusion
+RRF_CONSTANT = 60
+
+
+def top_k(scores: Scores, rows: Rows, k: int, ids_of: IdsOf) -> tuple[Scores, Rows]:
+    """The first ``k`` of every line of ``scores`` and ``rows`` (queries × candidates), in the one order.
+
+    Places without a candidate have row -1 and score -inf, and come last. Ids are only fetched for candidates that tie
+    with another one near or within the first ``k``, all at once.
+    """
+    order = np.argsort(-scores, axis=1, kind="stable")
+    scores, rows = np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1)
+    equal = (scores[:, 1:] == scores[:, :-1]) & (rows[:, 1:] >= 0)
+    affected = np.nonzero(equal[:, :k].any(axis=1))[0]
+    if len(affected):
+        held_scores, held_rows, same = scores[affected], rows[affected], equal[affected]
+        tied = np.zeros(held_rows.shape, dtype=bool)
+        tied[:, 1:] |= same
+        tied[:, :-1] |= same
+        unique, where = np.unique(held_rows[tied], return_inverse=True)
+        ids = ids_of(unique)
+        place = np.empty(len(ids), dtype=np.int64)
+        place[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+        key = np.zeros(held_rows.shape, dtype=np.int64)
+        key[tied] = place[where.reshape(-1)]
+        order = np.lexsort((key, -held_scores), axis=1)
+        scores[affected] = np.take_along_axis(held_scores, order, axis=1)
+        rows[affected] = np.take_along_axis(held_rows, order, axis=1)
+    return scores[:, :k], rows[:, :k]
+
+
+def top_k_line(scores: NDArray[np.floating], rows: Rows, k: int, ids_of: IdsOf) -> tuple[Scores, Rows]:
+    """:func:`top_k` for one query with many candidates: only those that can be among the first ``k`` are sorted."""
+    if len(scores) > k:
+        threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
+        keep = np.nonzero(scores >= threshold)[0]
+        scores, rows = scores[keep], rows[keep]
+    best_scores, best_rows = top_k(scores.astype(np.float64)[None, :], rows[None, :], k, ids_of)
+    return best_scores[0], best_rows[0]
+
+
+def reciprocal_ranks(rows: Rows) -> Scores:
+    """``1 / (60 + rank)`` in every place of ranked lists (queries × k), -inf where there is no hit."""
+    ranks = np.arange(1, rows.shape[1] + 1, dtype=np.float64)
+    return np.where(rows >= 0, 1.0 / (RRF_CONSTANT + ranks), -np.inf)
+
+
+def fuse_reciprocal(
+    count: int, lists: Sequence[tuple[Rows | None, Rows]], k: int, ids_of: IdsOf
+) -> tuple[Scores, Rows]:
+    """Reciprocal rank fusion of ranked lists of rows for ``count`` queries.
+
+    Each element of ``lists``: positions of the queries it is about (None: all), and its rows (those queries × depth).
+    """
+    width = sum(found.shape[1] for _, found in lists)
+    rows = np.full((count, width), -1, dtype=np.int64)
+    scores = np.full((count, width), -np.inf)
+    start = 0
+    for positions, found in lists:
+        columns = slice(start, start + found.shape[1])
+        start = columns.stop
+        which = np.arange(count) if positions is None else positions
+        rows[which, columns], scores[which, columns] = found, reciprocal_ranks(found)
+    order = np.argsort(rows, axis=1, kind="stable")
+    rows, scores = np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    # a passage has one language, so it is in at most one dense and one lexical list: two places at most
+    twice = (rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)
+    scores[:, :-1] += np.where(twice, scores[:, 1:], 0.0)
+    scores[:, 1:][twice] = -np.inf
+    rows[:, 1:][twice] = -1
+    return top_k(scores, rows, k, ids_of)

@@ -1,0 +1,390 @@
+"""The command line: what it prints, its exit codes, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mrag_eval.cli import _catalog as catalog
+from mrag_eval.cli import _harness as harness
+from mrag_eval.cli._show import HIDDEN, redacted
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Run:
+    """Runs ``python -m mrag_eval.cli`` in an empty folder, with a cache and a home of its own."""
+
+    def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "mrag_eval.cli", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "HOME": str(tmp_path), "COLUMNS": "120", **env},
+        )
+
+    return run
+
+
+def test_version_and_help(cli: Run) -> None:
+    assert cli("--version").stdout.startswith("mrag-eval 0.")
+    shown = cli("--help")
+    assert shown.returncode == 0
+    for command in ("run", "demo", "tasks", "index", "config", "doctor"):
+        assert command in shown.stdout
+    assert "Exit codes" in shown.stdout
+
+
+def test_unknown_command_and_option_exit_with_2(cli: Run) -> None:
+    for arguments in (["nonsense"], ["tasks", "--nonsense"]):
+        done = cli(*arguments)
+        assert done.returncode == 2
+        assert "nonsense" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_errors_are_one_line_and_the_next_step(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "mrag.yaml").write_text("corpra: {}\n", encoding="utf-8")
+    done = cli("config", "show")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("mrag-eval: ")
+    assert "corpra" in done.stderr
+    assert "did you mean 'corpora'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Traceback" in cli("--debug", "config", "show").stderr
+
+
+def test_next_step_is_indented_below_the_message(cli: Run) -> None:
+    done = cli("config", "show", MRAG_CONFIG="missing.yaml")
+    first, second = done.stderr.splitlines()
+    assert first.startswith("mrag-eval: ")
+    assert second.startswith("    ")
+    assert second.strip()
+
+
+def test_config_show_names_the_file_and_what_it_says(cli: Run, tmp_path: Path) -> None:
+    assert "no config file" in cli("config", "show").stdout
+    (tmp_path / "mrag.yaml").write_text("corpora: {wikipedia: /srv/wiki}\n", encoding="utf-8")
+    shown = cli("config", "show").stdout
+    assert shown.splitlines()[0] == f"# {tmp_path.resolve() / 'mrag.yaml'}"
+    assert "wikipedia: /srv/wiki" in shown
+
+
+def test_secrets_are_hidden_wherever_they_are_nested() -> None:
+    shown = redacted(
+        {
+            "judges": [{"model_args": {"api_key": "sk-1", "max_tokens": 5, "model": "m"}}],
+            "HF_TOKEN": "t",
+            "password": "",
+        }
+    )
+    assert shown["judges"][0]["model_args"] == {"api_key": HIDDEN, "max_tokens": 5, "model": "m"}
+    assert shown["HF_TOKEN"] == HIDDEN
+    assert shown["password"] == ""
+
+
+def test_tasks_lists_names_modes_and_counts(cli: Run) -> None:
+    lines = cli("tasks", "mrag_demo").stdout.splitlines()
+    assert [line.split()[0] for line in lines[:-1]] == [
+        "mrag_demo",
+        "mrag_demo_monorag",
+        "mrag_demo_multirag",
+        "mrag_demo_norag",
+    ]
+    assert "qlang" in lines[1]
+    assert lines[-1] == "3 tasks, 1 groups"
+
+
+def test_tasks_path_is_the_folder_alone(cli: Run) -> None:
+    done = cli("tasks", "--path")
+    assert (Path(done.stdout.strip()) / "demo" / "mrag_demo_norag.yaml").is_file()
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_all_our_task_files_are_sound() -> None:
+    assert catalog.check_tasks() == []
+    assert len(catalog.list_tasks()) > 20
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.yaml", "task: a\nretrieval: {mode: everything}\ndata: {benchmark: demo}\nmetrics: [match]\n", "everything"),
+        ("b.yaml", "task: b\ndata: {benchmark: nowhere}\nmetrics: [match]\n", "nowhere"),
+        ("c.yaml", "task: c\ndata: {benchmark: demo}\nmetrics: [vibes]\n", "vibes"),
+        ("d.yaml", "task: d\ndata: {benchmark: demo}\nmetrics: [match]\nprompt: {template: nope}\n", "nope"),
+        ("e.yaml", "group: e\ntask: [not_there]\n", "not_there"),
+        ("f.yaml", "task: [unclosed\n", "f.yaml"),
+        ("g.yaml", "include: missing_yaml\ntask: g\n", "missing_yaml"),
+        ("h.yaml", "nothing: here\n", "neither 'task' nor 'group'"),
+        ("i.yaml", "task: i\ndata: {benchmark: demo}\nmetrics: [match]\nretreival: {k: 3}\n", "retreival"),
+    ],
+)
+def test_check_names_every_broken_file(cli: Run, tmp_path: Path, name: str, content: str, said: str) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "good.yaml").write_text("task: good\ndata: {benchmark: demo}\nmetrics: [match]\n", encoding="utf-8")
+    assert catalog.check_tasks(folder) == []
+    (folder / name).write_text(content, encoding="utf-8")
+    (fault,) = catalog.check_tasks(folder)
+    assert fault.startswith(name)
+    assert said in fault
+    done = cli("tasks", "--check", "--folder", str(folder))
+    assert done.returncode == 1
+    assert fault in done.stdout
+
+
+def test_check_takes_the_config_file_for_no_task(tmp_path: Path) -> None:
+    (tmp_path / "mrag.yaml").write_text("corpora: {}\n", encoding="utf-8")
+    assert catalog.check_tasks(tmp_path) == []
+    (tmp_path / "other.yaml").write_text("corpora: {}\n", encoding="utf-8")
+    assert len(catalog.check_tasks(tmp_path)) == 1
+
+
+def test_check_notices_a_name_used_twice(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        text = "task: same\ndata: {benchmark: demo}\nmetrics: [match]\n"
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (fault,) = catalog.check_tasks(tmp_path)
+    assert "same" in fault
+    assert "one.yaml" in fault
+
+
+def test_doctor_says_what_is_missing_and_how_to_mend_it(cli: Run, tmp_path: Path) -> None:
+    done = cli("doctor", OPENAI_API_KEY="sk-not-to-be-shown", ANTHROPIC_API_KEY="")
+    assert done.returncode == 0
+    assert "sk-not-to-be-shown" not in done.stdout
+    assert "OPENAI_API_KEY set" in done.stdout
+    assert "ANTHROPIC_API_KEY not set" in done.stdout
+    assert "mrag-eval index build" in done.stdout
+    findings = json.loads(cli("doctor", "--json").stdout)
+    assert {"package", "models", "embedders", "corpora", "data", "keys"} <= {f["topic"] for f in findings}
+    assert all(f["ok"] or f["mend"] for f in findings)
+
+
+def test_doctor_shows_how_to_configure_judges_or_which_there_are(cli: Run, tmp_path: Path) -> None:
+    none = cli("doctor").stdout
+    (example,) = (f["mend"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "judges")
+    assert "docs/judges.md" in none
+    head, *lines = example.splitlines()
+    assert head.startswith("in mrag.yaml")
+    assert lines[0] == "judges:"
+    assert all(line in none for line in lines)
+    # what it shows is a config that works
+    (tmp_path / "mrag.yaml").write_text("\n".join(lines), encoding="utf-8")
+    assert "gpt-4o-2024-08-06: openai-chat-completions" in cli("doctor").stdout
+    config = """models:
+  own: {model: local-chat-completions, model_args: {model: qwen, base_url: "http://127.0.0.1:1/v1/chat/completions"}}
+  large: {model: local-chat-completions, model_args: {model: mistral, base_url: "http://x/v1"}, api_key_env: LA_CLE}
+judges: [own, large, {model: anthropic-chat-completions, model_args: {model: claude-x}}]
+"""
+    (tmp_path / "mrag.yaml").write_text(config, encoding="utf-8")
+    shown = cli("doctor", LA_CLE="not-to-be-shown", ANTHROPIC_API_KEY="")
+    assert "not-to-be-shown" not in shown.stdout
+    lines = [line.split(" ", 1)[1].strip() for line in shown.stdout.splitlines()]
+    assert "ok own: local-chat-completions qwen" in lines
+    assert "ok large: local-chat-completions mistral · LA_CLE set" in lines
+    (missing,) = (line for line in lines if "claude-x: " in line)
+    assert "ANTHROPIC_API_KEY not set" in missing
+    assert missing.endswith("export ANTHROPIC_API_KEY=...")
+
+
+def test_doctor_shows_how_to_configure_agents_or_which_there_are(cli: Run, tmp_path: Path) -> None:
+    (example,) = (f["mend"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "agents")
+    head, *lines = example.splitlines()
+    assert head == "in mrag.yaml (see docs/agents.md):"
+    assert (lines[0], lines[-1]) == ("models:", "critic: qwen")
+    # what it shows is a config that works
+    (tmp_path / "mrag.yaml").write_text("\n".join(lines), encoding="utf-8")
+    shown = [f["what"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "agents"]
+    name = "qwen: local-chat-completions Qwen/Qwen3-235B-A22B-Instruct-2507"
+    assert [text.partition(" · ")[0] for text in shown] == [f"planner {name}", f"critic {name}"]
+
+
+def test_doctor_strict_fails_on_a_broken_config(cli: Run, tmp_path: Path) -> None:
+    assert cli("doctor", "--strict").returncode == 0
+    (tmp_path / "mrag.yaml").write_text("corpora: 3\n", encoding="utf-8")
+    assert cli("doctor", "--strict").returncode == 1
+
+
+def test_an_index_is_built_described_and_searched(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text(
+        '{"id": "a", "lang": "en", "text": "The ferry leaves at noon."}\n'
+        '{"id": "b", "lang": "ko", "text": "배는 정오에 떠난다."}\n',
+        encoding="utf-8",
+    )
+    assert cli("index", "build", "docs.jsonl", "ferry", "--kind", "bm25").returncode == 0
+    described = cli("index", "info", "ferry")
+    assert (described.returncode, described.stderr) == (0, "")
+    assert "2 · en 1, ko 1" in described.stdout
+    assert "bm25" in described.stdout
+    assert json.loads(cli("index", "info", "ferry", "--json").stdout)["passages"] == 2
+    assert "all as they were built" in cli("index", "verify", "ferry").stdout
+    assert "The ferry leaves" in cli("index", "search", "ferry", "ferry").stdout
+    missing = cli("index", "search", "ferry", "ferry", "--lang", "de")
+    assert missing.returncode == 2
+    assert "no German shard" in missing.stderr
+    file = tmp_path / "ferry" / "passages" / "ko.text"
+    file.write_bytes(file.read_bytes()[::-1])
+    damaged = cli("index", "verify", "ferry")
+    assert (damaged.returncode, damaged.stdout) == (1, "")
+    assert "passages/ko.text is damaged" in damaged.stderr
+
+
+def test_an_index_is_loaded_into_milvus_described_and_searched(cli: Run, tmp_path: Path) -> None:
+    pytest.importorskip("milvus_lite")
+    (tmp_path / "docs.jsonl").write_text(
+        '{"id": "a", "lang": "en", "text": "The ferry leaves at noon."}\n'
+        '{"id": "b", "lang": "ko", "text": "배는 정오에 떠난다."}\n',
+        encoding="utf-8",
+    )
+    assert cli("index", "build", "docs.jsonl", "ferry", "--kind", "bm25").returncode == 0
+    loaded = cli("index", "milvus", "ferry", "--uri", "passages.db")
+    assert (loaded.returncode, loaded.stderr) == (0, "")
+    assert "2 passages (en 1, ko 1), counted there" in loaded.stdout
+    assert "retrieval.kind=milvus,retrieval.uri=passages.db,retrieval.corpus=ferry" in loaded.stdout
+    described = cli("index", "info", "ferry", "--uri", "passages.db")
+    assert (described.returncode, described.stderr) == (0, "")
+    assert "2 · en 1, ko 1" in described.stdout
+    here = json.loads(cli("index", "info", "ferry", "--json").stdout)
+    there = json.loads(cli("index", "info", "ferry", "--uri", "passages.db", "--json").stdout)
+    assert (there["content_hash"], there["fingerprint"]) == (here["content_hash"], here["fingerprint"])
+    found = cli("index", "search", "ferry", "ferry", "--uri", "passages.db")
+    assert "The ferry leaves" in found.stdout
+    assert found.stdout.split()[2] == "en"
+    for arguments, said in (
+        (("nobody", "ferry", "--uri", "passages.db"), "there is no index 'nobody'"),
+        (("ferry", "ferry", "--uri", "passages.txt"), "is no Milvus uri"),
+    ):
+        failed = cli("index", "search", *arguments)
+        assert (failed.returncode, failed.stdout) == (2, "")
+        assert said in failed.stderr
+        assert "Traceback" not in failed.stderr
+    assert cli("index", "milvus", "ferry", "--uri", "x.db", "--param", "M").returncode == 2
+
+
+def test_run_takes_the_harness_s_flags_and_finds_our_tasks(cli: Run, tmp_path: Path) -> None:
+    done = cli(
+        "run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--limit", "3", "--log_samples",
+        "--output_path", "out", "--metadata", "data.language=de",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "mrag_demo_norag" in done.stdout
+    assert "char3gram_recall" in done.stdout
+    (samples,) = (tmp_path / "out").rglob("samples_mrag_demo_norag_*.jsonl")
+    rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 3
+    assert {row["doc"]["query_lang"] for row in rows} == {"de"}
+    (results,) = (tmp_path / "out").rglob("results_*.json")
+    config = json.loads(results.read_text(encoding="utf-8"))["configs"]["mrag_demo_norag"]
+    assert config["scores"]["rows"] == 3
+
+
+def test_run_does_not_index_built_in_tasks_for_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from lm_eval.tasks import TaskManager
+
+    asked: list[bool] = []
+    original = TaskManager.__init__
+
+    def spy(self: TaskManager, *args: object, include_defaults: bool = True, **kwargs: object) -> None:
+        asked.append(include_defaults)
+        original(self, *args, include_defaults=include_defaults, **kwargs)
+
+    monkeypatch.setattr(TaskManager, "__init__", spy)
+    harness.run(["--model", "dummy", "--tasks", "mrag_demo_norag", "--limit", "1"])
+    assert asked == [False]
+
+
+def test_run_of_a_yaml_file_by_path(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text(
+        '{"id": "q1", "query": "Wie?", "lang": "de", "answers": ["so"]}\n', encoding="utf-8"
+    )
+    (tmp_path / "mine.yaml").write_text(
+        "task: mine\nclass: !function mrag_eval.task.RagTask\noutput_type: generate_until\nnum_fewshot: 0\n"
+        "data: {benchmark: jsonl, path: questions.jsonl}\nmetrics: [match]\nmetadata: {version: 1}\n",
+        encoding="utf-8",
+    )
+    done = cli("run", "--model", "dummy", "--tasks", "mine.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "mine" in done.stdout
+
+
+@pytest.mark.slow
+def test_run_of_an_unknown_task_suggests_the_nearest(cli: Run) -> None:
+    done = cli("run", "--model", "dummy", "--tasks", "mrag_demo_monorga")
+    assert done.returncode == 2
+    assert "mrag_demo_monorag" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_run_names_an_include_path_that_is_not_there(cli: Run) -> None:
+    done = cli("run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--include_path", "nowhere")
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+def test_run_reports_a_wrong_override_before_any_model_answers(cli: Run) -> None:
+    done = cli("run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--metadata", "retrieval.mode=everything")
+    assert done.returncode == 2
+    assert "everything" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_run_builds_the_tasks_before_it_loads_the_model(cli: Run) -> None:
+    """A model that does not exist is never asked for: the missing corpus is said first."""
+    corpus = "retrieval.corpus=wikipedia"
+    done = cli("run", "--model", "no-such-model", "--tasks", "mrag_demo", "--metadata", corpus)
+    assert done.returncode == 2
+    assert "no corpus named 'wikipedia'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_run_help_is_the_harness_s(cli: Run) -> None:
+    done = cli("run", "--help")
+    assert done.returncode == 0
+    assert "--apply_chat_template" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "first"),
+    [
+        (ZeroDivisionError("first line\nsecond line"), 2, "mrag-eval: ZeroDivisionError: first line"),
+        (AssertionError(), 2, "mrag-eval: AssertionError"),
+        (KeyboardInterrupt(), 130, None),
+    ],
+)
+def test_a_fault_of_ours_shows_no_traceback_unless_asked_for(
+    fault: BaseException,
+    code: int,
+    first: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from mrag_eval.cli import _show as show
+    from mrag_eval.cli import main
+
+    def fail() -> str:
+        raise fault
+
+    monkeypatch.setattr(show, "shown_config", fail)
+    with pytest.raises(SystemExit) as caught:
+        main(["config", "show"])
+    assert caught.value.code == code
+    lines = capsys.readouterr().err.splitlines()
+    if first is not None:
+        assert lines[0] == first
+        assert len(lines) == 2
+        assert "mrag-eval --debug" in lines[1]
+        assert "mrag-eval doctor --json" in lines[1]
+        with pytest.raises(type(fault)):
+            main(["--debug", "config", "show"])

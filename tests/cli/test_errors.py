@@ -1,0 +1,203 @@
+"""Errors as a user meets them: a line that names what and where, the next step below it, code 2, no traceback."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mrag_eval.cli import main
+from tests.report.runs import row, write_run
+from tests.worlds.small import BASE, write_task, write_world
+
+# What a next step looks like: a command, a setting, a file, or what to change.
+_STEP = re.compile(r"\w{3,}")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a small benchmark, a task over it, two runs, and every kind of damaged file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    write_world(tmp_path)
+    data = {"benchmark": "jsonl", "path": str(tmp_path / "questions.jsonl"), "corpus": str(tmp_path / "corpus.jsonl")}
+    write_task(tmp_path, "mine", **BASE, data=data, retrieval={"mode": "all", "k": 2, "kind": "bm25"})
+    write_task(
+        tmp_path, "nodata", **{**BASE, "metrics": ["match"]}, data={**data, "path": str(tmp_path / "gone.jsonl")}
+    )
+    for name in ("a", "b"):
+        write_run(tmp_path / name, {"qa": [row(i, acc=1.0) for i in range(3)]})
+    write_run(tmp_path / "other", {"qa": [row(i, acc=1.0) for i in range(3)]}, config={"retrieval": {"k": 9}})
+    files = {
+        "empty/x.txt": "",
+        "broken.jsonl": '{"id": "1", "lang": "en", "text": "x"}\n{"id": \n',
+        "unlabelled.jsonl": '{"id": "1", "text": "x"}\n',
+        "broken.yaml": "rules: [\n",
+        "rules.yaml": "rules:\n  - {metric: acc, max_dropp: 0.1}\n",
+        "cut.json": '{"configs": {',
+        "stranger.json": '{"hello": 1}',
+        "misspelt.yaml": "judges:\n  - {model: local-chat-completions, modell_args: {}}\n",
+        "secret.yaml": "models:\n  m: {model: hf, model_args: {api_key: sk-very-secret-value}}\n",
+        "judged.yaml": "models:\n  m: {model: no-such-type, model_args: {model: x}}\njudges: [m]\n",
+        "README.md": "---\nx: [\n---\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+    return tmp_path
+
+
+RUN = "run --model oracle_answer --include_path . --tasks"
+CASES = [
+    # command; what the message must name
+    (f"{RUN} mime", ["mime", "did you mean 'mine'"]),
+    (f"{RUN} mine --metadata retrieval.mode=everywhere", ["task mine", "retrieval.mode", "everywhere"]),
+    (f"{RUN} mine --metadata retrieval.kk=3", ["task mine", "kk", "did you mean 'k'"]),
+    (f"{RUN} mine --metadata retrieval.k=0", ["task mine", "retrieval.k", "1"]),
+    (f"{RUN} mine --metadata retrieva.k=2", ["task mine", "retrieva", "retrieval"]),
+    (f"{RUN} mine --metadata metrics=machts", ["task mine", "metrics", "did you mean 'match'"]),
+    (f"{RUN} mine --metadata retrieval.corpus=wikipedia", ["task mine", "wikipedia", "mrag-eval corpus wikipedia"]),
+    (f"{RUN} mine --metadata retrieval.corpus=./empty", ["task mine", "./empty", "mrag-eval index build"]),
+    (f"{RUN} mine --metadata prompt.template=shrt_answer", ["task mine", "shrt_answer", "short_answer"]),
+    (f"{RUN} mine --metadata data.benchmark=xqad", ["xqad", "xquad"]),
+    (f"{RUN} mine --metadata retrieval.query_translation=en", ["task mine", "translat"]),
+    (f"{RUN} nodata", ["task nodata", "gone.jsonl"]),
+    ("run --model oracle_answer --include_path nowhere --tasks mine", ["nowhere", "--include_path"]),
+    ("run --config broken.yaml", ["broken.yaml"]),
+    ("report nowhere", ["nowhere", "--output_path"]),
+    ("report empty", ["empty", "results_"]),
+    ("report cut.json", ["cut.json", "JSON"]),
+    ("report stranger.json", ["stranger.json", "configs"]),
+    ("report a --layout corral", ["corral", "did you mean 'coral'"]),
+    ("compare a nowhere", ["nowhere"]),
+    ("compare a other", ["retrieval.k", "5 | 9", "--differs"]),
+    ("compare a b --metric nonsense", ["nonsense"]),
+    ("gate --baseline gone.json --candidate b --rules rules.yaml", ["max_dropp", "rules.yaml", "max_drop"]),
+    ("gate --baseline a --candidate b --rules broken.yaml", ["broken.yaml"]),
+    ("gate --baseline a --candidate b --rules gone.yaml", ["gone.yaml"]),
+    ("baseline empty", ["empty", "--log_samples"]),
+    ("index build broken.jsonl idx --kind bm25", ["broken.jsonl", "line 2"]),
+    ("index build unlabelled.jsonl idx --kind bm25", ["unlabelled.jsonl", "line 1", "lang"]),
+    ("index build gone.jsonl idx --kind bm25", ["gone.jsonl"]),
+    ("index build corpus.jsonl idx --kind bm26", ["bm26", "bm25"]),
+    ("index info empty", ["empty"]),
+    ("index search empty x", ["empty"]),
+    ("export a --format latx", ["latx", "latex"]),
+    ("export stranger.json --format csv", ["stranger.json"]),
+    ("rerun empty", ["empty", "results_"]),
+    ("rerun a", ["no task of ours"]),
+    ("consistency empty", ["empty", "--log_samples"]),
+    ("flips nowhere", ["nowhere"]),
+    ("case Nowhere a", ["Nowhere"]),
+    ("judge run nowhere -o out", ["nowhere"]),
+    ("trace show row-1 nowhere", ["nowhere"]),
+]
+
+
+def stderr_of(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
+    with pytest.raises(SystemExit) as done:
+        main(command.split())
+    return int(done.value.code or 0), capsys.readouterr().err.splitlines()
+
+
+@pytest.mark.parametrize(("command", "named"), CASES, ids=lambda v: str(v)[:60])
+def test_an_error_is_a_line_and_its_next_step(
+    here: Path, capsys: pytest.CaptureFixture[str], command: str, named: list[str]
+) -> None:
+    code, lines = stderr_of(command, capsys)
+    assert code == 2, lines
+    assert not [line for line in lines if "Traceback" in line or line.startswith('  File "')]
+    start = next(i for i, line in enumerate(lines) if line.startswith("mrag-eval: "))
+    message, *step = lines[start:]
+    whole = "\n".join(lines[start:])
+    for word in named:
+        assert word in whole
+    if "did you mean" not in message and "allowed:" not in message:
+        assert step, f"no next step: {message}"
+        assert all(line.startswith("    ") and _STEP.search(line) for line in step)
+    # a corpus has several ways out, and a model has an example
+    assert len(step) <= 8
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        ("misspelt.yaml", ["misspelt.yaml", "judges[0]", "modell_args", "did you mean 'model_args'"]),
+        ("secret.yaml", ["secret.yaml", "api_key", "environment"]),
+        ("broken.yaml", ["broken.yaml", "YAML"]),
+        ("gone.yaml", ["gone.yaml", "MRAG_CONFIG"]),
+    ],
+)
+def test_faults_of_the_config_file(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], config: str, named: list[str]
+) -> None:
+    monkeypatch.setenv("MRAG_CONFIG", config)
+    code, lines = stderr_of("config show", capsys)
+    assert code == 2
+    assert lines[0].startswith("mrag-eval: ")
+    assert len(lines) <= 2
+    for word in named:
+        assert word in "\n".join(lines)
+    assert "sk-very-secret-value" not in "\n".join(lines)
+
+
+def test_a_judge_of_an_unknown_type_is_named_before_the_model_answers(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MRAG_CONFIG", "judged.yaml")
+    code, lines = stderr_of(f"{RUN} mine --metadata metrics=judged_accuracy", capsys)
+    assert code == 2
+    message = next(line for line in lines if line.startswith("mrag-eval: "))
+    assert "task mine" in message
+    assert "no-such-type" in message
+
+
+def test_a_path_that_cannot_be_written_is_a_line_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines = stderr_of("baseline a -o nowhere/baseline.json", capsys)
+    assert code == 2
+    assert lines[0].startswith("mrag-eval: nowhere/baseline.json")
+    assert lines[1].startswith("    ")
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("fault", [ZeroDivisionError("one\ntwo"), RuntimeError(), KeyError("x"), OSError("no number")])
+def test_what_nobody_expected_is_told_without_a_traceback_and_where_to_report(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mrag_eval.cli import _show as show
+
+    def fail() -> str:
+        raise fault
+
+    monkeypatch.setattr(show, "shown_config", fail)
+    code, lines = stderr_of("config show", capsys)
+    assert code == 2
+    assert len(lines) == 2
+    assert lines[0].startswith(f"mrag-eval: {type(fault).__name__}")
+    assert "--debug" in lines[1]
+    assert "CONTRIBUTING.md" in lines[1]
+    with pytest.raises(type(fault)):
+        main(["--debug", "config", "show"])
+
+
+@pytest.mark.slow
+def test_errors_of_the_stock_command_end_in_the_same_two_lines(here: Path) -> None:
+    """lm_eval shows a traceback of its own; the last lines say what and what next."""
+    command = "-m lm_eval run --model dummy --include_path . --tasks mine --metadata retrieval.corpus=./empty"
+    done = subprocess.run(
+        [sys.executable, *command.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+    assert done.returncode != 0
+    assert "CorpusError: task mine: retrieval.corpus: no index at ./empty" in done.stderr.splitlines()[-2]
+    assert done.stderr.splitlines()[-1] == "    mrag-eval index build"

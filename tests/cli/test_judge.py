@@ -1,0 +1,261 @@
+"""Judging a finished run's samples, and agreement with human labels, as commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from mrag_eval.cli import _harness as harness
+from mrag_eval.cli._app import Session, app
+from mrag_eval.core import ConfigError, DataError
+from mrag_eval.judging import Panel
+from mrag_eval.report import agreement, judge_samples
+from mrag_eval.report.labels import _rejudge as rejudge
+from mrag_eval.report.labels._rejudge import read_labels
+from tests.judging.test_judge_task import judged_tasks, tagged  # noqa: F401
+from tests.worlds.judges import ScriptedJudge, always, exact, failing, verdict
+from tests.worlds.model_server import ModelServer, said
+from tests.worlds.small import ScriptedLM
+
+YES, NO, OUT = always("correct"), always("incorrect"), failing()
+
+
+@pytest.fixture
+def samples(judged_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: F811
+    """The sample file of a run without a judge: wrong on bakeries, silent on the first question."""
+    (judged_tasks / "empty.yaml").write_text("{}", encoding="utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(judged_tasks / "empty.yaml"))
+
+    def answer(prompt: str) -> str:
+        if "lighthouse of Varn built?" in prompt:
+            return "<answer>None</answer>"
+        return "<answer>1900</answer>" if "Olm" in prompt else tagged(prompt)
+
+    manager = harness.task_manager([str(judged_tasks)], {"pretrained": "org/small"})
+    settings = {"model": ScriptedLM(answer), "tasks": ["judged"], "bootstrap_iters": 100, "log_samples": True}
+    harness.evaluate(settings, manager, str(judged_tasks / "out"))
+    (path,) = (judged_tasks / "out").rglob("samples_judged_*.jsonl")
+    return path
+
+
+@pytest.fixture
+def seat(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[ScriptedJudge]]:
+    def place(*scripts: Any) -> list[ScriptedJudge]:
+        judges = [ScriptedJudge(script, f"acme/judge-{i}") for i, script in enumerate(scripts, 1)]
+        named = {f"j{i}": judge for i, judge in enumerate(judges, 1)}
+        monkeypatch.setattr(rejudge, "build_panel", lambda block: Panel(named, block.repeats))  # type: ignore[arg-type]
+        return judges
+
+    return place
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def cli(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments), obj=Session())
+
+
+# ------------------------------------------------------------------ run
+
+
+def test_a_run_is_judged_without_generating_again(samples: Path, seat: Callable[..., list[ScriptedJudge]]) -> None:
+    before = samples.read_bytes()
+    judges = seat(exact, exact, NO)
+    done = judge_samples(samples)
+    assert done.path == samples.with_name(f"judged_{samples.name}")
+    assert samples.read_bytes() == before
+    # the settings of the run: its own language check
+    assert done.block.language_check == "fasttext"
+    # one of the 15 declined; three name a wrong year, on which all three judges agree
+    assert [len(judge.asked) for judge in judges] == [14, 14, 14]
+    assert done.scores["judge"]["outcomes"] == {"declined": 1, "majority": 11, "unanimous": 3}
+    assert done.scores["metrics"]["judge_correct"]["value"] == pytest.approx(11 / 15)
+    rows = lines(done.path)
+    assert len(rows) == 15
+    assert rows[0]["votes"] == {}
+    assert rows[0]["judge_correct"] == 0.0
+    assert rows[0]["rows"]["judge"] == {"verdict": False, "outcome": "declined"}
+    assert rows[1]["votes"]["j3"]["verdict"] is False
+    assert {"votes", "judge_correct", "judged_accuracy"} <= set(rows[1]["metrics"])
+    assert sum("panel" in row["rows"] for row in rows) == 1
+
+
+def test_another_panel_takes_the_place_of_the_first(
+    samples: Path, tmp_path: Path, seat: Callable[..., list[ScriptedJudge]]
+) -> None:
+    seat(YES, YES, YES)
+    first = judge_samples(samples)
+    seat(NO, OUT, OUT)
+    second = judge_samples(first.path, tmp_path / "second.jsonl", language_check="none")
+    assert second.scores["unscored"]["judge_correct"] == {"unjudged (timeout)": 14}
+    assert set(second.scores["judge"]["judges"]) == {"j1", "j2", "j3"}
+    row = lines(second.path)[1]
+    assert "judge_correct" not in row
+    assert "judge_correct" not in row["rows"]["values"]
+    assert "language_check" not in row
+    assert row["metrics"].count("votes") == 1
+    # what the run itself scored is as it was
+    assert row["declined"] == 0.0
+
+
+def test_the_file_to_be_judged_is_not_overwritten(samples: Path, seat: Callable[..., list[ScriptedJudge]]) -> None:
+    seat(YES)
+    with pytest.raises(DataError, match="is the file to be judged"):
+        judge_samples(samples, samples)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no samples"),
+        ("{\n", "line 1: not JSON"),
+        ('{"doc": {"id": "a"}}\n', "line 1: not a scored sample"),
+        ("[1]\n", "line 1: not a scored sample"),
+    ],
+)
+def test_files_that_are_no_samples_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "samples_x.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        judge_samples(path)
+
+
+def test_without_a_judge_there_is_nothing_to_judge_with(samples: Path) -> None:
+    with pytest.raises(ConfigError, match="no judge is configured"):
+        judge_samples(samples)
+    with pytest.raises(ConfigError, match=r"judge\.tie: input should be"):
+        judge_samples(samples, tie="maybe")
+
+
+@pytest.fixture
+def server(judged_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:  # noqa: F811
+    """Three judges behind one server that plays them by the model's name; the third is silent on some rows."""
+
+    def script(body: dict[str, Any], attempt: int) -> Any:
+        prompt = next(turn["content"] for turn in body["messages"] if turn["role"] == "user")
+        word = verdict("correct") if body["model"] == "lenient" else exact(prompt)
+        return said(word if body["model"] != "moody" or "ferry" not in prompt else "I cannot tell.")
+
+    server = ModelServer(script)
+    entry = {"model": "local-chat-completions"}
+    spec = [{**entry, "model_args": {"model": name, "base_url": server.url}} for name in ("strict", "lenient", "moody")]
+    config = judged_tasks / "judges.yaml"
+    config.write_text(
+        yaml.safe_dump({"models": {"lenient": spec[1]}, "judges": [spec[0], "lenient", spec[2]]}), "utf-8"
+    )
+    monkeypatch.setenv("MRAG_CACHE", str(judged_tasks / "cache"))
+    yield server
+    server.close()
+
+
+def test_over_http_the_table_is_printed_and_a_second_time_costs_nothing(
+    samples: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MRAG_CONFIG", str(samples.parents[2] / "judges.yaml"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
+    done = cli("judge", "run", str(samples))
+    assert done.exit_code == 0, done.output
+    assert "judged by a panel of 3 · 14 answers" in done.output
+    assert "not asked: 1 declined" in done.output
+    assert "kappa strict | lenient" in done.output
+    asked = len(server.requests)
+    # each row once a judge; two rows ask for the ferry in a word that silences the third, which is asked once more
+    assert asked == 3 * 14 + 2
+    assert "2 unreadable" in done.output
+    out = samples.parent / "again.jsonl"
+    again = cli("judge", "run", str(samples), "-o", str(out), "--json")
+    assert len(server.requests) == asked
+    table = json.loads(again.output)["judge"]
+    assert {name: ledger["calls"] for name, ledger in table["ledger"].items()} == dict.fromkeys(
+        ("strict", "lenient", "moody"), 0
+    )
+    first = lines(samples.with_name(f"judged_{samples.name}"))
+    assert [row["votes"] for row in lines(out)] == [row["votes"] for row in first]
+    assert b"sk-planted" not in out.read_bytes()
+    alone = cli("judge", "run", str(samples), "--panel", "lenient", "-o", str(out), "--json")
+    assert list(json.loads(alone.output)["judge"]["judges"]) == ["lenient"]
+
+
+# ------------------------------------------------------------------ agree
+
+
+def write_labels(path: Path, labels: dict[str, str], header: str = "id,label") -> Path:
+    path.write_text("".join([f"{header}\n", *(f"{row},{label}\n" for row, label in labels.items())]), "utf-8")
+    return path
+
+
+def test_agreement_with_people(samples: Path, tmp_path: Path, seat: Callable[..., list[ScriptedJudge]]) -> None:
+    seat(exact, YES, exact)
+    judged = judge_samples(samples).path
+    rows = lines(judged)
+    asked = {row["rows"]["row"]: row["rows"]["judge"]["verdict"] for row in rows if row["votes"]}
+    # people agree with the panel but on one row that they find wrong; one row is not labelled, one label is astray
+    names = list(asked)
+    labels = {name: "correct" if asked[name] else "incorrect" for name in names[:-1]}
+    flipped = next(name for name in names[:-1] if asked[name])
+    labels |= {flipped: "0", "elsewhere": "yes"}
+    human = write_labels(tmp_path / "labels.csv", labels)
+    found = agreement(judged, human)
+    assert (found["rows"], found["unlabelled"], found["unmatched"], found["unjudged"]) == (13, 1, 1, 0)
+    n = 13
+    right = sum(asked[name] for name in names[:-1])
+    people = right - 1
+    # p_e from the frequencies of "correct" on both sides
+    expected = (right * people + (n - right) * (n - people)) / n**2
+    kappa = ((n - 1) / n - expected) / (1 - expected)
+    assert found["panel"]["kappa"]["value"] == pytest.approx(kappa)
+    assert found["panel"]["kappa"]["low"] < kappa < found["panel"]["kappa"]["high"]
+    assert found["panel"]["agreement"]["value"] == pytest.approx((n - 1) / n)
+    assert found["judges"]["j2"]["correct"]["value"] == 1.0
+    assert found["judges"]["j1"]["kappa"]["value"] == pytest.approx(kappa)
+    # two of the three are one judge twice
+    assert found["independence"]["effective_size"] < 3
+    shown = cli("judge", "agree", str(judged), "--human", str(human))
+    assert shown.exit_code == 0, shown.output
+    assert f"{kappa:.2f} [" in shown.output
+    assert "1 unlabelled, 1 unmatched" in shown.output
+    assert json.loads(cli("judge", "agree", str(judged), "--human", str(human), "--json").output)["rows"] == 13
+
+
+def test_agreement_needs_votes_and_labels_of_their_rows(
+    samples: Path, tmp_path: Path, seat: Callable[..., list[ScriptedJudge]]
+) -> None:
+    human = write_labels(tmp_path / "labels.csv", {"x": "correct"})
+    with pytest.raises(DataError, match="no panel judged these answers") as caught:
+        agreement(samples, human)
+    assert "mrag-eval judge run" in str(caught.value.next_step)
+    seat(YES)
+    with pytest.raises(DataError, match="none of its 1 ids is a judged row"):
+        agreement(judge_samples(samples).path, human)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("row,label\na,correct\n", "line 2: the columns 'id' and 'label'"),
+        ("id,label\na\n", "line 2: the columns"),
+        ("id,label\na,correct\nb,maybe\n", "line 3: label 'maybe'"),
+        ("id,label\na,correct\na,incorrect\n", "line 3: the id 'a' comes a second time"),
+        ("id,label\n", "holds no labels"),
+        ("", "holds no labels"),
+    ],
+)
+def test_wrong_labels_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_labels(path)
+
+
+def test_labels_may_be_written_in_several_ways(tmp_path: Path) -> None:
+    words = {"a": "Correct", "b": "0", "c": "TRUE", "d": "no", "e": "1", "f": "incorrect"}
+    path = write_labels(tmp_path / "labels.csv", words, header="\ufeffid,label")
+    assert read_labels(path) == {"a": True, "b": False, "c": True, "d": False, "e": True, "f": False}

@@ -1,0 +1,332 @@
+"""The Cross-Lingual Cost: what is left out and relabelled, on the real files and on rows of our own; wrong files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.core import ConfigError, DataError
+from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.datasets import _github as github
+from tests.worlds.xlcost import corpus_rows, question_rows, write, write_parquet
+
+# By the number of rows in the file: the authors' 2,066, and 1,856 where a tenth of the questions is held out. Facts
+# about the files, counted apart from the loader: rows of the second half, rows and questions that occur again in the
+# first, and what is left.
+TRAVEL = {2066: (1033, 6, 8, 1019), 1856: (928, 5, 6, 917)}
+
+
+def load(folder: Path, **block: Any) -> Benchmark:
+    return load_benchmark({"benchmark": "xlcost", "domain": "travel", "path": str(folder), **block})
+
+
+def real(test_data: Path, **block: Any) -> Benchmark:
+    return load(test_data / "cross_lingual_cost", **{"corpus": "none", **block})
+
+
+# ------------------------------------------------------------ the real files
+
+
+def test_travel_without_its_repetitions(test_data: Path) -> None:
+    loaded = real(test_data)
+    rows = loaded.source["rows"]
+    half, repeated, questions, kept = TRAVEL[rows["file"]]
+    assert (rows["repeated_half"], rows["repeated_rows"], rows["repeated_questions"]) == (half, repeated, questions)
+    assert len(loaded.docs) == rows["kept"] == kept
+    assert len({doc.query for doc in loaded.docs}) == len({doc.id for doc in loaded.docs}) == kept
+    # 96 rows of a half upstream, 92 of the distinct rows here; one of them repeats a question
+    assert 90 <= rows["relabelled"] <= 96
+    assert sum("tagged_language" in doc.extra for doc in loaded.docs) == rows["relabelled"]
+    assert sum(loaded.source["pairs"]["file"].values()) == rows["file"]
+    assert sum(loaded.source["pairs"]["kept"].values()) == kept
+    assert any(f"{rows['relabelled']} questions tagged with another language" in note for note in loaded.notes)
+
+
+def test_every_question_is_in_the_script_of_its_language(test_data: Path) -> None:
+    for doc in real(test_data).docs:
+        arabic = any("\u0600" <= char <= "\u06ff" for char in doc.query)
+        assert doc.query_lang == ("ar" if arabic else "en"), doc.query
+        assert doc.extra.get("tagged_language") in (None, "ar")
+
+
+def test_travel_as_published(test_data: Path) -> None:
+    loaded = real(test_data, as_published=True)
+    n = loaded.source["rows"]["file"]
+    assert len(loaded.docs) == n
+    ids = [doc.id for doc in loaded.docs]
+    assert len(set(ids)) == n
+    # the second half is tied to the first, so that intervals resample both together
+    groups = [doc.group_id for doc in loaded.docs]
+    assert groups[: n // 2] == groups[n // 2 :]
+    tagged = Counter(doc.query_lang for doc in loaded.docs)
+    corrected = Counter(doc.query_lang for doc in real(test_data).docs)
+    assert tagged["ar"] / n > corrected["ar"] / len(real(test_data).docs)
+    assert loaded.notes == (f"{n:,} questions of {n:,} rows, as published",)
+
+
+def test_legal_has_the_counts_of_table_4(test_data: Path) -> None:
+    loaded = real(test_data, domain="legal")
+    assert loaded.source["pairs"]["kept"] == {"en->en": 318, "en->ar": 337, "ar->en": 324, "ar->ar": 303}
+    assert loaded.source["rows"] == {
+        "file": 1285,
+        "repeated_half": 0,
+        "repeated_rows": 0,
+        "repeated_questions": 3,
+        "relabelled": 0,
+        "kept": 1282,
+        "run": 1282,
+    }
+
+
+def test_the_legal_corpus_is_asked_for_in_one_line(test_data: Path) -> None:
+    if (test_data / "cross_lingual_cost" / "legal_corpus.parquet").is_file():
+        pytest.skip("the legal corpus is at hand")
+    with pytest.raises(DataError) as caught:
+        real(test_data, domain="legal", corpus=None)
+    assert "the legal corpus is not at hand" in caught.value.message
+    assert "\n" not in caught.value.message
+    assert "data.corpus=FILE" in (caught.value.next_step or "")
+    assert "data.corpus=none" in (caught.value.next_step or "")
+
+
+def test_passages_of_the_travel_corpus(test_data: Path) -> None:
+    loaded = real(test_data, corpus=None, tokenizer="model_free")
+    source = loaded.source["corpus"]
+    assert (source["documents"], source["languages"]) == (191, {"ar": 96, "en": 95})
+    assert loaded.corpus is not None
+    assert len(loaded.corpus) == source["passages"] == 2299
+    assert len({passage.id for passage in loaded.corpus}) == 2299
+    assert all(passage.text.startswith(f"{passage.title}. ") for passage in loaded.corpus)
+    assert json.loads(json.dumps(loaded.source)) == loaded.source
+    assert "2,299 passages of 191 documents" in loaded.notes
+
+
+def test_a_sample_is_drawn_by_its_seed(test_data: Path) -> None:
+    first, again, other = (real(test_data, sample=300, seed=seed) for seed in (1, 1, 2))
+    assert [d.id for d in first.docs] == [d.id for d in again.docs] != [d.id for d in other.docs]
+    assert len(first.docs) == first.source["rows"]["run"] == 300
+    assert first.source["seed"] == 1
+    assert any("300 of them drawn with seed 1" in note for note in first.notes)
+
+
+# ------------------------------------------------------------ rows of our own
+
+
+def test_rows_become_questions(tmp_path: Path) -> None:
+    loaded = load(write(tmp_path), tokenizer="model_free")
+    assert [(d.query_lang, d.gold_doc_lang) for d in loaded.docs] == [
+        ("en", "en"),
+        ("ar", "en"),
+        ("en", "ar"),
+        ("ar", "ar"),
+    ]
+    assert loaded.docs[0].answers == ("You may bring up to 7,250 krona in cash.",)
+    assert not any(doc.relevant_ids for doc in loaded.docs)
+    assert loaded.corpus is not None
+    assert [(p.lang, p.doc_id, p.title) for p in loaded.corpus] == [("en", "0", "Varnia"), ("ar", "1", "سوند")]
+    assert loaded.corpus[0].text.startswith("Varnia. # Varnia\n\nVisitors may bring")
+    small = load(tmp_path, tokenizer="model_free", passage_tokens=12)
+    assert small.corpus is not None
+    assert len(small.corpus) > 2
+
+
+def test_repetitions_and_wrong_tags(tmp_path: Path) -> None:
+    first = question_rows()
+    wrong = {**first[0], "question": "When do shops close in Varnia?", "user_language": "arabic"}
+    other_answer = {**first[1], "answer": "7,250"}
+    undecided = {**first[3], "question": "112 ?"}
+    half = [*first, first[2], wrong, other_answer, undecided]
+    loaded = load(write(tmp_path, half + half), corpus="none")
+    assert loaded.source["rows"] == {
+        "file": 16,
+        "repeated_half": 8,
+        "repeated_rows": 1,
+        "repeated_questions": 1,
+        "relabelled": 1,
+        "kept": 6,
+        "run": 6,
+    }
+    assert [d.query for d in loaded.docs] == [r["question"] for r in [*first, wrong, undecided]]
+    # the first answer is kept, the wrong tag corrected, a question without letters keeps its tag
+    assert loaded.docs[1].answers == (first[1]["answer"],)
+    assert (loaded.docs[4].query_lang, loaded.docs[4].extra) == ("en", {"tagged_language": "ar"})
+    assert loaded.docs[5].query_lang == "ar"
+    assert loaded.corpus is None
+    # a row has the same id in a copy that holds other rows
+    (tmp_path / "part").mkdir()
+    part = load(write(tmp_path / "part", [wrong]), corpus="none")
+    assert part.docs[0].id == loaded.docs[4].id
+    published = load(tmp_path, corpus="none", as_published=True)
+    assert len({d.id for d in published.docs}) == 16
+    assert len({d.group_id for d in published.docs}) == 6
+
+
+def test_the_layout_of_the_repository_is_found(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "benchmarks" / "legal_benchmark.parquet", question_rows())
+    write_parquet(tmp_path / "corpora" / "legal_corpus.parquet", corpus_rows())
+    loaded = load(tmp_path, domain="legal", tokenizer="model_free")
+    assert loaded.corpus is not None
+    assert loaded.source["corpus"]["titles"] == "country"
+
+
+def test_a_corpus_of_ones_own(tmp_path: Path) -> None:
+    write(tmp_path)
+    path = tmp_path / "laws.jsonl"
+    lines = [
+        {"law_id": "7", "language": "ar", "title": "قانون", "content": "مادة."},
+        {"law_id": "8", "language": "en", "title": "Law", "content": "An article."},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    loaded = load(tmp_path, corpus=str(path), tokenizer="model_free")
+    assert loaded.corpus is not None
+    assert [p.text for p in loaded.corpus] == ["قانون. مادة.", "Law. An article."]
+    assert [p.doc_id for p in loaded.corpus] == ["7", "8"]
+
+
+# ------------------------------------------------------------ a benchmark of one's own
+
+
+def own_rows() -> list[dict[str, str]]:
+    """In three languages, named by code or in words; one row knows its document and its categories."""
+    texts = [("Wo liegt Sund?", "Am Meer.", "ar", "de"), ("苏恩德在哪里？", "海边。", "arabic", "zh")]
+    rows = [dict(zip(question_rows()[0], text, strict=True)) for text in texts]
+    rows.append({**question_rows()[2], "question": "112", "user_language": "arabic"})
+    more = {"document": "1", "categories": json.dumps({"formulation": "short", "need": "visit"}), "q_type": "open"}
+    return [{**rows[0], **more}, *({**row, "document": "", "categories": "", "q_type": ""} for row in rows[1:])]
+
+
+def own(folder: Path, rows: list[dict[str, str]], **block: Any) -> Benchmark:
+    return load(write(folder, rows, domain="own"), domain="own", tokenizer="model_free", **block)
+
+
+def test_ones_own_benchmark_may_be_in_any_language_and_know_its_documents(tmp_path: Path) -> None:
+    loaded = own(tmp_path, own_rows())
+    assert [(d.query_lang, d.gold_doc_lang) for d in loaded.docs] == [("de", "ar"), ("zh", "ar"), ("ar", "ar")]
+    first, *others = loaded.docs
+    assert (first.relevant_ids, first.relevant_documents) == (("1",), True)
+    assert first.extra == {"formulation": "short", "need": "visit", "q_type": "open"}
+    assert not any(doc.relevant_ids or doc.extra for doc in others)
+    # the builder has checked the languages: no tag is changed, nor taken for one of two
+    assert loaded.source["rows"]["relabelled"] == 0
+    assert loaded.source["pairs"]["kept"] == {"ar->ar": 1, "de->ar": 1, "zh->ar": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"user_language": "klingon"}, "user_language is 'klingon', no language known"),
+        ({"categories": "[1]"}, "'categories' must be a JSON object of texts"),
+        ({"categories": '{"a": 1}'}, "'categories' must be a JSON object of texts"),
+        ({"categories": "formulation"}, "'categories' must be a JSON object of texts"),
+    ],
+)
+def test_wrong_rows_of_ones_own(change: dict[str, str], expected: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"row 0: {expected}"):
+        own(tmp_path, [{**own_rows()[0], **change}])
+
+
+def test_ones_own_benchmark_lies_somewhere(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"data\.path does not say where it is"):
+        load_benchmark({"benchmark": "xlcost", "domain": "own"})
+    with pytest.raises(DataError, match=r"has no file own_benchmark\.parquet") as caught:
+        load(tmp_path, domain="own")
+    assert "mrag-eval build qa" in (caught.value.next_step or "")
+
+
+# ------------------------------------------------------------ wrong files
+
+
+def without(key: str, rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [{k: v for k, v in row.items() if k != key} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (without("answer", question_rows()), "column 'answer' is missing; found: question"),
+        ([{**question_rows()[0], "user_language": "french"}], "row 0: user_language is 'french', neither 'arabic'"),
+        ([question_rows()[0], {**question_rows()[1], "question": " "}], "row 1: 'question' is empty"),
+    ],
+)
+def test_wrong_questions(rows: list[dict[str, str]], expected: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=expected):
+        load(write(tmp_path, rows), corpus="none")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (without("content", corpus_rows()), "no 'text' or 'content'"),
+        (without("doc_id", corpus_rows()), "no 'id' or 'doc_id'"),
+        ([{**row, "language": "klingon"} for row in corpus_rows()], "unknown language 'klingon'"),
+        ([{**row, "content": "  "} for row in corpus_rows()], "none of its 2 documents holds any text"),
+        ([corpus_rows()[0], corpus_rows()[0]], "document id '0' .en. appears a second time"),
+    ],
+)
+def test_wrong_corpora(rows: list[dict[str, str]], expected: str, tmp_path: Path) -> None:
+    write(tmp_path)
+    write_parquet(tmp_path / "travel_corpus.parquet", rows)
+    with pytest.raises(DataError, match=expected):
+        load(tmp_path, tokenizer="model_free")
+
+
+def test_an_empty_corpus_and_an_empty_benchmark(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    write(tmp_path)
+    for name, expected in (("corpus", "holds no documents"), ("benchmark", "holds no question")):
+        path = tmp_path / f"travel_{name}.parquet"
+        pq.write_table(pq.read_table(path).slice(0, 0), path)
+        with pytest.raises(DataError, match=expected):
+            load(tmp_path, tokenizer="model_free", seed=len(name))
+        write(tmp_path)
+
+
+def test_files_that_are_no_parquet_or_are_not_there(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "travel_corpus.parquet").write_text("question\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"travel_corpus.parquet: cannot be read as Parquet"):
+        load(tmp_path, tokenizer="model_free")
+    (tmp_path / "travel_benchmark.parquet").write_text("question\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"travel_benchmark.parquet: cannot be read as Parquet"):
+        load(tmp_path, corpus="none")
+    with pytest.raises(DataError, match=r"has no file legal_benchmark.parquet"):
+        load(tmp_path, domain="legal", corpus="none")
+    write(tmp_path)
+    with pytest.raises(DataError, match=r"data.corpus=.*nowhere.jsonl is no file"):
+        load(tmp_path, corpus=str(tmp_path / "nowhere.jsonl"))
+    with pytest.raises(ConfigError, match="domain = 'tax'"):
+        load(tmp_path, domain="tax")
+
+
+# ------------------------------------------------------------ without a local copy
+
+
+def test_files_are_fetched_once_from_the_pinned_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = "7e548b57935dbac3b8fa2cb0536cf76f863337eb"
+    mirror = tmp_path / "mirror" / "chenamiraz" / "cross-lingual-cost" / commit
+    write_parquet(mirror / "benchmarks" / "travel_benchmark.parquet", question_rows())
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(github, "BASE_URL", (tmp_path / "mirror").as_uri())
+    block = {"benchmark": "xlcost", "domain": "travel", "corpus": "none"}
+    assert len(load_benchmark({**block, "seed": 1}).docs) == 4
+    (mirror / "benchmarks" / "travel_benchmark.parquet").unlink()
+    again = load_benchmark({**block, "seed": 2})
+    assert len(again.docs) == 4
+    assert again.source["commit"] == commit
+    with pytest.raises(DataError) as caught:
+        load_benchmark({**block, "corpus": None})
+    assert "GitHub did not give chenamiraz/cross-lingual-cost, file corpora/travel_corpus.parquet" in str(caught.value)
+    assert "data.path=FOLDER" in str(caught.value)
+
+
+def test_offline_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path))
+    with pytest.raises(DataError, match="not in the cache, and HF_HUB_OFFLINE is set"):
+        load_benchmark({"benchmark": "xlcost", "domain": "legal", "corpus": "none"})

@@ -1,0 +1,95 @@
+"""One more chance for a reply that cannot be read, then an abstention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mrag_eval.core import Store
+from mrag_eval.models import AuxModel, Verdict, at_once, generate_parsed, parse_list
+from mrag_eval.models._asking import generate_all_parsed
+from mrag_eval.models._replies import parse_verdict_json
+from tests.models.conftest import ask
+from tests.worlds.model_server import Answer, ModelServer, said
+
+Start = Callable[..., ModelServer]
+ModelOf = Callable[..., AuxModel]
+GOOD = '{"justification": "j", "answer": "correct"}'
+
+
+def judge(body: dict[str, Any], attempt: int) -> Answer:
+    """Answers badly at first and well when asked again, save for those who never learn."""
+    first = body["messages"][0]["content"]
+    if "dead" in first:
+        return Answer(400, "refused")
+    if "good" in first or ("learns" in first and len(body["messages"]) > 1):
+        return said(GOOD)
+    return said("I would say it is right")
+
+
+def test_asked_again_with_what_was_wrong(start: Start, model_of: ModelOf) -> None:
+    server = start(judge)
+    model = model_of(server)
+    answers = generate_parsed(model, ask("good", "learns", "never", "dead"), parse_verdict_json, seat="1")
+    good, learns, never, dead = answers
+    assert good.value == learns.value == Verdict(True, "j")
+    assert (len(good.replies), len(learns.replies), len(never.replies), len(dead.replies)) == (1, 2, 2, 1)
+    assert (never.value, never.error) == (None, "unreadable: there is no JSON object in the reply")
+    assert (dead.value, dead.error, dead.reason) == (None, "rejected: HTTP 400, refused", "rejected")
+    again = [body["messages"] for _, _, body in server.requests if len(body["messages"]) > 1]
+    assert len(again) == 2
+    assert [m["role"] for m in again[0]] == ["user", "assistant", "user"]
+    assert again[0][1]["content"] == "I would say it is right"
+    assert again[0][2]["content"].startswith(
+        "Your reply could not be read: there is no JSON object in the reply. Give your answer again"
+    )
+    assert model.ledger.calls == 6
+
+
+def test_all_of_it_comes_from_the_cache(start: Start, model_of: ModelOf, store: Store) -> None:
+    server = start(judge)
+    first = generate_parsed(model_of(server, store), ask("good", "learns", "never"), parse_verdict_json)
+    sent = len(server.requests)
+    second = generate_parsed(model_of(server, store), ask("good", "learns", "never"), parse_verdict_json)
+    assert [a.value for a in second] == [a.value for a in first]
+    assert len(server.requests) == sent == 5
+
+
+def test_reply_that_was_cut_off_says_so(start: Start, model_of: ModelOf) -> None:
+    server = start(lambda body, n: said('{"answer": "corr', finish="length"))
+    (answer,) = generate_parsed(model_of(server), ask("q"), parse_verdict_json)
+    assert answer.error is not None
+    assert answer.error.endswith("(it was cut off at max_tokens)")
+
+
+def test_a_parser_for_each(start: Start, model_of: ModelOf) -> None:
+    model = model_of(start(lambda body, n: said("[3]")))
+    parsers = [partial(parse_list, n=5), partial(parse_list, n=2)]
+    answers = generate_parsed(model, ask("a", "b"), parsers)
+    assert [a.value for a in answers] == [[3], None]
+    with pytest.raises(ValueError, match="2 parsers for 1 conversations"):
+        generate_parsed(model, ask("a"), parsers)
+
+
+def test_panel(start: Start, model_of: ModelOf) -> None:
+    yes, no = (
+        model_of(start(lambda b, n: said(GOOD))),
+        model_of(start(lambda b, n: said(GOOD.replace("corr", "incorr")))),
+    )
+    votes = generate_all_parsed({"a": (yes, ask("x", "y")), "b": (no, ask("x"))}, parse_verdict_json)
+    assert {seat: [a.value and a.value.holds for a in answers] for seat, answers in votes.items()} == {
+        "a": [True, True],
+        "b": [False],
+    }
+
+
+def test_one_failing_part_is_raised_after_all_are_done(start: Start, model_of: ModelOf) -> None:
+    def bad() -> str:
+        raise ValueError("bad")
+
+    with pytest.raises(ValueError, match="bad"):
+        at_once({"good": lambda: "x", "bad": bad})
+    assert at_once({"b": lambda: 1, "a": lambda: 2}) == {"b": 1, "a": 2}

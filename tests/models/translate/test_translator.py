@@ -1,0 +1,173 @@
+"""The front of all backends: what is asked, what is remembered, what is believed, what is counted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.config import TranslatorSpec
+from mrag_eval.core import DataError, Store
+from mrag_eval.models import Translator, build_translator, total_counts
+from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._table import load_table, write_table
+from mrag_eval.models.translate._translator import counts_line
+
+WORDS = {
+    ("Wo liegt der alte Leuchtturm von Varn am Meer?", "en"): "Where is the old lighthouse of Varn by the sea?",
+    ("Wo liegt der alte Leuchtturm von Varn am Meer?", "ru"): "Где у моря стоит старый маяк Варна, скажите?",
+    ("Hund", "en"): "dog",
+    ("leer", "en"): "  ",
+    ("stumm", "en"): "Der Hund läuft heute sehr schnell durch den Garten.",
+}
+
+
+class Scripted:
+    """Translates by the table above; a text that is not in it fails. ``stops`` raises after so many texts."""
+
+    def __init__(self, version: str = "1", stops: int | None = None) -> None:
+        self.version, self.stops = version, stops
+        self.asked: list[Text] = []
+
+    def fingerprint(self, text: Text) -> Any:
+        return ["scripted", self.version]
+
+    def identity(self) -> dict[str, Any]:
+        return {"backend": "scripted", "version": self.version}
+
+    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+        for position, text in enumerate(texts):
+            if self.stops is not None and position == self.stops:
+                raise KeyboardInterrupt
+            self.asked.append(text)
+            found = WORDS.get((text.text, text.target))
+            yield position, Outcome(found, None if found is not None else "failed: no such word")
+
+    def cost(self) -> dict[str, Any] | None:
+        return {"texts": len(self.asked)}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "translations.sqlite")
+
+
+LONG = "Wo liegt der alte Leuchtturm von Varn am Meer?"
+
+
+def test_every_outcome_is_counted_and_what_is_no_translation_falls_back_to_the_original() -> None:
+    backend = Scripted()
+    translator = Translator(backend, "scripted")
+    texts = [LONG, "Hund", "leer", "stumm", "unbekannt", "Hello there", LONG]
+    out = translator.translate(texts, ["de", "de", "de", "de", "de", "en_GB", "de"], "en")
+    assert [t.outcome for t in out] == [
+        "translated",
+        "translated",
+        "empty",
+        "wrong_language",
+        "failed",
+        "same_language",
+        "translated",
+    ]
+    assert [t.text for t in out] == [WORDS[LONG, "en"], "dog", "leer", "stumm", "unbekannt", "Hello there", out[0].text]
+    assert [t.lang for t in out] == ["en", "en", "de", "de", "de", "en", "en"]
+    assert [t.is_translation for t in out] == [True, True, False, False, False, False, True]
+    assert out[4].detail == "no such word"
+    # distinct texts are counted, and each is asked for once; what is in the language already is not asked for
+    assert translator.counts["queries"] == {
+        "translated": 2, "empty": 1, "wrong_language": 1, "failed": 1, "same_language": 1,
+    }  # fmt: skip
+    assert len(backend.asked) == 5
+
+
+def test_a_second_run_asks_for_what_failed_alone(store: Store) -> None:
+    texts = [LONG, "Hund", "leer", "unbekannt"]
+    Translator(Scripted(), "s", store=store).translate(texts, ["de"] * 4, "en")
+    backend = Scripted()
+    again = Translator(backend, "s", store=store)
+    out = again.translate(texts, ["de"] * 4, "en")
+    assert [t.outcome for t in out] == ["cached", "cached", "empty", "failed"]
+    assert [t.text for t in backend.asked] == ["leer", "unbekannt"]
+    # another target, other settings, another text: none of them is the same translation
+    assert again.translate([LONG], ["de"], "ru")[0].outcome == "translated"
+    assert Translator(Scripted("2"), "s", store=store).translate([LONG], ["de"], "en")[0].outcome == "translated"
+
+
+def test_a_run_that_is_stopped_keeps_what_it_has(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mrag_eval.models.translate._translator._COMMIT", 1)
+    with pytest.raises(KeyboardInterrupt):
+        Translator(Scripted(stops=1), "s", store=store).translate([LONG, "Hund"], ["de", "de"], "en")
+    backend = Scripted()
+    Translator(backend, "s", store=store).translate([LONG, "Hund"], ["de", "de"], "en")
+    assert [t.text for t in backend.asked] == ["Hund"]
+
+
+def test_a_wrong_language_is_told_of_long_texts_and_of_foreign_scripts_only() -> None:
+    class Says:
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def fingerprint(self, text: Text) -> None: ...
+
+        def identity(self) -> dict[str, Any]:
+            return {}
+
+        def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+            yield 0, Outcome(self.text)
+
+        def cost(self) -> None: ...
+
+    def outcome(said: str, target: str, **options: Any) -> str:
+        return Translator(Says(said), "s", **options).translate(["x y z"], ["hi"], target)[0].outcome
+
+    english = "When did the old lighthouse of Varn fall into the sea?"
+    assert outcome(english, "de") == "wrong_language"
+    assert outcome(english, "de", check_language=False) == "translated"
+    assert outcome("Old lighthouse", "de") == "translated"  # in the script of the language, and short
+    assert outcome("Old lighthouse", "ru") == "wrong_language"  # not a letter in its script
+    assert outcome("1841", "ru") == "translated"
+    assert outcome("瓦恩灯塔建于哪一年，谁建造了它？", "zh-Hant") == "translated"
+
+
+def test_counts_are_kept_by_kind_logged_and_added_over_ranks(caplog: pytest.LogCaptureFixture) -> None:
+    translator = Translator(Scripted(), "scripted")
+    with caplog.at_level(logging.INFO, logger="lm_eval"):
+        translator.translate([LONG, "leer"], ["de", "de"], "en", kind="queries")
+        translator.translate([LONG], ["de"], ["ru"], kind="documents")
+    assert "queries, by scripted: 1 translated, 1 empty" in caplog.text
+    assert "1 of 2 queries stay as they are" in caplog.text
+    mine = translator.as_dict()
+    assert mine == {
+        "translator": "scripted",
+        "identity": {"backend": "scripted", "version": "1", "check_language": True},
+        "counts": {"queries": {"translated": 1, "empty": 1}, "documents": {"translated": 1}},
+        "cost": {"texts": 3},
+    }
+    other = {"translator": "scripted", "counts": {"queries": {"missing": 2, "empty": 1}}, "cost": {"texts": 4}}
+    assert total_counts([mine, other]) == {
+        "translator": "scripted",
+        "identity": mine["identity"],
+        "counts": {"queries": {"translated": 1, "empty": 2, "missing": 2}, "documents": {"translated": 1}},
+        "cost": {"texts": 7},
+    }
+    assert total_counts([]) is None
+    assert counts_line({}) == "nothing to translate"
+
+
+def test_what_is_used_can_be_saved_as_a_table_and_run_again_from_there(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "shared" / "table.jsonl"
+    texts = [LONG, "Hund", "leer", "stumm", "unbekannt"]
+    for _ in range(2):  # the second time from the cache, and nothing is written twice
+        translator = Translator(Scripted(), "s", store=store, save=path)
+        translator.translate(texts, ["de"] * 5, "en")
+        translator.translate([LONG, "Hund"], ["de", "en"], ["ru", "en"])
+    assert set(load_table(path)) == {(LONG, "de", "en"), ("Hund", "de", "en"), (LONG, "de", "ru")}
+    assert len(path.read_text("utf-8").splitlines()) == 3
+    again = build_translator(TranslatorSpec(backend="table", path=path, strict=True))
+    assert [t.text for t in again.translate([LONG, "Hund"], ["de"] * 2, "en")] == [WORDS[LONG, "en"], "dog"]
+    write_table([{"de": "Hund", "en": "hound"}], path)
+    with pytest.raises(DataError, match=r"table\.jsonl gives 'Hund' another translation"):
+        Translator(Scripted(), "s", save=path).translate(["Hund"], ["de"], "en")

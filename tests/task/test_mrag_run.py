@@ -1,0 +1,130 @@
+"""The committed tasks of RAG in multilingual settings on rows of our own: what each searches, shows and scores."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import lm_eval
+import pytest
+from lm_eval.tasks import TaskManager
+
+from mrag_eval.prompts import system_prompts
+from mrag_eval.retrievers import build_index, read_jsonl
+from tests.worlds.mkqa import LANGS, answer, page_id, question, write_all, write_jsonl
+from tests.worlds.small import ScriptedLM
+
+TASKS = Path(__file__).resolve().parents[2] / "tasks"
+DOCUMENT = re.compile(r"^Document (\d+): ", re.MULTILINE)
+SEARCHED = {"en_only": {"en"}, "qlang": {"ul"}, "qlang_plus_en": {"ul", "en"}, "oracle": {"en"}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of our own, and a lexical index of the pages whose every language can be searched."""
+    made = write_all(tmp_path_factory.mktemp("mrag"))
+    build_index(read_jsonl(made / "pages.jsonl"), made / "index", kind="bm25", chunker="paragraphs")
+    return made
+
+
+def run(folder: Path, task: str, lm: Any = None, **more: Any) -> Any:
+    retrieval = {"corpus": str(folder / "index"), "rerank": None} | more.pop("retrieval", {})
+    benchmark = task.split("_")[0]
+    data = {"path": str(folder / {"mkqa": "mkqa.jsonl"}.get(benchmark, ""))}
+    if benchmark == "mkqa":
+        data["kilt"] = str(folder)
+    metadata = {"data": data, "retrieval": retrieval, **more}
+    manager = TaskManager(include_path=str(TASKS), include_defaults=False, metadata=metadata)
+    model = lm or ScriptedLM(lambda prompt: "1907")
+    return lm_eval.simple_evaluate(model=model, tasks=[task], task_manager=manager, bootstrap_iters=100)
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ko"])
+@pytest.mark.parametrize("setting", ["en_only", "qlang", "qlang_plus_en", "oracle", "norag", ""])
+def test_each_setting_shows_passages_of_its_languages(setting: str, language: str, folder: Path) -> None:
+    if language == "en" and setting.startswith("qlang"):
+        return
+    lm = ScriptedLM(lambda prompt: "1907")
+    task = "_".join(part for part in ("mkqa", setting, language) if part)
+    results = run(folder, task, lm)
+    samples = sorted(results["samples"][task], key=lambda sample: sample["doc_id"])
+    assert [sample["doc"]["query"] for sample in samples] == [question(n, language) for n in range(10)]
+    allowed = {language if code == "ul" else code for code in SEARCHED.get(setting, set(LANGS))}
+    system = system_prompts()["short_in_ul_ul"].text(language, with_documents=setting != "norag")
+    for sample, prompt in zip(samples, lm.prompts, strict=True):
+        shown = sample["doc"]["passages"]
+        assert {passage["lang"] for passage in shown} <= allowed
+        numbers = [int(number) for number in DOCUMENT.findall(prompt)]
+        assert numbers == list(range(1, len(shown) + 1))
+        assert len(shown) <= (0 if setting == "norag" else 5)
+        # a search that finds nothing leaves the prompt without documents
+        without = system_prompts()["short_in_ul_ul"].text(language, with_documents=False)
+        assert prompt.startswith((system if shown else without) + "\n\n")
+        assert prompt.rstrip().endswith(f"Question: {sample['doc']['query']}")
+        assert ("Background:\n" in prompt) == bool(shown)
+    scores = results["configs"][task]["scores"]["metrics"]
+    # five of the ten questions ask for a year, and one of these years is 1907; others share its 3-grams or do not
+    years = [answer(n, language) for n in range(1, 10, 2)]
+    grams = [{text[i : i + 3] for i in range(2)} for text in years]
+    expected = [len(found & {"190", "907"}) / 2 for found in grams]
+    assert sum(expected) == pytest.approx(scores["char3gram_recall"]["value"] * 10)
+    assert ("recall@5" in scores) == (setting in ("en_only", "oracle"))
+    searched = results["configs"][task].get("index")
+    if setting == "norag":
+        assert searched is None
+    else:
+        assert (searched["kind"], searched["embedder"], searched["passages"]["en"]) == ("bm25", None, 20)
+
+
+def test_recall_of_pages_is_that_of_the_english_pages(folder: Path) -> None:
+    # a lexical search in English finds every bridge by its name in Latin letters, and none by another script
+    for language, expected in (("en", 1.0), ("fr", 1.0), ("ko", 0.0), ("ja", 0.0)):
+        results = run(folder, f"mkqa_en_only_{language}")
+        found = results["configs"][f"mkqa_en_only_{language}"]["scores"]["metrics"]["recall@5"]
+        assert (found["value"], found["n"]) == (expected, 10)
+    found = run(folder, "mkqa_oracle_ko")["configs"]["mkqa_oracle_ko"]["scores"]["metrics"]["recall@5"]
+    assert found["value"] == 1.0
+
+
+def test_a_translated_question_finds_what_the_original_does_not(folder: Path) -> None:
+    rows = [
+        {"source": question(n, "ko"), "source_lang": "ko", "target": question(n, "en"), "target_lang": "en"}
+        for n in range(10)
+    ]
+    table = write_jsonl(folder / "table.jsonl", rows)
+    spec = {"translator": {"backend": "table", "path": str(table), "strict": True}}
+    lm = ScriptedLM(lambda prompt: "1907")
+    results = run(folder, "mkqa_trag_ko", lm, retrieval=spec)
+    assert results["configs"]["mkqa_trag_ko"]["scores"]["metrics"]["recall@5"]["value"] == 1.0
+    # the model sees the original
+    assert all(f"Question: {question(n, 'ko')}" in prompt for n, prompt in enumerate(lm.prompts))
+    # a lexical index in the place of the sparse one
+    sparse = run(folder, "mkqa_sparse_trag_ko", retrieval={**spec, "kind": "bm25"})
+    assert sparse["configs"]["mkqa_sparse_trag_ko"]["scores"]["metrics"]["recall@5"]["value"] == 1.0
+
+
+@pytest.mark.parametrize(("prompt", "opening"), [("short_en", "You are"), ("short_ul", "당신은"), ("mine.", "mine.")])
+def test_the_system_prompt_is_chosen_by_name(prompt: str, opening: str, folder: Path) -> None:
+    lm = ScriptedLM(lambda _: "1907")
+    results = run(folder, "mkqa_norag_ko", lm, prompt={"system": prompt})
+    assert all(text.startswith(opening) for text in lm.prompts)
+    assert results["configs"]["mkqa_norag_ko"]["prompt"]["system"] == prompt
+
+
+@pytest.mark.parametrize(("task", "rows"), [("xor_tydi_qlang_ko", 6), ("xor_tydi_ru", 4), ("tydi_en", 3)])
+def test_the_other_benchmarks_run(task: str, rows: int, folder: Path) -> None:
+    results = run(folder, task)
+    assert len(results["samples"][task]) == rows
+    assert results["configs"][task]["scores"]["metrics"]["char3gram_recall"]["n"] == rows
+
+
+def test_tydi_s_oracle_needs_no_corpus(folder: Path) -> None:
+    lm = ScriptedLM(lambda _: "x")
+    results = run(folder, "tydi_oracle_en", lm, retrieval={"corpus": "nowhere"})
+    assert len(results["samples"]["tydi_oracle_en"]) == 3
+    assert all("Document 1: Bridges. The " in prompt for prompt in lm.prompts)
+
+
+def test_page_ids_of_our_pages_repeat_between_languages() -> None:
+    assert page_id(1, "fr") == page_id(2, "en")

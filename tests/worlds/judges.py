@@ -1,0 +1,63 @@
+"""Judges that answer by script, in this process: no server, no cache."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mrag_eval.config import ModelSpec
+from mrag_eval.models import Ledger, Reply
+from mrag_eval.prompts import Conversation
+
+# The last message of a conversation to a reply, or to the error of a failed call.
+Script = Callable[[str], "str | Reply"]
+
+
+def verdict(word: str, why: str = "because") -> str:
+    return f'{{"justification": "{why}", "answer": "{word}"}}'
+
+
+def always(word: str) -> Script:
+    return lambda prompt: verdict(word)
+
+
+def failing(reason: str = "timeout") -> Script:
+    return lambda prompt: Reply("", error=f"{reason}: nothing came")
+
+
+def exact(prompt: str) -> str:
+    """Correct if the generated answer is one of the golden ones, letter by letter."""
+    golden = re.findall(r"<golden_answer>\n(.*?)\n</golden_answer>", prompt, re.DOTALL)
+    (answer,) = re.findall(r"<generated_answer>\n(.*?)\n</generated_answer>", prompt, re.DOTALL)
+    return verdict("correct" if answer in golden else "incorrect")
+
+
+class ScriptedJudge:
+    """Stands in for an AuxModel; remembers what it was asked."""
+
+    def __init__(self, script: Script, model: str = "acme/judge-1") -> None:
+        self.script = script
+        self.spec = ModelSpec(model="dummy", model_args={"model": model})
+        self.ledger = Ledger()
+        self.asked: list[Conversation] = []
+        self.seats: list[tuple[str, Any]] = []
+
+    def check(self) -> None:
+        pass
+
+    def generate(
+        self, conversations: Sequence[Conversation], *, seat: str = "", on_reply: Any = None, **settings: Any
+    ) -> list[Reply]:
+        self.asked += conversations
+        if conversations:
+            self.seats.append((seat, settings.get("seed")))
+        replies = [self.script(c[-1]["content"]) for c in conversations]
+        return [r if isinstance(r, Reply) else Reply(r, tokens_in=10, tokens_out=5) for r in replies]
+
+
+def lists_answers(prompt: str) -> str:
+    """The numbers of the passages that hold a golden answer, letter by letter."""
+    golden = re.findall(r"<golden_answer>\n(.*?)\n</golden_answer>", prompt, re.DOTALL)
+    passages = re.findall(r"<passage_(\d+)>\n(.*?)\n</passage_\1>", prompt, re.DOTALL)
+    return str([int(number) for number, text in passages if any(answer in text for answer in golden)])
