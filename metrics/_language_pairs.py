@@ -58,7 +58,8 @@ def language_pair_matrix(
     Cells get the interval of :func:`~mrag_eval.metrics.interval_for`; the macro means a bootstrap stratified by cell;
     with ``groups`` (N,), whole groups are resampled. ``bounds`` is the range of the metric. Languages may be in any
     spelling that :func:`mrag_eval.core.normalize_language` knows; scripts of one language count as the same language.
-    None entries are unscored: left out and counted by cell; a cell without a scored row leaves its macro mean undefined.
+    None entries are unscored: left out and counted by cell. A cell without a scored row leaves its macro mean
+    undefined.
 
     Raises:
         MetricError: unequal lengths, no rows, NaN, unknown language.

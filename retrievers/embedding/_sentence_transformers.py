@@ -21,7 +21,8 @@ _SMALL_FILE = 1 << 20
 class SentenceTransformersEmbedder:
     """A model of the hub or of a folder, with the prefixes, pooling and normalisation of its family.
 
-    The spec's settings come first, then the family's (:mod:`._families`), then the model's own configuration. ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of these settings.
+    The spec's settings come first, then the family's (:mod:`._families`), then the model's own configuration.
+    ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of these settings.
     """
 
     def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
