@@ -1,7 +1,7 @@
 .PHONY: bench bench-quick
 
 bench:
-	mrag-eval bench -o bench.json
+	python -m benchmarks -o bench.json
 
 bench-quick:
-	mrag-eval bench --quick
+	python -m benchmarks --quick

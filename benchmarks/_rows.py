@@ -1,4 +1,4 @@
-"""What a benchmark hands on: rows of a table, written as JSON for ``mrag-eval bench``.
+"""Rows of the table of ``python -m benchmarks``, written as JSON.
 
 A benchmark takes ``--json FILE`` and calls :func:`write_rows` with what it measured:
 
@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-JSON_HELP = "write what was measured to this file, for `mrag-eval bench`"
+JSON_HELP = "write the results to this file, for `python -m benchmarks`"
 
 
 def row(

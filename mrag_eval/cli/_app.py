@@ -9,7 +9,6 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from mrag_eval.cli._bench import bench
 from mrag_eval.cli._build import build_app
 from mrag_eval.cli._corpus import corpus_app
 from mrag_eval.cli._export import export
@@ -45,7 +44,6 @@ app.add_typer(index_app, name="index")
 app.add_typer(judge_app, name="judge")
 app.add_typer(trace_app, name="trace")
 app.add_typer(config_app, name="config")
-app.command(short_help="Speed and memory beside what they are measured against, as one table.")(bench)
 app.command(short_help="Two runs, paired row by row: what changed, and how surely.")(compare)
 app.command(short_help="Keep a run's scores, row by row, as a file for the gate.")(baseline)
 app.command(short_help="Exit code 1 where a run is worse than its baseline by more than the rules allow.")(gate)

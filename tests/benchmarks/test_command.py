@@ -1,17 +1,14 @@
-"""``mrag-eval bench``: which scripts run, what is gathered, the table, and exit codes."""
+"""``python -m benchmarks``: the scripts it runs, the rows it gathers, its table and its exit codes."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from mrag_eval.cli import _benchmarks as benchmarks
-from mrag_eval.cli._app import Session, app
-from mrag_eval.cli._benchmarks import benchmarks_folder, known_benchmarks, run_benchmarks, shown_benchmarks
+from benchmarks.__main__ import main
+from benchmarks._table import FOLDER, known_benchmarks, run_benchmarks, shown_benchmarks
 from mrag_eval.core import ConfigError
 
 SCRIPT = """
@@ -33,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def script(folder: Path, name: str, body: str) -> None:
-    source = str(benchmarks_folder())
+    source = str(FOLDER)
     (folder / f"{name}.py").write_text(SCRIPT.format(source=source, body=body), encoding="utf-8")
 
 
@@ -51,7 +48,7 @@ def test_every_script_that_hands_on_rows_is_known(folder: Path) -> None:
     (folder / "_private.py").write_text('"--json"', encoding="utf-8")
     (folder / "plain.py").write_text("print()", encoding="utf-8")
     assert list(known_benchmarks(folder)) == ["one"]
-    real = known_benchmarks(benchmarks_folder())
+    real = known_benchmarks(FOLDER)
     assert {"milvus", "bm25", "ranking", "rerank", "char_ngram"} <= set(real)
     assert "_rows" not in real
 
@@ -96,7 +93,7 @@ def test_the_largest_sizes_are_asked_of_scripts_that_have_them(folder: Path) -> 
     script(folder, "small", said)
     assert [row["work"] for row in run_benchmarks(folder=folder, full=True).rows] == ["--full", "as ever"]
     assert [row["work"] for row in run_benchmarks(folder=folder).rows] == ["as ever", "as ever"]
-    assert '"--full"' in known_benchmarks(benchmarks_folder())["index_growth"].read_text(encoding="utf-8")
+    assert '"--full"' in known_benchmarks(FOLDER)["index_growth"].read_text(encoding="utf-8")
     with pytest.raises(ConfigError, match="--quick asks for small numbers and --full for the largest"):
         run_benchmarks(folder=folder, quick=True, full=True)
 
@@ -127,28 +124,25 @@ def test_only_those_named_run(folder: Path) -> None:
         run_benchmarks(["tow"], folder=folder)
 
 
-def test_without_the_source_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmarks, "__file__", str(tmp_path / "site-packages" / "mrag_eval" / "benchmarks.py"))
-    with pytest.raises(ConfigError, match="part of the source and not of the installed package") as raised:
-        run_benchmarks()
-    assert "pip install -e ." in str(raised.value)
-
-
 @pytest.mark.parametrize(("body", "code"), [(KEPT, 0), (MISSED, 1)])
 def test_the_command_and_its_exit_codes(
-    body: str, code: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    body: str,
+    code: int,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     script(folder, "one", rows(body))
-    monkeypatch.setattr(benchmarks, "benchmarks_folder", lambda: folder)
-    runner = CliRunner()
+    monkeypatch.setattr(known_benchmarks, "__defaults__", (folder,))
+    monkeypatch.setitem(run_benchmarks.__kwdefaults__, "folder", folder)
 
-    def command(*arguments: str) -> Any:
-        return runner.invoke(app, ["bench", *arguments], obj=Session())
-
-    assert command("--list").stdout == "one\n"
-    ended = command("-o", str(tmp_path / "all.json"))
-    assert ended.exit_code == code
-    assert "| work" in ended.stdout
+    assert main(["--list"]) == 0
+    assert capsys.readouterr().out == "one\n"
+    assert main(["-o", str(tmp_path / "all.json")]) == code
+    assert "| work" in capsys.readouterr().out
     written = json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))
     assert (written["ok"], len(written["rows"])) == (code == 0, 1)
-    assert command("--quick").exit_code == 0
+    assert main(["--quick"]) == 0
+    assert main(["tow"]) == 2
+    assert "no benchmark is named 'tow'" in capsys.readouterr().err

@@ -1,7 +1,7 @@
-"""Running the scripts of ``benchmarks/`` one after another, and what they measured as one table.
+"""A runner for the benchmark scripts of this folder, and one table of their results.
 
-A script takes ``--json FILE`` and writes rows there (``benchmarks/_rows.py`` says of what form). Each runs in a process
-of its own, so that one's memory and threads are not another's.
+A script takes ``--json FILE`` and writes rows there in the form of ``_rows.py``. Each script runs in its own process,
+so that scripts do not share memory or threads.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from mrag_eval.core import ConfigError, did_you_mean
 _TAKES_ROWS = '"--json"'
 _HAS_MORE = '"--full"'
 _LAST_LINES = 12
+FOLDER = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the scripts handed on: ``rows`` (ratios) and ``growth`` (exponents); ``failed`` names scripts that ended in
-    an error, with the last lines they said; ``seconds`` of each.
+    """The results of the scripts: ``rows`` (ratios) and ``growth`` (exponents).
+
+    ``failed`` maps a script that ended with an error to its last lines of output; ``seconds`` is the time of each.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -37,26 +39,15 @@ class Measured:
 
     @property
     def ok(self) -> bool:
-        """Whether every script ran and every bound was kept."""
+        """Return whether every script ran and every bound holds."""
         return not self.failed and all(row["ok"] for row in (*self.rows, *self.growth))
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "ok": self.ok}
 
 
-def benchmarks_folder() -> Path:
-    """The folder ``benchmarks`` of the source tree; ConfigError in an installation from a wheel, which has none."""
-    folder = Path(__file__).resolve().parents[2] / "benchmarks"
-    if not (folder / "_rows.py").is_file():
-        raise ConfigError(
-            "the benchmarks are part of the source and not of the installed package",
-            "get the source of this release, then in its folder: pip install -e . && mrag-eval bench",
-        )
-    return folder
-
-
-def known_benchmarks(folder: Path) -> dict[str, Path]:
-    """The scripts that hand on rows, by name."""
+def known_benchmarks(folder: Path = FOLDER) -> dict[str, Path]:
+    """Return the scripts that write rows, by name."""
     scripts = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
     return {path.stem: path for path in scripts if _TAKES_ROWS in path.read_text(encoding="utf-8")}
 
@@ -66,29 +57,30 @@ def run_benchmarks(
     *,
     quick: bool = False,
     full: bool = False,
-    folder: Path | None = None,
+    folder: Path = FOLDER,
     say: Callable[[str], None] = lambda line: None,
 ) -> Measured:
-    """Run the benchmarks of these names (default: all) and gather their rows.
+    """Run the named benchmarks (default: all) and gather their rows.
 
     Args:
         names: scripts without ``.py``.
-        quick: small numbers, whose bounds are not applied.
-        full: the sizes as well that take gigabytes of disk and an hour, in scripts that have such (``--full``).
-        folder: where the scripts are (default: :func:`benchmarks_folder`).
-        say: told which script runs, and how long it took.
+        quick: small sizes; their bounds are not applied.
+        full: the largest sizes too, in scripts that have them (``--full``); they take gigabytes of disk and an hour.
+        folder: where the scripts are (default: this one).
+        say: receives one line when a script starts and one when it ends.
 
-    Raises ConfigError for an unknown name, and for ``quick`` with ``full``. A script that fails is reported in
-    ``failed``, and the next one runs.
+    Raises ConfigError for an unknown name, and for ``quick`` with ``full``. A script that fails is recorded in
+    ``failed``; the next one runs.
     """
     if quick and full:
         raise ConfigError("--quick asks for small numbers and --full for the largest", "give one of them")
     size = ["--quick"] if quick else ["--full"] if full else []
-    folder = folder or benchmarks_folder()
     known = known_benchmarks(folder)
     for name in names:
         if name not in known:
-            raise ConfigError(f"no benchmark is named '{name}'{did_you_mean(name, known)}")
+            raise ConfigError(
+                f"no benchmark is named '{name}'{did_you_mean(name, known)}", "python -m benchmarks --list"
+            )
     measured = Measured()
     for name in names or known:
         say(f"{name} ...")
@@ -104,7 +96,7 @@ def run_benchmarks(
 
 
 def _run(script: Path, size: list[str]) -> tuple[list[dict[str, Any]], str]:
-    """The rows of one script; the last lines of what it said where it failed."""
+    """Run one script; return its rows, and its last lines of output if it failed."""
     environment = {**os.environ, "TQDM_DISABLE": "1"}
     # the package beside the scripts is the one that is measured, installed or not
     paths = [str(script.parents[1]), *filter(None, [environment.get("PYTHONPATH")])]
@@ -125,7 +117,7 @@ def _run(script: Path, size: list[str]) -> tuple[list[dict[str, Any]], str]:
 
 
 def shown_benchmarks(measured: Measured) -> str:
-    """The rows as a table, the growth as a second one, and what failed."""
+    """Return a table of ratios, a table of growth, and the failures."""
     parts = []
     if measured.rows:
         ratios = ("work", "measured against", "asked", "found", "machine's noise", "ok")
