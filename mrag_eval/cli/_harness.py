@@ -17,8 +17,7 @@ from mrag_eval.models import register_model_types
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from lm_eval.tasks import TaskManager
-
+    from mrag_eval.harness import TaskManager
     from mrag_eval.task import RagTask
 
 _NOT_FIRST = ("--no-retrieve-first", "--no_retrieve_first")
@@ -34,7 +33,7 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     tasks retrieve is retrieved by a process of its own before the evaluated model is loaded
     (:mod:`mrag_eval.retrieval.ahead._process`).
     """
-    from lm_eval.utils import setup_logging
+    from mrag_eval.harness import setup_logging
 
     setup_logging()
     # makes the model known to the harness
@@ -66,7 +65,7 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
 
     Raises ConfigError for a name that is none of our tasks or those in ``--include_path``.
     """
-    from lm_eval.utils import setup_logging
+    from mrag_eval.harness import setup_logging
 
     setup_logging()
     asked = _settings(_parse(arguments))
@@ -114,56 +113,18 @@ def _samples(asked: Mapping[str, Any]) -> dict[str, list[int]] | None:
     return None if not value else {str(task): list(rows) for task, rows in dict(value).items()}
 
 
-def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | None) -> dict[str, Any] | None:
-    """``lm_eval.simple_evaluate`` and its result files, as the harness's own command writes them.
-
-    Returns the results without samples, None on every rank but the first.
-    """
-    from lm_eval import simple_evaluate
-    from lm_eval.loggers import EvaluationTracker
-
-    tracker = EvaluationTracker(output_path=output_path)
-    results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
-    if results is None:
-        return None
-    found = dict(results)
-    samples = found.pop("samples", None) if settings.get("log_samples") else None
-    tracker.save_results_aggregated(results=found, samples=samples)
-    if samples is not None:
-        for name in found["configs"]:
-            tracker.save_results_samples(task_name=name, samples=samples[name])
-    return found
-
-
-def task_manager(folders: Sequence[str], metadata: dict[str, Any] | None = None) -> TaskManager:
-    """The harness's task manager over ``folders`` alone."""
-    from lm_eval.tasks import TaskManager
-
-    return TaskManager(include_path=list(folders), include_defaults=False, metadata=metadata or {})
-
-
 def _parse(arguments: Sequence[str]) -> Namespace:
-    from argparse import ArgumentParser
+    from mrag_eval.harness import run_parser
 
-    from lm_eval._cli.run import Run
-
-    parser = ArgumentParser(prog="mrag-eval", add_help=False)
-    Run.create(parser.add_subparsers(dest="command"))
-    return parser.parse_args(["run", *arguments])
+    return run_parser().parse_args(["run", *arguments])
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
     """What the flags ask for, over what the ``--config`` file does."""
-    from lm_eval.config.evaluate_config import EvaluatorConfig
+    from mrag_eval.harness import config_file_settings
 
     named = getattr(args, "config", None)
-    try:
-        base: dict[str, Any] = EvaluatorConfig.load_yaml_config(named) if named else {}
-    except (FileNotFoundError, ValueError, TypeError) as error:
-        raise ConfigError(
-            f"--config {named}: {' '.join(str(error).split())}",
-            "write the flags of lm_eval run as YAML keys: mrag-eval run --help",
-        ) from None
+    base = config_file_settings(named) if named else {}
     return base | {key: value for key, value in vars(args).items() if value is not None}
 
 
@@ -182,13 +143,13 @@ def _manager(folders: Sequence[str], asked: dict[str, Any]) -> TaskManager:
             raise ConfigError(
                 f"--include_path {folder} is not a folder", "name the folder that holds the task's YAML file"
             )
+    from mrag_eval.harness import parse_arguments, task_manager
+
     merged: dict[str, Any] = {}
     for key in ("model_args", "metadata"):
         value = asked.get(key)
         if isinstance(value, str):
-            from lm_eval.utils import simple_parse_args_string
-
-            value = simple_parse_args_string(value)
+            value = parse_arguments(value)
         merged |= value or {}
     return task_manager(folders, merged)
 
@@ -200,34 +161,18 @@ def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
 
 
 def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str], first: First) -> None:
-    from inspect import signature
-
-    from lm_eval import simple_evaluate
-    from lm_eval.config.evaluate_config import EvaluatorConfig
-    from lm_eval.utils import make_table
+    from mrag_eval.harness import evaluate, run_settings, score_table
 
     args.include_path = list(include) or None
-    try:
-        config = EvaluatorConfig.from_cli(args)
-    except ValueError as error:
-        raise ConfigError(" ".join(str(error).split()), "mrag-eval run --help   lists the flags") from None
-    requests: dict[str, Any] = config.cache_requests or {}
-    settings = {name: getattr(config, name) for name in signature(simple_evaluate).parameters if hasattr(config, name)}
+    settings, config = run_settings(args)
     names = dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
     settings["tasks"], built = _built(manager, list(names))
-    settings["cache_requests"] = requests.get("cache_requests", False)
-    settings["rewrite_requests_cache"] = requests.get("rewrite_requests_cache", False)
-    settings["delete_requests_cache"] = requests.get("delete_requests_cache", False)
-    seeds = zip(("random", "numpy_random", "torch_random", "fewshot_random"), config.seed or [None] * 4, strict=True)
-    settings |= {f"{name}_seed": seed for name, seed in seeds}
     first.rows_of(built, config.limit, settings["samples"])
     results = evaluate(settings, manager, config.output_path)
     if results is None:
         return
     print(f"{config.model}, gen_kwargs: {config.gen_kwargs}, limit: {config.limit}, batch_size: {config.batch_size}")
-    print(make_table(results))
-    if results.get("groups"):
-        print(make_table(results, "groups"))
+    print(score_table(results))
 
 
 def _built(manager: TaskManager, names: list[str]) -> tuple[list[Any], dict[str, Any]]:

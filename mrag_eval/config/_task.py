@@ -8,7 +8,7 @@ include chain from the ground up, the task's YAML or a group's override, ``--met
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +138,9 @@ def _include_chain(source: Any) -> list[dict[str, Any]]:
     path = Path(str(source)) if source else None
     if path is None or not path.is_file():
         return []
-    from lm_eval.tasks._yaml_loader import load_yaml
+    from mrag_eval.harness import read_task_file
 
-    raw = load_yaml(path, resolve_func=False, recursive=False)
+    raw = read_task_file(path, with_includes=False)
     includes = raw.get("include") or []
     chain: list[dict[str, Any]] = []
     for include in includes if isinstance(includes, list) else [includes]:
@@ -161,9 +161,9 @@ def _overrides(metadata: Mapping[str, Any], task: str) -> dict[str, Any]:
 
 
 def _check_harness_keys(rest: Mapping[str, Any], task: str) -> None:
-    from lm_eval.config.task import TaskConfig
+    from mrag_eval.harness import task_keys
 
-    known = {f.name for f in fields(TaskConfig)}
+    known = task_keys()
     for key in rest:
         if key not in known:
             raise ConfigError(f"task {task}: unknown key '{key}'{did_you_mean(key, known | set(BLOCKS))}")

@@ -27,33 +27,25 @@ _BROKEN_AGAIN = 2
 
 def model_class(spec: ModelSpec, name: str) -> type[Any]:
     """The harness's class behind a model type; ConfigError for a type that it does not know."""
-    try:
-        from lm_eval.api.registry import get_model
-    except ModuleNotFoundError as err:
-        raise ConfigError(f"model '{name}' needs the harness: {err}", "pip install lm-eval") from None
-    import lm_eval.models
+    from mrag_eval import harness
 
     try:
-        found: type[Any] = get_model(spec.model)
+        return harness.model_class(spec.model)
     except (KeyError, ValueError):
-        known = getattr(lm_eval.models, "MODEL_MAPPING", {})
-        raise ConfigError(
-            f"model '{name}': unknown model type '{spec.model}'{did_you_mean(spec.model, known)}"
-        ) from None
+        close = did_you_mean(spec.model, harness.known_model_types())
+        raise ConfigError(f"model '{name}': unknown model type '{spec.model}'{close}") from None
     except ImportError as err:
         raise ConfigError(
             f"model '{name}': model type '{spec.model}' cannot be loaded: {err}",
             'pip install "mrag-eval[api]"   for models behind an API',
         ) from None
-    return found
 
 
 def is_api(cls: type[Any]) -> bool:
     """Whether our transport can send its requests: one of the harness's HTTP classes that sends none itself."""
-    from lm_eval.models.api_models import TemplateAPI
+    from mrag_eval.harness import sends_by_http
 
-    sends = ("generate_until", "model_call", "amodel_call")
-    return issubclass(cls, TemplateAPI) and all(getattr(cls, n) is getattr(TemplateAPI, n) for n in sends)
+    return sends_by_http(cls)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class LocalModel:
 
     def generate(self, conversations: Sequence[Conversation], settings: Generation, take: Take) -> None:
         """Answer all; ``take`` gets each answer as soon as the model gives it."""
-        from lm_eval.api.instance import Instance
+        from mrag_eval.harness import Instance
 
         waiting: dict[str, list[int]] = {}
         for position, conversation in enumerate(conversations):
@@ -164,7 +164,7 @@ def _loaded(model: str, args: str) -> LocalModel:
 
 
 def _load(model: str, args: Mapping[str, Any]) -> LocalModel:
-    from lm_eval.api.registry import get_model
+    from mrag_eval.harness import model_class
 
-    lm = get_model(model).create_from_arg_obj(dict(args))
+    lm = model_class(model).create_from_arg_obj(dict(args))
     return LocalModel(lm, renderer(lm.apply_chat_template))

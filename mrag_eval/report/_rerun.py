@@ -68,9 +68,9 @@ def _model(run: Mapping[str, Any], notes: list[str]) -> list[str]:
     out = ["--model", str(run.get("model") or "hf")]
     args = run.get("model_args") or {}
     if isinstance(args, str):
-        from lm_eval.utils import simple_parse_args_string
+        from mrag_eval.harness import parse_arguments
 
-        args = simple_parse_args_string(args)
+        args = parse_arguments(args)
     kept = {}
     for key, value in args.items():
         if secret_in({key: value}) is None:

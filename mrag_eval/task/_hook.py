@@ -1,4 +1,4 @@
-"""The hook into lm-evaluation-harness: a task whose prompts carry retrieved passages.
+"""A task of the harness whose prompts carry retrieved passages.
 
 Named in a task's YAML by ``class: !function mrag_eval.task.RagTask``. The harness keeps what it does well (models,
 batching, caching of answers, logging); this class retrieves for exactly the rows that are run, renders the prompts,
@@ -8,17 +8,14 @@ scores the answers in one batch and publishes intervals beside the harness's own
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lm_eval.api.metrics import mean
-from lm_eval.api.task import ConfigurableTask
-from lm_eval.evaluator_utils import get_sample_size
-
 from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config
-from mrag_eval.core import DataError, RowScores, Scored, labelled_name, naming
+from mrag_eval.core import RowScores, Scored, labelled_name, naming
 from mrag_eval.datasets import Benchmark
+from mrag_eval.harness import HarnessTask, RowResult
 from mrag_eval.judging import Verdicts
 from mrag_eval.models import install_redaction
 from mrag_eval.prompts import (
@@ -48,20 +45,13 @@ from mrag_eval.scoring import (
     task_record,
     unscored_lines,
 )
-from mrag_eval.task._averages import mean_of_scored, votes_cast
-from mrag_eval.task._likelihood import most_likely, option_requests
+from mrag_eval.task._likelihood import most_likely, option_texts
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 
-class _Rows(list[dict[str, Any]]):
-    """The rows as the harness handles them: a list that answers the one question it asks of a dataset."""
-
-    features: Mapping[str, Any] = {}
-
-
-class RagTask(ConfigurableTask):
+class RagTask(HarnessTask):
     """One leaf: a benchmark, an IR mode, a prompt and a list of metrics.
 
     Args:
@@ -75,137 +65,67 @@ class RagTask(ConfigurableTask):
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
         rest, self.blocks = split_config(config or {}, METRIC_NAMES)
-        self._name = str(rest.get("task", "?"))
         self._supply: Supply
-        self._rows: _Rows
-        with naming(self._name):
+        name = str(rest.get("task", "?"))
+        with naming(name):
             self._template: PromptTemplate = load_template(self.blocks.prompt.template, self.blocks.prompt.system)
-        self._scores: dict[str, RowScores] = {}
-        self._answered: dict[str, Scored] = {}
         self._as_read: dict[str, dict[str, Any]] = {}
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0
         self._folds_system: bool | None = None
-        self._world: tuple[int, int] = (0, 1)
         self._summary: dict[str, Any] | None = None
-        self._samples: list[int] | None = None
         self._ran: Ran | None = None
-        with naming(self._name):
+        with naming(name):
             self._verdicts = Verdicts(self.blocks)
         self.blocks = replace(self.blocks, metrics=self._verdicts.metrics)
-        super().__init__(config=rest)
+        super().__init__(rest)
         with naming(self._name):
             self._verdicts.expect(doc.query_lang for doc in self._supply.docs.values())
 
     # ------------------------------------------------------------------ rows
 
-    def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
-        """Load the benchmark (called by the base class while it is built)."""
+    def load_rows(self) -> list[dict[str, Any]]:
         with naming(self._name):
             self._supply = Supply(self.blocks, self._name)
             docs = self._supply.docs.values()
             check_task_scores(self.blocks.metrics, list(docs))
             self._template.check_languages(dict.fromkeys(doc.query_lang for doc in docs))
-        self._rows = _Rows(doc.to_dict() for doc in docs)
-        self.dataset = {"test": self._rows}
+        return [doc.to_dict() for doc in docs]
 
     @property
     def benchmark(self) -> Benchmark:
         """The benchmark as loaded, rows that the mode skips included."""
         return self._supply.benchmark
 
-    def has_training_docs(self) -> bool:
-        return False
-
-    def has_validation_docs(self) -> bool:
-        return False
-
-    def has_test_docs(self) -> bool:
-        return True
-
-    def test_docs(self) -> _Rows:
-        return self._rows
-
-    def fewshot_docs(self) -> None:
-        """None: the base class would load and keep every row for shots that this task never takes."""
-
-    def doc_iterator(
-        self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, samples: list[int] | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """The base class's rows, with their passages; retrieval runs once, for those rows alone.
-
-        ``samples`` keep the order they are given in, which is the order in which the harness names them afterwards.
-        """
-        self._samples = list(samples) if samples else None
-        keys = self._numbered(rank, limit, world_size, samples)
-        with naming(self._name):
-            self._supply.prepare([key for _, key in keys])
-            self._supply.write_traces(self._name, keys, rank, world_size)
-        return iter([(number, self._supply.row(key)) for number, key in keys])
-
-    def _numbered(
-        self, rank: int, limit: int | None, world_size: int, samples: list[int] | None
-    ) -> list[tuple[int, str]]:
-        """The rows' ids under the numbers that the harness gives them."""
-        if samples:
-            chosen = self._chosen(samples)
-            numbered: list[tuple[int, Any]] = list(enumerate(chosen))[rank::world_size]
-        else:
-            numbered = list(super().doc_iterator(rank=rank, limit=limit, world_size=world_size))
-        return [(number, str(doc["id"])) for number, doc in numbered]
-
     @property
     def supply(self) -> Supply:
         """The task's rows, and what is retrieved for them."""
         return self._supply
 
-    def rows_to_run(self, limit: float | None = None, samples: Mapping[str, list[int]] | None = None) -> list[str]:
-        """The ids of the rows that a run with these flags of the harness has; nothing is retrieved for them."""
-        chosen = (samples or {}).get(self._name)
-        return [row for _, row in self._numbered(0, get_sample_size(self, limit), 1, chosen)]
-
-    def _chosen(self, samples: Sequence[int]) -> list[dict[str, Any]]:
-        n = len(self._rows)
-        if len(set(samples)) < len(samples):
-            twice = next(s for i, s in enumerate(samples) if s in samples[:i])
-            raise DataError(f"task {self._name}: --samples names row {twice} twice", "name every row once")
-        for number in samples:
-            if not 0 <= number < n:
-                raise DataError(f"task {self._name}: --samples names row {number}, there are {n}", f"use 0 to {n - 1}")
-        return [self._rows[number] for number in samples]
+    def retrieved_rows(self, numbered: Sequence[tuple[int, str]], rank: int, world_size: int) -> list[dict[str, Any]]:
+        with naming(self._name):
+            self._supply.prepare([row for _, row in numbered])
+            self._supply.write_traces(self._name, numbered, rank, world_size)
+        return [self._supply.row(row) for _, row in numbered]
 
     # --------------------------------------------------------------- prompts
 
-    def build_all_requests(self, **kwargs: Any) -> None:
-        """Render the prompts of this rank's rows.
-
-        The harness's request cache is never used: it ignores ``--samples`` and knows nothing of the passages.
-        """
-        if kwargs.pop("cache_requests", False) or kwargs.pop("rewrite_requests_cache", False):
-            log.warning("[%s] the request cache is not used: prompts depend on what is retrieved", self._name)
-        kwargs.pop("rewrite_requests_cache", None)
-        chat_template = kwargs.get("chat_template")
-        self._world = (kwargs.get("rank", 0), kwargs.get("world_size", 1))
+    def begin(self, model: Any) -> None:
         self._folds_system = None
         self._shortened = 0
-        self._scores.clear()
+        self._as_read.clear()
         self._summary = None
         self._ran = None
         self._budget = budget_for(
-            self.blocks.prompt.max_tokens,
-            getattr(chat_template, "__self__", None),
-            self.config.metadata or {},
-            self.config.generation_kwargs,
+            self.blocks.prompt.max_tokens, model, self.config.metadata or {}, self.config.generation_kwargs
         )
         with naming(self._name):
             self._supply.check()
-            if not self._predict_only:
+            if not self.predict_only:
                 self._verdicts.check()
-        super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
-        self._say_what_runs()
 
-    def _say_what_runs(self) -> None:
-        parts = [f"{len(self._instances or ())} rows", *self._supply.described()]
+    def rendered(self) -> None:
+        parts = [f"{self.prompts} rows", *self._supply.described()]
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
@@ -224,33 +144,20 @@ class RagTask(ConfigurableTask):
                 self._name,
             )
 
-    def fewshot_context(
-        self,
-        doc: Mapping[str, Any],
-        num_fewshot: int = 0,
-        system_instruction: str | None = None,
-        apply_chat_template: bool = False,
-        fewshot_as_multiturn: bool = False,
-        chat_template: Callable[..., Any] | None = None,
-        gen_prefix: str | None = None,
+    def conversation(
+        self, row: Mapping[str, Any], system: str | None, chat_template: Callable[..., Any] | None, prefix: str | None
     ) -> Any:
-        """The prompt of one row, within the budget; as chat turns where a chat template is applied."""
-        if num_fewshot:
-            raise DataError(
-                f"task {self._name}: {num_fewshot} shots asked for, but a retrieval task has none to draw from",
-                "leave --num_fewshot out",
-            )
-        template = chat_template if apply_chat_template else None
+        """Return the prompt of one row, within the budget."""
 
         def build(passages: Sequence[Mapping[str, Any]]) -> Any:
-            system, user = self._template.render(doc, passages)
-            whole = "\n\n".join(part for part in (system_instruction, system) if part)
-            return self._turns(whole, user, template, gen_prefix)
+            own, user = self._template.render(row, passages)
+            whole = "\n\n".join(part for part in (system, own) if part)
+            return self._turns(whole, user, chat_template, prefix)
 
         if self._budget.limit is None:
-            return build(doc.get("passages", ()))
+            return build(row.get("passages", ()))
         with naming(self._name):
-            prompt, cut = fit(doc.get("passages", ()), build, self._budget, doc["id"])
+            prompt, cut = fit(row.get("passages", ()), build, self._budget, row["id"])
         self._shortened += cut > 0
         return prompt
 
@@ -265,38 +172,22 @@ class RagTask(ConfigurableTask):
             turns = [*turns, {"role": "assistant", "content": gen_prefix}]
         return template(turns, add_generation_prompt=not gen_prefix)
 
-    def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
-        """One request a row for its reply, or one an option for their likelihoods."""
-        if self.OUTPUT_TYPE == "multiple_choice":
-            with naming(self._name):
-                return option_requests(doc, ctx, **kwargs)
-        return super().construct_requests(doc, ctx, **kwargs)
+    def option_texts(self, row: Mapping[str, Any]) -> list[str]:
+        with naming(self._name):
+            return option_texts(row)
 
-    def doc_to_text(self, doc: Mapping[str, Any], doc_to_text: Any = None) -> str:
-        """The user turn; a row that has not been retrieved for yet is shown without passages."""
-        return self._template.render(doc, doc.get("passages", ()))[1]
+    def user_turn(self, row: Mapping[str, Any]) -> str:
+        return self._template.render(row, row.get("passages", ()))[1]
 
-    def doc_to_target(self, doc: Mapping[str, Any], doc_to_target: Any = None) -> str:
-        """The letter of the right option, else the first reference answer, else nothing."""
-        if doc.get("gold_choice") is not None:
-            return chr(65 + int(doc["gold_choice"]))
-        return str(doc["answers"][0]) if doc.get("answers") else ""
+    def reference(self, row: Mapping[str, Any]) -> str:
+        """Return the letter of the right option, else the first reference answer, else nothing."""
+        if row.get("gold_choice") is not None:
+            return chr(65 + int(row["gold_choice"]))
+        return str(row["answers"][0]) if row.get("answers") else ""
 
     # --------------------------------------------------------------- scoring
 
-    @property
-    def _predict_only(self) -> bool:
-        return "bypass" in self._metric_fn_list
-
-    def apply_filters(self) -> Any:
-        """Filter the replies, then judge and score all rows of this rank in one batch."""
-        out = super().apply_filters()
-        if self._predict_only or not self._instances:
-            return out
-        replies: dict[str, list[Any]] = {}
-        for instance in self._instances:
-            (reply,) = instance.filtered_resps.values()
-            replies.setdefault(instance.doc["id"], []).append(reply)
+    def score_replies(self, replies: Mapping[str, Sequence[Any]]) -> dict[str, RowResult]:
         rows = [self._read(row, given) for row, given in replies.items()]
         with naming(self._name):
             rows = self._verdicts.given(rows, self._supply)
@@ -307,13 +198,20 @@ class RagTask(ConfigurableTask):
             quota_depth=self._quota_depth,
             reranked=self.blocks.retrieval.rerank is not None,
         )
-        self._answered = {row.doc.id: row for row in rows}
-        self._scores = {row.doc.id: score for row, score in zip(rows, scores, strict=True)}
+        out: dict[str, RowResult] = {}
+        for row, score in zip(rows, scores, strict=True):
+            record = self._record(row, score)
+            if not out:
+                # once a rank, so that the ranks' prompts and calls can be summed when their rows are gathered
+                record |= self._shares(len(rows))
+            out[row.doc.id] = RowResult(
+                record, None if row.judgement is None else row.judgement.as_votes(), score.values
+            )
         return out
 
     def _read(self, row: str, replies: Sequence[Any]) -> Scored:
         doc, found = self._supply.docs[row], self._supply.found(row)
-        if self.OUTPUT_TYPE == "multiple_choice":
+        if self.by_likelihood:
             # under several ranks a padded row is asked twice
             text, values = most_likely(self._supply.row(row), replies[: len(doc.choices or ())])
             self._as_read[row] = {"text": text, "loglikelihoods": values}
@@ -332,74 +230,46 @@ class RagTask(ConfigurableTask):
             form=form,
         )
 
-    def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
-        """The row's values: plain numbers for the harness's averages, one record for ours, and the judges' votes."""
-        if self._predict_only:
-            return {"bypass": 999}
-        row = doc["id"]
-        scores, answered = self._scores[row], self._answered[row]
-        judgement = answered.judgement
-        found = self._supply.found(row)
-        record = row_record(answered.doc, scores, found, judgement, answered.labels)
-        record |= task_record(self.blocks.metrics, answered.doc, answered.answer, found.passages, answered.form)
-        if answered.sufficiency is not None:
-            record["sufficiency"] = answered.sufficiency.as_record()
-            record["sufficiency_votes"] = answered.sufficiency.as_votes()
-        if self._as_read[row]:
-            record["answer"] = self._as_read[row]
-        if answered.translated not in (None, answered.answer):
-            record["answer_translated"] = answered.translated
-        if row == next(iter(self._scores)):
-            # once a rank, so that the ranks' prompts and calls can be summed when their rows are gathered
-            record["prompts"] = self._budget.fitted(len(self._scores), self._shortened)
-            record |= skipped_record(self.blocks.metrics, self._supply.skipped)
-            translation = self._supply.translation()
-            if translation is not None:
-                record["translation"] = translation
-            record |= self._verdicts.shares()
-        out: dict[str, Any] = {"rows": record}
-        if judgement is not None:
-            out["votes"] = judgement.as_votes()
-        rank, world_size = self._world
-        for name in self._published():
-            if name in scores.values:
-                out[name] = scores.values[name]
-            elif world_size > 1 and self._gathered_key(name, rank):
-                # The harness joins the ranks' lists by the first rank's keys, and breaks where another lacks one.
-                out[name] = None
-        return out
+    def _record(self, row: Scored, scores: RowScores) -> dict[str, Any]:
+        """Return the record of one row, of which its sample and all scores are made."""
+        found = self._supply.found(row.doc.id)
+        record = row_record(row.doc, scores, found, row.judgement, row.labels)
+        record |= task_record(self.blocks.metrics, row.doc, row.answer, found.passages, row.form)
+        if row.sufficiency is not None:
+            record["sufficiency"] = row.sufficiency.as_record()
+            record["sufficiency_votes"] = row.sufficiency.as_votes()
+        if self._as_read[row.doc.id]:
+            record["answer"] = self._as_read[row.doc.id]
+        if row.translated not in (None, row.answer):
+            record["answer_translated"] = row.translated
+        return record
 
-    def _gathered_key(self, name: str, rank: int) -> bool:
-        return rank != 0 or any(name in scores.values for scores in self._scores.values())
+    def _shares(self, rows: int) -> dict[str, Any]:
+        """Return this rank's prompts, skipped rows, translations and judges' calls."""
+        shares: dict[str, Any] = {"prompts": self._budget.fitted(rows, self._shortened)}
+        shares |= skipped_record(self.blocks.metrics, self._supply.skipped)
+        translation = self._supply.translation()
+        if translation is not None:
+            shares["translation"] = translation
+        return shares | self._verdicts.shares()
 
-    def _published(self) -> list[str]:
-        """Names under which values appear: quota modes rename what depends on an order they do not have."""
-        measured = ranking_measures(self.blocks.metrics) if searches(self.blocks.retrieval) else []
-        named = [published_name(m, self._quota_depth) for m in measured]
-        if searches(self.blocks.retrieval) and self.blocks.retrieval.rerank is not None:
-            named += rerank_measures(self.blocks.metrics)
-        plain = [m for m in self.blocks.metrics if m in METRICS]
-        return plain + [labelled_name(m, self._verdicts.relevance_by) for m in named]
+    def value_names(self) -> dict[str, bool | None]:
+        """Return the names of values; quota modes rename what depends on an order they do not have."""
+        retrieval = self.blocks.retrieval
+        named: list[str] = []
+        if searches(retrieval):
+            named = [published_name(m, self._quota_depth) for m in ranking_measures(self.blocks.metrics)]
+            if retrieval.rerank is not None:
+                named += rerank_measures(self.blocks.metrics)
+        plain = {name: METRICS[name].higher_is_better for name in self.blocks.metrics if name in METRICS}
+        return plain | {labelled_name(name, self._verdicts.relevance_by): True for name in named}
 
     @property
     def _quota_depth(self) -> int | None:
         retrieval = self.blocks.retrieval
         return None if has_single_ranking(retrieval) else retrieval.search_depth
 
-    def aggregation(self) -> dict[str, Callable[[Sequence[Any]], Any]]:
-        """The harness's own mean where every value is a number (its ± comes with it), ours where ranks hold None."""
-        if self._predict_only:
-            return dict(self._aggregation_list)
-        average: Callable[[Any], Any] = mean if self._world[1] == 1 else mean_of_scored
-        return {"rows": self._summarize, "votes": votes_cast, **dict.fromkeys(self._published(), average)}
-
-    def higher_is_better(self) -> dict[str, bool | None]:
-        if self._predict_only:
-            return dict(self._higher_is_better)
-        plain = {name: METRICS[name].higher_is_better if name in METRICS else True for name in self._published()}
-        return {"rows": None, "votes": None, **plain}
-
-    def _summarize(self, records: Sequence[Mapping[str, Any]]) -> float:
+    def summarize_records(self, records: Sequence[Mapping[str, Any]]) -> float:
         """Everything from the gathered rows at once; the harness's table shows the number of rows."""
         metadata = self.config.metadata or {}
         evaluated = metadata.get("pretrained") or metadata.get("model")
@@ -418,21 +288,20 @@ class RagTask(ConfigurableTask):
             log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, rows, reason)
         return float(rows)
 
-    def dump_config(self) -> dict[str, Any]:
-        """The harness's task configuration, our merged blocks, where the data came from, and the scores."""
-        out: dict[str, Any] = self.config.to_dict()
-        out |= {
+    def published_config(self, harness: Mapping[str, Any]) -> dict[str, Any]:
+        """Return our merged blocks, where the data came from, the scores and their provenance."""
+        out: dict[str, Any] = {
             "retrieval": self.blocks.retrieval.model_dump(mode="json"),
             "prompt": self.blocks.prompt.model_dump(mode="json"),
             "judge": self.blocks.judge.model_dump(mode="json"),
             "data": dict(self.blocks.data),
             "metrics": list(self.blocks.metrics),
-            "scored_by": "likelihood" if self.OUTPUT_TYPE == "multiple_choice" else "generation",
+            "scored_by": "likelihood" if self.by_likelihood else "generation",
             **self._supply.as_record(),
         }
         if self._summary is not None:
             out["scores"] = self._summary
         texts = {"prompt": self._template.sha256, **self._verdicts.texts()}
         models = {**self._supply.models(), **self._verdicts.models()}
-        out["provenance"] = provenance(self.blocks, out, texts, models, self._ran)
+        out["provenance"] = provenance(self.blocks, {**harness, **out}, texts, models, self._ran)
         return out

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from lm_eval.api.registry import register_model
-from lm_eval.models.huggingface import HFLM
-
 from mrag_eval.core import DataError
+from mrag_eval.harness import HFLM, register_model
 
 # What the published runs generate; an option must not be longer.
 MAX_STEPS = 50

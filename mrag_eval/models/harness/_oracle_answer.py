@@ -12,13 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# first, since the harness looks for its own models only where none is registered yet
-import lm_eval.models  # noqa: F401
-from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM
-from lm_eval.api.registry import register_model
-
 from mrag_eval.core import ConfigError
+from mrag_eval.harness import LM, Instance, register_model
 
 # What the harness hands every model; none of it matters here.
 _HARNESS_ARGUMENTS = ("batch_size", "max_batch_size", "device")

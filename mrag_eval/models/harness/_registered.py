@@ -8,9 +8,7 @@ MODEL_TYPES = {"hf-greedy-path": "mrag_eval.models.harness._greedy_path:GreedyPa
 
 def register_model_types() -> None:
     """Make our model types known to ``--model``; the harness's own command does not know them."""
-    import lm_eval.models  # noqa: F401  (fills the registry, which would not be filled once it holds ours)
-    from lm_eval.api.registry import model_registry
+    from mrag_eval.harness import register_model_type
 
     for name, place in MODEL_TYPES.items():
-        if name not in model_registry:
-            model_registry.register(name, target=place)
+        register_model_type(name, place)

@@ -1,0 +1,481 @@
+"""The one module that knows lm-evaluation-harness: its task class, its registry, its command and its result files.
+
+Everything here was written against lm-eval 0.4.13. Nothing else in this package imports ``lm_eval``, so that another
+release of the harness changes this file alone. Importing it takes seconds; import it inside functions.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+# first: the harness looks for its own models only while none is registered
+import lm_eval.models
+from lm_eval.api import registry
+from lm_eval.api.instance import Instance
+from lm_eval.api.metrics import mean
+from lm_eval.api.model import LM
+from lm_eval.api.registry import register_model
+from lm_eval.api.task import ConfigurableTask
+from lm_eval.config.task import TaskConfig
+from lm_eval.evaluator_utils import get_sample_size
+from lm_eval.tasks import TaskManager
+from lm_eval.tasks._yaml_loader import load_yaml
+from lm_eval.utils import setup_logging, simple_parse_args_string
+
+from mrag_eval.core import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from lm_eval.models.huggingface import HFLM
+
+__all__ = [
+    "HFLM",
+    "LM",
+    "HarnessTask",
+    "Instance",
+    "RowResult",
+    "TaskManager",
+    "config_file_settings",
+    "evaluate",
+    "known_model_types",
+    "model_class",
+    "parse_arguments",
+    "read_task_file",
+    "register_model",
+    "register_model_type",
+    "run_parser",
+    "run_settings",
+    "score_table",
+    "sends_by_http",
+    "setup_logging",
+    "task_keys",
+    "task_manager",
+]
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+
+def __getattr__(name: str) -> Any:
+    # loads torch
+    if name != "HFLM":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lm_eval.models.huggingface import HFLM
+
+    return HFLM
+
+
+# ------------------------------------------------------------------ models
+
+
+def model_class(model_type: str) -> type[Any]:
+    """Return the class of a model type; raise KeyError, ValueError or ImportError as the registry does."""
+    found: type[Any] = registry.get_model(model_type)
+    return found
+
+
+def known_model_types() -> list[str]:
+    """Return the names of the harness's own model types."""
+    return list(getattr(lm_eval.models, "MODEL_MAPPING", {}))
+
+
+def register_model_type(name: str, place: str) -> None:
+    """Make the model at ``place`` (``module:class``) known to ``--model``, unless the name is taken."""
+    if name not in registry.model_registry:
+        registry.model_registry.register(name, target=place)
+
+
+def sends_by_http(model: type[Any]) -> bool:
+    """Return whether a model class only describes HTTP requests and leaves sending them to its base class."""
+    from lm_eval.models.api_models import TemplateAPI
+
+    sending = ("generate_until", "model_call", "amodel_call")
+    return issubclass(model, TemplateAPI) and all(getattr(model, n) is getattr(TemplateAPI, n) for n in sending)
+
+
+def parse_arguments(text: str) -> dict[str, Any]:
+    """Parse ``key=value,key=value`` as ``--model_args`` and ``--metadata`` are parsed."""
+    return dict(simple_parse_args_string(text))
+
+
+# ------------------------------------------------------------------- files
+
+
+def read_task_file(path: Path, *, with_includes: bool = True) -> dict[str, Any]:
+    """Read a task's YAML, functions left as names, with the files it includes or without."""
+    return dict(load_yaml(path, resolve_func=False, recursive=with_includes))
+
+
+def task_keys() -> set[str]:
+    """Return the keys that a task's YAML may have, ours aside."""
+    return {field.name for field in fields(TaskConfig)}
+
+
+def task_manager(folders: Sequence[str], metadata: dict[str, Any] | None = None) -> TaskManager:
+    """Return a task manager over ``folders`` alone: indexing the built-in tasks takes over ten seconds."""
+    return TaskManager(include_path=list(folders), include_defaults=False, metadata=metadata or {})
+
+
+# --------------------------------------------------------------------- run
+
+
+def run_parser() -> ArgumentParser:
+    """Return a parser of ``run`` and its flags as the harness's command has them."""
+    from lm_eval._cli.run import Run
+
+    parser = ArgumentParser(prog="mrag-eval", add_help=False)
+    Run.create(parser.add_subparsers(dest="command"))
+    return parser
+
+
+def config_file_settings(path: str) -> dict[str, Any]:
+    """Return the settings of a ``--config`` file; raise ConfigError if it cannot be read."""
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    try:
+        return dict(EvaluatorConfig.load_yaml_config(path))
+    except (FileNotFoundError, ValueError, TypeError) as error:
+        raise ConfigError(
+            f"--config {path}: {' '.join(str(error).split())}",
+            "write the flags of lm_eval run as YAML keys: mrag-eval run --help",
+        ) from None
+
+
+def run_settings(args: Namespace) -> tuple[dict[str, Any], Any]:
+    """Return the arguments of :func:`evaluate` that parsed flags ask for, and the harness's own record of them."""
+    from lm_eval import simple_evaluate
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    try:
+        config = EvaluatorConfig.from_cli(args)
+    except ValueError as error:
+        raise ConfigError(" ".join(str(error).split()), "mrag-eval run --help   lists the flags") from None
+    settings = {name: getattr(config, name) for name in signature(simple_evaluate).parameters if hasattr(config, name)}
+    requests: dict[str, Any] = config.cache_requests or {}
+    for name in ("cache_requests", "rewrite_requests_cache", "delete_requests_cache"):
+        settings[name] = requests.get(name, False)
+    seeds = zip(("random", "numpy_random", "torch_random", "fewshot_random"), config.seed or [None] * 4, strict=True)
+    return settings | {f"{name}_seed": seed for name, seed in seeds}, config
+
+
+def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | None) -> dict[str, Any] | None:
+    """Run ``lm_eval.simple_evaluate`` and write its result files as the harness's own command does.
+
+    Returns the results with their samples, None on every rank but the first.
+    """
+    from lm_eval import simple_evaluate
+    from lm_eval.loggers import EvaluationTracker
+
+    tracker = EvaluationTracker(output_path=output_path)
+    results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
+    if results is None:
+        return None
+    found = dict(results)
+    samples = found.pop("samples", None) if settings.get("log_samples") else None
+    tracker.save_results_aggregated(results=found, samples=samples)
+    if samples is not None:
+        for name in found["configs"]:
+            tracker.save_results_samples(task_name=name, samples=samples[name])
+    return found
+
+
+def score_table(results: Mapping[str, Any]) -> str:
+    """Return the harness's table of scores, and that of the groups if there are any."""
+    from lm_eval.utils import make_table
+
+    parts = [make_table(results)]
+    if results.get("groups"):
+        parts.append(make_table(results, "groups"))
+    return "\n".join(parts)
+
+
+# -------------------------------------------------------------------- task
+
+
+class _Rows(list[dict[str, Any]]):
+    """The rows as the harness handles them: a list with the one attribute that it asks of a dataset."""
+
+    features: Mapping[str, Any] = {}
+
+
+class RowResult(NamedTuple):
+    """What scoring leaves of one row: its record, the judges' votes on it if there are any, its values by metric."""
+
+    record: dict[str, Any]
+    votes: dict[str, Any] | None
+    values: Mapping[str, float]
+
+
+class _MeanOfScored:
+    """The harness's mean, over lists in which the ranks left None where a row has no value.
+
+    It equals the harness's own function, because that is how the harness finds the standard error of a mean; and it
+    takes the None out of the list it is given, because the standard error is computed from the same list next. A list
+    of nothing but None does not reach it: the first rank leaves such a metric out.
+    """
+
+    def __call__(self, values: list[float | None]) -> float:
+        values[:] = [v for v in values if v is not None]
+        return float(mean(values))
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is mean
+
+    def __hash__(self) -> int:
+        return hash(mean)
+
+
+mean_of_scored = _MeanOfScored()
+
+
+def votes_cast(votes: Sequence[Mapping[str, Mapping[str, Any]]]) -> float:
+    """Return the number of votes over all rows, abstentions aside."""
+    return float(sum(vote["verdict"] is not None for row in votes for vote in row.values()))
+
+
+class HarnessTask(ConfigurableTask):
+    """A task of the harness that asks its subclass for rows, prompts and scores.
+
+    The harness builds a task, iterates over its rows, renders a prompt for each, filters the replies, scores row by
+    row and averages. Its callbacks run several times, on all rows, and in an order of its own; the abstract methods
+    are asked once for each thing they do.
+    """
+
+    _rows: _Rows
+    _results: Mapping[str, RowResult]
+    # the rows that --samples names, and (rank, world size)
+    _samples: list[int] | None = None
+    _world: tuple[int, int] = (0, 1)
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._name = str(config.get("task", "?"))
+        super().__init__(config=config)
+
+    # ------------------------------------------------- asked of the subclass
+
+    @abstractmethod
+    def load_rows(self) -> list[dict[str, Any]]:
+        """Load the benchmark; return its rows, each with a unique ``id``."""
+
+    @abstractmethod
+    def retrieved_rows(self, numbered: Sequence[tuple[int, str]], rank: int, world_size: int) -> list[dict[str, Any]]:
+        """Return these rows (number, id) of a rank with their passages."""
+
+    @abstractmethod
+    def begin(self, model: Any) -> None:
+        """Prepare for a run; ``model`` is the harness's object, None where it is unknown."""
+
+    @abstractmethod
+    def rendered(self) -> None:
+        """Note that all prompts are rendered."""
+
+    @abstractmethod
+    def conversation(
+        self, row: Mapping[str, Any], system: str | None, chat_template: Callable[..., Any] | None, prefix: str | None
+    ) -> Any:
+        """Return the prompt of a row: a string, or what ``chat_template`` makes of its turns."""
+
+    @abstractmethod
+    def option_texts(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the texts whose likelihoods are compared (``output_type: multiple_choice``)."""
+
+    @abstractmethod
+    def user_turn(self, row: Mapping[str, Any]) -> str:
+        """Return the user turn of a row, without its passages if it has none yet."""
+
+    @abstractmethod
+    def reference(self, row: Mapping[str, Any]) -> str:
+        """Return the answer that the sample file shows as the target."""
+
+    @abstractmethod
+    def score_replies(self, replies: Mapping[str, Sequence[Any]]) -> dict[str, RowResult]:
+        """Score all rows of this rank, given each row's filtered replies by id."""
+
+    @abstractmethod
+    def value_names(self) -> dict[str, bool | None]:
+        """Return the metrics that the harness averages, each with whether higher is better."""
+
+    @abstractmethod
+    def summarize_records(self, records: Sequence[Mapping[str, Any]]) -> float:
+        """Compute all scores from the gathered records; return the number of rows."""
+
+    @abstractmethod
+    def published_config(self, harness: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the result file shows in addition to the harness's own configuration of the task."""
+
+    # ------------------------------------------------------------------ rows
+
+    def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
+        """Load the benchmark (called by the base class while it is built)."""
+        self._rows = _Rows(self.load_rows())
+        self.dataset = {"test": self._rows}
+
+    def has_training_docs(self) -> bool:
+        return False
+
+    def has_validation_docs(self) -> bool:
+        return False
+
+    def has_test_docs(self) -> bool:
+        return True
+
+    def test_docs(self) -> _Rows:
+        return self._rows
+
+    def fewshot_docs(self) -> None:
+        """Return None: the base class would load and keep every row for shots that this task never takes."""
+
+    def doc_iterator(
+        self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, samples: list[int] | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Iterate over the base class's rows, with their passages; retrieval runs once, for those rows alone.
+
+        ``samples`` keep the order they are given in, which is the order in which the harness names them afterwards.
+        """
+        self._samples = list(samples) if samples else None
+        numbered = self._numbered(rank, limit, world_size, samples)
+        return iter(list(zip((n for n, _ in numbered), self.retrieved_rows(numbered, rank, world_size), strict=True)))
+
+    def _numbered(
+        self, rank: int, limit: int | None, world_size: int, samples: list[int] | None
+    ) -> list[tuple[int, str]]:
+        """Return the rows' ids under the numbers that the harness gives them."""
+        if samples:
+            numbered: list[tuple[int, Any]] = list(enumerate(self._chosen(samples)))[rank::world_size]
+        else:
+            numbered = list(super().doc_iterator(rank=rank, limit=limit, world_size=world_size))
+        return [(number, str(row["id"])) for number, row in numbered]
+
+    def rows_to_run(self, limit: float | None = None, samples: Mapping[str, list[int]] | None = None) -> list[str]:
+        """Return the ids of the rows that a run with these flags of the harness has; nothing is retrieved for them."""
+        chosen = (samples or {}).get(self._name)
+        return [row for _, row in self._numbered(0, get_sample_size(self, limit), 1, chosen)]
+
+    def _chosen(self, samples: Sequence[int]) -> list[dict[str, Any]]:
+        n = len(self._rows)
+        if len(set(samples)) < len(samples):
+            twice = next(s for i, s in enumerate(samples) if s in samples[:i])
+            raise DataError(f"task {self._name}: --samples names row {twice} twice", "name every row once")
+        for number in samples:
+            if not 0 <= number < n:
+                raise DataError(f"task {self._name}: --samples names row {number}, there are {n}", f"use 0 to {n - 1}")
+        return [self._rows[number] for number in samples]
+
+    # --------------------------------------------------------------- prompts
+
+    def build_all_requests(self, **kwargs: Any) -> None:
+        """Render the prompts of this rank's rows.
+
+        The harness's request cache is never used: it ignores ``--samples`` and knows nothing of the passages.
+        """
+        if kwargs.pop("cache_requests", False) or kwargs.pop("rewrite_requests_cache", False):
+            log.warning("[%s] the request cache is not used: prompts depend on what is retrieved", self._name)
+        kwargs.pop("rewrite_requests_cache", None)
+        self._world = (kwargs.get("rank", 0), kwargs.get("world_size", 1))
+        self._results = {}
+        self.begin(getattr(kwargs.get("chat_template"), "__self__", None))
+        super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
+        self.rendered()
+
+    def fewshot_context(
+        self,
+        doc: Mapping[str, Any],
+        num_fewshot: int = 0,
+        system_instruction: str | None = None,
+        apply_chat_template: bool = False,
+        fewshot_as_multiturn: bool = False,
+        chat_template: Callable[..., Any] | None = None,
+        gen_prefix: str | None = None,
+    ) -> Any:
+        """Return the prompt of one row; as chat turns where a chat template is applied."""
+        if num_fewshot:
+            raise DataError(
+                f"task {self._name}: {num_fewshot} shots asked for, but a retrieval task has none to draw from",
+                "leave --num_fewshot out",
+            )
+        return self.conversation(doc, system_instruction, chat_template if apply_chat_template else None, gen_prefix)
+
+    def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
+        """Return one request a row for its reply, or one an option for their likelihoods."""
+        if not self.by_likelihood:
+            return super().construct_requests(doc, ctx, **kwargs)
+        kept = {key: kwargs[key] for key in ("metadata",) if key in kwargs}
+        return [
+            Instance(request_type="loglikelihood", doc=dict(doc), arguments=(ctx, text), idx=i, **kept)
+            for i, text in enumerate(self.option_texts(doc))
+        ]
+
+    def doc_to_text(self, doc: Mapping[str, Any], doc_to_text: Any = None) -> str:
+        return self.user_turn(doc)
+
+    def doc_to_target(self, doc: Mapping[str, Any], doc_to_target: Any = None) -> str:
+        return self.reference(doc)
+
+    # --------------------------------------------------------------- scoring
+
+    @property
+    def by_likelihood(self) -> bool:
+        """Whether the options' likelihoods are compared instead of reading a reply."""
+        return bool(self.OUTPUT_TYPE == "multiple_choice")
+
+    @property
+    def predict_only(self) -> bool:
+        """Whether replies are only written down (``--predict_only``)."""
+        return "bypass" in self._metric_fn_list
+
+    @property
+    def prompts(self) -> int:
+        """The number of requests of this rank."""
+        return len(self._instances or ())
+
+    def apply_filters(self) -> Any:
+        """Filter the replies, then judge and score all rows of this rank in one batch."""
+        out = super().apply_filters()
+        if self.predict_only or not self._instances:
+            return out
+        replies: dict[str, list[Any]] = {}
+        for instance in self._instances:
+            (reply,) = instance.filtered_resps.values()
+            replies.setdefault(instance.doc["id"], []).append(reply)
+        self._results = self.score_replies(replies)
+        return out
+
+    def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
+        """Return the row's values: numbers for the harness's averages, one record for ours, and the judges' votes."""
+        if self.predict_only:
+            return {"bypass": 999}
+        row = self._results[doc["id"]]
+        out: dict[str, Any] = {"rows": row.record}
+        if row.votes is not None:
+            out["votes"] = row.votes
+        rank, world_size = self._world
+        for name in self.value_names():
+            if name in row.values:
+                out[name] = row.values[name]
+            elif world_size > 1 and (rank != 0 or any(name in other.values for other in self._results.values())):
+                # The harness joins the ranks' lists by the first rank's keys, and breaks where another lacks one.
+                out[name] = None
+        return out
+
+    def aggregation(self) -> dict[str, Callable[[Sequence[Any]], Any]]:
+        """Return the harness's own mean where every value is a number (it brings ±), ours where ranks hold None."""
+        if self.predict_only:
+            return dict(self._aggregation_list)
+        average: Callable[[Any], Any] = mean if self._world[1] == 1 else mean_of_scored
+        return {"rows": self.summarize_records, "votes": votes_cast, **dict.fromkeys(self.value_names(), average)}
+
+    def higher_is_better(self) -> dict[str, bool | None]:
+        if self.predict_only:
+            return dict(self._higher_is_better)
+        return {"rows": None, "votes": None, **self.value_names()}
+
+    def dump_config(self) -> dict[str, Any]:
+        """Return the harness's configuration of the task and ours; called after all rows are aggregated."""
+        out: dict[str, Any] = self.config.to_dict()
+        return out | self.published_config(out)
