@@ -15,6 +15,7 @@ from mrag_eval.core._errors import (
     one_of,
     suggesting,
 )
+from mrag_eval.core._files import replaced, write_whole
 from mrag_eval.core._judgements import Judgement, Vote
 from mrag_eval.core._labels import Labels, LabelSource, labelled_name
 from mrag_eval.core._languages import (
@@ -104,6 +105,7 @@ __all__ = [
     "placed",
     "ranking_dict",
     "read_sheet",
+    "replaced",
     "room_on_disk",
     "same_language",
     "save_array",
@@ -111,4 +113,5 @@ __all__ = [
     "suggesting",
     "titled",
     "write_sheet",
+    "write_whole",
 ]

@@ -8,12 +8,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core._errors import CorpusError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import DTypeLike, NDArray
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # how libraries that lose the number of the error put it (FAISS in a RuntimeError, pyarrow in an OSError)
@@ -55,6 +56,8 @@ def room_on_disk(folder: Path, next_step: str) -> Iterator[None]:
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
     """``np.save``, of a contiguous array, whose errors say why they failed."""
+    import numpy as np
+
     header = np.lib.format.header_data_from_array_1_0(array)
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -78,6 +81,8 @@ def mapped_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> np.mem
 
     Writing to a mapped file whose blocks are not reserved kills the process where the disk is full (SIGBUS).
     """
+    import numpy as np
+
     array = np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:

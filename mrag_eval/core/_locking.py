@@ -1,4 +1,7 @@
-"""One builder per index path."""
+"""One builder at a time for each path.
+
+Written here because filelock leaves its file in the folder of a user's indexes.
+"""
 
 from __future__ import annotations
 

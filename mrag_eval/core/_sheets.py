@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrag_eval.core._errors import DataError
+from mrag_eval.core._files import replaced
 
 # Excel spreads the rest of a longer cell over the following rows.
 MAX_CELL = 32_767
@@ -42,10 +43,8 @@ def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, 
     writer.writerow([escaped(column) for column in columns])
     for row in rows:
         writer.writerow([escaped(_text(row.get(column))) for column in columns])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(out.getvalue().encode("utf-8-sig", errors="backslashreplace"))
-    part.replace(path)
+    with replaced(path) as part:
+        part.write_bytes(out.getvalue().encode("utf-8-sig", errors="backslashreplace"))
 
 
 def read_sheet(path: Path, required: Sequence[str]) -> list[SheetRow]:

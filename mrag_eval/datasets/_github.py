@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from mrag_eval.core import DataError, cache_dir
+from mrag_eval.core import DataError, cache_dir, replaced
 
 BASE_URL = "https://raw.githubusercontent.com"
 _TIMEOUT = 60
@@ -31,9 +30,6 @@ def github_file(benchmark: str, repository: str, commit: str, path: str) -> Path
             content = response.read()
     except (OSError, ValueError) as error:
         raise DataError(f"{benchmark}: GitHub did not give {repository}, file {path} ({error})", way_out) from None
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=target.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.replace(part, target)
+    with replaced(target) as part:
+        part.write_bytes(content)
     return target

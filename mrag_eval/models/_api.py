@@ -32,8 +32,10 @@ def model_class(spec: ModelSpec, name: str) -> type[Any]:
     try:
         return harness.model_class(spec.model)
     except (KeyError, ValueError):
-        close = did_you_mean(spec.model, harness.known_model_types())
-        raise ConfigError(f"model '{name}': unknown model type '{spec.model}'{close}") from None
+        known = harness.known_model_types()
+        raise ConfigError(
+            f"model '{name}': unknown model type '{spec.model}'{did_you_mean(spec.model, known)}"
+        ) from None
     except ImportError as err:
         raise ConfigError(
             f"model '{name}': model type '{spec.model}' cannot be loaded: {err}",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.retrievers.index import _passages
-from mrag_eval.core import CorpusError
+from mrag_eval.core import write_whole, CorpusError
 from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
 from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.shards._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
@@ -196,10 +196,7 @@ class Building:
             "max_norms": self.max_norms,
             "sizes": self.sizes,
         }
-        path = self.folder / WORK / _STATE
-        temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps(state), encoding="utf-8")
-        temporary.replace(path)
+        write_whole(self.folder / WORK / _STATE, json.dumps(state))
 
 
 def move_into_place(folder: Path, target: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mrag_eval.core import CorpusError, missing_extra
+from mrag_eval.core import CorpusError, missing_extra, write_whole
 
 
 def serving_address(path: str) -> str:
@@ -27,9 +27,7 @@ def serving_address(path: str) -> str:
         address: str | None = server_manager_instance.start_and_get_uri(path)
         if address is None:
             return said.read_text(encoding="utf-8").strip()
-        temporary = said.with_name(f"{said.name}.new")
-        temporary.write_text(f"{address}\n", encoding="utf-8")
-        temporary.replace(said)
+        write_whole(said, f"{address}\n")
     except OSError:
         raise unopened(path) from None
     return address

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, save_faiss
+from mrag_eval.core import CorpusError, replaced, save_faiss
 from mrag_eval.retrievers.shards._ordering import Rows, Scores, top_k, top_k_line
 
 Vectors = NDArray[np.float32]
@@ -57,9 +57,8 @@ def finish(path: Path, dimension: int, count: int) -> None:
         file.seek(HEADER_SIZE)
         while block := file.read(4 * dimension * 16_384):
             index.add(np.frombuffer(block, dtype=np.float32).reshape(-1, dimension))
-    replacement = path.with_suffix(".faiss.new")
-    save_faiss(replacement, index)
-    replacement.replace(path)
+    with replaced(path) as part:
+        save_faiss(part, index)
 
 
 class FaissShard:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import mrag_eval
-from mrag_eval.core import CorpusError
+from mrag_eval.core import CorpusError, write_whole
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -170,9 +170,7 @@ def file_record(path: Path) -> FileRecord:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    temporary = folder / f"{MANIFEST}.new"
-    temporary.write_text(json.dumps(manifest.model_dump(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.replace(folder / MANIFEST)
+    write_whole(folder / MANIFEST, json.dumps(manifest.model_dump(), indent=1, ensure_ascii=False) + "\n")
 
 
 def manifest_bytes(path: Path) -> bytes:

@@ -29,7 +29,7 @@ from mrag_eval.building.steps._datasheet import write_datasheet
 from mrag_eval.building.steps._records import Record
 from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.steps._templates import Prompts
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, replaced
 from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel
 
@@ -187,9 +187,8 @@ def _write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    partial = path.with_name(f"{path.name}.partial")
-    pq.write_table(pa.Table.from_pylist(list(rows)), partial)
-    partial.replace(path)
+    with replaced(path) as part:
+        pq.write_table(pa.Table.from_pylist(list(rows)), part)
 
 
 def _datasheet(

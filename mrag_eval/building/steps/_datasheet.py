@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.steps._steps import StepReport
+from mrag_eval.core import write_whole
 
 
 def yield_table(reports: Sequence[StepReport]) -> str:
@@ -92,7 +93,4 @@ def _cell(value: Any) -> str:
 
 
 def _write(path: Path, text: str) -> Path:
-    temporary = path.with_name(path.name + ".partial")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
-    return path
+    return write_whole(path, text)

@@ -19,7 +19,7 @@ from typing import Any
 
 from mrag_eval.building.steps._journal import Journal
 from mrag_eval.building.steps._records import Record, Settle, dropped
-from mrag_eval.core import content_key
+from mrag_eval.core import content_key, replaced
 from mrag_eval.models import AuxModel, Ledger
 
 _FORMAT = "building/1"
@@ -229,10 +229,8 @@ def _write(place: Path, journal: Journal, order: list[str] | None) -> tuple[int,
 
 
 def _replace(path: Path, lines: Iterator[str] | list[str]) -> None:
-    temporary = path.with_name(path.name + ".partial")
-    with temporary.open("w", encoding="utf-8", errors="surrogatepass") as handle:
+    with replaced(path) as part, part.open("w", encoding="utf-8", errors="surrogatepass") as handle:
         handle.writelines(f"{line}\n" for line in lines)
-    temporary.replace(path)
 
 
 def _sha256(path: Path | None) -> str:

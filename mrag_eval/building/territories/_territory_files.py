@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mrag_eval.building.steps._records import Record
 from mrag_eval.building.territories._territory_tables import Claimant, Entity
-from mrag_eval.core import language_name
+from mrag_eval.core import language_name, write_whole
 from mrag_eval.datasets import OWN_LANGUAGES, UNKNOWN, query_id
 
 
@@ -61,7 +61,4 @@ def _country(claimant: Claimant) -> dict[str, str]:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, text)

@@ -12,6 +12,7 @@ import numpy as np
 
 from mrag_eval.building.steps._records import Outcome, Record, Settle, each, kept
 from mrag_eval.building.xrag._articles import Library
+from mrag_eval.core import replaced
 
 
 def make_rows(library: Library, seed: int, items: Sequence[Record], settle: Settle) -> None:
@@ -64,12 +65,10 @@ def write_rows(rows: Iterable[Record], path: Path) -> tuple[int, str]:
     """Write the set; the number of rows and the file's SHA-256."""
     digest = hashlib.sha256()
     count = 0
-    temporary = path.with_name(path.name + ".partial")
-    with temporary.open("wb") as handle:
+    with replaced(path) as part, part.open("wb") as handle:
         for row in rows:
             line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
             digest.update(line)
             handle.write(line)
             count += 1
-    temporary.replace(path)
     return count, digest.hexdigest()

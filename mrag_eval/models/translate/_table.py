@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, base_language, language_name, normalize_language
+from mrag_eval.core import ConfigError, DataError, base_language, language_name, normalize_language, replaced
 from mrag_eval.models.translate._backend import Outcome, Text
 
 KEYS = ("source", "source_lang", "target", "target_lang")
@@ -106,13 +106,10 @@ def table_lines(
 def write_table(parallel: Iterable[Mapping[str, str]], path: Path, languages: Sequence[str] | None = None) -> int:
     """Write :func:`table_lines` to a file; returns their number."""
     count = 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.part")
-    with unfinished.open("w", encoding="utf-8") as out:
+    with replaced(path) as part, part.open("w", encoding="utf-8") as out:
         for line in table_lines(parallel, languages):
             out.write(json.dumps(line, ensure_ascii=False) + "\n")
             count += 1
-    unfinished.replace(path)
     return count
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, write_whole
 from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
 from mrag_eval.report.files._settings import settings_of
 
@@ -31,9 +31,7 @@ def write_baseline(runs: Sequence[Path], out: Path) -> int:
         )
         parts.append(f'{json.dumps(name)}: {{"settings": {json.dumps(head, sort_keys=True)},\n"rows": [\n{rows}\n]}}')
     text = f'{{"format": {_FORMAT},\n"tasks": {{\n' + ",\n".join(parts) + "\n}}\n"
-    part = out.with_name(f"{out.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(out)
+    write_whole(out, text)
     return len(tasks)
 
 

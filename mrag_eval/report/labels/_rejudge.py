@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import SUFFICIENCY, VERDICTS, Judge, deep_merge, validated
-from mrag_eval.core import DataError, Hit, RagDoc, Scored
+from mrag_eval.core import DataError, Hit, RagDoc, Scored, write_whole
 from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged
 from mrag_eval.models import as_verdict
 from mrag_eval.report.files._samples import Sample, config_beside, read_samples
@@ -104,11 +104,8 @@ def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[dict[str, Any], J
 
 def _written(out: Path, samples: Sequence[Sample], run: Mapping[str, Any], block: Judge) -> Rejudged:
     text = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_name(f"{out.name}.part")
     # half a surrogate pair, which a model may write, becomes the JSON escape that it is in the run's file
-    part.write_text(text, encoding="utf-8", errors="backslashreplace")
-    part.replace(out)
+    write_whole(out, text, errors="backslashreplace")
     metadata = run.get("metadata") or {}
     evaluated = metadata.get("pretrained") or metadata.get("model")
     seed = (run.get("retrieval") or {}).get("seed", 0)

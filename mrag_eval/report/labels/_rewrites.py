@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, DataError, did_you_mean
+from mrag_eval.core import ConfigError, DataError, did_you_mean, replaced
 from mrag_eval.datasets import read_table
 from mrag_eval.models import AuxModel, Parsed, generate_parsed, parse_json
 from mrag_eval.prompts import Conversation, load_template
@@ -146,12 +146,10 @@ def write_pairs(rewrites: Sequence[Rewrite], path: Path, seed: int) -> int:
         raise ConfigError(f"--write {path}: the file is there already, perhaps with labels", "name another one")
     pairs = list(dict.fromkeys(rewrite.pair for rewrite in rewrites))
     order = np.random.default_rng(seed).permutation(len(pairs))
-    temporary = path.with_name(f"{path.name}.partial")
-    with temporary.open("w", encoding="utf-8", newline="") as handle:
+    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as handle:
         writer = csv.writer(handle)
         writer.writerow(_COLUMNS)
         writer.writerows((*pairs[int(index)], "") for index in order)
-    temporary.replace(path)
     return len(pairs)
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import is_language, language_name, missing_extra
+from mrag_eval.core import is_language, language_name, missing_extra, replaced
 from mrag_eval.report.files._samples import CORRECT
 from mrag_eval.report.page._charts import charts
 from mrag_eval.report.page._data import PageData, page_data
@@ -90,10 +90,8 @@ def write_report(
         frame = len(_encoded(_page(data, title, vega)))
         data.samples, data.passages = gathered
         data.samples, data.passages = data.browser.within(max(0, _MOST_BYTES - frame))
-    part = out.with_name(f"{out.name}.part")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part.write_bytes(_encoded(_page(data, title, vega)))
-    part.replace(out)
+    with replaced(out) as part:
+        part.write_bytes(_encoded(_page(data, title, vega)))
     return data
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, RagDoc, Ranked, Retrieved, build_lock
+from mrag_eval.core import ConfigError, DataError, RagDoc, Ranked, Retrieved, build_lock, replaced, write_whole
 from mrag_eval.datasets import sha256_file
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings
@@ -138,9 +138,8 @@ class RunFolder:
             there = _read_manifest(self.path) if (self.path / MANIFEST).exists() else {}
             self.tasks = {**there, task: entry}
             body = {"format": FORMAT, "tasks": {name: asdict(one) for name, one in self.tasks.items()}}
-            part = self.path / f"{MANIFEST}.{os.getpid()}.part"
-            part.write_bytes(json.dumps(body, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-            part.replace(self.path / MANIFEST)
+            text = json.dumps(body, indent=1, ensure_ascii=False)
+            write_whole(self.path / MANIFEST, text, errors="surrogatepass")
 
     # ---------------------------------------------------------------- reading
 
@@ -253,13 +252,11 @@ def _read_manifest(folder: Path) -> dict[str, TaskEntry]:
 
 
 def _write_trec(path: Path, lists: Iterable[tuple[str, Sequence[Ranked]]], tag: str) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with part.open("w", encoding="utf-8", errors="backslashreplace") as out:
+    with replaced(path) as part, part.open("w", encoding="utf-8", errors="backslashreplace") as out:
         for row, ranking in lists:
             for rank, place in enumerate(ranking, 1):
                 # tabs, since ids may hold spaces
                 out.write(f"{row}\tQ0\t{place.id}\t{rank}\t{place.score!r}\t{tag}\n")
-    part.replace(path)
 
 
 def shown_differing(differing: Mapping[str, str]) -> str:

@@ -1,0 +1,30 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Yield a temporary path in the folder of ``path``; at the end of the block that file replaces ``path``.
+
+    If the block raises, the temporary file is removed and ``path`` stays as it was. The folder is made if needed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str, errors: str = "strict") -> Path:
+    """Write ``text`` as UTF-8 to ``path``, whole or not at all; return ``path``."""
+    with replaced(path) as part:
+        part.write_text(text, encoding="utf-8", errors=errors)
+    return path
