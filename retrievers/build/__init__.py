@@ -1,0 +1,1 @@
+"""Index building: embedding, sharding, joining and merging."""
