@@ -93,12 +93,22 @@ def check_tasks(folder: Path | None = None) -> list[str]:
     return sorted(faults)
 
 
-def _yaml_files(folder: Path) -> Iterator[Path]:
-    """The files the harness would index: bases have names ending in ``_yaml`` and are not among them.
+def list_tags(folder: Path | None = None) -> dict[str, list[str]]:
+    """Return the tasks of every tag in ``folder`` (default: ours): ``--tasks`` takes a tag for all of them."""
+    tags: dict[str, list[str]] = defaultdict(list)
+    for entry in list_tasks(folder):
+        named = _load(entry.path).get("tag") or []
+        for tag in [named] if isinstance(named, str) else named:
+            tags[tag].append(entry.name)
+    return dict(sorted(tags.items()))
 
-    The config file may lie beside tasks of one's own, and is none.
+
+def _yaml_files(folder: Path) -> Iterator[Path]:
+    """Yield the files that the harness would index: bases, whose names end in ``_yaml``, are not among them.
+
+    ``mrag.yaml`` may sit next to task files, and ``_matrix.yaml`` is what they are written from; skip both.
     """
-    yield from sorted(path for path in folder.rglob("*.yaml") if path.name != "mrag.yaml")
+    yield from sorted(path for path in folder.rglob("*.yaml") if path.name not in ("mrag.yaml", "_matrix.yaml"))
 
 
 def _load(path: Path) -> dict[str, Any]:

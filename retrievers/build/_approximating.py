@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError
-from mrag_eval.core import save_faiss
+from mrag_eval.core import ConfigError, CorpusError, save_faiss
 from mrag_eval.retrievers.build._factory import (
     AUTO,
-    Approximation,
     EXACT,
     FEW,
     PER_CENTROID,
+    Approximation,
     choose,
     is_mapped,
     least_vectors,
@@ -28,12 +27,12 @@ from mrag_eval.retrievers.build._factory import (
     new_index,
     parameter_of,
 )
-from mrag_eval.retrievers.shards._manifest import ApproximateRecord, approximate_name, manifest_bytes, parse_manifest
-from mrag_eval.retrievers.shards._ordering import Rows
 from mrag_eval.retrievers.index._passages import PassageStore
-from mrag_eval.retrievers.shards._recall import K, Sample, likely_at_least
 from mrag_eval.retrievers.shards._approximate_shard import ApproximateShard
 from mrag_eval.retrievers.shards._faiss_shard import Vectors
+from mrag_eval.retrievers.shards._manifest import ApproximateRecord, approximate_name, manifest_bytes, parse_manifest
+from mrag_eval.retrievers.shards._ordering import Rows
+from mrag_eval.retrievers.shards._recall import K, Sample, likely_at_least
 
 logger = logging.getLogger(__name__)
 

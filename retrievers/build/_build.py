@@ -12,48 +12,49 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, did_you_mean
+from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, build_lock, did_you_mean, room_on_disk
+from mrag_eval.retrievers.build._approximating import approximate_shards, check_same_wanted, check_wanted
+from mrag_eval.retrievers.build._build_ray import RayCluster, RayEngine, ray_cluster
+from mrag_eval.retrievers.build._building import AHEAD, WORK, Building, lengths_name, postings_name, vectors_name
+from mrag_eval.retrievers.build._chunk_workers import cut
+from mrag_eval.retrievers.build._factory import DEFAULT_RECALL, Approximation, approximation
+from mrag_eval.retrievers.build._intake import checked_passage, checked_passages
+from mrag_eval.retrievers.build._passages_finish import finish_passages
+from mrag_eval.retrievers.build._progress import Progress
+from mrag_eval.retrievers.build._ray_work import Loading
+from mrag_eval.retrievers.build._windows import WINDOW, Ahead, Made, made_in_windows
+from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, count_tokens
+from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.corpora._reading import Share, Stream, counted
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, parse_spec
+from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder, query_vectors
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
+from mrag_eval.retrievers.index._hashing import ContentHash, SeenIds
+from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._load import load_index
 from mrag_eval.retrievers.shards import (
     _bm25_shard as bm25_shard,
+)
+from mrag_eval.retrievers.shards import (
     _faiss_shard as faiss_shard,
+)
+from mrag_eval.retrievers.shards import (
     _sparse_shard as sparse_shard,
 )
-from mrag_eval.retrievers.build._approximating import approximate_shards, check_same_wanted, check_wanted
-from mrag_eval.retrievers.build._building import AHEAD, Building, WORK, lengths_name, postings_name, vectors_name
-from mrag_eval.retrievers.build._chunk_workers import cut
-from mrag_eval.core import room_on_disk
-from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, parse_spec
-from mrag_eval.retrievers.build._factory import Approximation, DEFAULT_RECALL, approximation
-from mrag_eval.retrievers.index._hashing import ContentHash, SeenIds
-from mrag_eval.retrievers.build._intake import checked_passage, checked_passages
-from mrag_eval.core import build_lock
+from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.shards._manifest import (
+    FORMAT,
+    KINDS,
     ApproximateRecord,
     EmbedderRecord,
-    FORMAT,
     FileRecord,
-    KINDS,
     LanguageRecord,
     Manifest,
     file_record,
     library_versions,
     write_manifest,
 )
-from mrag_eval.retrievers.build._passages_finish import finish_passages
-from mrag_eval.retrievers.build._progress import Progress
-from mrag_eval.retrievers.build._ray_work import Loading
-from mrag_eval.retrievers.corpora._reading import Share, Stream, counted
-from mrag_eval.retrievers.build._windows import Ahead, Made, WINDOW, made_in_windows
-from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
-from mrag_eval.retrievers.build._build_ray import RayCluster, RayEngine, ray_cluster
-from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, count_tokens
-from mrag_eval.retrievers.corpora._corpus import Document
-from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder, query_vectors
-from mrag_eval.retrievers.index._index import Index
-from mrag_eval.retrievers.index._load import load_index
-from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.shards._tokenize import TOKENIZER_NAME, TOKENIZER_VERSION, tokenize
-from mrag_eval.core import Passage
 
 
 def build_index(

@@ -22,17 +22,17 @@ from mrag_eval.core import ConfigError, CorpusError, MragError, missing_extra
 from mrag_eval.retrievers.build._chunk_workers import Item
 from mrag_eval.retrievers.build._ray_feed import Feed, Reader, datasource
 from mrag_eval.retrievers.build._ray_work import (
+    RESUME,
     Cutter,
     Embedding,
     Loading,
-    RESUME,
     described,
     from_table,
     raise_carried,
 )
-from mrag_eval.retrievers.corpora._reading import Share
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter
+from mrag_eval.retrievers.corpora._reading import Share
 
 # batches of documents that wait for Ray to take them
 _WAITING = 16

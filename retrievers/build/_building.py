@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.retrievers.index import _passages
-from mrag_eval.core import write_whole, CorpusError
-from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
-from mrag_eval.retrievers.index._hashing import ContentHash
-from mrag_eval.retrievers.shards._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
-from mrag_eval.retrievers.shards._bm25_shard import Postings, chosen, read_vocabulary
+from mrag_eval.core import CorpusError, Passage, write_whole
 from mrag_eval.retrievers.embedding._embedders import Vectors
-from mrag_eval.retrievers.shards._faiss_shard import HEADER_SIZE
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
+from mrag_eval.retrievers.index import _passages
+from mrag_eval.retrievers.index._hashing import ContentHash
+from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
+from mrag_eval.retrievers.shards._bm25_shard import Postings, chosen, read_vocabulary
+from mrag_eval.retrievers.shards._faiss_shard import HEADER_SIZE
+from mrag_eval.retrievers.shards._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
 from mrag_eval.retrievers.shards._tokenize import Tokenizer
-from mrag_eval.core import Passage
 
 WORK = "work"
 AHEAD = f"{WORK}/ahead"

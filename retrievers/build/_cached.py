@@ -8,21 +8,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import CorpusError
+from mrag_eval.core import CorpusError, Passage, build_lock
 from mrag_eval.core import cache_dir as cache_dir_in_force
-from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
-from mrag_eval.retrievers.index._hashing import ContentHash
-from mrag_eval.core import build_lock
-from mrag_eval.retrievers.shards._manifest import FORMAT
 from mrag_eval.retrievers.build._build import build_unlocked
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig
 from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
+from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
-from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
+from mrag_eval.retrievers.shards._manifest import FORMAT
 from mrag_eval.retrievers.shards._tokenize import TOKENIZER_NAME, TOKENIZER_VERSION
-from mrag_eval.core import Passage
 
 
 def cached_index(

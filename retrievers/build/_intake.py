@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from mrag_eval.core import ConfigError, DataError
-from mrag_eval.core import normalize_language
+from mrag_eval.core import ConfigError, DataError, Passage, normalize_language
 from mrag_eval.retrievers.build._chunk_workers import cut_by_workers
-from mrag_eval.retrievers.index._hashing import SeenIds
-from mrag_eval.retrievers.corpora._reading import Share
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, chunk_documents
 from mrag_eval.retrievers.corpora._corpus import Document
-from mrag_eval.core import Passage
+from mrag_eval.retrievers.corpora._reading import Share
+from mrag_eval.retrievers.index._hashing import SeenIds
 
 
 def checked_passages(

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, DataError
+from mrag_eval.core import ConfigError, CorpusError, DataError, build_lock, room_on_disk
 from mrag_eval.retrievers.build._building import move_into_place
-from mrag_eval.core import room_on_disk
+from mrag_eval.retrievers.build._passages_finish import finish_passages
 from mrag_eval.retrievers.index._hashing import ContentHash
-from mrag_eval.core import build_lock
+from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._load import load_index
+from mrag_eval.retrievers.index._passages import LOOKUP_HASHES, PassageStore
 from mrag_eval.retrievers.shards._manifest import (
     ApproximateRecord,
     FileRecord,
@@ -29,10 +31,6 @@ from mrag_eval.retrievers.shards._manifest import (
     parse_manifest,
     write_manifest,
 )
-from mrag_eval.retrievers.index._passages import LOOKUP_HASHES, PassageStore
-from mrag_eval.retrievers.build._passages_finish import finish_passages
-from mrag_eval.retrievers.index._index import Index
-from mrag_eval.retrievers.index._load import load_index
 
 _APPROXIMATE = ".approximate.faiss"
 _HASHES = f"passages/{LOOKUP_HASHES}"

@@ -10,12 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, DataError
+from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
+from mrag_eval.retrievers.build._build import build_index, write_index
 from mrag_eval.retrievers.build._building import move_into_place
-from mrag_eval.core import room_on_disk
-from mrag_eval.retrievers.build._factory import AUTO, Approximation, DEFAULT_RECALL, FEW, approximation
-from mrag_eval.core import build_lock
+from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, FEW, Approximation, approximation
+from mrag_eval.retrievers.build._joining import Part, check_alike, check_ids, link_parts
+from mrag_eval.retrievers.build._passages_finish import read_records
+from mrag_eval.retrievers.build._windows import Made
+from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.embedding._embedders import Embedder
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
+from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._load import load_index
+from mrag_eval.retrievers.index._passages import Record
+from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.shards._manifest import (
     ApproximateRecord,
     Manifest,
@@ -24,19 +33,7 @@ from mrag_eval.retrievers.shards._manifest import (
     parse_manifest,
     write_manifest,
 )
-from mrag_eval.retrievers.index._passages import Record
-from mrag_eval.retrievers.build._passages_finish import read_records
 from mrag_eval.retrievers.shards._sparse_rows import vectors_by_passage
-from mrag_eval.retrievers.build._windows import Made
-from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
-from mrag_eval.retrievers.build._build import build_index, write_index
-from mrag_eval.retrievers.corpora._corpus import Document
-from mrag_eval.retrievers.embedding._embedders import Embedder
-from mrag_eval.retrievers.index._index import Index
-from mrag_eval.retrievers.build._joining import Part, check_alike, check_ids, link_parts
-from mrag_eval.retrievers.index._load import load_index
-from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
-from mrag_eval.core import Passage
 
 
 def merge_indexes(

@@ -9,8 +9,8 @@ from typing import Any
 from mrag_eval.core import CorpusError
 from mrag_eval.retrievers.build._chunk_workers import Item, item_batches
 from mrag_eval.retrievers.build._ray_work import COLUMNS, RESUME
-from mrag_eval.retrievers.corpora._reading import Share
 from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.corpora._reading import Share
 
 
 class Feed:

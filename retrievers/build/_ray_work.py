@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 import mrag_eval
-from mrag_eval.core import CorpusError, MragError
-from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
+from mrag_eval.core import CorpusError, MragError, Passage
 from mrag_eval.retrievers.build._chunk_workers import Item, cut
-from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.build._windows import Made, made
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter
 from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
-from mrag_eval.core import Passage
+from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
 
 RESUME = "give the same command again with --resume"
 COLUMNS = ("id", "doc_id", "lang", "title", "text")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
+from mrag_eval.core import Passage
 from mrag_eval.retrievers.build._intake import batches
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors, checked
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, SparseVector, checked_sparse
-from mrag_eval.core import Passage
+from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
 
 # batches of a window, unless told otherwise
 WINDOW = 8

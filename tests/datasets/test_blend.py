@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core import ConfigError, DataError
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._blend import COUNTRIES, LANGUAGES, bare_question
 from mrag_eval.datasets._blend_mcq import generate, is_valid
+from tests.task.test_hook import run
+from tests.worlds.small import ScriptedLM
 
 COLUMNS = ("MCQID", "ID", "country", "prompt", "choices", "choice_countries", "answer_idx")
 INSTRUCTION = 'Pick the letter of one option (such as A or B) and reply in JSON: {"answer_choice":""}'
@@ -326,3 +329,28 @@ def test_the_authors_filter_on_the_real_annotations(test_data: Path) -> None:
         assert 2 <= len(doc.choices) <= 4
         assert doc.extra["choice_countries"][doc.gold_choice] == doc.extra["country"]
         assert doc.choices == tuple(sorted(doc.choices))
+
+
+def test_a_country_is_a_cell_of_its_language_and_a_setting_of_its_task(tmp_path: Path) -> None:
+    """English pools the US and the UK, where a model that answers B for the one and A for the other is half right."""
+    metadata = {"data.path": str(write_csv(tmp_path / "mc_questions_file-1.csv", rows()))}
+
+    def reply(prompt: str) -> str:
+        return "B" if "first in UK?" in prompt else "A"
+
+    def scores(**more: str) -> Any:
+        out = run(tasks_folder(), "blend_norag_en", lm=ScriptedLM(reply), metadata={**metadata, **more})
+        return out["configs"]["blend_norag_en"]["scores"]
+
+    both = scores()
+    assert both["rows"] == 4
+    by_country = both["metrics"]["acc"]["by"]["country"]
+    assert {country: (cell["value"], cell["n"]) for country, cell in by_country.items()} == {
+        "UK": (1.0, 2),
+        "US": (0.0, 2),
+    }
+    alone = scores(**{"data.country": "UK"})
+    assert (alone["rows"], alone["metrics"]["acc"]["value"]) == (2, 1.0)
+    # no other task asks in another country's language
+    with pytest.raises(DataError, match="no question of country 'Iran', language 'en'"):
+        scores(**{"data.country": "Iran"})

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core import ConfigError, DataError, MissingExtraError, RagDoc, RowScores, Scored
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._blend import COUNTRIES
@@ -19,6 +20,8 @@ from mrag_eval.prompts import load_template
 from mrag_eval.scoring import check_task_scores, row_record, score_rows, summarize
 from mrag_eval.scoring._agents_table import loop_record
 from mrag_eval.scoring._metrics import NO_VOTES
+from tests.task.test_hook import run
+from tests.worlds.small import ScriptedLM
 
 CAKE = {"answers": ["케이크", "케익"], "en_answers": ["cake"], "count": 2}
 RICE = {"answers": ["떡"], "en_answers": ["rice cake", "cake"], "count": 4}
@@ -160,6 +163,26 @@ def test_a_missing_extra_ends_the_run_before_it_starts(monkeypatch: pytest.Monke
     with pytest.raises(MissingExtraError, match="stem"):
         check_task_scores(("sem_b",), [])
     check_task_scores(("match",), [])
+
+
+def test_a_task_takes_another_country_or_all_of_them(tmp_path: Path) -> None:
+    pytest.importorskip("snowballstemmer")
+    for country in COUNTRIES:
+        write(tmp_path, country, {"q1": record(), "q2": record([CAKE])})
+
+    def scores(country: str | None) -> Any:
+        metadata = {"data": {"path": str(tmp_path), "country": country}}
+        out = run(tasks_folder(), "blend_saq_norag_iran", lm=ScriptedLM(lambda _: "떡"), metadata=metadata)
+        return out["configs"]["blend_saq_norag_iran"]["scores"]
+
+    alone = scores("South_Korea")
+    assert (alone["rows"], alone["query_langs"], alone["metrics"]["sem_b"]["value"]) == (2, {"ko": 2}, 0.5)
+    everywhere = scores(None)
+    cells = everywhere["metrics"]["sem_b"]["by"]["country"]
+    assert everywhere["rows"] == 32
+    assert {country: (cell["value"], cell["n"]) for country, cell in cells.items()} == dict.fromkeys(
+        COUNTRIES, (0.5, 2)
+    )
 
 
 # --- the real files

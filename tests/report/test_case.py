@@ -69,7 +69,7 @@ def test_answers_and_documents(runs: Path) -> None:
 
 def test_ways_of_scoring_are_compared_with_their_own_run_without_retrieval(runs: Path) -> None:
     write(runs, "bordirlines_no_ir_likelihood", "no_ir", [sample("en", 1), sample("es", 1)])
-    write(runs, "bordirlines_qlang_likelihood_m3", "qlang", [sample("en", 1), sample("es", 0)])
+    write(runs, "bordirlines_qlang_likelihood_openai", "qlang", [sample("en", 1), sample("es", 0)])
     text = shown_case(read_case("Islet", [runs]))
     assert "| org/tiny | no_ir | likelihood | Peru | Peru |" in text
     assert "| org/tiny | qlang | likelihood | Peru | Spain* |" in text
