@@ -140,7 +140,9 @@ def test_a_benchmark_needs_nothing_but_its_matrix(writer: ModuleType, tmp_path: 
     }
     config = load_yaml(tmp_path / "quiz" / "all" / "quiz_no.yaml", resolve_func=False)
     path = tmp_path / "quiz" / "all" / "quiz_no.yaml"
-    rest, blocks = split_config({**config, "metadata": {**config["metadata"], "config_source": str(path)}})
+    rest, blocks = split_config(
+        {**config, "metadata": {**config["metadata"], "config_source": str(path)}}, METRIC_NAMES
+    )
     assert (blocks.retrieval.mode, blocks.retrieval.k) == ("all", 3)
     assert blocks.data == {"benchmark": "jsonl", "path": "/data/no.jsonl"}
     assert (rest["num_fewshot"], rest["test_split"], rest["metric_list"]) == (0, "test", [])
