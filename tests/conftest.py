@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ def _own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     shared = Path(os.environ.get("MRAG_TEST_CACHE", tmp_path_factory.getbasetemp() / "mrag-cache"))
     monkeypatch.setenv("MRAG_CACHE", str(shared))
     monkeypatch.delenv("MRAG_CONFIG", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_models() -> Iterator[None]:
+    """No test gets the models, or the spent budgets, of another."""
+    from mrag_eval.models._shared import clear
+
+    yield
+    clear()
 
 
 @pytest.fixture(autouse=True)

@@ -33,18 +33,17 @@ def qa(
     Run again after an interruption, the build goes on where it stopped; steps and dropped items are in OUTPUT/steps.
     """
     from mrag_eval.building import build_qa, read_qa_config
-    from mrag_eval.models import AuxModel
+    from mrag_eval.models import get
 
     config = read_qa_config(settings)
     if seed is not None:
         config = config.model_copy(update={"seed": seed})
-    writer = AuxModel.named(model)
     built = build_qa(
         corpus,
         output,
         config,
-        writer,
-        AuxModel.named(checker) if checker is not None and checker != model else writer,
+        get(model),
+        get(checker or model),
         sheets=review or (),
         kind=kind,
         embedder=embedder,

@@ -22,12 +22,12 @@ def territories(
 ) -> None:
     """Questions in English and in every claimant's language, and an index of the passages, in BordIRlines' shape."""
     from mrag_eval.building import build_territories
-    from mrag_eval.models import AuxModel
+    from mrag_eval.models import get
 
     built = build_territories(
         source,
         output,
-        AuxModel.named(model) if model is not None else None,
+        get(model) if model is not None else None,
         kind=kind,
         embedder=embedder,
         device=device,

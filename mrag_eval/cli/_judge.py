@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from mrag_eval.report import Rejudged
+
 judge_app = typer.Typer(help="Judge finished runs, and hold judges against people.", no_args_is_help=True)
+
+_Samples = Annotated[list[Path], typer.Argument(metavar="SAMPLES", help="Sample files (samples_*.jsonl) of runs.")]
+_Panel = Annotated[
+    list[str] | None,
+    typer.Option("--panel", metavar="NAME", help="A model of the config file (repeat, or separate by commas)."),
+]
+_Repeats = Annotated[int | None, typer.Option(help="How often each judge is asked.")]
+_Json = Annotated[bool, typer.Option("--json", help="The scores with the panel's table, one object a file.")]
 
 
 @judge_app.command(short_help="Judge the sample files of finished runs; nothing is generated again.")
 def run(
-    samples: Annotated[list[Path], typer.Argument(metavar="SAMPLES", help="Sample files (samples_*.jsonl) of runs.")],
-    panel: Annotated[
-        list[str] | None,
-        typer.Option("--panel", metavar="NAME", help="A model of the config file (repeat, or separate by commas)."),
-    ] = None,
+    samples: _Samples,
+    panel: _Panel = None,
     prompt: Annotated[str | None, typer.Option(help="correctness, equivalence, or a template of your own.")] = None,
     tie: Annotated[str | None, typer.Option(help="What an even split means: incorrect or abstain.")] = None,
     language_check: Annotated[str | None, typer.Option(help="none, fasttext or lingua.")] = None,
-    repeats: Annotated[int | None, typer.Option(help="How often each judge is asked.")] = None,
+    repeats: _Repeats = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file to write (default: judged_ before the name).")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The scores with the panel's table, one object a file.")
-    ] = False,
+    as_json: _Json = False,
 ) -> None:
     """Write the samples with votes and scores to a new file and print the panel's table.
 
@@ -36,58 +42,54 @@ def run(
     """
     from mrag_eval.report import judge_samples
 
-    if output is not None and len(samples) > 1:
-        raise typer.BadParameter("goes with one sample file", param_hint="--output")
-    names = [name.strip() for part in panel or () for name in part.split(",") if name.strip()]
-    for path in samples:
-        done = judge_samples(
-            path,
-            output,
-            panel=names or None,
-            prompt=prompt,
-            tie=tie,
-            language_check=language_check,
-            repeats=repeats,
-        )
-        if as_json:
-            typer.echo(json.dumps({"output": str(done.path), **done.scores}, ensure_ascii=False))
-        else:
-            _show(path, done.path, done.scores)
+    settings = {"prompt": prompt, "tie": tie, "language_check": language_check, "repeats": repeats}
+    metrics = ("judged_accuracy", "judge_correct", "language_check")
+    _judge(judge_samples, samples, output, panel, as_json, settings, "judge", metrics)
 
 
 @judge_app.command(short_help="Whether what finished runs retrieved suffices; nothing is generated or searched again.")
 def contexts(
-    samples: Annotated[list[Path], typer.Argument(metavar="SAMPLES", help="Sample files (samples_*.jsonl) of runs.")],
-    panel: Annotated[
-        list[str] | None,
-        typer.Option("--panel", metavar="NAME", help="A model of the config file (repeat, or separate by commas)."),
-    ] = None,
+    samples: _Samples,
+    panel: _Panel = None,
     country: Annotated[
         str | None, typer.Option(help="Where the questions are asked, if the rows do not say it.")
     ] = None,
     prompt: Annotated[str | None, typer.Option(help="sufficiency, or a template of your own.")] = None,
     tie: Annotated[str | None, typer.Option(help="What an even split means: incorrect (no) or abstain.")] = None,
-    repeats: Annotated[int | None, typer.Option(help="How often each judge is asked.")] = None,
+    repeats: _Repeats = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file to write (default: contexts_ before the name).")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The scores with the panel's table, one object a file.")
-    ] = False,
+    as_json: _Json = False,
 ) -> None:
     """Write the samples with context_sufficiency and its votes to a new file and print the panel's table."""
     from mrag_eval.report import judge_contexts
 
-    if output is not None and len(samples) > 1:
-        raise typer.BadParameter("goes with one sample file", param_hint="--output")
-    names = [name.strip() for part in panel or () for name in part.split(",") if name.strip()]
     given = {key: value for key, value in (("country", country), ("prompt", prompt)) if value is not None}
+    settings = {"tie": tie, "repeats": repeats, "sufficiency": given or None}
+    _judge(judge_contexts, samples, output, panel, as_json, settings, "sufficiency", ("context_sufficiency",))
+
+
+def _judge(
+    judge: Callable[..., Rejudged],
+    samples: Sequence[Path],
+    output: Path | None,
+    panel: Sequence[str] | None,
+    as_json: bool,
+    settings: Mapping[str, Any],
+    part: str,
+    metrics: Sequence[str],
+) -> None:
+    """Judge each file and print its ``metrics``, and the panel's table from ``part`` of its scores."""
+    if output is not None and len(samples) > 1:
+        raise typer.BadParameter("can only be used with a single sample file", param_hint="--output")
+    names = [name.strip() for given in panel or () for name in given.split(",") if name.strip()]
     for path in samples:
-        done = judge_contexts(path, output, panel=names or None, tie=tie, repeats=repeats, sufficiency=given or None)
+        done = judge(path, output, panel=names or None, **settings)
         if as_json:
             typer.echo(json.dumps({"output": str(done.path), **done.scores}, ensure_ascii=False))
         else:
-            _show(path, done.path, done.scores, "sufficiency", ("context_sufficiency",))
+            _show(path, done.path, done.scores, part, metrics)
 
 
 @judge_app.command(short_help="How far a panel, and each of its judges, agrees with human labels.")
@@ -124,13 +126,7 @@ def agree(
         )
 
 
-def _show(
-    source: Path,
-    path: Path,
-    scores: Mapping[str, Any],
-    part: str = "judge",
-    metrics: Sequence[str] = ("judged_accuracy", "judge_correct", "language_check"),
-) -> None:
+def _show(source: Path, path: Path, scores: Mapping[str, Any], part: str, metrics: Sequence[str]) -> None:
     from mrag_eval.scoring import panel_line
 
     table, what, says = scores[part], "answers", "says correct"

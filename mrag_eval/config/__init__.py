@@ -14,7 +14,7 @@ from mrag_eval.config._measures import (
     rerank_measures,
 )
 from mrag_eval.config._milvus import MilvusCorpus
-from mrag_eval.config._model import Generation, ModelSpec, secret_in
+from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, secret_in
 from mrag_eval.config._modes import MODES
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import PLACES, Ran, package_versions, provenance
@@ -41,6 +41,7 @@ __all__ = [
     "Given",
     "Judge",
     "MilvusCorpus",
+    "ModelBudget",
     "ModelSpec",
     "Prompt",
     "Ran",

@@ -29,7 +29,7 @@ class Generation(Block):
 
 
 class ModelBudget(Block):
-    """The most one process may spend on a model; None: no limit.
+    """The most that one process may spend on a model, whatever it is used for; None: no limit.
 
     ``max_calls`` counts conversations sent (not the retries of one), ``max_tokens`` tokens in and out. Calls under way
     when the limit is reached are still finished.

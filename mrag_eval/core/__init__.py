@@ -15,7 +15,10 @@ from mrag_eval.core._errors import (
     one_of,
     suggesting,
 )
+from mrag_eval.core._event_loop import run_in_thread, run_on_loop
 from mrag_eval.core._files import replaced, write_whole
+from mrag_eval.core._http import Endpoint, Response, Transport, bearer
+from mrag_eval.core._http_faults import HttpFault
 from mrag_eval.core._judgements import Judgement, Vote
 from mrag_eval.core._labels import Labels, LabelSource, labelled_name
 from mrag_eval.core._languages import (
@@ -45,9 +48,10 @@ from mrag_eval.core._rankings import (
     is_relevant,
     ranking_dict,
 )
+from mrag_eval.core._redaction import install_redaction, redact
 from mrag_eval.core._scored import RowScores, Scored, Value
 from mrag_eval.core._sheets import SheetRow, read_sheet, write_sheet
-from mrag_eval.core._store import Store, content_key
+from mrag_eval.core._store import Store, close_stores, content_key, shared_store
 from mrag_eval.core._tokens import estimated_tokens
 
 __all__ = [
@@ -60,8 +64,10 @@ __all__ = [
     "ConfigError",
     "CorpusError",
     "DataError",
+    "Endpoint",
     "GivenPassage",
     "Hit",
+    "HttpFault",
     "Judgement",
     "Kept",
     "LabelSource",
@@ -73,21 +79,26 @@ __all__ = [
     "RagDoc",
     "Ranked",
     "Reranking",
+    "Response",
     "Retrieved",
     "RowScores",
     "Scored",
     "Searched",
     "SheetRow",
     "Store",
+    "Transport",
     "Value",
     "Vote",
     "base_language",
+    "bearer",
     "build_lock",
     "cache_dir",
+    "close_stores",
     "content_key",
     "did_you_mean",
     "document_of",
     "estimated_tokens",
+    "install_redaction",
     "is_language",
     "is_relevant",
     "known_device",
@@ -105,11 +116,15 @@ __all__ = [
     "placed",
     "ranking_dict",
     "read_sheet",
+    "redact",
     "replaced",
     "room_on_disk",
+    "run_in_thread",
+    "run_on_loop",
     "same_language",
     "save_array",
     "save_faiss",
+    "shared_store",
     "suggesting",
     "titled",
     "write_sheet",

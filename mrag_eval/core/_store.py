@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Mapping
@@ -136,5 +138,30 @@ class Store:
             raise
 
     def close(self) -> None:
-        """Close the connection; the store must not be used afterwards."""
-        self._db.close()
+        """Close the connection, after the write under way; the store must not be used afterwards."""
+        with self._lock:
+            self._db.close()
+
+
+_OPENING = threading.Lock()
+# A connection must not be used, or closed, by a process forked from the one that opened it.
+_OPEN: dict[tuple[int, Path], Store] = {}
+
+
+def shared_store(path: Path) -> Store:
+    """Return this process's one store at ``path``, closed at exit: several would wait for each other at every write."""
+    with _OPENING:
+        place = (os.getpid(), path)
+        if place not in _OPEN:
+            _OPEN[place] = Store(path)
+        return _OPEN[place]
+
+
+def close_stores() -> None:
+    """Close the stores that this process shares; the next use opens them again."""
+    with _OPENING:
+        for place in [place for place in _OPEN if place[0] == os.getpid()]:
+            _OPEN.pop(place).close()
+
+
+atexit.register(close_stores)

@@ -108,15 +108,11 @@ def judged(
     Rows without a reference answer are not judged; a declined or an empty answer is incorrect, and no judge is asked.
     """
     share: dict[str, Any] = {}
-    judgements: list[Judgement | None] = [None] * len(rows)
+    judgements: Sequence[Judgement | None] = [None] * len(rows)
     if panel is not None:
-        judgements = [_settled(row) for row in rows]
-        asked = [i for i, judgement in enumerate(judgements) if judgement is None]
-        cases = [_case(rows[i]) for i in asked]
-        found, ledgers = panel.judge(verdict_rubric(block.prompt, block.reply), cases, tie=block.tie)
-        for i, judgement in zip(asked, found, strict=True):
-            judgements[i] = judgement
-        share = {"models": panel.model_names, "ledger": {name: ledger.as_dict() for name, ledger in ledgers.items()}}
+        rubric = verdict_rubric(block.prompt, block.reply)
+        judgements, ledgers = panel.judge(rubric, [_case(row) for row in rows], tie=block.tie)
+        share = panel.share(ledgers)
         if check is not None:
             share["language_check"] = check.note
     languages: Sequence[Value | None] = [None] * len(rows) if check is None else check.of(rows)
@@ -127,13 +123,9 @@ def judged(
     return out, share
 
 
-def _settled(row: Scored) -> Judgement | None:
+def _case(row: Scored) -> Case | Judgement:
     if not row.doc.answers:
         return Judgement(None, "no reference")
-    if row.declined:
-        return Judgement(False, "declined")
-    return None if row.answer.strip() else Judgement(False, "empty")
-
-
-def _case(row: Scored) -> Case:
+    if row.declined or not row.answer.strip():
+        return Judgement(False, "declined" if row.declined else "empty")
     return Case(row.doc.id, row.doc.query, row.doc.query_lang, row.doc.answers, row.answer)

@@ -26,17 +26,16 @@ def sufficiency_judged(
     The panel sees neither the reference answers nor the model's (XRAG, Appendix A). Where a search found nothing, that
     does not suffice, and no judge is asked.
     """
-    judgements = [None if found else Judgement(False, "empty") for found in passages]
-    asked = [i for i, judgement in enumerate(judgements) if judgement is None]
-    cases = [_case(rows[i].doc, passages[i], block.sufficiency.country) for i in asked]
-    found, ledgers = panel.judge(sufficiency_rubric(block.sufficiency.prompt), cases, tie=block.tie)
-    for i, judgement in zip(asked, found, strict=True):
-        judgements[i] = judgement
-    share = {"models": panel.model_names, "ledger": {name: ledger.as_dict() for name, ledger in ledgers.items()}}
-    return [replace(row, sufficiency=judgement) for row, judgement in zip(rows, judgements, strict=True)], share
+    settings = block.sufficiency
+    cases = [_case(row.doc, found, settings.country) for row, found in zip(rows, passages, strict=True)]
+    judgements, ledgers = panel.judge(sufficiency_rubric(settings.prompt), cases, tie=block.tie)
+    out = [replace(row, sufficiency=judgement) for row, judgement in zip(rows, judgements, strict=True)]
+    return out, panel.share(ledgers)
 
 
-def _case(doc: RagDoc, passages: Sequence[Hit], country: str | None) -> Case:
+def _case(doc: RagDoc, passages: Sequence[Hit], country: str | None) -> Case | Judgement:
+    if not passages:
+        return Judgement(False, "empty")
     shown = tuple({"text": hit.text, "lang": hit.lang, "title": hit.title, "date": hit.date} for hit in passages)
     where = str(doc.extra.get("country") or country or "").replace("_", " ")
     return Case(doc.id, doc.query, doc.query_lang, (), passages=shown, country=where)

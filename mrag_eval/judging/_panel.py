@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 from mrag_eval.config import Judge, ModelSpec, load_config
-from mrag_eval.core import ConfigError, Judgement, Store, Vote, cache_dir
+from mrag_eval.core import ConfigError, Judgement, Vote
 from mrag_eval.judging._rubrics import Case, Rubric
 from mrag_eval.metrics import majority_vote
 from mrag_eval.models import (
@@ -21,6 +19,7 @@ from mrag_eval.models import (
     at_once,
     behind_api,
     generate_parsed,
+    get,
     named_spec,
     portable_identity,
     total,
@@ -110,27 +109,31 @@ class Panel:
         answers = at_once({seat: call(seat, name, nth) for seat, (name, nth) in self._seats.items()})
         ledgers: dict[str, Ledger] = {}
         for seat, (name, _) in self._seats.items():
-            ledger = Ledger(seconds=seconds[seat])
-            for answer in answers[seat]:
-                for reply in answer.replies:
-                    ledger.add(reply)
+            ledger = Ledger.of((reply for answer in answers[seat] for reply in answer.replies), seconds[seat])
             ledgers[name] = total([ledgers[name], ledger]) if name in ledgers else ledger
         return Asked(answers, ledgers)
 
     def judge(
-        self, rubric: Rubric[Verdict], cases: Sequence[Case], *, tie: Literal["incorrect", "abstain"] = "incorrect"
+        self,
+        rubric: Rubric[Verdict],
+        cases: Sequence[Case | Judgement],
+        *,
+        tie: Literal["incorrect", "abstain"] = "incorrect",
     ) -> tuple[list[Judgement], dict[str, Ledger]]:
-        """One judgement a case, in their order, and the ledger of every model.
+        """Return one judgement a case, in their order, and the ledger of every model.
 
-        A verdict needs more than half of the panel's size, abstentions included; an even split of enough votes counts
-        as incorrect or not at all, by ``tie``; anything else is unjudged.
+        A case that is a judgement already stays as it is, and no judge is asked. A verdict needs more than half of the
+        panel's size, abstentions included; an even split of enough votes counts as incorrect or not at all, by
+        ``tie``; anything else is unjudged.
         """
-        asked = self.ask(rubric, cases)
-        judgements = []
-        for i in range(len(cases)):
-            votes = {seat: _vote(answers[i]) for seat, answers in asked.answers.items()}
-            judgements.append(_counted(votes, tie))
-        return judgements, asked.ledgers
+        asked = self.ask(rubric, [case for case in cases if isinstance(case, Case)])
+        by_case = zip(*asked.answers.values(), strict=True)
+        found = (_counted(dict(zip(self._seats, map(_vote, row), strict=True)), tie) for row in by_case)
+        return [case if isinstance(case, Judgement) else next(found) for case in cases], asked.ledgers
+
+    def share(self, ledgers: Mapping[str, Ledger]) -> dict[str, Any]:
+        """Return one rank's share of the panel's table, for a record: the models, and what each was asked and cost."""
+        return {"models": self.model_names, "ledger": {name: ledger.as_dict() for name, ledger in ledgers.items()}}
 
 
 def _vote(answer: Answered[Verdict]) -> Vote:
@@ -156,17 +159,14 @@ def _counted(votes: Mapping[str, Vote], tie: Literal["incorrect", "abstain"]) ->
 def build_panel(block: Judge) -> Panel | None:
     """The panel that a task's block asks for: its own, else the config file's ``judges``; None where there is none.
 
-    Models are shared by all panels of the process, so that a budget holds for all of them together. Raises ConfigError
-    for a name that the config file does not know, and for a missing panel that is ``required``.
+    Raises ConfigError for a name that the config file does not know, and for a missing panel that is ``required``.
     """
     entries: Sequence[str | ModelSpec] = load_config().judges if block.panel is None else block.panel
     if not entries:
         if block.required:
             raise ConfigError("judge.required is set, but no judge is configured: 'judges' in mrag.yaml", EXAMPLE)
         return None
-    cache = cache_dir() / "models.sqlite"
-    models = {name: _shared(name, spec.model_dump_json(), cache) for name, spec in named_judges(entries).items()}
-    return Panel(models, block.repeats)
+    return Panel({name: get(spec, name) for name, spec in named_judges(entries).items()}, block.repeats)
 
 
 def named_judges(entries: Sequence[str | ModelSpec]) -> dict[str, ModelSpec]:
@@ -190,13 +190,3 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
     while found in taken:
         found, nth = f"{name}-{nth}", nth + 1
     return found
-
-
-@lru_cache(maxsize=64)
-def _shared(name: str, spec: str, cache: Path) -> AuxModel:
-    return AuxModel(ModelSpec.model_validate_json(spec), name=name, cache=_store(cache))
-
-
-@lru_cache(maxsize=8)
-def _store(path: Path) -> Store:
-    return Store(path)

@@ -97,8 +97,7 @@ def labelled(
         for place, i in enumerate(asked):
             votes = {seat: replies[place] for seat, replies in answers.answers.items()}
             found[i] = _counted(_ids(rows[i]), votes, tie=False if labeller.block.tie == "incorrect" else None)
-        ledgers = {name: ledger.as_dict() for name, ledger in answers.ledgers.items()}
-        share |= {"models": labeller.panel.model_names, "ledger": ledgers}
+        share |= labeller.panel.share(answers.ledgers)
     return [replace(row, labels=labels) for row, labels in zip(rows, found, strict=True)], share
 
 

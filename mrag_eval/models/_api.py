@@ -10,16 +10,14 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from mrag_eval.config import Generation, ModelSpec
-from mrag_eval.core import ConfigError, did_you_mean, missing_extra
-from mrag_eval.models._faults import Fault
+from mrag_eval.config import ModelSpec
+from mrag_eval.core import ConfigError, Endpoint, HttpFault, did_you_mean, missing_extra
 from mrag_eval.models._lenient_json import storable
-from mrag_eval.models._reply import split_thinking
-from mrag_eval.prompts import Conversation, plain_prompt
+from mrag_eval.models._reply import Call, Reply, split_thinking
+from mrag_eval.prompts import plain_prompt
 
 # A model at times gives an empty or broken body to a request it answers well the second time.
 _BROKEN_AGAIN = 2
@@ -51,22 +49,17 @@ def is_api(cls: type[Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Endpoint:
-    """Where and how one API model is asked. ``headers`` hold the key: never to be logged or stored."""
+class ApiModel:
+    """One API model: the harness's object, which knows the form of requests and answers, and where it is asked."""
 
-    lm: Any
-    name: str
-    url: str
-    headers: Mapping[str, str]
-    verify: bool | str
+    lm: Any = field(repr=False)
+    endpoint: Endpoint
     chat: bool
 
-    def __repr__(self) -> str:
-        return f"Endpoint({self.name})"
-
-    def payload(self, conversation: Conversation, settings: Generation) -> dict[str, Any]:
-        """The JSON body that the provider wants."""
-        turns = [dict(message) for message in conversation]
+    def payload(self, call: Call) -> dict[str, Any]:
+        """Return the JSON body that the provider wants."""
+        settings = call.settings
+        turns = [dict(message) for message in call.conversation]
         messages: Any = turns if self.chat else self._as_text(turns)
         wanted: dict[str, Any] = {
             "max_gen_toks": settings.max_tokens,
@@ -95,14 +88,14 @@ class Endpoint:
             return plain_prompt(turns)
         return str(template(turns, tokenize=False, add_generation_prompt=True))
 
-    def read(self, body: str) -> dict[str, Any]:
-        """Text, thinking, finish reason and token counts of an answer; a Fault for a body that is not one."""
+    def read(self, call: Call, body: str) -> Reply:
+        """Return the reply in a body, with its thinking and token counts; raise HttpFault for a body without one."""
         try:
             outputs = json.loads(body)
         except (ValueError, RecursionError):
-            raise Fault("malformed", f"the answer is not JSON: {body[:80]!r}", again=_BROKEN_AGAIN) from None
+            raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=_BROKEN_AGAIN) from None
         if not isinstance(outputs, dict):
-            raise Fault(
+            raise HttpFault(
                 "malformed", f"the answer is a JSON {type(outputs).__name__}, not an object", again=_BROKEN_AGAIN
             )
         thinking, finish, outputs = _beside_the_text(outputs)
@@ -110,24 +103,19 @@ class Endpoint:
             texts = self.lm.parse_generations(outputs)
         except Exception as err:  # whatever a provider's parser trips over is a fault of this one answer
             detail = f"no text in the answer ({type(err).__name__}: {err})"
-            raise Fault("malformed", detail, again=_BROKEN_AGAIN) from None
+            raise HttpFault("malformed", detail, again=_BROKEN_AGAIN) from None
         if "choices" not in outputs and isinstance(outputs.get("content"), list):
             texts = ["".join(texts)] if texts else [""]
         if len(texts) != 1:
-            raise Fault("malformed", f"{len(texts)} choices in the answer instead of 1", again=_BROKEN_AGAIN)
+            raise HttpFault("malformed", f"{len(texts)} choices in the answer instead of 1", again=_BROKEN_AGAIN)
         text, thought = split_thinking(texts[0]) if isinstance(texts[0], str) else ("", "")
         if not text.strip():
             never = finish in ("length", "max_tokens", "content_filter", "refusal")
             why = f"finish reason '{finish}'" + (", all of it thinking" if thinking or thought else "")
-            raise Fault("empty", f"the answer is empty ({why})", again=0 if never else _BROKEN_AGAIN)
+            raise HttpFault("empty", f"the answer is empty ({why})", again=0 if never else _BROKEN_AGAIN)
         tokens_in, tokens_out = _usage(outputs.get("usage"))
-        return {
-            "text": storable(text),
-            "thinking": storable("\n".join(part for part in (thinking, thought) if part)),
-            "finish_reason": finish,
-            "tokens_in": tokens_in,
-            "tokens_out": tokens_out,
-        }
+        whole_thinking = "\n".join(part for part in (thinking, thought) if part)
+        return Reply(storable(text), finish, tokens_in, tokens_out, thinking=storable(whole_thinking))
 
 
 def _beside_the_text(outputs: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
@@ -160,7 +148,7 @@ def _usage(usage: Any) -> tuple[int | None, int | None]:
     return count("prompt_tokens", "input_tokens"), count("completion_tokens", "output_tokens")
 
 
-def build_endpoint(cls: type[Any], spec: ModelSpec, name: str) -> Endpoint:
+def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
     """Build the harness's object; no request is sent.
 
     Raises ConfigError for an argument that it does not know, a missing base_url, or a key that the environment lacks.
@@ -192,7 +180,7 @@ def build_endpoint(cls: type[Any], spec: ModelSpec, name: str) -> Endpoint:
     if headers.get("Authorization") == "Bearer ":
         del headers["Authorization"]  # a local server without a key; an empty one is no valid header
     verify: bool | str = (lm.ca_cert_path or True) if lm.verify_certificate else False
-    return Endpoint(lm, name, lm.base_url, headers, verify, "chat" in spec.model)
+    return ApiModel(lm, Endpoint(name, lm.base_url, headers, verify), "chat" in spec.model)
 
 
 def _keyed(cls: type[Any], spec: ModelSpec, name: str) -> type[Any]:

@@ -105,15 +105,3 @@ def generate_all(
         return lambda: model.generate(conversations, seat=seat, **settings)
 
     return at_once({seat: call(seat) for seat in asked})
-
-
-def generate_all_parsed(
-    asked: Mapping[str, tuple[AuxModel, Sequence[Conversation]]], parse: Parsers[T], **settings: Any
-) -> dict[str, list[Answered[T]]]:
-    """:func:`generate_parsed` for a panel."""
-
-    def call(seat: str) -> Callable[[], list[Answered[T]]]:
-        model, conversations = asked[seat]
-        return lambda: generate_parsed(model, conversations, parse, seat=seat, **settings)
-
-    return at_once({seat: call(seat) for seat in asked})

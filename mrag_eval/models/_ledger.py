@@ -51,6 +51,14 @@ class Ledger:
             self.seconds + other.seconds,
         )
 
+    @classmethod
+    def of(cls, replies: Iterable[Reply], seconds: float) -> Ledger:
+        """Return the counts of ``replies``, which took ``seconds`` together."""
+        ledger = cls(seconds=seconds)
+        for reply in replies:
+            ledger.add(reply)
+        return ledger
+
     def as_dict(self) -> dict[str, Any]:
         """For results files."""
         return asdict(self)

@@ -1,8 +1,10 @@
 """A reader for almost-JSON, as models write it.
 
-Beside JSON it takes: strings in single or typographic quotes, quotes left bare inside a string, raw line breaks in one,
-trailing commas, bare words as keys, ``True``, ``False`` and ``None``. An object whose key comes twice with different
-values is refused: one of them may have been quoted from the text under judgement.
+Besides JSON it takes: strings in single or typographic quotes, quotes left bare inside a string, raw line breaks in
+one, trailing commas, bare words as keys, ``True``, ``False`` and ``None``. An object whose key comes twice with
+different values is refused: one of them may have been quoted from the text under judgement.
+
+json-repair is not used: it closes a vote that was cut off and takes the last of two votes that contradict each other.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from mrag_eval.config import Generation, ModelSpec
-from mrag_eval.core import ConfigError
-from mrag_eval.models._redaction import redact
+from mrag_eval.core import ConfigError, redact
 from mrag_eval.models._reply import Reply, split_thinking
 from mrag_eval.prompts import Conversation, renderer
 

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import itertools
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import MragError, Store, cache_dir, content_key, estimated_tokens
-from mrag_eval.models._apart import run_in_thread, run_on_loop
+from mrag_eval.core import (
+    MragError,
+    Response,
+    Store,
+    Transport,
+    content_key,
+    install_redaction,
+    redact,
+    run_in_thread,
+    run_on_loop,
+)
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
-from mrag_eval.models._redaction import install_redaction, redact
-from mrag_eval.models._reply import Reply
-from mrag_eval.models._spec import identity, named_spec, settings_for
-from mrag_eval.models._transport import Call, Transport
+from mrag_eval.models._reply import Call, Reply
+from mrag_eval.models._spec import identity, settings_for
+from mrag_eval.models._spending import Spending
 from mrag_eval.prompts import Conversation
 
 log = logging.getLogger(__name__)
@@ -38,12 +44,19 @@ class AuxModel:
     """One model. ``generate`` may be called from anywhere, inside a running event loop too; two calls take turns.
 
     ``name`` is what messages call it. With a ``cache``, an answer is stored as it arrives and never paid twice;
-    failures are not stored. ``ledger`` counts what this object was asked. The model is built (weights loaded, key
-    looked up) when the first answer is not in the cache, or by :meth:`check`.
+    failures are not stored. ``ledger`` counts what this object was asked; ``spending``, which other objects may share,
+    what was spent of the budget. The model is built (weights loaded, key looked up) when the first answer is not in the
+    cache, or by :meth:`check`. Programs get the model of a name from :func:`mrag_eval.models.get`.
     """
 
     def __init__(
-        self, spec: ModelSpec, *, name: str = "", cache: Store | None = None, first_backoff: float = 0.5
+        self,
+        spec: ModelSpec,
+        *,
+        name: str = "",
+        cache: Store | None = None,
+        spending: Spending | None = None,
+        first_backoff: float = 0.5,
     ) -> None:
         self.spec = spec
         self.name = name or str(spec.model_args.get("model") or spec.model_args.get("pretrained") or spec.model)
@@ -51,15 +64,9 @@ class AuxModel:
         self._cache = cache
         self._first_backoff = first_backoff
         self._turn = threading.Lock()
+        self._spending = spending or Spending(spec.budget)
         self._backend: Any = None
-        self._sent = 0
-        self._tokens = 0
         install_redaction()
-
-    @classmethod
-    def named(cls, name: str) -> AuxModel:
-        """The model of that name in the config file, with the cache all runs share."""
-        return cls(named_spec(name), name=name, cache=_shared_cache(cache_dir() / "models.sqlite", os.getpid()))
 
     def check(self) -> None:
         """Raise the ConfigError that would otherwise leave every call unanswered; loads local weights, asks nothing."""
@@ -126,13 +133,15 @@ class AuxModel:
             return
         if isinstance(backend, Transport):
 
-            async def accept(call: Call, reply: Reply) -> None:
-                self._spend(call, reply)
+            async def accept(position: int, response: Response[Reply]) -> None:
+                call, answer = calls[position], response.answer or Reply("", error=response.error)
+                reply = replace(answer, attempts=response.attempts, seconds=response.seconds)
+                self._spending.add(call, reply)
                 if reply.error is None:
                     await keeper.keep(call.key, reply.stored())
                 settle(call.key, reply)
 
-            run_on_loop(backend.send(calls, accept, self._allowed))
+            run_on_loop(backend.send(calls, accept, self._spending.refuse))
         else:
             self._ask_local(backend, calls, keeper, settle)
 
@@ -144,14 +153,14 @@ class AuxModel:
         while batch := list(itertools.islice(waiting, chunk)):
             go: list[Call] = []
             for call in batch:
-                refusal = self._allowed()
+                refusal = self._spending.refuse()
                 if refusal is None:
                     go.append(call)
                 else:
                     settle(call.key, Reply("", attempts=0, error=refusal))
 
             def take(position: int, reply: Reply, go: list[Call] = go) -> None:
-                self._spend(go[position], reply)
+                self._spending.add(go[position], reply)
                 if reply.error is None:
                     keeper.put({go[position].key: reply.stored()})
                 settle(go[position].key, reply)
@@ -163,12 +172,15 @@ class AuxModel:
     def _built(self) -> Any:
         """The transport of an API model, or the local model."""
         if self._backend is None:
-            from mrag_eval.models._api import build_endpoint, is_api, model_class
+            from mrag_eval.models._api import build_api, is_api, model_class
 
             cls = model_class(self.spec, self.name)
             if is_api(cls):
+                api = build_api(cls, self.spec, self.name)
                 self._backend = Transport(
-                    build_endpoint(cls, self.spec, self.name),
+                    api.endpoint,
+                    api.payload,
+                    api.read,
                     max_in_flight=self.spec.max_in_flight,
                     timeout=self.spec.timeout,
                     retries=self.spec.retries,
@@ -179,31 +191,6 @@ class AuxModel:
 
                 self._backend = local_model(self.spec, self.name)
         return self._backend
-
-    def _allowed(self) -> str | None:
-        budget = self.spec.budget
-        if budget.max_calls is not None and self._sent >= budget.max_calls:
-            return f"budget: not sent, max_calls {budget.max_calls:,} is reached"
-        if budget.max_tokens is not None and self._tokens >= budget.max_tokens:
-            return f"budget: not sent, max_tokens {budget.max_tokens:,} is reached ({self._tokens:,} spent)"
-        self._sent += 1
-        return None
-
-    def _spend(self, call: Call, reply: Reply) -> None:
-        if reply.error is not None:
-            return
-        tokens_in, tokens_out = reply.tokens_in, reply.tokens_out
-        if tokens_in is None:
-            tokens_in = sum(estimated_tokens(message["content"]) for message in call.conversation)
-        if tokens_out is None:
-            tokens_out = estimated_tokens(reply.text) + estimated_tokens(reply.thinking)
-        self._tokens += tokens_in + tokens_out
-
-
-@lru_cache(maxsize=2)
-def _shared_cache(path: Path, _process: int) -> Store:
-    """One connection for all models of a process: several would wait for one another at every answer."""
-    return Store(path)
 
 
 def _repeated(reply: Reply) -> Reply:

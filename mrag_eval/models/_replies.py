@@ -7,7 +7,7 @@ complete one counts, since models think aloud first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -20,8 +20,8 @@ _LONGEST = 100_000
 # A reply with more unreadable braces than this holds no answer worth the time.
 _MOST_FAULTS = 20
 
-TRUE_WORDS = ("true", "yes", "correct")
-FALSE_WORDS = ("false", "no", "incorrect")
+_TRUE_WORDS = frozenset({"true", "yes", "correct"})
+_FALSE_WORDS = frozenset({"false", "no", "incorrect"})
 
 
 @dataclass(frozen=True)
@@ -107,16 +107,14 @@ def parse_tag(text: str, tag: str) -> Parsed[str]:
     return Parsed(None, f"<{tag}> and </{tag}> do not enclose anything")
 
 
-def as_verdict(value: Any, true: Sequence[str] = TRUE_WORDS, false: Sequence[str] = FALSE_WORDS) -> bool | None:
-    """True or False for a boolean or one of the words, whatever its case and the punctuation around it; else None."""
+def as_verdict(value: Any) -> bool | None:
+    """Return True or False for a boolean or a word for one, whatever its case and punctuation; else None."""
     if isinstance(value, bool):
         return value
     if not isinstance(value, str):
         return None
     word = value.strip(" \t\r\n.,;:!*_`'\"“”‘’()[]").casefold()
-    if word in {w.casefold() for w in true}:
-        return True
-    return False if word in {w.casefold() for w in false} else None
+    return True if word in _TRUE_WORDS else False if word in _FALSE_WORDS else None
 
 
 @dataclass(frozen=True)
@@ -127,40 +125,15 @@ class Verdict:
     justification: str = ""
 
 
-def parse_verdict_json(
-    text: str,
-    *,
-    key: str = "answer",
-    justification: str = "justification",
-    true: Sequence[str] = TRUE_WORDS,
-    false: Sequence[str] = FALSE_WORDS,
-) -> Parsed[Verdict]:
-    """A verdict under ``key`` of a JSON object; a missing justification is empty."""
-    parsed = parse_json(text, (key,))
-    if parsed.value is None:
-        return Parsed(None, parsed.error)
-    holds = as_verdict(parsed.value[key], true, false)
-    if holds is None:
-        return Parsed(None, _neither(f"'{key}' is {parsed.value[key]!r:.60}", true, false))
-    reason = parsed.value.get(justification)
-    return Parsed(Verdict(holds, reason if isinstance(reason, str) else ""))
-
-
-def parse_verdict_tag(
-    text: str, tag: str, *, true: Sequence[str] = TRUE_WORDS, false: Sequence[str] = FALSE_WORDS
-) -> Parsed[Verdict]:
-    """A verdict inside a tag; what stands before the tag is the justification."""
+def parse_verdict_tag(text: str, tag: str) -> Parsed[Verdict]:
+    """Return the verdict inside a tag; the text before the tag is the justification."""
     parsed = parse_tag(text, tag)
     if parsed.value is None:
         return Parsed(None, parsed.error)
-    holds = as_verdict(parsed.value, true, false)
+    holds = as_verdict(parsed.value)
     if holds is None:
-        return Parsed(None, _neither(f"<{tag}> holds {parsed.value!r:.60}", true, false))
+        return Parsed(None, f"<{tag}> holds {parsed.value!r:.60}, neither 'true' nor 'false'")
     return Parsed(Verdict(holds, re.split(rf"(?i)<\s*{re.escape(tag)}\s*>", text[-_LONGEST:])[0].strip()))
-
-
-def _neither(what: str, true: Sequence[str], false: Sequence[str]) -> str:
-    return f"{what}, neither '{true[0]}' nor '{false[0]}'"
 
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
@@ -239,17 +212,3 @@ def _within(numbers: Sequence[int], n: int | None) -> Parsed[list[int]]:
     if wrong:
         return Parsed(None, f"{wrong[0]} is not the number of a passage" + ("" if n is None else f", they end at {n}"))
     return Parsed(sorted(set(numbers)))
-
-
-def parse_fields(text: str, fields: Mapping[str, type]) -> Parsed[dict[str, Any]]:
-    """An object whose ``fields`` have these types (a bool is no int, an int is a float)."""
-    parsed = parse_json(text, tuple(fields))
-    if parsed.value is None:
-        return parsed
-    for key, kind in fields.items():
-        value = parsed.value[key]
-        if kind is float and type(value) is int:
-            continue
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            return Parsed(None, f"'{key}' is {value!r:.60}, not of type {kind.__name__}")
-    return parsed

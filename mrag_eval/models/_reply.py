@@ -1,4 +1,4 @@
-"""What a model gives back for one conversation."""
+"""A call to a model, and its reply."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from mrag_eval.config import Generation
+from mrag_eval.prompts import Conversation
+
+
+@dataclass(frozen=True)
+class Call:
+    """One conversation to send; ``key`` is its place in the cache."""
+
+    key: str
+    conversation: Conversation
+    settings: Generation
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.labels._inspection import write_inspection
 from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
-from mrag_eval.report.labels._rejudge import agreement, judge_contexts, judge_samples
+from mrag_eval.report.labels._rejudge import Rejudged, agreement, judge_contexts, judge_samples
 from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
 from mrag_eval.report.labels._runs import annotate_files, shown_reports
 from mrag_eval.report.page._score_table import score_table
@@ -29,6 +29,7 @@ __all__ = [
     "Cell",
     "LeafResult",
     "Options",
+    "Rejudged",
     "ResultFile",
     "Row",
     "Sender",

@@ -62,8 +62,3 @@ def parse_answer(reply: str, form: str) -> Answer:
         return Answer(text, tagged=False)
     inside = found[-1].strip()
     return Answer(inside, tagged=True, declined=inside.strip("'\"`.").casefold() == _NONE)
-
-
-def read_answer(reply: str, form: str) -> str:
-    """The text of :func:`parse_answer`."""
-    return parse_answer(reply, form).text

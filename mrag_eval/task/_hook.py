@@ -13,11 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config
-from mrag_eval.core import RowScores, Scored, labelled_name, naming
+from mrag_eval.core import RowScores, Scored, install_redaction, labelled_name, naming
 from mrag_eval.datasets import Benchmark
 from mrag_eval.harness import HarnessTask, RowResult
 from mrag_eval.judging import Verdicts
-from mrag_eval.models import install_redaction
 from mrag_eval.prompts import (
     Budget,
     PromptTemplate,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from mrag_eval import models as lm
 from mrag_eval.cli import main
-from mrag_eval.models import AuxModel
 from tests.building.scripted import ScriptedModel
 from tests.building.test_qa_build import answers, corpus
 from tests.building.test_territories import write
@@ -25,7 +25,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     def named(name: str) -> Any:
         return found.setdefault(name, ScriptedModel(answers, name))
 
-    monkeypatch.setattr(AuxModel, "named", named)
+    monkeypatch.setattr(lm, "get", named)
     return found
 
 

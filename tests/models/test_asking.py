@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from mrag_eval.core import Store
-from mrag_eval.models import AuxModel, Verdict, at_once, generate_parsed, parse_list
-from mrag_eval.models._asking import generate_all_parsed
-from mrag_eval.models._replies import parse_verdict_json
+from mrag_eval.models import AuxModel, at_once, generate_parsed, parse_json, parse_list
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer, said
 
 Start = Callable[..., ModelServer]
 ModelOf = Callable[..., AuxModel]
 GOOD = '{"justification": "j", "answer": "correct"}'
+
+read = partial(parse_json, required=("answer",))
 
 
 def judge(body: dict[str, Any], attempt: int) -> Answer:
@@ -33,9 +33,9 @@ def judge(body: dict[str, Any], attempt: int) -> Answer:
 def test_asked_again_with_what_was_wrong(start: Start, model_of: ModelOf) -> None:
     server = start(judge)
     model = model_of(server)
-    answers = generate_parsed(model, ask("good", "learns", "never", "dead"), parse_verdict_json, seat="1")
+    answers = generate_parsed(model, ask("good", "learns", "never", "dead"), read, seat="1")
     good, learns, never, dead = answers
-    assert good.value == learns.value == Verdict(True, "j")
+    assert good.value == learns.value == {"justification": "j", "answer": "correct"}
     assert (len(good.replies), len(learns.replies), len(never.replies), len(dead.replies)) == (1, 2, 2, 1)
     assert (never.value, never.error) == (None, "unreadable: there is no JSON object in the reply")
     assert (dead.value, dead.error, dead.reason) == (None, "rejected: HTTP 400, refused", "rejected")
@@ -51,16 +51,16 @@ def test_asked_again_with_what_was_wrong(start: Start, model_of: ModelOf) -> Non
 
 def test_all_of_it_comes_from_the_cache(start: Start, model_of: ModelOf, store: Store) -> None:
     server = start(judge)
-    first = generate_parsed(model_of(server, store), ask("good", "learns", "never"), parse_verdict_json)
+    first = generate_parsed(model_of(server, store), ask("good", "learns", "never"), read)
     sent = len(server.requests)
-    second = generate_parsed(model_of(server, store), ask("good", "learns", "never"), parse_verdict_json)
+    second = generate_parsed(model_of(server, store), ask("good", "learns", "never"), read)
     assert [a.value for a in second] == [a.value for a in first]
     assert len(server.requests) == sent == 5
 
 
 def test_reply_that_was_cut_off_says_so(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: said('{"answer": "corr', finish="length"))
-    (answer,) = generate_parsed(model_of(server), ask("q"), parse_verdict_json)
+    (answer,) = generate_parsed(model_of(server), ask("q"), read)
     assert answer.error is not None
     assert answer.error.endswith("(it was cut off at max_tokens)")
 
@@ -72,18 +72,6 @@ def test_a_parser_for_each(start: Start, model_of: ModelOf) -> None:
     assert [a.value for a in answers] == [[3], None]
     with pytest.raises(ValueError, match="2 parsers for 1 conversations"):
         generate_parsed(model, ask("a"), parsers)
-
-
-def test_panel(start: Start, model_of: ModelOf) -> None:
-    yes, no = (
-        model_of(start(lambda b, n: said(GOOD))),
-        model_of(start(lambda b, n: said(GOOD.replace("corr", "incorr")))),
-    )
-    votes = generate_all_parsed({"a": (yes, ask("x", "y")), "b": (no, ask("x"))}, parse_verdict_json)
-    assert {seat: [a.value and a.value.holds for a in answers] for seat, answers in votes.items()} == {
-        "a": [True, True],
-        "b": [False],
-    }
 
 
 def test_one_failing_part_is_raised_after_all_are_done(start: Start, model_of: ModelOf) -> None:

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import ModelSpec
-from mrag_eval.config._model import ModelBudget
+from mrag_eval.config import ModelBudget, ModelSpec
 from mrag_eval.core import ConfigError, MissingExtraError, Store, cache_dir
-from mrag_eval.models import AuxModel, Ledger, Reply, total
+from mrag_eval.models import AuxModel, Ledger, Reply, get, total
 from mrag_eval.models._asking import generate_all
 from mrag_eval.models._reply import split_thinking
 from tests.models.conftest import ask
@@ -186,7 +185,7 @@ class TestCache:
         )
         monkeypatch.setenv("MRAG_CONFIG", str(config))
         monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
-        model = AuxModel.named("tiny")
+        model = get("tiny")
         assert model.generate(ask("q"))[0].text == "re: q"
         files = list(cache_dir().glob("models.sqlite*"))
         assert {file.name for file in files} >= {"models.sqlite"}

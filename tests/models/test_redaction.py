@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import Store
-from mrag_eval.models import AuxModel, install_redaction
-from mrag_eval.models._redaction import redact
+from mrag_eval.core import Store, install_redaction, redact
+from mrag_eval.models import AuxModel
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer
 
@@ -139,7 +138,7 @@ EVALUATED = """
 import logging, sys, asyncio
 logging.basicConfig(level=logging.DEBUG)
 if sys.argv[2] == "redacted":
-    from mrag_eval.models import install_redaction
+    from mrag_eval.core._redaction import install_redaction
     install_redaction()
 from lm_eval.api.instance import Instance
 from lm_eval.api.registry import get_model

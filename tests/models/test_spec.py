@@ -10,7 +10,7 @@ import yaml
 
 from mrag_eval.config import ModelSpec, load_config
 from mrag_eval.core import ConfigError
-from mrag_eval.models import AuxModel, named_spec
+from mrag_eval.models import get, named_spec
 
 SECRET = "planted-key-0123456789"
 
@@ -33,7 +33,7 @@ def test_three_lines_are_enough(write: Any) -> None:
     spec = named_spec("gpt")
     assert (spec.max_in_flight, spec.generation.temperature, spec.generation.max_tokens) == (32, 0.0, 1024)
     assert (spec.budget.max_calls, spec.budget.max_tokens) == (None, None)
-    assert AuxModel.named("gpt").name == "gpt"
+    assert get("gpt").name == "gpt"
 
 
 @pytest.mark.parametrize(

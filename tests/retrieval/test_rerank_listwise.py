@@ -16,6 +16,7 @@ from mrag_eval.core import ConfigError, Passage, RagDoc
 from mrag_eval.models import parse_order
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker, _spans, permutation
+from mrag_eval.retrieval.rerank._rerank import open_reranker
 from tests.worlds.judges import ScriptedJudge, failing
 from tests.worlds.model_server import ModelServer, asked, said
 
@@ -157,7 +158,7 @@ def test_a_passage_cannot_speak_for_the_model() -> None:
 
 def test_a_model_that_is_not_configured_is_an_error() -> None:
     with pytest.raises(ConfigError, match="ranker"):
-        ListwiseReranker.of(Rerank(kind="listwise", model="ranker"))
+        open_reranker(Retrieval(rerank=Rerank(kind="listwise", model="ranker")))
     with pytest.raises(ConfigError, match=r"rerank\.prompt: no built-in template and no file 'nothing'"):
         reranker(by_worth, prompt="nothing")
 

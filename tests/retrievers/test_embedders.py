@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from mrag_eval.core import ConfigError, CorpusError, MissingExtraError, Passage
+from mrag_eval.core import _http as http
 from mrag_eval.retrievers import Embedder, build_index, load_embedder, load_index
 from mrag_eval.retrievers.embedding import _embedders as embedders
 from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
@@ -330,9 +331,21 @@ def endpoint() -> Iterator[Endpoint]:
     thread.join()
 
 
-def client(endpoint: Endpoint, sleeps: list[float] | None = None, **fields: Any) -> OpenAIEmbedder:
-    spec = parse_spec({"model": "org/encoder", "kind": "openai", "base_url": endpoint.url, **fields})
-    return OpenAIEmbedder(spec, sleep=(sleeps if sleeps is not None else []).append)
+@pytest.fixture
+def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between attempts, on a clock that nothing else moves."""
+    found: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        found.append(seconds)
+
+    monkeypatch.setattr(http, "sleep", sleep)
+    monkeypatch.setattr(http, "monotonic", lambda: sum(found))
+    return found
+
+
+def client(endpoint: Endpoint, **fields: Any) -> OpenAIEmbedder:
+    return OpenAIEmbedder(parse_spec({"model": "org/encoder", "kind": "openai", "base_url": endpoint.url, **fields}))
 
 
 def test_one_name_at_two_addresses_is_two_models() -> None:
@@ -374,26 +387,52 @@ def test_the_dimension_is_asked_for(endpoint: Endpoint) -> None:
     assert len(endpoint.requests) == 1
 
 
-def test_faults_are_tried_again(endpoint: Endpoint) -> None:
+def test_faults_are_tried_again(endpoint: Endpoint, sleeps: list[float]) -> None:
     endpoint.script = [(429, {"Retry-After": "7"}, {}), (503, {}, {}), (500, {"Retry-After": "soon"}, {})]
-    sleeps: list[float] = []
-    assert client(endpoint, sleeps).embed_queries(["x"]).shape == (1, 4)
+    assert client(endpoint).embed_queries(["x"]).shape == (1, 4)
     # as long as Retry-After says, else 2 and 4 seconds at the second and third attempt
     assert sleeps == [7.0, 2.0, 4.0]
 
 
-def test_giving_up(endpoint: Endpoint) -> None:
+def test_giving_up(endpoint: Endpoint, sleeps: list[float]) -> None:
     endpoint.script = [(503, {}, {})] * 6
-    sleeps: list[float] = []
     with pytest.raises(CorpusError, match="failed 6 times, at last with status 503"):
-        client(endpoint, sleeps).embed_queries(["x"])
+        client(endpoint).embed_queries(["x"])
     assert sleeps == [1.0, 2.0, 4.0, 8.0, 16.0]
 
 
-def test_nobody_answers() -> None:
+def test_nobody_answers(sleeps: list[float]) -> None:
     spec = parse_spec({"model": "m", "kind": "openai", "base_url": "http://127.0.0.1:9/v1"})
     with pytest.raises(CorpusError, match="at last with ConnectionError"):
-        OpenAIEmbedder(spec, sleep=lambda seconds: None).embed_queries(["x"])
+        OpenAIEmbedder(spec).embed_queries(["x"])
+    assert sleeps == [1.0, 2.0, 4.0, 8.0, 16.0]
+
+
+def test_a_spent_quota_and_a_long_wait_are_not_tried_again(endpoint: Endpoint, sleeps: list[float]) -> None:
+    quota = (429, {}, {"error": {"code": "insufficient_quota"}})
+    for answer in (quota, (503, {"Retry-After": "3600"}, {})):
+        endpoint.script = [answer]
+        with pytest.raises(CorpusError, match=f"failed once, at last with status {answer[0]}"):
+            client(endpoint).embed_queries(["x"])
+    assert sleeps == []
+
+
+def test_what_a_server_asks_one_batch_to_wait_holds_for_all(endpoint: Endpoint, sleeps: list[float]) -> None:
+    endpoint.script = [(429, {"Retry-After": "7"}, {}), (409, {}, {})]
+    assert client(endpoint, batch_size=1).embed_queries(["a", "b", "c"]).shape == (3, 4)
+    assert len(endpoint.requests) == 5
+    assert sorted(sleeps)[-1] == 7.0
+
+
+def test_a_key_is_hidden_whatever_its_variable_is_called(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MY_PASS", "hunter2")
+    endpoint.script = [(400, {}, {"error": {"message": "who is hunter2?"}})]
+    with caplog.at_level(logging.DEBUG), pytest.raises(ConfigError, match="status 400"):
+        client(endpoint, api_key_env="MY_PASS").embed_queries(["x"])
+    assert "HTTP 400" in caplog.text
+    assert "hunter2" not in caplog.text
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])

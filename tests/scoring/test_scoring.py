@@ -8,8 +8,16 @@ import pytest
 
 from mrag_eval.config._measures import check_metrics, deepest_cutoff
 from mrag_eval.core import ConfigError, Hit, RagDoc, Ranked, Retrieved, RowScores, Scored, is_relevant
-from mrag_eval.scoring import METRIC_NAMES, METRICS, published_name, row_record, score_rows, summarize, unscored_lines
-from mrag_eval.scoring._answers import read_answer
+from mrag_eval.scoring import (
+    METRIC_NAMES,
+    METRICS,
+    parse_answer,
+    published_name,
+    row_record,
+    score_rows,
+    summarize,
+    unscored_lines,
+)
 
 
 def mc(answer: str, gold: int = 1, choices: tuple[str, ...] = ("Berg", "Fluss", "See")) -> Scored:
@@ -40,9 +48,9 @@ def test_options_that_read_the_same_are_one_option(reply: str, gold: int) -> Non
 
 @pytest.mark.parametrize("reply", ["<think>Paris, or B", "<think>Answer: B would be", "<think>a</think><think>Fluss"])
 def test_thinking_that_was_cut_off_holds_no_answer(reply: str) -> None:
-    assert read_answer(reply, "plain") == ""
-    assert value(mc(read_answer(reply, "choice")), "choice_parsed") == 0.0
-    assert read_answer("<think>Answer: A</think>Answer: B", "choice") == "Answer: B"
+    assert parse_answer(reply, "plain").text == ""
+    assert value(mc(parse_answer(reply, "choice").text), "choice_parsed") == 0.0
+    assert parse_answer("<think>Answer: A</think>Answer: B", "choice").text == "Answer: B"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +68,7 @@ def test_thinking_that_was_cut_off_holds_no_answer(reply: str) -> None:
     ],
 )
 def test_a_short_answer_stands_on_its_line(reply: str, answer: str) -> None:
-    assert read_answer(reply, "line") == answer
+    assert parse_answer(reply, "line").text == answer
 
 
 def test_what_cannot_be_scored_says_why() -> None:

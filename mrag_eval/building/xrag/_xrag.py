@@ -17,7 +17,7 @@ from mrag_eval.building.xrag._xrag_rows import write_rows
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.building.xrag._xrag_work import BEFORE_REVIEW, XragWork
 from mrag_eval.core import ConfigError, DataError
-from mrag_eval.models import AuxModel
+from mrag_eval.models import AuxModel, get
 from mrag_eval.retrievers import Embedder
 
 
@@ -38,7 +38,7 @@ def build_xrag(
     settings: XragSettings,
     *,
     review_sheets: Sequence[Path] = (),
-    model_named: Callable[[str], AuxModel] = AuxModel.named,
+    model_named: Callable[[str], AuxModel] = get,
     embedder: Embedder | None = None,
     say: Say = lambda line: None,
 ) -> Built:

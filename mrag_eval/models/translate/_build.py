@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from pathlib import Path
 
 from mrag_eval.config import DEFAULT_NLLB, TranslatorSpec, load_config
-from mrag_eval.core import ConfigError, Store, cache_dir
+from mrag_eval.core import ConfigError, cache_dir, shared_store
 from mrag_eval.models.translate._backend import Backend
 from mrag_eval.models.translate._translator import Translator
 
@@ -29,16 +26,16 @@ def build_translator(
     if found is None:
         raise ConfigError(f"{needed_by or 'this'} needs a translator, and none is configured", _EXAMPLE)
     backend = _backend(found, parallel)
-    store = None if found.backend == "table" else _shared_store(cache_dir() / "translations.sqlite", os.getpid())
+    store = None if found.backend == "table" else shared_store(cache_dir() / "translations.sqlite")
     return Translator(backend, found.described(), store=store, check_language=found.check_language, save=found.save)
 
 
 def _backend(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backend:
     if spec.backend == "lm":
-        from mrag_eval.models._model import AuxModel
+        from mrag_eval.models._shared import get
         from mrag_eval.models.translate._lm import LmBackend
 
-        return LmBackend(AuxModel.named(str(spec.model)), spec.prompt, spec.max_tokens)
+        return LmBackend(get(str(spec.model)), spec.prompt, spec.max_tokens)
     if spec.backend == "nllb":
         from mrag_eval.models.translate._nllb import NllbBackend
 
@@ -69,9 +66,3 @@ def _table(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backe
             "name a file: retrieval.translator.path=FILE.jsonl",
         )
     return TableBackend.of(texts, "the benchmark's parallel texts", spec.strict)
-
-
-@lru_cache(maxsize=2)
-def _shared_store(path: Path, _process: int) -> Store:
-    """One connection for all translators of a process."""
-    return Store(path)

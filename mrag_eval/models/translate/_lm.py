@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
 from mrag_eval.core import language_name
 from mrag_eval.models._asking import generate_parsed
+from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._replies import Parsed, parse_tag
 from mrag_eval.models._spec import asked_args, identity
@@ -33,6 +35,8 @@ class LmBackend:
     def __init__(self, model: AuxModel, prompt: str = "plain", max_tokens: int | None = None) -> None:
         self._model = model
         self._template = load_template(prompt, role="translator")
+        # not the model's own: others may use the same model
+        self._ledger = Ledger()
         self._settings: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
 
     def fingerprint(self, text: Text) -> Any:
@@ -54,7 +58,10 @@ class LmBackend:
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             asked = [self._conversation(text) for text in batch]
+            began = time.perf_counter()
             answers = generate_parsed(self._model, asked, _translation, seat="translator", **self._settings)
+            replies = (reply for answer in answers for reply in answer.replies)
+            self._ledger += Ledger.of(replies, time.perf_counter() - began)
             for position, answer in enumerate(answers, start):
                 reason = None if answer.value is not None else f"failed: {answer.error}"
                 yield position, Outcome(answer.value, reason)
@@ -70,7 +77,7 @@ class LmBackend:
         return [*turns, {"role": "user", "content": user}]
 
     def cost(self) -> dict[str, Any] | None:
-        return self._model.ledger.as_dict()
+        return self._ledger.as_dict()
 
 
 def _translation(reply: str) -> Parsed[str]:

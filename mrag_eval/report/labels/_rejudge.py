@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import SUFFICIENCY, VERDICTS, Judge, deep_merge, validated
-from mrag_eval.core import DataError, Hit, RagDoc, Scored, write_whole
+from mrag_eval.core import DataError, Hit, RagDoc, RowScores, Scored, write_whole
 from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged
 from mrag_eval.models import as_verdict
 from mrag_eval.report.files._samples import Sample, config_beside, read_samples
@@ -40,17 +40,20 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     Raises DataError for a file that is not a sample file of ours, ConfigError for settings and where no judge is
     configured.
     """
-    out = _output(path, out, "judged")
-    samples = read_samples(path)
+    out, samples = _opened(path, out, "judged")
     run, block, panel = _settings(path, changes)
     rows = [_scored(sample) for sample in samples]
     check = language_check(block, {row.doc.query_lang for row in rows})
-    if panel is not None:
-        panel.check()
     rows, share = judged(rows, panel, block, check)
-    names = _NAMES if check is not None else VERDICTS
-    for i, (sample, row, scores) in enumerate(zip(samples, rows, score_rows(rows, names, searched=False), strict=True)):
-        _update(sample, row, scores.values, scores.unscored, share if i == 0 else None)
+    found = score_rows(rows, _NAMES if check is not None else VERDICTS, searched=False)
+    for sample, row, scores in zip(samples, rows, found, strict=True):
+        record = sample["rows"]
+        record.pop("panel", None)
+        _replace(sample, (*_NAMES, "votes"), scores, listed=("votes",))
+        if row.judgement is not None:
+            record["judge"] = row.judgement.as_record()
+            sample["votes"] = row.judgement.as_votes()
+    samples[0]["rows"]["panel"] = share
     return _written(out, samples, run, block)
 
 
@@ -60,46 +63,42 @@ def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejud
     By default ``out`` is the file's name with ``contexts_`` before it; verdicts on answers stay as they are. Raises
     DataError also where the samples hold no passages.
     """
-    out = _output(path, out, "contexts")
-    samples = read_samples(path)
+    out, samples = _opened(path, out, "contexts")
     passages = [[_hit(passage) for passage in sample["doc"].get("passages") or ()] for sample in samples]
     if not any(passages):
         raise DataError(f"{path}: no passages were shown in this run", "judge a run of a mode that retrieves some")
     run, block, panel = _settings(path, changes)
-    rows = [_scored(sample) for sample in samples]
-    share: dict[str, Any] = {}
-    if panel is not None:
-        panel.check()
-        rows, share = sufficiency_judged(rows, passages, panel, block)
-    for i, (sample, row, scores) in enumerate(
-        zip(samples, rows, score_rows(rows, (SUFFICIENCY,), searched=False), strict=True)
-    ):
+    rows, share = sufficiency_judged([_scored(sample) for sample in samples], passages, panel, block)
+    for sample, row, scores in zip(samples, rows, score_rows(rows, (SUFFICIENCY,), searched=False), strict=True):
         record = sample["rows"]
         for key in ("sufficiency_panel", "sufficiency", "sufficiency_votes"):
             record.pop(key, None)
-        _replace(sample, (SUFFICIENCY,), scores.values, scores.unscored)
+        _replace(sample, (SUFFICIENCY,), scores)
         if row.sufficiency is not None:
             record["sufficiency"] = row.sufficiency.as_record()
             record["sufficiency_votes"] = row.sufficiency.as_votes()
-        if i == 0:
-            record["sufficiency_panel"] = share
+    samples[0]["rows"]["sufficiency_panel"] = share
     return _written(out, samples, run, block)
 
 
-def _output(path: Path, out: Path | None, prefix: str) -> Path:
+def _opened(path: Path, out: Path | None, prefix: str) -> tuple[Path, list[Sample]]:
+    """Return where the judged samples go, and the samples."""
     out = out or path.with_name(f"{prefix}_{path.name}")
     if out.resolve() == path.resolve():
         raise DataError(f"{out} is the file to be judged", "give another one with --output")
-    return out
+    return out, read_samples(path)
 
 
-def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[dict[str, Any], Judge, Panel | None]:
-    """The run's configuration, its judge block with the changes, and the panel that this asks for."""
+def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[dict[str, Any], Judge, Panel]:
+    """Return the run's configuration, its judge block with the changes, and the panel that this asks for."""
     run = config_beside(path)
     named = {key: value for key, value in changes.items() if value is not None}
     settings = deep_merge(run.get("judge") or {}, named, {"required": True})
     block = validated(Judge, settings, "judge")
-    return run, block, build_panel(block)
+    panel = build_panel(block)
+    assert panel is not None, "judge.required"
+    panel.check()
+    return run, block, panel
 
 
 def _written(out: Path, samples: Sequence[Sample], run: Mapping[str, Any], block: Judge) -> Rejudged:
@@ -177,32 +176,13 @@ def _hit(passage: Mapping[str, Any]) -> Hit:
     return Hit(str(passage.get("id", "")), passage["lang"], passage["text"], 0.0, 0, title, date=date)
 
 
-def _replace(sample: Sample, names: Sequence[str], values: Mapping[str, float], unscored: Mapping[str, str]) -> None:
-    """Put new values of the metrics ``names`` in the place of whatever was there."""
+def _replace(sample: Sample, names: Sequence[str], scores: RowScores, listed: Sequence[str] = ()) -> None:
+    """Replace the values of the metrics ``names``; ``listed`` are further names for the sample's list of metrics."""
     record = sample["rows"]
     for name in names:
         sample.pop(name, None)
-    record["values"] = {k: v for k, v in record["values"].items() if k not in names} | dict(values)
-    record["unscored"] = {k: v for k, v in record.get("unscored", {}).items() if k not in names} | dict(unscored)
-    sample |= values
-    sample["metrics"] = [*(name for name in sample.get("metrics", ()) if name not in names), *values]
-
-
-def _update(
-    sample: Sample,
-    row: Scored,
-    values: Mapping[str, float],
-    unscored: Mapping[str, str],
-    share: Mapping[str, Any] | None,
-) -> None:
-    """Put the new verdict in the place of whatever an earlier panel left."""
-    record = sample["rows"]
-    record.pop("panel", None)
-    _replace(sample, (*_NAMES, "votes"), values, unscored)
-    if row.judgement is not None:
-        record["judge"] = row.judgement.as_record()
-        sample["votes"] = row.judgement.as_votes()
-    if share is not None:
-        record["panel"] = dict(share)
-    kept = [name for name in sample.get("metrics", ()) if name not in (*_NAMES, "votes")]
-    sample["metrics"] = [*kept, "votes", *values]
+    for part, found in (("values", scores.values), ("unscored", scores.unscored)):
+        record[part] = {k: v for k, v in record.get(part, {}).items() if k not in names} | found
+    sample |= scores.values
+    kept = [name for name in sample.get("metrics", ()) if name not in names]
+    sample["metrics"] = [*kept, *listed, *scores.values]

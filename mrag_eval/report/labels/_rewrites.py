@@ -18,7 +18,7 @@ import numpy as np
 
 from mrag_eval.core import ConfigError, DataError, did_you_mean, replaced
 from mrag_eval.datasets import read_table
-from mrag_eval.models import AuxModel, Parsed, generate_parsed, parse_json
+from mrag_eval.models import AuxModel, Parsed, generate_parsed, get, parse_json
 from mrag_eval.prompts import Conversation, load_template
 from mrag_eval.report.labels._documents import Annotator
 from mrag_eval.retrieval import read_traces
@@ -225,7 +225,7 @@ def rewrites_report(
         report["written"] = {"file": str(write), "pairs": write_pairs(found, write, seed)}
     if model is None:
         return report
-    client: Any = AuxModel.named(model) if isinstance(model, str) else model
+    client: Any = get(model) if isinstance(model, str) else model
     if isinstance(client, AuxModel):
         client.check()
     labels = label_rewrites([*(rewrite.pair for rewrite in found), *labelled], client)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import ConfigError, DataError
-from mrag_eval.models import AuxModel
+from mrag_eval.models import AuxModel, get
 from mrag_eval.report.files._samples import config_beside, read_samples, results_beside, sample_files
 from mrag_eval.report.labels._agreement import agreement, read_human
 from mrag_eval.report.labels._documents import (
@@ -50,7 +50,7 @@ def annotate_files(
         raise ConfigError("labelled samples need a folder to go to", "--output FOLDER")
     if any(file.parent.resolve() == output.resolve() for file in files):
         raise ConfigError(f"--output {output} holds the samples themselves", "name another folder")
-    asked = AuxModel.named(model) if isinstance(model, str) else model
+    asked = get(model) if isinstance(model, str) else model
     if isinstance(asked, AuxModel):
         asked.check()
     return [_annotate_file(file, asked, output, few_shot, human) for file in files]

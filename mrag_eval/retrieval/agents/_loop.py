@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import Agent, Retrieval, config_path, load_config
@@ -18,11 +16,10 @@ from mrag_eval.core import (
     RagDoc,
     Ranked,
     Retrieved,
-    cache_dir,
     language_name,
     matching_languages,
 )
-from mrag_eval.models import AuxModel, behind_api, named_spec, portable_identity
+from mrag_eval.models import AuxModel, behind_api, get, portable_identity
 from mrag_eval.retrieval._corpora import check_scope, open_index
 from mrag_eval.retrieval._plan import Plan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
@@ -76,17 +73,7 @@ def agents_for(agent: Agent) -> Agents:
         path = config_path()
         where = f"{path} names none" if path else "there is no config file"
         raise ConfigError(f"retrieval.mode=coral needs a planner and a critic, and {where}", EXAMPLE)
-    return Agents(_model(planner), _model(critic))
-
-
-def _model(name: str) -> AuxModel:
-    return _shared(name, named_spec(name).model_dump_json(), cache_dir())
-
-
-@lru_cache(maxsize=16)
-def _shared(name: str, _spec: str, _cache: Path) -> AuxModel:
-    """One object a model, so that its budget holds for all tasks of a process together."""
-    return AuxModel.named(name)
+    return Agents(get(planner), get(critic))
 
 
 def check_pool(

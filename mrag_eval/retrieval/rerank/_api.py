@@ -5,17 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mrag_eval.config import Generation, Rerank
-from mrag_eval.core import ConfigError, CorpusError
-from mrag_eval.models import Call, Fault, Reply, Transport, install_redaction, run_on_loop
-from mrag_eval.prompts import Conversation
+from mrag_eval.config import Rerank
+from mrag_eval.core import CorpusError, Endpoint, HttpFault, Transport, bearer, install_redaction
 from mrag_eval.retrievers import Scores
 
 # A server at times gives a broken body to a request that it answers well the second time.
@@ -23,41 +20,17 @@ _BROKEN_AGAIN = 2
 
 
 @dataclass(frozen=True)
-class _Service:
-    """One endpoint as the transport wants it. A request travels as messages: the query, then the documents."""
+class _Request:
+    """Some of the documents of row ``row``, from position ``start`` on."""
 
-    block: Rerank
-    headers: Mapping[str, str]
-    verify: bool = True
-
-    def __repr__(self) -> str:
-        return f"_Service({self.name})"
-
-    @property
-    def name(self) -> str:
-        return self.block.name
-
-    @property
-    def url(self) -> str:
-        return str(self.block.url)
-
-    def payload(self, conversation: Conversation, settings: Generation) -> dict[str, Any]:
-        query, *documents = (message["content"] for message in conversation)
-        if self.block.shape == "tei":
-            return {"query": query, "texts": documents, "raw_scores": True, "truncate": True, **self.block.extra}
-        body = {"model": self.block.model, "query": query, "documents": documents, "top_n": len(documents)}
-        return body | self.block.extra
-
-    def read(self, body: str) -> dict[str, Any]:
-        try:
-            json.loads(body)
-        except (ValueError, RecursionError):
-            raise Fault("malformed", f"the answer is not JSON: {body[:80]!r}", again=_BROKEN_AGAIN) from None
-        return {"text": body}
+    row: int
+    start: int
+    query: str
+    documents: Sequence[str]
 
 
 class ApiReranker:
-    """Scores from an endpoint, so many requests at a time, with the retries of the auxiliary models' transport.
+    """Scores from an endpoint, ``max_in_flight`` requests at a time, with retries.
 
     The key is read from the variable that ``api_key_env`` names. Raises ConfigError where that is not set, and
     CorpusError, naming the endpoint, for a request that fails for good or an answer that does not fit: scores for some
@@ -71,7 +44,9 @@ class ApiReranker:
         self.revision = f"api/{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
         self._block = block
         self._transport = Transport(
-            _Service(block, _headers(block)),
+            Endpoint(block.name, str(block.url), bearer(block.api_key_env, f"reranker {block.name}")),
+            self._payload,
+            self._read,
             max_in_flight=block.max_in_flight,
             timeout=block.timeout,
             retries=block.retries,
@@ -80,39 +55,38 @@ class ApiReranker:
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
         size = self._block.batch_size
-        calls: dict[str, tuple[int, int, Call]] = {}
-        for row, (query, texts) in enumerate(zip(queries, passages, strict=True)):
-            for start in range(0, len(texts), size):
-                documents = texts[start : start + size]
-                turns = [{"role": "query", "content": query}]
-                turns += [{"role": "document", "content": text} for text in documents]
-                key = f"{row}/{start}"
-                calls[key] = (row, start, Call(key, turns, Generation()))
-        replies: dict[str, Reply] = {}
-
-        async def accept(call: Call, reply: Reply) -> None:
-            replies[call.key] = reply
-
-        if calls:
-            run_on_loop(self._transport.send([call for _, _, call in calls.values()], accept, lambda: None))
+        requests = [
+            _Request(row, start, query, texts[start : start + size])
+            for row, (query, texts) in enumerate(zip(queries, passages, strict=True))
+            for start in range(0, len(texts), size)
+        ]
         out = [np.empty(len(texts)) for texts in passages]
-        for key, (row, start, call) in calls.items():
-            reply = replies[key]
-            if reply.error is not None:
+        for request, response in zip(requests, self._transport.responses(requests), strict=True):
+            if response.answer is None:
                 raise CorpusError(
-                    f"reranker {self.name}: {self._block.url} failed: {reply.error}",
+                    f"reranker {self.name}: {self._block.url} failed: {response.error}",
                     "check rerank.url, rerank.model and the server's log; what was scored before is kept",
                 )
-            count = len(call.conversation) - 1
-            out[row][start : start + count] = self._read(reply.text, count)
+            out[request.row][request.start : request.start + len(request.documents)] = response.answer
         return out
 
-    def _read(self, body: str, count: int) -> list[float]:
-        answer = json.loads(body)
+    def _payload(self, request: _Request) -> dict[str, Any]:
+        query, documents = request.query, list(request.documents)
+        if self._block.shape == "tei":
+            return {"query": query, "texts": documents, "raw_scores": True, "truncate": True, **self._block.extra}
+        body = {"model": self._block.model, "query": query, "documents": documents, "top_n": len(documents)}
+        return body | self._block.extra
+
+    def _read(self, request: _Request, body: str) -> list[float]:
+        try:
+            answer = json.loads(body)
+        except (ValueError, RecursionError):
+            raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=_BROKEN_AGAIN) from None
         if isinstance(answer, dict):
             answer = answer.get("results", answer.get("data"))
         if not isinstance(answer, list):
             raise self._unfit(f"answered without a list of results: {body[:120]!r}")
+        count = len(request.documents)
         scores: dict[int, float] = {}
         for item in answer:
             index, score = _index_and_score(item)
@@ -127,9 +101,9 @@ class ApiReranker:
             raise self._unfit(f"gave {len(scores)} scores for {count} documents")
         return [scores[index] for index in range(count)]
 
-    def _unfit(self, what: str) -> CorpusError:
+    def _unfit(self, fault: str) -> CorpusError:
         return CorpusError(
-            f"reranker {self.name}: {self._block.url} {what}",
+            f"reranker {self.name}: {self._block.url} {fault}",
             "check rerank.shape (cohere or tei), and that the server scores every document it is sent",
         )
 
@@ -138,15 +112,3 @@ def _index_and_score(item: Any) -> tuple[Any, Any]:
     if not isinstance(item, dict):
         return None, None
     return item.get("index"), item.get("relevance_score", item.get("score"))
-
-
-def _headers(block: Rerank) -> dict[str, str]:
-    if block.api_key_env is None:
-        return {}
-    key = os.environ.get(block.api_key_env, "").strip()
-    if not key:
-        raise ConfigError(
-            f"reranker {block.name}: the environment variable {block.api_key_env} is not set",
-            f"export {block.api_key_env}=...",
-        )
-    return {"Authorization": f"Bearer {key}"}

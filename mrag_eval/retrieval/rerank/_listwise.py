@@ -9,8 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from mrag_eval.config import Rerank
-from mrag_eval.models import AuxModel, generate_parsed, named_spec, parse_order
+from mrag_eval.models import AuxModel, generate_parsed, parse_order
 from mrag_eval.prompts import load_template
 
 Passages = Sequence[Mapping[str, Any]]
@@ -48,13 +47,6 @@ class ListwiseReranker:
         self.model = model
         self._window, self._step = window, step
         self._template = load_template(prompt, role="rerank")
-
-    @classmethod
-    def of(cls, block: Rerank) -> ListwiseReranker:
-        """The reranker a block asks for; ConfigError for a model or a prompt that does not exist."""
-        named_spec(str(block.model))
-        model = AuxModel.named(str(block.model))
-        return cls(model, window=block.window, step=block.step, prompt=block.prompt)
 
     def order(self, queries: Sequence[ListQuery]) -> list[Ordered]:
         """The order of every query's passages; one passage, or none, is in order as it is."""

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Reranking, Searched, Store, cache_dir, content_key, titled
+from mrag_eval.models import get
 from mrag_eval.retrieval._corpora import PassageSource, passages_by_id
 from mrag_eval.retrieval._plan import Plan
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker
@@ -33,7 +34,8 @@ def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
     if block is None:
         return None
     if block.kind == "listwise":
-        return ListwiseReranker.of(block)
+        model = get(str(block.model))
+        return ListwiseReranker(model, window=block.window, step=block.step, prompt=block.prompt)
     if block.kind == "api":
         from mrag_eval.retrieval.rerank._api import ApiReranker
 

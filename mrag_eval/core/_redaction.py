@@ -1,10 +1,11 @@
-"""Keeps API keys out of logs, whoever writes the line."""
+"""Redaction of API keys in logs and messages."""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
+from collections.abc import Iterable
 from typing import Any
 
 HIDDEN = "(hidden)"
@@ -20,9 +21,9 @@ _BEARER = re.compile(r"(?i)\b(bearer\s+)[^\s'\",;)}\]]+")
 _SHAPED = re.compile(r"\b(?:sk-[\w-]{16,}|(?:hf|gsk|ghp|r8)_[A-Za-z0-9]{20,}|(?:xai|nvapi)-[\w-]{20,}|AIza[\w-]{30,})")
 
 
-def redact(text: str) -> str:
-    """``text`` without authorization headers, values of environment variables that name a key, and key-like strings."""
-    for value in _environment_secrets():
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return ``text`` without ``secrets``, authorization headers, key-like strings and the environment's keys."""
+    for value in (*secrets, *_environment_secrets()):
         text = text.replace(value, HIDDEN)
     text = _HEADER.sub(rf"\1\2{HIDDEN}", text)
     text = _BEARER.sub(rf"\1{HIDDEN}", text)

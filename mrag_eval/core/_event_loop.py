@@ -1,14 +1,16 @@
-"""Work that must not mind what runs in the caller's thread, such as an event loop of a notebook or an agent."""
+"""Code run outside the caller's thread, where a notebook or an agent may have an event loop of its own running."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -16,11 +18,13 @@ _STARTING = threading.Lock()
 
 
 def run_on_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end on the process's own loop; an interrupt of the caller cancels it.
+    """Run a coroutine to its end on the process's one event loop; an interrupt of the caller cancels it.
 
-    One loop serves all models: the loops of several would take the interpreter from each other in turns of
-    milliseconds, which a panel with many short calls feels.
+    One loop serves all endpoints: several would take the interpreter from each other every few milliseconds, which
+    slows a panel with many short calls.
     """
+    import asyncio
+
     with _STARTING:
         loop = _loop(os.getpid())
     running = asyncio.run_coroutine_threadsafe(work, loop)
@@ -33,14 +37,16 @@ def run_on_loop(work: Coroutine[Any, Any, T]) -> T:
 
 @lru_cache(maxsize=1)
 def _loop(_process: int) -> asyncio.AbstractEventLoop:
-    """A loop in a thread; a forked process has not that thread, and gets its own."""
+    """Return an event loop in a thread of its own. A forked process lacks that thread and gets another loop."""
+    import asyncio
+
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="mrag-eval-lm", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name="mrag-eval-http", daemon=True).start()
     return loop
 
 
 def run_in_thread(work: Callable[[], T]) -> T:
-    """Run a function in a fresh thread, to its end."""
+    """Run a function to its end in a new thread."""
     done: Future[T] = Future()
 
     def run() -> None:

@@ -1,0 +1,253 @@
+"""JSON requests to one HTTP endpoint: a bounded number at a time, with retries, each response passed on as it comes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from mrag_eval.core._errors import ConfigError
+from mrag_eval.core._event_loop import run_on_loop
+from mrag_eval.core._http_faults import SHARED, HttpFault, status_fault
+from mrag_eval.core._redaction import redact
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+log = logging.getLogger(__name__)
+
+# After this many failures in a row for a reason that all requests share, with no success before, the rest is not sent.
+_FIRST_FAILURES = 5
+_LONGEST_BACKOFF = 30.0
+_KEY_HEADERS = ("authorization", "x-api-key", "api-key")
+
+A = TypeVar("A")
+Request = TypeVar("Request")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where requests go, and what messages call it. ``headers`` may hold a key: never log or store them."""
+
+    name: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    verify: bool | str = True
+
+
+def bearer(variable: str | None, owner: str) -> dict[str, str]:
+    """Return the header with the key in an environment variable, or none for None; ConfigError where it is not set."""
+    if variable is None:
+        return {}
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise ConfigError(f"{owner}: the environment variable {variable} is not set", f"export {variable}=...")
+    return {"Authorization": f"Bearer {key}"}
+
+
+@dataclass(frozen=True)
+class Response(Generic[A]):
+    """The outcome of one request: its ``answer``, or the ``error`` (``"reason: detail"``, without keys).
+
+    ``status`` is that of the last refusal. ``attempts`` counts requests sent, ``seconds`` the time they took together.
+    """
+
+    answer: A | None
+    error: str | None = None
+    status: int | None = None
+    attempts: int = 0
+    seconds: float = 0.0
+
+
+# Takes a request's position and its response; the next request of that slot is sent when it is done.
+Accept = Callable[[int, Response[A]], Awaitable[None]]
+# Asked before each request: None, or the error that it gets instead of being sent.
+Refuse = Callable[[], str | None]
+
+
+class Transport(Generic[Request, A]):
+    """Send requests to one endpoint, ``max_in_flight`` at a time.
+
+    ``payload`` makes the JSON body of a request. ``read`` gets the request and the body of its response, and raises
+    HttpFault where another attempt may help; any other error ends the batch.
+
+    An attempt ends after ``timeout`` seconds, or where no connection is made within ``connect_timeout``; up to
+    ``retries`` more follow. The first pause between two is at most ``first_backoff`` seconds, and the bound doubles
+    every time. Without ``jitter`` pauses have their full length.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        payload: Callable[[Request], dict[str, Any]],
+        read: Callable[[Request, str], A],
+        *,
+        max_in_flight: int,
+        timeout: float,
+        retries: int,
+        first_backoff: float = 0.5,
+        jitter: bool = True,
+        connect_timeout: float | None = None,
+    ) -> None:
+        self.endpoint, self._payload, self._read = endpoint, payload, read
+        self.max_in_flight = max_in_flight
+        self.timeout = timeout
+        self.retries = retries
+        self.first_backoff = first_backoff
+        self.jitter = jitter
+        self.connect_timeout = connect_timeout
+        self._random = random.Random()
+        self._answered_once = False
+        self._failing: list[str] = []
+        self._resume_at = 0.0
+        self._proxy = _proxy_for(endpoint.url)
+        self._keys = [v.split()[-1] for k, v in endpoint.headers.items() if k.lower() in _KEY_HEADERS and v.strip()]
+
+    def responses(self, requests: Sequence[Request]) -> list[Response[A]]:
+        """Send all requests and return their responses, in the same order."""
+        found: dict[int, Response[A]] = {}
+
+        async def accept(position: int, response: Response[A]) -> None:
+            found[position] = response
+
+        if requests:
+            run_on_loop(self.send(requests, accept))
+        return [found[position] for position in range(len(requests))]
+
+    async def send(self, requests: Sequence[Request], accept: Accept[A], refuse: Refuse = lambda: None) -> None:
+        """Send every request that ``refuse`` lets pass, and hand each response, good or failed, to ``accept``."""
+        import asyncio
+
+        import aiohttp
+
+        self._failing = []
+        waiting = iter(enumerate(requests))
+        connector = aiohttp.TCPConnector(limit=self.max_in_flight, ssl=_ssl(self.endpoint.verify))
+        limit = aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.connect_timeout)
+        async with aiohttp.ClientSession(connector=connector, timeout=limit, proxy=self._proxy) as session:
+            count = min(self.max_in_flight, len(requests))
+            slots = [asyncio.create_task(self._work(session, waiting, accept, refuse)) for _ in range(count)]
+            try:
+                await asyncio.gather(*slots)
+            finally:
+                for slot in slots:
+                    slot.cancel()
+                await asyncio.gather(*slots, return_exceptions=True)
+
+    async def _work(
+        self, session: ClientSession, waiting: Iterator[tuple[int, Request]], accept: Accept[A], refuse: Refuse
+    ) -> None:
+        for position, request in waiting:
+            refusal = self._stopped() or refuse()
+            response = await self._request(session, request) if refusal is None else Response[A](None, refusal)
+            await accept(position, response)
+
+    def _stopped(self) -> str | None:
+        limit = max(_FIRST_FAILURES, self.max_in_flight) if self._answered_once else _FIRST_FAILURES
+        if len(self._failing) < limit:
+            return None
+        return (
+            f"stopped: not sent, the {len(self._failing)} calls before it all failed, the last with {self._failing[-1]}"
+        )
+
+    async def _request(self, session: ClientSession, request: Request) -> Response[A]:
+        """Try one request until it is answered or another attempt makes no sense."""
+        start = monotonic()
+        attempt = 0
+        while True:
+            attempt += 1
+            await self._pause_asked_for()
+            try:
+                answer = await self._attempt(session, request)
+            except HttpFault as fault:
+                allowed = self.retries if fault.again is None else min(fault.again, self.retries)
+                if attempt <= allowed:
+                    await self._back_off(fault, attempt)
+                    continue
+                error = redact(str(fault), self._keys)
+                if fault.reason in SHARED:
+                    self._failing.append(error)
+                log.debug("%s: request failed after %d attempts: %s", self.endpoint.name, attempt, error)
+                return Response(None, error, fault.status, attempt, monotonic() - start)
+            self._answered_once = True
+            self._failing.clear()
+            return Response(answer, attempts=attempt, seconds=monotonic() - start)
+
+    async def _attempt(self, session: ClientSession, request: Request) -> A:
+        import asyncio
+
+        import aiohttp
+
+        try:
+            # serialised here, since aiohttp's errors and debug lines would name the whole body otherwise
+            body = json.dumps(self._payload(request), ensure_ascii=False)
+        except Exception as err:
+            detail = f"no request can be made of it ({type(err).__name__}: {err})"
+            raise HttpFault("rejected", detail, again=0) from None
+        headers = {**self.endpoint.headers, "Content-Type": "application/json"}
+        try:
+            async with session.post(
+                self.endpoint.url, data=body.encode("utf-8", "replace"), headers=headers, allow_redirects=False
+            ) as answer:
+                text = (await answer.read()).decode("utf-8", "replace")
+                if not 200 <= answer.status < 300:
+                    raise status_fault(answer.status, text, answer.headers)
+        except (TimeoutError, asyncio.TimeoutError):
+            raise HttpFault("timeout", f"no answer within {self.timeout:g} s") from None
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as err:
+            raise HttpFault("rejected", f"not an address: {err}", again=0) from None
+        except aiohttp.ClientConnectorCertificateError as err:
+            raise HttpFault("connection", f"certificate refused: {err.certificate_error}", again=0) from None
+        except (aiohttp.ClientError, OSError) as err:
+            # not repr(err): that of some classes holds the request's headers
+            raise HttpFault("connection", f"{type(err).__name__}: {err}") from None
+        return self._read(request, text)
+
+    async def _back_off(self, fault: HttpFault, attempt: int) -> None:
+        """Wait as long as the server asks, all slots with it; else a random part of a pause that doubles each time."""
+        if fault.pause is None:
+            bound = min(_LONGEST_BACKOFF, self.first_backoff * 2 ** (attempt - 1))
+            await sleep(self._spread(0.5 * bound, bound))
+            return
+        self._resume_at = max(self._resume_at, monotonic() + fault.pause)
+        # slots that were held up together must not come back together
+        await sleep(fault.pause + self._spread(min(1.0, self.first_backoff), 0.0))
+
+    def _spread(self, low: float, full: float) -> float:
+        return self._random.uniform(low, full) if self.jitter else full
+
+    async def _pause_asked_for(self) -> None:
+        wait = self._resume_at - monotonic()
+        if wait > 0:
+            await sleep(wait)
+
+
+async def sleep(seconds: float) -> None:
+    """Wait without holding up the other requests."""
+    import asyncio
+
+    await asyncio.sleep(seconds)
+
+
+def _proxy_for(url: str) -> str | None:
+    """Return the environment's proxy, looked up once: aiohttp does it for every request, at half of its cost."""
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    if not parts.hostname or proxy_bypass(parts.hostname):
+        return None
+    return getproxies().get(parts.scheme)
+
+
+def _ssl(verify: bool | str) -> Any:
+    if isinstance(verify, bool):
+        return verify
+    import ssl
+
+    return ssl.create_default_context(cafile=verify)
