@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from mrag_eval.core import MetricError, did_you_mean, is_language, normalize_language
+from mrag_eval.core import MetricError, did_you_mean, is_language, normalize_language, suggestion
 
 CitationSource = Literal["inline", "listed"]
 
@@ -309,7 +309,7 @@ def _languages(found: Sequence[str], row: int) -> list[str]:
 def _language(code: str, where: str) -> str:
     known = _known(code) if isinstance(code, str) else None
     if known is None:
-        raise MetricError(f"{where}: unknown language {code!r}", "use BCP 47 codes")
+        raise MetricError(f"{where}: unknown language {code!r}", suggestion(str(code)))
     return known
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mrag_eval.core import NO_SPACES, ConfigError, MetricError, base_language
+from mrag_eval.core import NO_SPACES, ConfigError, MetricError, base_language, language_name
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
-from mrag_eval.metrics._language_rate import accepts
+from mrag_eval.metrics._language_rate import accepts, unknown_to
 from mrag_eval.metrics._scripts import expected_scripts, letter_scripts
 from mrag_eval.metrics._text import word_tokens
 
@@ -18,7 +18,7 @@ class CodeSwitch:
     """Letters outside the expected scripts.
 
     Attributes:
-        share: outside / letters in 0..1, None if the text has no letters.
+        share: outside / letters in 0..1, None if the text has no letters or the script of the language is not known.
         letters: letters that belong to a script (digits, marks and shared letters are not counted).
         outside: foreign letters by ISO 15924 script.
         reason: why ``share`` is None, else None.
@@ -35,7 +35,8 @@ class LanguageMix:
     """Tokens by language.
 
     Attributes:
-        share: tokens in another language / tokens in 0..1, None if the text is too short to tell.
+        share: tokens in another language / tokens in 0..1, None if the text is too short to tell or the detector does
+            not know the language.
         tokens: number of tokens.
         by_language: tokens by detected language.
         reason: why ``share`` is None, else None.
@@ -65,7 +66,9 @@ def code_switch_share(text: str, language: str) -> CodeSwitch:
     counts = letter_scripts(text)
     letters = counts.total()
     if not letters:
-        return CodeSwitch(None, 0, {}, "no letters")
+        return CodeSwitch(None, 0, {}, "the reply has no letters")
+    if not own:
+        return CodeSwitch(None, letters, {}, f"the script of {language_name(language)} is not known")
     outside = {name: n for name, n in counts.most_common() if name not in own}
     return CodeSwitch(sum(outside.values()) / letters, letters, outside)
 
@@ -106,12 +109,15 @@ def language_mix(
     tokens = word_tokens(text, normalize="unicode") if unspaced else text.split()
     if len(text) <= min_chars or not tokens:
         return LanguageMix(None, len(tokens), {}, f"{min_chars} code points or fewer")
+    detector = default_detector() if detector is None else detector
+    if (reason := unknown_to(detector, expected)) is not None:
+        return LanguageMix(None, len(tokens), {}, reason)
     starts = list(range(0, max(len(tokens) - size, 0) + 1, max(size // 2, 1)))
     if starts[-1] + size < len(tokens):
         starts.append(len(tokens) - size)
     joiner = "" if unspaced else " "
     windows = [joiner.join(tokens[start : start + size]) for start in starts]
-    labels = (detector if detector is not None else default_detector()).detect(windows)
+    labels = detector.detect(windows)
     by_language = _vote(labels, starts, size, len(tokens), expected)
     known = sum(n for label, n in by_language.items() if label != UNDETERMINED)
     if not known:

@@ -8,7 +8,15 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from mrag_eval.core import ConfigError, MetricError, base_language, is_language, missing_extra, normalize_language
+from mrag_eval.core import (
+    ConfigError,
+    MetricError,
+    base_language,
+    is_language,
+    language_name,
+    missing_extra,
+    normalize_language,
+)
 from mrag_eval.metrics._scripts import expected_scripts, script
 
 UNDETERMINED = "und"
@@ -18,8 +26,9 @@ UNDETERMINED = "und"
 class LanguageDetector(Protocol):
     """Anything that names the language of each text.
 
-    An attribute ``supported`` (a frozenset of labels) may say which languages the detector can name at all; answers
-    expected in any other language are then left unscored instead of being counted as wrong.
+    An attribute ``supported`` (a frozenset of labels) may list the languages that the detector knows; answers expected
+    in any other language are then left unscored instead of being counted as wrong. An attribute ``name`` is used in the
+    reason.
     """
 
     def detect(self, texts: Sequence[str]) -> list[str]:
@@ -29,7 +38,7 @@ class LanguageDetector(Protocol):
 
 @cache
 def canonical(label: str) -> str:
-    """A detector's label in this package's spelling; labels outside its language table stay as they are."""
+    """Return a detector's label in this package's spelling; labels that name no language stay as they are."""
     raw = label.removeprefix("__label__").replace("_", "-")
     # lid.176 was trained on Wikipedia editions, whose "als" is Alemannic; FLORES labels use als_Latn for Albanian.
     if raw == "als":
@@ -51,6 +60,7 @@ class FastTextDetector:
 
     def __init__(self, path: str | Path | None = None) -> None:
         self._path = None if path is None else str(path)
+        self.name = "fasttext" if path is None else Path(path).name
 
     @property
     def supported(self) -> frozenset[str]:
@@ -113,21 +123,23 @@ class LinguaDetector:
     """lingua, restricted to the task's languages as in XRAG (section 6: ar, de, en, es, zh).
 
     Closed set: a text is given the likeliest of these languages, and ``und`` if none fits (no letters, or the letters
-    of a foreign script).
+    of a foreign script). Languages that lingua does not know are left out, and are not in ``supported``.
 
     Args:
-        languages: at least two languages.
+        languages: at least two languages that lingua knows.
 
     Raises:
         MissingExtraError: the extra ``lingua`` is not installed.
-        MetricError: fewer than two languages, or one that lingua does not know.
+        MetricError: lingua knows fewer than two of the languages.
     """
 
+    name = "lingua"
+
     def __init__(self, languages: Sequence[str]) -> None:
-        self.supported = frozenset(base_language(code) for code in languages)
-        if len(self.supported) < 2:
-            raise MetricError(f"lingua needs at least two languages, got {sorted(self.supported)}", "add 'en'")
-        self._model = _lingua(tuple(sorted(self.supported)))
+        wanted = sorted({base_language(code) for code in languages})
+        if len(wanted) < 2:
+            raise MetricError(f"lingua needs at least two languages, got {wanted}", "add 'en'")
+        self._model, self.supported = _lingua(tuple(wanted))
 
     def detect(self, texts: Sequence[str]) -> list[str]:
         """The likeliest language of each text among those given."""
@@ -136,7 +148,7 @@ class LinguaDetector:
 
 
 @lru_cache(maxsize=4)
-def _lingua(codes: tuple[str, ...]) -> Any:
+def _lingua(codes: tuple[str, ...]) -> tuple[Any, frozenset[str]]:
     try:
         from lingua import Language, LanguageDetectorBuilder
     except ImportError as error:
@@ -144,10 +156,14 @@ def _lingua(codes: tuple[str, ...]) -> Any:
     known: dict[str, list[Any]] = {}
     for language in Language.all():
         known.setdefault(_lingua_code(language), []).append(language)
-    unknown = [code for code in codes if code not in known]
-    if unknown:
-        raise MetricError(f"lingua does not know the language(s) {', '.join(unknown)}", "use the fastText detector")
-    return LanguageDetectorBuilder.from_languages(*(entry for code in codes for entry in known[code])).build()
+    supported = [code for code in codes if code in known]
+    if len(supported) < 2:
+        unknown = ", ".join(language_name(code) for code in codes if code not in known)
+        raise MetricError(
+            f"lingua needs two languages to tell apart, and does not know {unknown}", "use the fastText detector"
+        )
+    entries = (entry for code in supported for entry in known[code])
+    return LanguageDetectorBuilder.from_languages(*entries).build(), frozenset(supported)
 
 
 def _lingua_code(language: Any) -> str:
@@ -172,6 +188,8 @@ class ScriptDetector:
         fallback: detector for unsettled texts; None for the default one.
     """
 
+    name = "script"
+
     def __init__(self, languages: Sequence[str], fallback: LanguageDetector | None = None) -> None:
         self._scripts = {base_language(code): expected_scripts(code) for code in languages}
         self._fallback = fallback
@@ -182,7 +200,7 @@ class ScriptDetector:
         return frozenset(
             code
             for code, own in self._scripts.items()
-            if not any(own & other for key, other in self._scripts.items() if key != code)
+            if own and not any(own & other for key, other in self._scripts.items() if key != code)
         )
 
     def detect(self, texts: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mrag_eval.core import ConfigError, MetricError, normalize_language, same_language
+from mrag_eval.core import ConfigError, MetricError, normalize_language, same_language, suggestion
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import Estimate, interval_for, scored_rows, stratified_bootstrap, undefined
 
@@ -112,5 +112,5 @@ def language_codes(languages: Sequence[str], where: str) -> list[str]:
             try:
                 known[language] = normalize_language(language)
             except (ConfigError, AttributeError):
-                raise MetricError(f"{where}[{i}]: unknown language {language!r}") from None
+                raise MetricError(f"{where}[{i}]: unknown language {language!r}", suggestion(str(language))) from None
     return [known[language] for language in languages]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from mrag_eval.core import ConfigError, MetricError, base_language, is_language
+from mrag_eval.core import ConfigError, MetricError, base_language, is_language, language_name, suggestion
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
 
 # Labels that detectors keep apart but that count as the language asked for. Arabic varieties are aliases already.
@@ -89,7 +89,7 @@ def correct_language_rate(
 
     Returns:
         The rate with its counts. It is None, with a reason, if nothing is scored; responses in a language that the
-        detector has no label for are left out with that reason.
+        detector does not know are left out with that reason.
 
     Raises:
         MetricError: lengths differ, a response is no string, a language is unknown, or the detector returned
@@ -102,13 +102,11 @@ def correct_language_rate(
         raise MetricError("responses must be a list of strings, got one string", "pass [response]")
     expected = _expected(languages, len(responses))
     detector = default_detector() if detector is None else detector
-    supported = getattr(detector, "supported", None)
-
     reasons: list[str | None] = []
     texts: list[str] = []
     rows: list[int] = []
     limit = -1 if min_chars is None else min_chars
-    nameable = {code: _nameable(code, supported) for code in set(expected)}
+    unknown = {code: unknown_to(detector, code) for code in set(expected)}
     too_short = f"{limit} code points or fewer"
     for row, (response, language) in enumerate(zip(responses, expected, strict=True)):
         reason = None
@@ -118,8 +116,8 @@ def correct_language_rate(
             raise MetricError(f"responses[{row}] must be a string, got {type(response).__name__}")
         elif len(response) <= limit:
             reason = too_short
-        elif not nameable[language]:
-            reason = f"the detector has no label for '{language}'"
+        elif unknown[language] is not None:
+            reason = unknown[language]
         else:
             rows.append(row)
             texts.append(response.replace("\n", " "))
@@ -154,12 +152,18 @@ def _expected(wanted: str | Sequence[str], n: int) -> list[str]:
         known = {code: base_language(code) for code in dict.fromkeys(codes)}
     except (ConfigError, AttributeError) as error:
         row = next(i for i, code in enumerate(codes) if not isinstance(code, str) or not is_language(code))
-        raise MetricError(f"languages[{row}]: unknown language {codes[row]!r}", "use BCP 47 codes") from error
+        wrong = codes[row]
+        raise MetricError(f"languages[{row}]: unknown language {wrong!r}", suggestion(str(wrong))) from error
     return [known[code] for code in codes]
 
 
-def _nameable(language: str, supported: frozenset[str] | None) -> bool:
-    return supported is None or any(accepts(language, label) for label in supported)
+def unknown_to(detector: LanguageDetector, language: str) -> str | None:
+    """Return why answers in a language (a base code) cannot be scored by a detector; None if it knows the language."""
+    supported = getattr(detector, "supported", None)
+    if supported is None or any(accepts(language, label) for label in supported):
+        return None
+    own = getattr(detector, "name", None)
+    return f"the detector{f' {own}' if own else ''} does not know {language_name(language)}"
 
 
 @cache

@@ -23,12 +23,18 @@ _BY_NAME = {
     "HANGUL": "Hang", "HIRAGANA": "Hira", "HENTAIGANA": "Hira", "KATAKANA": "Kana", "BOPOMOFO": "Bopo", "CJK": "Hani",
     "IDEOGRAPHIC": "Hani", "MONGOLIAN": "Mong", "CHEROKEE": "Cher", "SYRIAC": "Syrc", "THAANA": "Thaa", "NKO": "Nkoo",
     "COPTIC": "Copt", "TIFINAGH": "Tfng", "JAVANESE": "Java", "SUNDANESE": "Sund", "BALINESE": "Bali",
+    "CANADIAN": "Cans", "OL": "Olck", "MEETEI": "Mtei", "YI": "Yiii", "VAI": "Vaii", "ADLAM": "Adlm", "LISU": "Lisu",
+    "LEPCHA": "Lepc", "LIMBU": "Limb", "CHAKMA": "Cakm", "CHAM": "Cham", "BUGINESE": "Bugi", "NEWA": "Newa",
+    "OSAGE": "Osge", "HANIFI": "Rohg", "SAURASHTRA": "Saur", "KAYAH": "Kali", "BATAK": "Batk", "REJANG": "Rjng",
+    "SYLOTI": "Sylo", "MIAO": "Plrd", "GOTHIC": "Goth",
 }  # fmt: skip
 
 _SHARED = ("ARABIC TATWEEL",)
 _NO_SCRIPT = frozenset({"", "COMBINING", "MODIFIER", "VARIATION", "MATHEMATICAL", "DOUBLE", "SPACE"})
 
-# Scripts that stand for several in the language table.
+_TELLABLE = frozenset(_BY_NAME.values())
+
+# Codes that stand for several scripts.
 _PARTS = {
     "Jpan": ("Hani", "Hira", "Kana"),
     "Hans": ("Hani", "Bopo"),
@@ -57,11 +63,12 @@ def script(char: str) -> str | None:
 
 
 def expected_scripts(language: str) -> frozenset[str]:
-    """The scripts a language's letters may come from (``ja``: Hani, Hira, Kana)."""
-    found: set[str] = set()
-    for code in language_scripts(language):
-        found.update(_PARTS.get(code, (code,)))
-    return frozenset(found)
+    """Return the scripts a language's letters may come from (``ja``: Hani, Hira, Kana).
+
+    Empty if its scripts are not known, or none that :func:`script` can tell.
+    """
+    parts = (part for code in language_scripts(language) for part in _PARTS.get(code, (code,)))
+    return frozenset(parts) & _TELLABLE
 
 
 def letter_scripts(text: str) -> Counter[str]:

@@ -126,7 +126,7 @@ class Agent(Block):
         try:
             codes = tuple(dict.fromkeys(normalize_language(code) for code in value))
         except ConfigError as err:
-            raise ValueError(err.message) from None
+            raise ValueError(f"{err.message}; {err.next_step}") from None
         if not codes:
             raise ValueError("a pool needs at least one language")
         return codes

@@ -77,4 +77,4 @@ class Judge(Block):
         try:
             return None if value is None else tuple(normalize_language(code) for code in value)
         except ConfigError as err:
-            raise ValueError(err.message) from None
+            raise ValueError(f"{err.message}; {err.next_step}") from None

@@ -96,7 +96,7 @@ class Retrieval(Block):
         try:
             return tuple(n if n in LANGUAGE_ROLES else normalize_language(str(n)) for n in names)
         except ConfigError as err:
-            raise ValueError(f"{err.message}; a BCP 47 code or one of {', '.join(LANGUAGE_ROLES)}") from None
+            raise ValueError(f"{err.message}; {err.next_step}, or one of {', '.join(LANGUAGE_ROLES)}") from None
 
     @field_validator("run_may_differ", mode="before")
     @classmethod

@@ -23,7 +23,6 @@ from mrag_eval.core._judgements import Judgement, Vote
 from mrag_eval.core._labels import Labels, LabelSource, labelled_name
 from mrag_eval.core._languages import (
     CORAL_POOL,
-    LANGUAGES,
     NO_SPACES,
     RESOURCE_GROUPS,
     base_language,
@@ -34,6 +33,7 @@ from mrag_eval.core._languages import (
     matching_languages,
     normalize_language,
     same_language,
+    suggestion,
 )
 from mrag_eval.core._locking import build_lock
 from mrag_eval.core._passages import KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, titled
@@ -58,7 +58,6 @@ __all__ = [
     "CORAL_POOL",
     "DEVICES",
     "KEPT_LANGS",
-    "LANGUAGES",
     "NO_SPACES",
     "RESOURCE_GROUPS",
     "ConfigError",
@@ -126,6 +125,7 @@ __all__ = [
     "save_faiss",
     "shared_store",
     "suggesting",
+    "suggestion",
     "titled",
     "write_sheet",
     "write_whole",

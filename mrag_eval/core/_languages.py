@@ -1,207 +1,170 @@
-"""Languages: one code each (BCP 47), their names, scripts and resource tiers.
+"""Languages: one BCP 47 code each, with their names, scripts and resource tiers.
 
 Every benchmark has codes of its own (``zhs``, ``zh_cn``, ``iw``, ``arabic``, ``kor_Hang``); :func:`normalize` turns
-all of them into one. The script is kept only where a language is written in several that matter to a reader
-(``zh-Hans``, ``zh-Hant``).
+all of them into one. langcodes knows which languages there are; the tables here hold only our own policy. The script is
+kept only where a language is written in several that matter to a reader (``zh-Hans``, ``zh-Hant``).
 """
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Collection
 from functools import lru_cache
-from typing import NamedTuple
 
 from mrag_eval.core._errors import ConfigError
 
-
-class Language(NamedTuple):
-    """``code`` is BCP 47; ``scripts`` are ISO 15924 codes of the script(s) it is usually written in."""
-
-    code: str
-    name: str
-    scripts: tuple[str, ...]
-
-
-_TABLE = """
-am Amharic Ethi|ar Arabic Arab|as Assamese Beng|az Azerbaijani Latn|be Belarusian Cyrl|bg Bulgarian Cyrl
-bn Bengali Beng|bs Bosnian Latn|ca Catalan Latn|cs Czech Latn|da Danish Latn|de German Latn|dz Dzongkha Tibt
-el Greek Grek|en English Latn|es Spanish Latn|et Estonian Latn|fa Persian Arab|fi Finnish Latn|fil Filipino Latn
-fr French Latn|ha Hausa Latn|he Hebrew Hebr|hi Hindi Deva|hr Croatian Latn|ht Haitian Latn|hu Hungarian Latn
-hy Armenian Armn|id Indonesian Latn|is Icelandic Latn|it Italian Latn|ja Japanese Jpan|ka Georgian Geor|kk Kazakh Cyrl
-km Khmer Khmr|ko Korean Hang|ky Kyrgyz Cyrl|lo Lao Laoo|lt Lithuanian Latn|lv Latvian Latn|mg Malagasy Latn
-mk Macedonian Cyrl|mn Mongolian Cyrl|mr Marathi Deva|ms Malay Latn|my Burmese Mymr|nb Norwegian Latn|ne Nepali Deva
-nl Dutch Latn|pa Punjabi Guru|pl Polish Latn|pt Portuguese Latn|ro Romanian Latn|ru Russian Cyrl|si Sinhala Sinh
-sk Slovak Latn|sl Slovenian Latn|sn Shona Latn|so Somali Latn|sq Albanian Latn|sr Serbian Cyrl,Latn|su Sundanese Latn
-sv Swedish Latn|sw Swahili Latn|ta Tamil Taml|te Telugu Telu|tg Tajik Cyrl|th Thai Thai|ti Tigrinya Ethi|to Tongan Latn
-tr Turkish Latn|uk Ukrainian Cyrl|ur Urdu Arab|uz Uzbek Latn|vi Vietnamese Latn|yo Yoruba Latn|yue Cantonese Hant
-zh Chinese Hans,Hant|zh-Hans Chinese_(simplified) Hans|zh-Hant Chinese_(traditional) Hant|zu Zulu Latn
-"""
-
-LANGUAGES: dict[str, Language] = {
-    code: Language(code, language_name.replace("_", " "), tuple(language_scripts.split(",")))
-    for code, language_name, language_scripts in (
-        entry.split() for entry in _TABLE.replace("\n", "|").split("|") if entry.strip()
-    )
-}
-
-# Codes that name the same language elsewhere. Keys are lower case with '-' for '_'.
+# Spellings that BCP 47 does not know, and codes that we read otherwise. Keys are lower case with '-' for '_'.
 _ALIASES: dict[str, str] = {
-    "iw": "he",
-    "tl": "fil",
-    "in": "id",
-    "no": "nb",
-    "nn": "nb",
-    "mo": "ro",
-    "ji": "yi",
     "zhs": "zh-Hans",
     "zht": "zh-Hant",
     "zh-cn": "zh-Hans",
     "zh-sg": "zh-Hans",
     "zh-tw": "zh-Hant",
     "zh-hk": "zh-Hant",
-    "zh-hans": "zh-Hans",
-    "zh-hant": "zh-Hant",
-    "cmn": "zh",
-    "zho": "zh",
-    "chi": "zh",
-    # FLORES / NLLB and ISO 639-3 labels (Arabic varieties count as Arabic, Persian and Malay macro-languages likewise)
-    "arb": "ar",
-    "arz": "ar",
-    "ary": "ar",
-    "apc": "ar",
-    "ars": "ar",
-    "acm": "ar",
-    "ajp": "ar",
-    "aeb": "ar",
-    "acq": "ar",
-    "ara": "ar",
-    "pes": "fa",
-    "prs": "fa",
-    "fas": "fa",
-    "zsm": "ms",
-    "als": "sq",
-    "azj": "az",
-    "khk": "mn",
-    "uzn": "uz",
-    "npi": "ne",
-    "plt": "mg",
-    "nob": "nb",
-    "nno": "nb",
-    "ekk": "et",
-    "lvs": "lv",
-    "eng": "en",
-    "deu": "de",
-    "spa": "es",
-    "fra": "fr",
-    "fin": "fi",
-    "ita": "it",
-    "jpn": "ja",
-    "kor": "ko",
-    "por": "pt",
-    "rus": "ru",
-    "tha": "th",
-    "ell": "el",
-    "hin": "hi",
-    "tur": "tr",
-    "vie": "vi",
-    "ind": "id",
-    "sun": "su",
-    "amh": "am",
-    "asm": "as",
-    "hau": "ha",
-    "ron": "ro",
-    "heb": "he",
-    "ben": "bn",
-    "swh": "sw",
-    "swa": "sw",
-    "tgl": "fil",
-    "ukr": "uk",
-    "urd": "ur",
-    "nld": "nl",
-    "pol": "pl",
-    "ces": "cs",
-    "hun": "hu",
-    "swe": "sv",
-    "dan": "da",
-    "tam": "ta",
-    "tel": "te",
-    "yor": "yo",
-    "bel": "be",
-    "bul": "bg",
+    # one Norwegian: benchmarks and detectors rarely say which of the two they mean
+    "no": "nb",
+    "nn": "nb",
+    # what detectors call Bosnian, Croatian and Serbian alike; langcodes takes it for Serbian
+    "sh": "sh",
+    "hbs": "sh",
 }
-# Full FLORES labels carry a script ("zho_Hant"); only for Chinese does it change the code.
-_SCRIPT_SUFFIXES = {
-    "hans",
-    "hant",
-    "latn",
-    "cyrl",
-    "arab",
-    "deva",
-    "jpan",
-    "hang",
-    "thai",
-    "ethi",
-    "grek",
-    "hebr",
-    "beng",
+# English names other than those of CLDR.
+_NAMES: dict[str, str] = {
+    "bn": "Bengali",
+    "ht": "Haitian",
+    "nb": "Norwegian",
+    "zh-Hans": "Chinese (simplified)",
+    "zh-Hant": "Chinese (traditional)",
 }
-_BY_NAME = {lang.name.lower(): lang.code for lang in LANGUAGES.values()}
+# ISO 15924 codes where CLDR has none, another, or only one of several.
+_SCRIPTS: dict[str, tuple[str, ...]] = {
+    "ko": ("Hang",),
+    "ks": ("Arab", "Deva"),
+    "ku": ("Latn", "Arab"),
+    "sd": ("Arab", "Deva"),
+    "sh": ("Latn", "Cyrl"),
+    "sr": ("Cyrl", "Latn"),
+    "zh": ("Hans", "Hant"),
+    "zh-Hans": ("Hans",),
+    "zh-Hant": ("Hant",),
+}
+# Two or three letters, without those of ISO 639 that name no language (several, none, not coded, private use).
+_LANGUAGE = re.compile(r"(?!und|mul|mis|zxx|q[a-t][a-z])[a-z]{2,3}")
 
 
 def normalize_language(code: str) -> str:
-    """The BCP 47 code of a language given in any benchmark's, model's or detector's spelling.
+    """Return the BCP 47 code of a language given in any benchmark's, model's or detector's spelling.
 
-    Accepts two- and three-letter codes, ``zh_cn``-style regions, FLORES labels (``kor_Hang``), fastText labels
-    (``__label__ko``) and English names (``arabic``). Raises :class:`~mrag_eval.core.ConfigError` for anything else.
+    Accepts any BCP 47 tag, three-letter codes, ``zh_cn``-style regions, FLORES labels (``kor_Hang``), fastText labels
+    (``__label__ko``) and English names (``arabic``). Regions and variants are dropped. Varieties of Arabic are Arabic;
+    the main language of a macrolanguage has that one's two letters (``kmr``: ``ku``), as in CLDR. Raises
+    :class:`~mrag_eval.core.ConfigError` for anything else.
     """
     found = _lookup(code)
     if found is None:
-        raise ConfigError(
-            f"unknown language '{code}'", "use a BCP 47 code such as en, zh-Hans, ar (mrag_eval.core._languages)"
-        )
+        raise ConfigError(f"unknown language '{code}'", suggestion(code))
     return found
 
 
 @lru_cache(maxsize=4096)
 def _lookup(code: str) -> str | None:
     key = code.strip().removeprefix("__label__").lower().replace("_", "-")
-    if key in LANGUAGES:
-        return key
     if key in _ALIASES:
         return _ALIASES[key]
-    if key in _BY_NAME:
-        return _BY_NAME[key]
     head, _, tail = key.partition("-")
-    if not tail:
+    found = None if head in _ALIASES else _from_tag(key) or _from_name(key)
+    if found is None and tail and (language := _lookup(head)) is not None:
+        # a spelling that is no tag, with a script or a region behind it
+        found = _from_tag(f"{language.partition('-')[0]}-{tail}")
+        return found if found is None or found.startswith("zh-") else language
+    return found
+
+
+def _from_tag(tag: str) -> str | None:
+    # langcodes and its tables take 50 ms to load
+    from langcodes import Language
+    from langcodes.data_dicts import MACROLANGUAGES
+    from langcodes.tag_parser import LanguageTagError
+
+    try:
+        parsed = Language.get(tag)
+    except LanguageTagError:
         return None
-    base = _lookup(head)
-    if base is not None and base.startswith("zh") and tail in ("hans", "hant"):
-        return f"zh-{tail.title()}"
-    if base is not None and (tail in _SCRIPT_SUFFIXES or (len(tail) == 2 and tail.isalpha())):
-        return base
-    return None
+    language = parsed.language or ""
+    # models have made-up regions (en_XX), so these are not looked at
+    checked = Language.make(language, script=parsed.script, variants=parsed.variants)
+    if parsed.extlangs or not _LANGUAGE.fullmatch(language) or not checked.is_valid():
+        return None
+    if len(language) == 3:
+        wider = checked.prefer_macrolanguage().language or ""
+        language = "ar" if MACROLANGUAGES.get(language) == "ar" else wider if len(wider) == 2 else language
+    language = _ALIASES.get(language, language)
+    return f"zh-{parsed.script}" if language == "zh" and parsed.script in ("Hans", "Hant") else language
+
+
+def _from_name(name: str) -> str | None:
+    from language_data.names import code_to_names, name_to_code, normalize_name
+
+    wanted = normalize_name(name)
+    # what is shorter would be a code; half a surrogate pair cannot be looked up
+    if len(wanted) < 4 or not wanted.isprintable():
+        return None
+    own = next((code for code, ours in _NAMES.items() if normalize_name(ours) == wanted), None)
+    code = own or name_to_code("language", wanted, "en")
+    # the look-up also takes the beginning of a name for it: "Malayalm" would be Malay
+    if code is None or (own is None and normalize_name(code_to_names(code).get("en", "")) != wanted):
+        return None
+    return _ALIASES.get(code) or _from_tag(code)
 
 
 def is_language(code: str) -> bool:
-    """Whether :func:`normalize` accepts ``code``."""
+    """Return whether :func:`normalize` accepts ``code``."""
     return _lookup(code) is not None
 
 
+def suggestion(code: str) -> str:
+    """Return the next step for a code that names no language: the one most likely meant, if any, and the rule."""
+    guess = _guess(code.strip().replace("_", "-"))
+    meant = "" if guess is None else f"did you mean {guess} ({language_name(guess)})? "
+    return f"{meant}use a BCP 47 code, such as en, zh-Hans or ml"
+
+
+def _guess(code: str) -> str | None:
+    from langcodes.data_dicts import LIKELY_SUBTAGS
+    from language_data.name_data import CODE_TO_NAMES
+
+    head, _, tail = code.partition("-")
+    if tail and is_language(head):
+        return normalize_language(head)
+    # a country's code: jp, cn, cz
+    if (likely := LIKELY_SUBTAGS.get(f"und-{code.upper()}")) is not None:
+        return base_language(likely)
+    wanted = code.title()
+    names = {
+        texts["en"]: code
+        for code, texts in CODE_TO_NAMES.items()
+        if _LANGUAGE.fullmatch(code) and texts.get("en", "").startswith(wanted[:1])
+    }
+    close = difflib.get_close_matches(wanted, names, n=1, cutoff=0.75)
+    return _lookup(names[close[0]]) if close else None
+
+
 def base_language(code: str) -> str:
-    """The language without its script: ``zh-Hant`` and ``zh_cn`` give ``zh``."""
+    """Return the language without its script: ``zh-Hant`` and ``zh_cn`` give ``zh``."""
     return normalize_language(code).partition("-")[0]
 
 
 def same_language(a: str, b: str) -> bool:
-    """Whether two codes name one language, scripts and regions aside (``zh_cn`` and ``zho_Hant``)."""
+    """Return whether two codes name one language, ignoring script and region (``zh_cn`` and ``zho_Hant``)."""
     return base_language(a) == base_language(b)
 
 
 def matching_languages(code: str, held: Collection[str]) -> set[str]:
-    """Which of the codes ``held`` by a corpus stand for the language ``code``; empty where none does.
+    """Return those of a corpus's codes that match the language ``code``.
 
-    The code itself; where that is not held, a language finds all its scripts (``zh``: ``zh-Hans`` and ``zh-Hant``), and
-    a script the language without one (``zh-Hant``: ``zh``), but never another script.
+    The code itself; if the corpus does not have it, a language matches all its scripts (``zh``: ``zh-Hans`` and
+    ``zh-Hant``), and a script matches the language without one (``zh-Hant``: ``zh``), but never another script.
     """
     wanted = normalize_language(code)
     if wanted in held:
@@ -212,13 +175,30 @@ def matching_languages(code: str, held: Collection[str]) -> set[str]:
 
 
 def language_name(code: str) -> str:
-    """English name: ``name("ko") == "Korean"``."""
-    return LANGUAGES[normalize_language(code)].name
+    """Return the English name: ``name("ko") == "Korean"``."""
+    return _name(normalize_language(code))
+
+
+@lru_cache(maxsize=4096)
+def _name(code: str) -> str:
+    if code in _NAMES:
+        return _NAMES[code]
+    from language_data.names import code_to_names
+
+    return str(code_to_names(code).get("en", code))
 
 
 def language_scripts(code: str) -> tuple[str, ...]:
-    """ISO 15924 codes of the scripts the language is usually written in."""
-    return LANGUAGES[normalize_language(code)].scripts
+    """Return the ISO 15924 codes of the scripts the language is usually written in; empty if they are not known."""
+    return _scripts(normalize_language(code))
+
+
+@lru_cache(maxsize=4096)
+def _scripts(code: str) -> tuple[str, ...]:
+    from langcodes.data_dicts import LIKELY_SUBTAGS
+
+    likely = LIKELY_SUBTAGS.get(code)
+    return _SCRIPTS.get(code) or (() if likely is None else (likely.split("-")[1],))
 
 
 # Resource tiers of CORAL: derived from its Table 8, the only grouping that reproduces the averages of Table 1.
@@ -248,10 +228,15 @@ RESOURCE_GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 # Written without spaces between words: chunking, tokenising and word metrics must not rely on whitespace.
-NO_SPACES: frozenset[str] = frozenset({"zh", "ja", "th", "km", "lo", "my", "yue", "dz"})
+NO_SPACES: frozenset[str] = frozenset(
+    {
+        *("zh", "yue", "wuu", "gan", "hak", "hsn", "nan", "lzh", "ja"),
+        *("th", "tts", "nod", "lo", "km", "my", "mnw", "shn", "bo", "dz", "ii"),
+    }
+)
 
 
 def language_tier(code: str) -> str | None:
-    """CORAL's resource tier (``low``, ``mid``, ``high``) of a language; None outside its 13."""
+    """Return CORAL's resource tier (``low``, ``mid``, ``high``) of a language; None outside its 13."""
     key = base_language(code)
     return next((t for t, members in CORAL_TIERS.items() if key in members), None)

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from mrag_eval.core import DataError, RagDoc, is_language, normalize_language
+from mrag_eval.core import DataError, RagDoc, is_language, normalize_language, suggestion
 from mrag_eval.datasets._base import Benchmark, DataBlock, absolute
 from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
 from mrag_eval.datasets._github import github_file
@@ -257,7 +257,7 @@ def _code(value: Any, where: str, key: str, own: bool) -> str:
     if not own:
         raise DataError(f"{where}: {key} is {value!r}, neither 'arabic' nor 'english'")
     if not isinstance(value, str) or not is_language(value):
-        raise DataError(f"{where}: {key} is {value!r}, no language known", "a BCP 47 code or an English name")
+        raise DataError(f"{where}: {key} is {value!r}, no language known", suggestion(str(value)))
     return normalize_language(value)
 
 

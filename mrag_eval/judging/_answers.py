@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import JUDGED, SUFFICIENCY, VERDICTS, Judge
-from mrag_eval.core import Judgement, Scored, Value
-from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
+from mrag_eval.core import Judgement, MetricError, Scored, Value
+from mrag_eval.judging._panel import EXAMPLE, Judgement, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric, verdict_rubric
 from mrag_eval.scoring import DECLINED
 
@@ -83,8 +83,8 @@ class LanguageCheck:
 def language_check(block: Judge, languages: Iterable[str]) -> LanguageCheck | None:
     """The check that a block asks for, over the languages of the task's questions; None where it asks for none.
 
-    Without the extra ``lingua``, fastText stands in, and the note says so. Raises MetricError where the detector does
-    not know a language.
+    Without the extra ``lingua``, or if lingua knows fewer than two of the languages, fastText is used and the note says
+    so. Answers in a language that the detector does not know are left unscored, with that reason.
     """
     if block.language_check == "none":
         return None
@@ -95,9 +95,10 @@ def language_check(block: Judge, languages: Iterable[str]) -> LanguageCheck | No
     if name == "lingua" and find_spec("lingua") is None:
         name = "fasttext"
         note = 'language by fasttext (lingua is not installed: pip install "mrag-eval[lingua]")'
-    elif name == "lingua" and len(told_apart) < 2:
-        name, note = "fasttext", "language by fasttext (lingua needs two languages to tell apart)"
-    return LanguageCheck(load_detector(name, told_apart), note)
+    try:
+        return LanguageCheck(load_detector(name, told_apart), note)
+    except MetricError as error:
+        return LanguageCheck(load_detector("fasttext"), f"language by fasttext ({error.message})")
 
 
 def judged(

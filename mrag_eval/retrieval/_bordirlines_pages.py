@@ -17,6 +17,7 @@ from mrag_eval.core import (
     did_you_mean,
     is_language,
     normalize_language,
+    suggestion,
 )
 from mrag_eval.datasets import load_benchmark, read_lines
 from mrag_eval.retrieval._corpora import corpora_folder
@@ -69,7 +70,7 @@ def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[Page]:
         if row["subject"] not in subjects:
             raise DataError(f"{where}: no question is about '{row['subject']}'{did_you_mean(row['subject'], subjects)}")
         if not is_language(row["lang"]):
-            raise DataError(f"{where}: unknown language '{row['lang']}'", "use a BCP 47 code, such as en or zh-Hans")
+            raise DataError(f"{where}: unknown language '{row['lang']}'", suggestion(row["lang"]))
         lang, name = normalize_language(row["lang"]), str(row.get("id") or row["title"])
         if (lang, name) in seen:
             raise DataError(

@@ -197,15 +197,15 @@ def _language_rate(rows: Sequence[Scored]) -> LanguageRate:
 def _code_switch(rows: Sequence[Scored]) -> list[Value]:
     from mrag_eval.metrics import code_switch_share
 
-    shares = [code_switch_share(r.answer, r.doc.query_lang).share for r in rows]
-    return ["the reply has no letters" if share is None else share for share in shares]
+    found = [code_switch_share(r.answer, r.doc.query_lang) for r in rows]
+    return [str(switch.reason) if switch.share is None else switch.share for switch in found]
 
 
 def _language_mix(rows: Sequence[Scored]) -> list[Value]:
     from mrag_eval.metrics import language_mix
 
-    shares = [language_mix(r.answer, r.doc.query_lang).share for r in rows]
-    return ["the reply is too short to tell its tokens' languages" if share is None else share for share in shares]
+    found = [language_mix(r.answer, r.doc.query_lang) for r in rows]
+    return [str(mix.reason) if mix.share is None else mix.share for mix in found]
 
 
 def _judge_correct(rows: Sequence[Scored]) -> list[Value]:

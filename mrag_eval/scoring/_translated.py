@@ -57,10 +57,12 @@ def _languages(rows: Sequence[Scored]) -> list[str | None]:
     out: list[str | None] = []
     for row, label, correct in zip(rows, rate.detected, rate.correct, strict=True):
         outside = code_switch_share(row.answer, row.doc.query_lang)
-        if row.declined or outside.share is None:
+        if row.declined or not outside.letters:
             out.append(None)
         elif len(row.answer.strip()) > _SHORT:
             out.append(None if correct else label or "und")
+        elif outside.share is None:
+            out.append("und")
         elif outside.share < _OFF_SCRIPT:
             out.append(None)
         else:

@@ -27,7 +27,10 @@ HUB_ID = "wikimedia/wikipedia"
 # The newest dump that the hub's dataset is known to hold.
 HUB_DUMP = "20231101"
 # Editions whose code is not that of their language.
-_EDITIONS = {"nb": "no", "fil": "tl", "yue": "zh-yue"}
+_EDITIONS = {
+    "nb": "no", "fil": "tl", "yue": "zh-yue", "nan": "zh-min-nan", "lzh": "zh-classical", "gsw": "als", "bho": "bh",
+    "cbk": "cbk-zam", "nrf": "nrm", "rup": "roa-rup", "sgs": "bat-smg", "vro": "fiu-vro",
+}  # fmt: skip
 _COLUMNS = ("id", "title", "text")
 
 

@@ -106,7 +106,7 @@ def test_what_is_left_out_is_counted_by_reason(tmp_path: Path) -> None:
         {**article(4, "en", "Varga", 2), "date_publish": "some day"},
         {**article(5, "en", "Varga", 2), "title": None},
         {**article(6, "en", "Varga", 2), "maintext": "  "},
-        {**article(7, "en", "Varga", 2), "language": "tlh"},
+        {**article(7, "en", "Varga", 2), "language": "xx"},
         article(8, "es", "Varga", 2),
         {**article(9, "en", "Varga", 2), "maintext": "Trees in Varga."},
         article(10, "en", "Varga", 40),

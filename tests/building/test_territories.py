@@ -207,7 +207,7 @@ def double(table: str) -> Callable[[dict[str, list[dict[str, Any]]]], None]:
         (edit("territories", 0, territory=""), "row 1: 'territory' is missing or empty"),
         (edit("names", 0, name="Warn"), "names.csv, row 1: 'Warn' is no territory or claimant"),
         (double("names"), "'Varn Plateau' has two names in 'uk'"),
-        (edit("passages", 0, lang="klingon"), "passages.jsonl, line 1: unknown language 'klingon'"),
+        (edit("passages", 0, lang="dothraki"), "passages.jsonl, line 1: unknown language 'dothraki'"),
         (edit("passages", 0, subject="Atlantis"), "line 1: 'Atlantis' is no territory or claimant"),
         (edit("passages", 0, text=["a"]), "'text' must be text, found list"),
         (double("passages"), "line 5: page 'Varn' in 'en' was given before"),

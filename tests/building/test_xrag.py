@@ -427,7 +427,7 @@ def test_articles_without_dates(tmp_path: Path) -> None:
 
 def test_articles_in_unknown_languages(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"unknown language 60"):
-        build(tmp_path, news=[{**entry, "language": "tlh"} for entry in corpus(("en",))])
+        build(tmp_path, news=[{**entry, "language": "xx"} for entry in corpus(("en",))])
 
 
 def test_articles_of_one_language_only(tmp_path: Path) -> None:
@@ -459,7 +459,7 @@ def test_an_empty_corpus_and_one_without_files(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"languages": ["de", "en"]}, "others than English"),
-        ({"languages": ["tlh"]}, "unknown language 'tlh'"),
+        ({"languages": ["xx"]}, "unknown language 'xx'"),
         ({"langages": ["de"]}, "unknown key 'langages'; did you mean 'languages'"),
         ({"distractors": {"count": 5}}, "even number"),
         ({"entities": {"backend": "table"}}, "needs 'path'"),

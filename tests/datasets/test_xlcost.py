@@ -218,7 +218,7 @@ def test_ones_own_benchmark_may_be_in_any_language_and_know_its_documents(tmp_pa
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"user_language": "klingon"}, "user_language is 'klingon', no language known"),
+        ({"user_language": "dothraki"}, "user_language is 'dothraki', no language known"),
         ({"categories": "[1]"}, "'categories' must be a JSON object of texts"),
         ({"categories": '{"a": 1}'}, "'categories' must be a JSON object of texts"),
         ({"categories": "formulation"}, "'categories' must be a JSON object of texts"),
@@ -262,7 +262,7 @@ def test_wrong_questions(rows: list[dict[str, str]], expected: str, tmp_path: Pa
     [
         (without("content", corpus_rows()), "no 'text' or 'content'"),
         (without("doc_id", corpus_rows()), "no 'id' or 'doc_id'"),
-        ([{**row, "language": "klingon"} for row in corpus_rows()], "unknown language 'klingon'"),
+        ([{**row, "language": "dothraki"} for row in corpus_rows()], "unknown language 'dothraki'"),
         ([{**row, "content": "  "} for row in corpus_rows()], "none of its 2 documents holds any text"),
         ([corpus_rows()[0], corpus_rows()[0]], "document id '0' .en. appears a second time"),
     ],

@@ -48,7 +48,7 @@ def test_languages_with_several_scripts() -> None:
 def test_no_letters_is_none_with_a_reason() -> None:
     for text in ("", "1969", "٣٤٥", "?!…", "😀"):
         found = code_switch_share(text, "ar")
-        assert (found.share, found.letters, found.reason) == (None, 0, "no letters")
+        assert (found.share, found.letters, found.reason) == (None, 0, "the reply has no letters")
 
 
 @given(st.text(max_size=40), st.sampled_from(["en", "ru", "ja", "ko", "zh-Hans"]))
@@ -135,6 +135,25 @@ def test_too_short_or_undetermined_is_none_with_a_reason() -> None:
 
     found = language_mix(GERMAN, "de", detector=Unsure())
     assert (found.share, found.reason) == (None, "no language could be told")
+
+
+def test_what_is_not_known_of_a_language_is_a_reason() -> None:
+    igbo = "Kedụ ka ị mere? Anọ m mma taa, daalụ."
+    assert code_switch_share(igbo, "ig").share == 0.0
+    assert language_mix(igbo, "ig").reason == "the detector fasttext does not know Igbo"
+    found = code_switch_share("Allinllachu kachkanki?", "quy")
+    assert (found.share, found.letters, found.outside) == (None, 20, {})
+    assert found.reason == "the script of Ayacucho Quechua is not known"
+
+
+def test_scripts_of_languages_outside_europe_and_asia_too() -> None:
+    texts = {
+        "iu": "ᐃᓄᒃᑎᑐᑦ", "sat": "ᱥᱟᱱᱛᱟᱲᱤ", "ii": "ꆈꌠꉙ", "vai": "ꕙꔤ", "chr": "ᏣᎳᎩ", "dv": "ދިވެހި", "nqo": "ߒߞߏ",
+        "ml": "മലയാളം", "gu": "ગુજરાતી", "kn": "ಕನ್ನಡ", "or": "ଓଡ଼ିଆ", "bo": "བོད་སྐད", "zgh": "ⵜⴰⵎⴰⵣⵉⵖⵜ",
+    }  # fmt: skip
+    for code, text in texts.items():
+        assert code_switch_share(text, code).share == 0.0, code
+        assert code_switch_share(text, "en").share == 1.0, code
 
 
 @pytest.mark.parametrize("measure", [code_switch_share, language_mix])

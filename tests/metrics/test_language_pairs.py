@@ -80,7 +80,7 @@ def test_groups_reach_every_interval() -> None:
         (([], [], []), "no rows"),
         (([1.0], ["en"], []), "1 values, 1 query_langs and 0 doc_langs"),
         (([math.nan], ["en"], ["en"]), "nan"),
-        (([1.0], ["en"], ["klingon"]), r"doc_langs\[0\]: unknown language 'klingon'"),
+        (([1.0], ["en"], ["dothraki"]), r"doc_langs\[0\]: unknown language 'dothraki'"),
         (([1.0], [None], ["en"]), r"query_langs\[0\]: unknown language None"),
     ],
 )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mrag_eval.building.steps._asking import fault
-from mrag_eval.core import is_language, language_name, same_language
-from mrag_eval.metrics import LanguageDetector, ScriptDetector, default_detector
+from mrag_eval.core import base_language, is_language, language_name
+from mrag_eval.metrics import LanguageDetector, ScriptDetector, accepts, default_detector
 from mrag_eval.models import Parsed, as_verdict, parse_json, parse_tag
 
 # What the checker decides, and why an item is dropped that lacks it.
@@ -44,7 +44,7 @@ def read_pair(reply: str, lang: str, languages: Sequence[str]) -> Parsed[Pair]:
         texts.append(text)
     for kind, text in zip(("question", "answer"), texts, strict=True):
         found = detected(text, tuple(languages), _MIN_CHARS[kind])
-        if found != "und" and is_language(found) and not same_language(found, lang):
+        if is_language(found) and not accepts(base_language(lang), found):
             return fault(
                 f"{kind} in another language", f"the {kind} is in {language_name(found)}, not in {language_name(lang)}"
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, is_language, normalize_language
+from mrag_eval.core import DataError, is_language, normalize_language, suggestion
 from mrag_eval.datasets import iter_jsonl, require_columns, sha256_file
 
 # Enough of an article to tell its language.
@@ -162,7 +162,7 @@ def _qa(folder: Path) -> BuiltSet:
 
 def _code(value: Any, where: str) -> str:
     if not isinstance(value, str) or not is_language(value):
-        raise DataError(f"{where}: unknown language {value!r}", "use a BCP 47 code, such as en or zh-Hans")
+        raise DataError(f"{where}: unknown language {value!r}", suggestion(str(value)))
     return normalize_language(value)
 
 

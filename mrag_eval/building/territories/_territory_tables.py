@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.territories._territory_questions import Wording, fault_of
-from mrag_eval.core import DataError, did_you_mean, is_language, normalize_language, suggesting
+from mrag_eval.core import DataError, did_you_mean, is_language, normalize_language, suggesting, suggestion
 from mrag_eval.datasets import read_lines, read_table
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -144,7 +144,7 @@ def _text(row: Mapping[str, Any], column: str, where: str) -> str:
 def _language(row: Mapping[str, Any], column: str, where: str) -> str:
     code = _text(row, column, where)
     if not is_language(code):
-        raise DataError(f"{where}: unknown language '{code}'", "a BCP 47 code: uk, zh-Hant")
+        raise DataError(f"{where}: unknown language '{code}'", suggestion(code))
     return normalize_language(code)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from mrag_eval.config import Block, validated
-from mrag_eval.core import ConfigError, is_language, normalize_language
+from mrag_eval.core import ConfigError, is_language, normalize_language, suggestion
 
 QuestionType = Literal["aggregation", "comparison", "multihop", "set"]
 TYPES: tuple[QuestionType, ...] = ("aggregation", "comparison", "multihop", "set")
@@ -190,7 +190,7 @@ class XragSettings(Block):
     def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         unknown = next((code for code in value if not is_language(code)), None)
         if unknown is not None:
-            raise ValueError(f"unknown language '{unknown}'")
+            raise ValueError(f"unknown language '{unknown}'; {suggestion(unknown)}")
         codes = tuple(dict.fromkeys(normalize_language(code) for code in value))
         if not codes or "en" in codes:
             raise ValueError("name the languages of the questions, others than English (which they are made in)")

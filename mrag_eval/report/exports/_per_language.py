@@ -74,8 +74,5 @@ def _row(scores: list[Score], subset: str, languages: list[str]) -> dict[str, An
 def _tagged(code: str) -> str:
     if not is_language(code):
         return code
-    return (
-        normalize_language(code)
-        if "-" in normalize_language(code)
-        else f"{normalize_language(code)}-{language_scripts(code)[0]}"
-    )
+    known = normalize_language(code)
+    return known if "-" in known else "-".join((known, *language_scripts(known)[:1]))

@@ -126,8 +126,8 @@ def answer_languages(leaf: Leaf, rows: Sequence[Sample]) -> list[Point]:
     replies = [_said(s) for s in rows]
     found = correct_language_rate(replies, asked)
     counts: Counter[str] = Counter()
-    for question, label in zip(asked, found.detected, strict=True):
-        counts[f"{question}->{_language(label)}"] += 1
+    for question, label, reason in zip(asked, found.detected, found.reasons, strict=True):
+        counts[f"{question}->{_language(label, reason or '')}"] += 1
     return shares(counts, {"task": leaf.label}, "question", "answer", "replies")
 
 
@@ -137,11 +137,11 @@ def _said(sample: Sample) -> str:
     return str(text) if text is not None else reply_text(sample)
 
 
-def _language(label: str | None) -> str:
+def _language(label: str | None, reason: str) -> str:
     from mrag_eval.core import is_language, normalize_language
 
     if label is None:
-        return TOO_SHORT
+        return "unknown to the detector" if "does not know" in reason else TOO_SHORT
     return normalize_language(label) if is_language(label) else label
 
 

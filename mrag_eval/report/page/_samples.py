@@ -15,7 +15,7 @@ from mrag_eval.report.files._samples import Sample, reply_text, verdict_of
 # Texts are cut: what matters is which passage it is, and how a reply goes.
 _PASSAGE_CHARS = 700
 _REPLY_CHARS = 4_000
-_RIGHT_TO_LEFT = frozenset({"Arab", "Hebr"})
+_RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Nkoo", "Syrc", "Adlm", "Rohg"})
 
 
 class Browser:
@@ -163,4 +163,4 @@ def _renumber(sample: dict[str, Any], numbers: Mapping[int, int]) -> None:
 
 def directions(codes: Sequence[str]) -> dict[str, str]:
     """Language -> ``rtl`` for those of ``codes`` that are written from right to left."""
-    return {code: "rtl" for code in codes if is_language(code) and _RIGHT_TO_LEFT & {*language_scripts(code)}}
+    return {code: "rtl" for code in codes if is_language(code) and _RIGHT_TO_LEFT & {*language_scripts(code)[:1]}}

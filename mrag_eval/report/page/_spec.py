@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import LANGUAGES
+from mrag_eval.core import is_language, language_name
 from mrag_eval.report.files._samples import CORRECT
 
 Point = Mapping[str, Any]
@@ -74,8 +74,8 @@ def field(name: str, kind: str = "nominal", title: str | None = None, **rest: An
 
 def language(points: Sequence[Point], name: str, title: str, kind: str = "axis", **rest: Any) -> Spec:
     """A field of language codes whose labels are names."""
-    codes = sorted({str(point[name]) for point in points} & LANGUAGES.keys())
-    names = json.dumps({code: LANGUAGES[code].name for code in codes})
+    codes = sorted(code for code in {str(point[name]) for point in points} if is_language(code))
+    names = json.dumps({code: language_name(code) for code in codes})
     label = {"labelExpr": f"({names})[datum.value] || datum.label"}
     return field(name, "nominal", title, **{kind: {**label, **rest.pop(kind, {})}}, **rest)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import TranslatorSpec
-from mrag_eval.core import LANGUAGES, ConfigError, MissingExtraError
+from mrag_eval.core import ConfigError, MissingExtraError, normalize_language
 from mrag_eval.models import Reply, Translator, build_translator
 from mrag_eval.models.translate._backend import Text
 from mrag_eval.models.translate._codes import FLORES, flores, google
@@ -18,6 +18,7 @@ from mrag_eval.models.translate._lm import LmBackend
 from mrag_eval.models.translate._nllb import NllbBackend
 from mrag_eval.models.translate._pieces import joined, packed, sentences
 from mrag_eval.prompts import load_template
+from tests.core.first_languages import FIRST
 from tests.worlds.judges import ScriptedJudge
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 
@@ -25,7 +26,8 @@ from tests.worlds.model_server import Answer, ModelServer, asked, said
 
 
 def test_every_language_has_its_code_in_every_backend() -> None:
-    assert set(LANGUAGES) - set(FLORES) == {"to"}  # Tongan is not in FLORES-200
+    assert set(FIRST) - set(FLORES) == {"to"}  # Tongan is not in FLORES-200
+    assert all(normalize_language(code) == code for code in FLORES)
     assert flores("iw") == "heb_Hebr"
     assert flores("zht") == "zho_Hant"
     assert flores("tl") == "tgl_Latn"
@@ -38,6 +40,8 @@ def test_the_labels_are_those_of_the_tokenizer() -> None:
     from transformers.models.nllb.tokenization_nllb import FAIRSEQ_LANGUAGE_CODES
 
     assert set(FLORES.values()) <= set(FAIRSEQ_LANGUAGE_CODES)
+    # every language has a label, though not every script or variety its own
+    assert {flores(label) for label in FAIRSEQ_LANGUAGE_CODES} == set(FLORES.values())
 
 
 # ---------------------------------------------------------------------------------------------------- pieces

@@ -24,7 +24,7 @@ LATER = Task("en", POOL, 3, "Who?", Conditions(("en", "ko"), "Who?"))
         (plan("English", "kor", "fa_IR"), ("en", "ko", "fa"), ()),
         (plan("en", "en", "ko"), ("en", "ko"), ()),
         (plan("en", "ja", "ko"), ("en", "ko"), ("unknown_language",)),
-        (plan("en", "klingon", "ja"), ("en",), ("unknown_language",)),
+        (plan("en", "dothraki", "ja"), ("en",), ("unknown_language",)),
         (plan("en", "ko", "fa", "zh"), ("en", "ko", "fa"), ("too_many_languages",)),
         # the first three, but round 1 keeps the query's own language
         (plan("ko", "fa", "zh", "en"), ("ko", "fa", "en"), ("too_many_languages",)),

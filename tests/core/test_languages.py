@@ -1,0 +1,220 @@
+"""Languages: every BCP 47 code is read, the first 81 as they always were, and what is no language is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mrag_eval.core import (
+    CORAL_POOL,
+    NO_SPACES,
+    RESOURCE_GROUPS,
+    ConfigError,
+    base_language,
+    is_language,
+    language_name,
+    language_scripts,
+    language_tier,
+    matching_languages,
+    normalize_language,
+    same_language,
+    suggestion,
+)
+from mrag_eval.core._languages import CORAL_TIERS
+from mrag_eval.metrics import FastTextDetector
+from tests.core.first_languages import ALIASES, FIRST, SPELLINGS, first_reading, first_tails
+
+# code -> English name, the script it is usually written in
+NEW = {
+    "ml": ("Malayalam", "Mlym"), "eu": ("Basque", "Latn"), "ig": ("Igbo", "Latn"), "gl": ("Galician", "Latn"),
+    "cy": ("Welsh", "Latn"), "gu": ("Gujarati", "Gujr"), "kn": ("Kannada", "Knda"), "xh": ("Xhosa", "Latn"),
+    "qu": ("Quechua", "Latn"), "ku": ("Kurdish", "Latn"), "jv": ("Javanese", "Latn"), "ceb": ("Cebuano", "Latn"),
+    "or": ("Odia", "Orya"), "rw": ("Kinyarwanda", "Latn"), "ckb": ("Central Kurdish", "Arab"),
+    "ps": ("Pashto", "Arab"), "sd": ("Sindhi", "Arab"), "ga": ("Irish", "Latn"), "bo": ("Tibetan", "Tibt"),
+    "yi": ("Yiddish", "Hebr"), "lb": ("Luxembourgish", "Latn"), "mt": ("Maltese", "Latn"), "eo": ("Esperanto", "Latn"),
+    "mi": ("Māori", "Latn"), "tt": ("Tatar", "Cyrl"), "tk": ("Turkmen", "Latn"), "ug": ("Uyghur", "Arab"),
+    "ny": ("Nyanja", "Latn"), "st": ("Southern Sotho", "Latn"), "tn": ("Tswana", "Latn"), "wo": ("Wolof", "Latn"),
+    "ln": ("Lingala", "Latn"), "om": ("Oromo", "Latn"), "gn": ("Guarani", "Latn"), "af": ("Afrikaans", "Latn"),
+}  # fmt: skip
+
+
+def test_the_first_81_languages_are_read_as_ever() -> None:
+    """Codes, aliases and names, in every way of writing them, with and without scripts and regions."""
+    spellings = [
+        form
+        for word in SPELLINGS
+        for key in (word, *(f"{word}-{tail}" for tail in first_tails()))
+        for form in (key, key.upper(), key.title(), key.replace("-", "_"), f"__label__{key}", f" {key}\n")
+    ]
+    expected = {form: code for form in spellings if (code := first_reading(form)) is not None}
+    assert len(expected) > 10_000
+    assert {
+        form: (code, normalize_language(form)) for form, code in expected.items() if normalize_language(form) != code
+    } == {}
+
+
+def test_the_first_81_languages_have_their_names_and_scripts() -> None:
+    assert {code: (language_name(code), language_scripts(code)) for code in FIRST} == FIRST
+    assert set(FIRST) >= {code for codes in (*CORAL_TIERS.values(), *RESOURCE_GROUPS.values()) for code in codes}
+    assert {code for code in FIRST if base_language(code) in NO_SPACES} == {
+        *("zh", "zh-Hans", "zh-Hant", "yue", "ja", "th", "km", "lo", "my", "dz")
+    }
+    assert [language_tier(code) for code in ("am", "kor", "zh_tw", "de", "ml")] == ["low", "mid", "high", None, None]
+    assert sorted(CORAL_POOL) == sorted(code for codes in CORAL_TIERS.values() for code in codes)
+
+
+def test_a_detectors_labels_keep_their_languages() -> None:
+    labels = FastTextDetector().supported
+    assert len(labels) > 170
+    # Emilian-Romagnol has two codes now, and this is neither
+    assert {label for label in labels if not is_language(label)} == {"eml"}
+    for label in labels - {"eml"}:
+        assert base_language(label) == (first_reading(label) or label).partition("-")[0], label
+
+
+@pytest.mark.parametrize("code", NEW)
+def test_languages_outside_the_first_81(code: str) -> None:
+    english, script = NEW[code]
+    assert (normalize_language(code), language_name(code), language_scripts(code)[0]) == (code, english, script)
+    assert (
+        normalize_language(english)
+        == normalize_language(english.upper())
+        == normalize_language(f"{code.upper()}_{script}")
+        == code
+    )
+    assert same_language(code, f"{code}-{script}-ZZ")
+    assert matching_languages(f"__label__{code}", ["en", code]) == {code}
+
+
+@pytest.mark.parametrize(
+    ("spelling", "code"),
+    [
+        # the code that YIDDISH had been given was in no table
+        ("ji", "yi"),
+        # tags with more than two parts, regions by number, variants, extensions
+        ("zh-Hant-TW", "zh-Hant"),
+        ("zh_hans_cn", "zh-Hans"),
+        ("zh-cmn-Hans", "zh-Hans"),
+        ("zh-yue-HK", "yue"),
+        ("zh-min-nan", "nan"),
+        ("es-419", "es"),
+        ("de-CH-1996", "de"),
+        ("en-x-simple", "en"),
+        ("de-u-co-phonebk", "de"),
+        # a region that mBART made up
+        ("gu_IN", "gu"),
+        ("ml_XX", "ml"),
+        # one of FLORES' labels of each kind: an own code, the main language of a macrolanguage, a variety
+        ("tam_Taml", "ta"),
+        ("srp_Cyrl", "sr"),
+        ("kmr_Latn", "ku"),
+        ("ory_Orya", "or"),
+        ("ydd_Hebr", "yi"),
+        ("gaz_Latn", "om"),
+        ("ckb_Arab", "ckb"),
+        ("twi_Latn", "tw"),
+        # varieties of Arabic, also those of no list of ours; Maltese is none
+        ("arq", "ar"),
+        ("apd_Arab", "ar"),
+        ("afb", "ar"),
+        ("mlt", "mt"),
+        # Sinitic languages stay apart; so do those whose macrolanguage has three letters
+        ("wuu", "wuu"),
+        ("hak_Hant", "hak"),
+        ("bcl", "bcl"),
+        ("pnb", "pnb"),
+        # what detectors say of Bosnian, Croatian and Serbian alike
+        ("sh", "sh"),
+        ("hbs_Latn", "sh"),
+        # bibliographic codes, and deprecated ones
+        ("ger", "de"),
+        ("wel", "cy"),
+        ("jw", "jv"),
+        # names with blanks, marks and brackets
+        ("Southern Sotho", "st"),
+        ("serbo-croatian", "sh"),
+        ("Volapük", "vo"),
+        ("chinese simplified", "zh-Hans"),
+        ("basque_ES", "eu"),
+    ],
+)
+def test_spellings(spelling: str, code: str) -> None:
+    assert normalize_language(spelling) == code
+    assert normalize_language(code) == code
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("jp", "did you mean ja (Japanese)?"),
+        ("CZ", "did you mean cs (Czech)?"),
+        ("malayalm", "did you mean ml (Malayalam)?"),
+        ("Portugese", "did you mean pt (Portuguese)?"),
+        ("en-Foob", "did you mean en (English)?"),
+        ("zh-classical", "did you mean zh (Chinese)?"),
+        ("xx", "use a BCP 47 code"),
+        ("dothraki", "use a BCP 47 code"),
+        ("false", "use a BCP 47 code"),
+        ("", "use a BCP 47 code"),
+        ("-", "use a BCP 47 code"),
+        # codes of ISO 639 that name no language
+        ("und", "use a BCP 47 code"),
+        ("mul", "use a BCP 47 code"),
+        ("mis", "use a BCP 47 code"),
+        ("zxx", "use a BCP 47 code"),
+        ("qaa", "use a BCP 47 code"),
+        ("x-mine", "use a BCP 47 code"),
+        ("root", "use a BCP 47 code"),
+        ("eml", "use a BCP 47 code"),
+        ("unknown language", "use a BCP 47 code"),
+        # what a tag may look like and is none
+        ("001", "use a BCP 47 code"),
+        ("Latn", "use a BCP 47 code"),
+        ("en-", "use a BCP 47 code"),
+        ("\ud800", "use a BCP 47 code"),
+    ],
+)
+def test_what_is_no_language_is_refused_with_a_suggestion(wrong: str, meant: str) -> None:
+    assert not is_language(wrong)
+    with pytest.raises(ConfigError) as caught:
+        normalize_language(wrong)
+    assert caught.value.message == f"unknown language '{wrong}'"
+    assert "\n" not in str(caught.value.next_step)
+    assert meant in str(caught.value.next_step)
+    assert caught.value.next_step == suggestion(wrong)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=12) | st.from_regex(r"[a-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,3}", fullmatch=True))
+def test_any_text_is_a_language_or_refused(text: str) -> None:
+    if not is_language(text):
+        assert suggestion(text)
+        return
+    code = normalize_language(text)
+    assert normalize_language(code) == code
+    assert code.startswith(base_language(code))
+    assert language_name(code)
+    assert all(len(script) == 4 for script in language_scripts(code))
+
+
+def test_a_language_without_a_known_script() -> None:
+    assert (language_name("quy"), language_scripts("quy")) == ("Ayacucho Quechua", ())
+
+
+def test_aliases_name_languages() -> None:
+    assert {language_name(code) for code in ALIASES} == {language_name(code) for code in ALIASES.values()}
+
+
+def test_the_tables_of_languages_are_loaded_on_first_use() -> None:
+    code = (
+        "import sys, mrag_eval, mrag_eval.core._languages, mrag_eval.config._retrieval, mrag_eval.cli;"
+        "loaded = {'langcodes', 'language_data', 'marisa_trie'} & set(sys.modules);"
+        "assert not loaded, loaded;"
+        "mrag_eval.core._languages.normalize_language('ko');"
+        "assert 'langcodes' in sys.modules and 'language_data' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
