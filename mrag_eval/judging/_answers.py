@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import JUDGED, SUFFICIENCY, VERDICTS, Judge
 from mrag_eval.core import Judgement, MetricError, Scored, Value
-from mrag_eval.judging._panel import EXAMPLE, Judgement, Panel, build_panel
+from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric, verdict_rubric
 from mrag_eval.scoring import DECLINED
 
