@@ -30,12 +30,75 @@ def pages() -> dict[str, str]:
         "commands.md": commands_page(),
     }
     benchmarks = {f"{folder.parent.name}.md": benchmark_page(folder) for folder in ROOT.glob("tasks/*/README.md")}
+    benchmarks["index.md"] = benchmarks_page()
     return {f"reference/{name}": text for name, text in reference.items()} | {
         f"benchmarks/{name}": text for name, text in sorted(benchmarks.items())
     }
 
 
 # ------------------------------------------------------------------ benchmarks
+
+
+def benchmarks_page() -> str:
+    """What every benchmark declares, as a table of their questions and one of their sources."""
+    from mrag_eval.cli._catalog import list_benchmarks
+    from mrag_eval.cli._task_lists import NEEDS
+
+    entries = [entry for entry in list_benchmarks() if entry.declaration.tasks is not None]
+    lines = [
+        "# Benchmarks",
+        "",
+        "`mrag-eval tasks` prints this list, `mrag-eval tasks NAME` the tasks of one benchmark. Your own questions "
+        "need no declaration: [Your own benchmark](../own_benchmark.md).",
+        "",
+        "| benchmark | asks | languages of the questions | tasks | needs | main metric | broken down by |",
+        "|---|---|---|---:|---|---|---|",
+    ]
+    for entry in entries:
+        declared = entry.declaration
+        cells = (
+            _benchmark_link(declared),
+            declared.asks,
+            _codes(declared.languages),
+            str(entry.tasks),
+            ", ".join(declared.needs) or "nothing",
+            f"`{declared.main_metric}`",
+            ", ".join(f"`{key}`" for key in declared.breakdowns),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", *(f"- {need}: {text}" for need, text in NEEDS.items() if need != "files")]
+    lines += [
+        "",
+        "## Sources and licences",
+        "",
+        "No benchmark's text is part of this package, except the demo's. Exports leave out texts that may not be "
+        "redistributed.",
+        "",
+        "| benchmark | read from | licence | texts may be redistributed | papers |",
+        "|---|---|---|---|---|",
+    ]
+    for entry in entries:
+        declared = entry.declaration
+        papers = "<br>".join(f"[{paper.authors}, {paper.venue}]({paper.url})" for paper in declared.citations)
+        read = "<br>".join(f"[{_place(source.url)}]({source.url})" if source.url else "this package"
+                           for source in declared.sources)  # fmt: skip
+        terms = "<br>".join(source.terms for source in declared.sources)
+        shareable = "yes" if declared.shareable else "no"
+        lines.append(f"| {_benchmark_link(declared)} | {read} | {terms} | {shareable} | {papers} |")
+    return "\n".join(lines) + "\n"
+
+
+def _codes(languages: Collection[str]) -> str:
+    return str(len(languages)) if len(languages) > 20 else " ".join(f"`{code}`" for code in languages)
+
+
+def _benchmark_link(declared: Any) -> str:
+    return f"[{declared.title}]({declared.tasks}.md), `{declared.name}`"
+
+
+def _place(url: str) -> str:
+    """A URL without what is the same for all of a site, and without a revision."""
+    return re.sub(r"^https://(huggingface\.co/datasets/)?|/tree/\w+$", "", url)
 
 
 def benchmark_page(readme: Path) -> str:
@@ -74,7 +137,7 @@ def configuration_page() -> str:
         "`benchmark` names the loader, which may have keys of its own:",
     ]
     for name, loader in sorted(LOADERS.items()):
-        parts += [f"### benchmark: {name}", f"{loader.summary}."]
+        parts += [f"### benchmark: {name}", f"{loader.declaration.summary}."]
         parts += list(_section("", loader.block, "", without=set(DataBlock.model_fields)))[1:]
     parts += [
         "## The config file\n\n`$MRAG_CONFIG`, else `./mrag.yaml`, else `~/.config/mrag_eval/config.yaml`.",
@@ -255,6 +318,21 @@ def _written(parameter: Any) -> str:
         return (parameter.metavar or parameter.name or "").upper().strip("{}.")
     names = [*parameter.opts, *parameter.secondary_opts]
     return ", ".join(names).replace("|", "\\|")
+
+
+def on_config(config: Any) -> Any:
+    """MkDocs calls this first: list the page of every benchmark behind that of all."""
+    from mrag_eval.datasets import LOADERS
+
+    declared = [loader.declaration for loader in LOADERS.values() if loader.declaration.tasks is not None]
+    titles = Counter(one.title for one in declared)
+    listed = [
+        {one.title if titles[one.title] == 1 else f"{one.title} ({one.name})": f"benchmarks/{one.tasks}.md"}
+        for one in declared
+    ]
+    section = next(entry["Benchmarks"] for entry in config.nav if "Benchmarks" in entry)
+    section[1:1] = listed
+    return config
 
 
 def on_pre_build(config: Any) -> None:

@@ -18,6 +18,7 @@ from mrag_eval.cli._inspect import inspect
 from mrag_eval.cli._judge import judge_app
 from mrag_eval.cli._rerun import rerun
 from mrag_eval.cli._retrieve import retrieve
+from mrag_eval.cli._tasks import tasks
 from mrag_eval.cli._trace import trace_app
 
 
@@ -53,6 +54,7 @@ app.command(short_help="Results as a model card, the hub's or Every Eval Ever's 
 )
 
 
+app.command(short_help="List the benchmarks, or the tasks of one.")(tasks)
 app.command(short_help="The retrieval of tasks as a step of its own: retrieve once, evaluate many models.")(retrieve)
 
 
@@ -97,31 +99,6 @@ def demo(
     with DemoScreen() as screen:
         result = run_demo(output, screen.listener, seed)
     screen.show(result, output)
-
-
-@app.command(short_help="The tasks that come with the package.")
-def tasks(
-    path: Annotated[bool, typer.Option("--path", help="Print the folder of task files and nothing else.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Validate every task file; exit code 1 on a fault.")] = False,
-    folder: Annotated[Path | None, typer.Option(help="Another folder of task files to list or check.")] = None,
-    match: Annotated[str, typer.Argument(help="Only names that contain this.")] = "",
-) -> None:
-    """List tasks and groups: name, IR mode, what it is."""
-    from mrag_eval.cli import _catalog as catalog
-
-    if path:
-        typer.echo(folder or catalog.tasks_folder())
-        return
-    if check:
-        faults = catalog.check_tasks(folder)
-        for fault in faults:
-            typer.echo(fault)
-        checked = len(catalog.list_tasks(folder))
-        typer.echo(f"{checked} tasks and groups, {len(faults)} {'fault' if len(faults) == 1 else 'faults'}")
-        raise typer.Exit(1 if faults else 0)
-    from mrag_eval.cli._screen import print_tasks
-
-    print_tasks([entry for entry in catalog.list_tasks(folder) if match in entry.name])
 
 
 @app.command(short_help="Your runs as one HTML file, as a table, or in the tables of a paper.")

@@ -1,26 +1,39 @@
-"""The tasks that come with the package: where their YAML lies, what each is, and whether each is sound."""
+"""The benchmarks and tasks that come with the package: where their YAML is, what each is, and whether it is sound."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import ConfigError, MragError
+
+if TYPE_CHECKING:
+    from mrag_eval.datasets import Declaration
 
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """One name that ``--tasks`` takes. ``mode`` is the IR mode, empty for groups."""
+    """One name that ``--tasks`` takes. ``mode`` is the IR mode, empty for groups; ``summary`` is one line about it."""
 
     name: str
     kind: str
     mode: str
     summary: str
     path: Path
+
+
+@dataclass(frozen=True)
+class BenchmarkEntry:
+    """What a benchmark declares, with the number of its tasks and groups."""
+
+    declaration: Declaration
+    tasks: int
+    groups: int
 
 
 def harness_tasks_folder() -> Path | None:
@@ -59,6 +72,24 @@ def list_tasks(folder: Path | None = None) -> list[TaskEntry]:
         except (MragError, YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError, ImportError):
             continue
     return sorted(entries, key=lambda entry: entry.name)
+
+
+def list_benchmarks() -> list[BenchmarkEntry]:
+    """Return every benchmark with the number of its tasks and groups; no task file is parsed for it."""
+    from mrag_eval.datasets import LOADERS
+
+    entries = []
+    for loader in LOADERS.values():
+        declared = loader.declaration
+        files = [] if declared.tasks is None else list(_yaml_files(tasks_folder() / declared.tasks))
+        groups = sum(re.search("^group:", file.read_text("utf-8"), re.MULTILINE) is not None for file in files)
+        entries.append(BenchmarkEntry(declared, len(files) - groups, groups))
+    return entries
+
+
+def tasks_of(declared: Declaration) -> list[TaskEntry]:
+    """Return the tasks and groups of a benchmark, by name."""
+    return [] if declared.tasks is None else list_tasks(tasks_folder() / declared.tasks)
 
 
 def check_tasks(folder: Path | None = None) -> list[str]:
@@ -128,13 +159,9 @@ def _entry(path: Path, config: dict[str, Any]) -> TaskEntry:
             f"{path}: neither 'task' nor 'group' is set", "give the file a line  task: NAME  (or group: NAME)"
         )
     from mrag_eval.config import MODES
-    from mrag_eval.datasets import LOADERS
 
     mode = str((config.get("retrieval") or {}).get("mode", "no_ir"))
-    benchmark = str((config.get("data") or {}).get("benchmark", ""))
-    about = [LOADERS[benchmark].summary if benchmark in LOADERS else benchmark]
-    about += [MODES[mode].summary] if mode in MODES else []
-    return TaskEntry(str(config["task"]), "task", mode, " · ".join(part for part in about if part), path)
+    return TaskEntry(str(config["task"]), "task", mode, MODES[mode].summary if mode in MODES else "", path)
 
 
 def _members(config: dict[str, Any]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -195,20 +194,20 @@ def _corpora() -> list[Finding]:
 def _data() -> list[Finding]:
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    from mrag_eval.datasets import LOADERS
+    from mrag_eval.datasets import LOADERS, HubDataset
 
     out = []
-    for name in LOADERS:
-        repository = getattr(import_module(f"mrag_eval.datasets.{name}"), "HUB_ID", None)
-        if repository is None:
+    sources = [(name, source) for name, loader in LOADERS.items() for source in loader.declaration.sources]
+    for name, source in sources:
+        if not isinstance(source, HubDataset):
             continue
-        cached = (Path(HF_HUB_CACHE) / f"datasets--{repository.replace('/', '--')}").is_dir()
+        cached = (Path(HF_HUB_CACHE) / f"datasets--{source.id.replace('/', '--')}").is_dir()
         out.append(
             Finding(
                 "data",
-                f"{name}: {repository} {'cached' if cached else 'not cached'}",
+                f"{name}: {source.id} {'cached' if cached else 'not cached'}",
                 cached,
-                "" if cached else "comes from the hub on first use, or   --metadata data.path=FOLDER",
+                "" if cached else f"comes from the hub on first use, or   --metadata {source.setting}=PATH",
             )
         )
     return out

@@ -20,7 +20,6 @@ from mrag_eval.cli._demo import DEPTH, GENERATED, DemoResult, Listener
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from mrag_eval.cli._catalog import TaskEntry
     from mrag_eval.cli._doctor import Finding
 
 _COLUMNS = (
@@ -148,16 +147,6 @@ def _cell(name: str, score: dict[str, Any] | None) -> str:
     if score.get("low") is not None:
         value += f"\n[{100 * score['low']:.0f}, {100 * score['high']:.0f}]"
     return value
-
-
-def print_tasks(entries: Sequence[TaskEntry]) -> None:
-    """One line a task."""
-    console = _console()
-    width = max((len(entry.name) for entry in entries), default=0)
-    for entry in entries:
-        console.print(f"{entry.name:<{width}}  {entry.mode:<10} {entry.summary}", markup=False)
-    leaves = sum(entry.kind == "task" for entry in entries)
-    console.print(f"{leaves} tasks, {len(entries) - leaves} groups", style="dim")
 
 
 def print_findings(findings: Sequence[Finding]) -> None:

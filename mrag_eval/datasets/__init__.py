@@ -3,10 +3,20 @@
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._borderlines import OWN_LANGUAGES, UNKNOWN, query_id
 from mrag_eval.datasets._bordirlines import subjects
+from mrag_eval.datasets._declaration import (
+    Citation,
+    Declaration,
+    GitHubFiles,
+    HubDataset,
+    PackagedFiles,
+    Source,
+    WebFile,
+)
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
 from mrag_eval.datasets._jsonl import read_passages
 from mrag_eval.datasets._published import Published
-from mrag_eval.datasets._registry import LOADERS, load_benchmark, read_lines, read_table, validate_data
+from mrag_eval.datasets._registry import LOADERS, declaration_of, load_benchmark, validate_data
+from mrag_eval.datasets._user_files import read_lines, read_table
 from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label, majority, read_relevance, read_viewpoint
 from mrag_eval.datasets._xlcost_corpus import read_xlcost_passages
 
@@ -17,10 +27,18 @@ __all__ = [
     "OWN_LANGUAGES",
     "UNKNOWN",
     "Benchmark",
+    "Citation",
     "DataBlock",
+    "Declaration",
+    "GitHubFiles",
+    "HubDataset",
     "Label",
     "LoaderSpec",
+    "PackagedFiles",
     "Published",
+    "Source",
+    "WebFile",
+    "declaration_of",
     "decode",
     "iter_jsonl",
     "load_benchmark",

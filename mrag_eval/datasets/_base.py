@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from mrag_eval.core import ConfigError, Passage, RagDoc, did_you_mean
+from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._imbalance import Imbalance
 from mrag_eval.datasets._published import Published
 
@@ -22,7 +23,7 @@ class Benchmark:
     search results that come with them (``retrieval.corpus: published``). ``notes`` are one-line facts for the log
     (counts, rows left out), ``source`` JSON-serialisable provenance: hub id and revision or path, SHA-256 of every file
     read, seed. ``parallel`` holds what is known to say the same in several languages (language -> text, one
-    mapping a question or document).
+    mapping a question or document). ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Benchmark:
     source: dict[str, Any] = field(default_factory=dict)
     published: Published | None = None
     parallel: Sequence[Mapping[str, str]] = field(default=(), repr=False)
+    breakdowns: tuple[str, ...] = ()
 
 
 def absolute(path: Path | None) -> Path | None:
@@ -39,11 +41,16 @@ def absolute(path: Path | None) -> Path | None:
     return None if path is None else path.expanduser().absolute()
 
 
+# Dimensions that every summary has where the rows know them.
+_ALWAYS = ("query_lang", "doc_lang", "pair", "gold_first", "gold_last")
+
+
 class DataBlock(BaseModel):
     """Keys that the ``data:`` block of every benchmark has.
 
     ``imbalance`` keeps one language version of each document (:class:`~mrag_eval.datasets._imbalance.Imbalance`); only
-    benchmarks that have several take it.
+    benchmarks that have several take it. ``breakdowns`` are keys of the rows that scores are broken down by, where
+    these are not the ones that the benchmark declares.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -54,11 +61,26 @@ class DataBlock(BaseModel):
     revision: str | None = None
     seed: int = Field(default=0, ge=0)
     imbalance: Imbalance | None = None
+    # which rows there are, and what is retrieved for them, does not depend on it
+    breakdowns: tuple[str, ...] | None = Field(default=None, exclude=True)
 
     @field_validator("path")
     @classmethod
     def _absolute(cls, value: Path | None) -> Path | None:
         return absolute(value)
+
+    @field_validator("breakdowns", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("breakdowns")
+    @classmethod
+    def _free_names(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        taken = next((key for key in value or () if key in _ALWAYS), None)
+        if taken is not None:
+            raise ValueError(f"scores are always broken down by '{taken}': leave it out")
+        return value
 
 
 BlockT = TypeVar("BlockT", bound=DataBlock)
@@ -66,14 +88,14 @@ BlockT = TypeVar("BlockT", bound=DataBlock)
 
 @dataclass(frozen=True)
 class LoaderSpec:
-    """A benchmark's loader: the model of its ``data:`` block, the function that reads it, and what it is.
+    """What a benchmark declares, the model of its ``data:`` block, and the function that reads it.
 
-    ``versions``: its documents may be there in several languages, and ``imbalance`` draws among them.
+    ``versions``: its documents may come in several languages, and ``imbalance`` draws among them.
     """
 
+    declaration: Declaration
     block: type[DataBlock]
     load: Callable[[Any], Benchmark]
-    summary: str
     versions: bool = False
 
 

@@ -23,8 +23,9 @@ from typing import Any, Literal
 import numpy as np
 
 from mrag_eval.core import DataError, RagDoc, language_tier
-from mrag_eval.datasets._base import Benchmark, DataBlock, one_of, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, one_of, option_facts
 from mrag_eval.datasets._blend_mcq import generate
+from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import (
     hub_dataset,
     iter_csv,
@@ -35,9 +36,26 @@ from mrag_eval.datasets._files import (
     require_text,
     sha256_file,
 )
+from mrag_eval.datasets._papers import BLEND
 
-HUB_ID = "nayeon212/BLEnD"
+HUB = HubDataset(
+    id="nayeon212/BLEnD", licence="CC-BY-SA-4.0", note="on its hub card; the original repository states none"
+)
 HUB_CONFIG = "multiple-choice-questions"
+BENCHMARK = Declaration(
+    name="blend",
+    title="BLEnD",
+    asks="everyday culture of 16 countries, in English, multiple choice",
+    sources=(HUB,),
+    shareable=True,
+    languages=("en",),
+    breakdowns=("country",),
+    main_metric="acc",
+    citations=(BLEND,),
+    published=("coral",),
+    needs=("download", "index"),
+    tasks="blend",
+)
 # country -> (source language, questions in CORAL's Table 4)
 COUNTRIES: dict[str, tuple[str, int]] = {
     "US": ("en", 310),
@@ -65,6 +83,7 @@ class BlendBlock(DataBlock):
     """``country`` or ``language`` keep one country or source language; ``source`` chooses file or raw annotations."""
 
     split: str = "test"
+    revision: str | None = HUB.revision
     source: Literal["mcq", "annotations"] = "mcq"
     country: str | None = None
     language: str | None = None
@@ -94,7 +113,7 @@ def load(block: BlendBlock) -> Benchmark:
         wanted = ", ".join(
             f"{key} '{value}'" for key, value in (("country", block.country), ("language", block.language)) if value
         )
-        raise DataError(f"blend: no question of {wanted or 'any country'} in {source.get('path', HUB_ID)}")
+        raise DataError(f"blend: no question of {wanted or 'any country'} in {source.get('path', HUB.id)}")
     notes.insert(0, f"{len(kept)} questions, one version each, seed {block.seed}")
     return Benchmark("blend", kept, None, tuple(notes), {**source, "seed": block.seed})
 
@@ -209,14 +228,14 @@ def bare_question(prompt: str) -> str:
 
 
 def _from_hub(block: BlendBlock) -> _Rows:
-    dataset = hub_dataset("blend", HUB_ID, HUB_CONFIG, block.split, block.revision, _COLUMNS)
+    dataset = hub_dataset("blend", HUB.id, HUB_CONFIG, block.split, block.revision, _COLUMNS)
     keys = dataset.select_columns(["country", "ID", "MCQID"])
 
     def fetch(indices: Sequence[int]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for index, row in zip(indices, dataset.select(indices), strict=True):
-            yield f"{HUB_ID}, row {index}", row
+            yield f"{HUB.id}, row {index}", row
 
-    source = {"hub": HUB_ID, "config": HUB_CONFIG, "revision": block.revision, "split": block.split}
+    source = {"hub": HUB.id, "config": HUB_CONFIG, "revision": block.revision, "split": block.split}
     return _Rows(lambda: ((row["country"], row["ID"], row["MCQID"]) for row in keys), fetch, source)
 
 
@@ -314,3 +333,6 @@ def _annotated(block: BlendBlock) -> tuple[list[RagDoc], list[str], dict[str, An
         f"{fewer} with fewer than four options; not the published multiple-choice set"
     ]
     return docs, notes, {"path": str(block.path), "sha256": hashes, "validity": block.validity}
+
+
+LOADER = LoaderSpec(BENCHMARK, BlendBlock, load)

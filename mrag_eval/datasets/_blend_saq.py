@@ -12,11 +12,27 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, RagDoc, language_tier
-from mrag_eval.datasets._base import Benchmark, DataBlock, one_of
-from mrag_eval.datasets._blend import COUNTRIES, HUB_ID, LANGUAGES
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, one_of
+from mrag_eval.datasets._blend import COUNTRIES, HUB, LANGUAGES
+from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
+from mrag_eval.datasets._papers import BLEND
 
 HUB_CONFIG = "annotations"
+BENCHMARK = Declaration(
+    name="blend_saq",
+    title="BLEnD",
+    asks="everyday culture of 16 countries, in their 13 languages, short answers",
+    sources=(HUB,),
+    shareable=True,
+    languages=LANGUAGES,
+    breakdowns=("country",),
+    main_metric="sem_b",
+    citations=(BLEND,),
+    published=(),
+    needs=("download", "index"),
+    tasks="blend_saq",
+)
 # country -> (split on the hub, valid questions among the published 500)
 SOURCES: dict[str, tuple[str, int]] = {
     "US": ("US", 461),
@@ -46,6 +62,7 @@ class BlendSaqBlock(DataBlock):
     """``country`` or ``language`` keep one country or source language; ``question_language`` is the questions'."""
 
     split: str = "test"
+    revision: str | None = HUB.revision
     country: str | None = None
     language: str | None = None
     question_language: Literal["local", "en"] = "local"
@@ -88,7 +105,7 @@ def load(block: BlendSaqBlock) -> Benchmark:
     if differing:
         notes.append(f"this copy differs from the published counts of valid questions: {', '.join(differing)}")
     source: dict[str, Any] = (
-        {"hub": HUB_ID, "config": HUB_CONFIG, "revision": block.revision}
+        {"hub": HUB.id, "config": HUB_CONFIG, "revision": block.revision}
         if block.path is None
         else {"path": str(block.path), "sha256": hashes}
     )
@@ -111,9 +128,9 @@ def _records(
     """(where, question id, record) of a country; the hash of a file read goes into ``hashes``."""
     if block.path is None:
         split = SOURCES[country][0]
-        rows = hub_dataset("blend_saq", HUB_ID, HUB_CONFIG, split, block.revision, ("ID", *_COLUMNS))
+        rows = hub_dataset("blend_saq", HUB.id, HUB_CONFIG, split, block.revision, ("ID", *_COLUMNS))
         for row in rows:
-            yield f"{HUB_ID}, split {split}, question {row['ID']}", row["ID"], row
+            yield f"{HUB.id}, split {split}, question {row['ID']}", row["ID"], row
         return
     file = _file(require_path(block.path, "blend_saq"), country)
     annotations, hashes[file.name] = read_json(file)
@@ -163,3 +180,6 @@ def _answer(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
         for part in ("answers", "en_answers")
     }
     return {**parts, "count": count}
+
+
+LOADER = LoaderSpec(BENCHMARK, BlendSaqBlock, load)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError, is_language, normalize_language
+from mrag_eval.datasets._declaration import HubDataset
 from mrag_eval.datasets._files import (
     decode,
     hub_dataset,
@@ -28,7 +29,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
 )
 
-HUB_ID = "manestay/borderlines"
+BORDERLINES = HubDataset(id="manestay/borderlines", licence=None, setting="data.borderlines")
 # As published (BordIRlines, section 3.1): territories, questions.
 SIZES = (251, 720)
 UNKNOWN = "Unknown"
@@ -213,18 +214,20 @@ def _lines(file: Path, hashes: dict[str, str]) -> list[str]:
 
 def _from_hub() -> _Tables:
     def table(config: str, split: str, columns: Sequence[str]) -> Any:
-        return hub_dataset("bordirlines", HUB_ID, config, split, None, columns, "data.borderlines")
+        return hub_dataset(
+            "bordirlines", BORDERLINES.id, config, split, BORDERLINES.revision, columns, BORDERLINES.setting
+        )
 
     territories = table("territories", "train", (*_TERRITORY_COLUMNS, "Query"))
-    rows = [(f"{HUB_ID}, territories, row {n}", row) for n, row in enumerate(territories)]
+    rows = [(f"{BORDERLINES.id}, territories, row {n}", row) for n, row in enumerate(territories)]
     countries = {row["Country"]: row for row in table("countries", "train", ("Country", "Lang_Code"))}
     translated = []
     for code in CODES:
         for n, row in enumerate(table("queries", code, ("Query_Native", "Claimants_Native", "Index_Territory"))):
-            where = f"{HUB_ID}, queries {code}, row {n}"
+            where = f"{BORDERLINES.id}, queries {code}, row {n}"
             options = _options(row["Claimants_Native"], where)
             translated.append((where, code, int(row["Index_Territory"]), row["Query_Native"].strip(), options))
-    return _Tables(rows, countries, translated, {"hub": HUB_ID})
+    return _Tables(rows, countries, translated, {"hub": BORDERLINES.id})
 
 
 def _options(value: Any, where: str) -> Sequence[str]:

@@ -24,8 +24,16 @@ from mrag_eval.core import (
     normalize_language,
 )
 from mrag_eval.core import language_name as name
-from mrag_eval.datasets._base import Benchmark, DataBlock, absolute, option_facts
-from mrag_eval.datasets._borderlines import UNKNOWN, BorderLines, Question, read_borderlines, territories_file
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute, option_facts
+from mrag_eval.datasets._borderlines import (
+    BORDERLINES,
+    CODES,
+    UNKNOWN,
+    BorderLines,
+    Question,
+    read_borderlines,
+    territories_file,
+)
 from mrag_eval.datasets._bordirlines_files import (
     Annotations,
     Documents,
@@ -36,12 +44,46 @@ from mrag_eval.datasets._bordirlines_files import (
     read_hits,
     read_queries,
 )
+from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import hub_folder, read_json, require_path
 from mrag_eval.datasets._flipped import flipped
 from mrag_eval.datasets._published import Published, Run
 from mrag_eval.datasets._viewpoints import Label
 
-HUB_ID = "borderlines/bordirlines"
+HUB = HubDataset(id="borderlines/bordirlines", licence="MIT")
+BENCHMARK = Declaration(
+    name="bordirlines",
+    title="BordIRlines",
+    asks="disputed territories in the languages of their claimants, multiple choice",
+    sources=(HUB, BORDERLINES),
+    shareable=True,
+    languages=tuple(sorted(normalize_language(code) for code in CODES)),
+    breakdowns=("resource_group", "country"),
+    main_metric="concurrence.Cst_CS_all",
+    citations=(
+        Citation(
+            key="li2025multilingual",
+            authors="Li et al.",
+            title="Multilingual Retrieval Augmented Generation for Culturally-Sensitive Tasks: "
+            "A Benchmark for Cross-lingual Robustness",
+            venue="Findings of ACL 2025",
+            year=2025,
+            url="https://arxiv.org/abs/2410.01171",
+        ),
+        Citation(
+            key="li2024borderlines",
+            authors="Li et al.",
+            title="This Land is {Your, My} Land: Evaluating Geopolitical Bias in Language Models "
+            "through Territorial Disputes",
+            venue="NAACL 2024",
+            year=2024,
+            url="https://arxiv.org/abs/2305.14610",
+        ),
+    ),
+    published=("bordirlines",),
+    needs=("download",),
+    tasks="bordirlines",
+)
 EMBEDDERS = ("openai", "m3")
 Personas = Literal["plain", "un", "nationalist", "demographic"]
 _HUB_FILES = ("data/queries.tsv", "data/all_docs.json", "data/*_annotations.tsv", "data/*/*/*/*_query_hits.tsv")
@@ -61,6 +103,7 @@ class BordirlinesBlock(DataBlock):
     classes of Joshi et al., 2020: high is 4 and 5, mid is 3, low is 0 to 2).
     """
 
+    revision: str | None = HUB.revision
     borderlines: Path | None = None
     embedder: Literal["openai", "m3"] | None = None
     documents: Literal["all", "relevant", "non_relevant"] = "all"
@@ -113,8 +156,8 @@ def load(block: BordirlinesBlock) -> Benchmark:
     if block.embedder is None:
         return Benchmark("bordirlines", docs, None, tuple(notes), source)
     if block.path is None:
-        root = data_folder(hub_folder("bordirlines", HUB_ID, _HUB_FILES, block.revision))
-        source |= {"hub": HUB_ID, "revision": block.revision}
+        root = data_folder(hub_folder("bordirlines", HUB.id, _HUB_FILES, block.revision))
+        source |= {"hub": HUB.id, "revision": block.revision}
     else:
         root = data_folder(block.path)
         source["path"] = str(root)
@@ -316,3 +359,6 @@ def _searchable(
         for passage in passages:
             counts[territory][documents.passages[passage].lang] += 1
     return {row: dict(counts[q.territory.name]) for row, q in questions.items() if q.territory.name in counts}
+
+
+LOADER = LoaderSpec(BENCHMARK, BordirlinesBlock, load)

@@ -12,10 +12,34 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, RagDoc
-from mrag_eval.datasets._base import Benchmark, DataBlock, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
+from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text, unique_ids
 
-HUB_ID = "EunsuKim/CLIcK"
+HUB = HubDataset(id="EunsuKim/CLIcK", licence=None)
+BENCHMARK = Declaration(
+    name="click",
+    title="CLIcK",
+    asks="Korean culture in eight subjects, multiple choice",
+    sources=(HUB,),
+    shareable=False,
+    languages=("ko",),
+    breakdowns=("category",),
+    main_metric="acc",
+    citations=(
+        Citation(
+            key="kim-etal-2024-click",
+            authors="Kim et al.",
+            title="CLIcK: A Benchmark Dataset of Cultural and Linguistic Intelligence in Korean",
+            venue="LREC-COLING 2024",
+            year=2024,
+            url="https://arxiv.org/abs/2403.06412",
+        ),
+    ),
+    published=("coral",),
+    needs=("download", "index"),
+    tasks="click",
+)
 # Questions per subject as published (CORAL, Table 5).
 CATEGORY_SIZES = {
     "society": 309,
@@ -42,6 +66,7 @@ class ClickBlock(DataBlock):
     """``category`` keeps one of the eight subjects (all where it is left out)."""
 
     split: str = "train"
+    revision: str | None = HUB.revision
     category: Category | None = None
 
 
@@ -65,7 +90,7 @@ def load(block: ClickBlock) -> Benchmark:
         if block.category in (None, category)
     ]
     if not docs:
-        raise DataError(f"click: no question of category '{block.category}' in {source.get('path', HUB_ID)}")
+        raise DataError(f"click: no question of category '{block.category}' in {source.get('path', HUB.id)}")
     notes = [f"{len(docs)} questions" + (f", category {block.category}" if block.category else "")]
     cut = [f"{name} {found[name]} of {size}" for name, size in CATEGORY_SIZES.items() if found[name] != size]
     if cut:
@@ -102,15 +127,15 @@ def _from_folder(path: Path) -> tuple[list[tuple[dict[str, Any], str, str]], dic
 
 
 def _from_hub(block: ClickBlock) -> tuple[list[tuple[dict[str, Any], str, str]], dict[str, Any]]:
-    dataset = hub_dataset("click", HUB_ID, None, block.split, block.revision, _COLUMNS)
+    dataset = hub_dataset("click", HUB.id, None, block.split, block.revision, _COLUMNS)
     rows = []
     for index, row in enumerate(dataset):
-        where = f"{HUB_ID}, row {index}"
+        where = f"{HUB.id}, row {index}"
         _check(row, where)
         category = category_of(row["id"])
         if category is not None:
             rows.append((row, category, where))
-    return rows, {"hub": HUB_ID, "revision": block.revision, "split": block.split}
+    return rows, {"hub": HUB.id, "revision": block.revision, "split": block.split}
 
 
 def _check(row: Any, where: str) -> None:
@@ -141,3 +166,6 @@ def _doc(name: str, row: dict[str, Any], category: str, where: str) -> RagDoc:
         relevant_langs=("ko",),
         extra={"category": category, "exam": row["id"].partition("_")[0], **option_facts(choices)},
     )
+
+
+LOADER = LoaderSpec(BENCHMARK, ClickBlock, load)

@@ -10,9 +10,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.datasets import _jsonl as jsonl
-from mrag_eval.datasets._base import Benchmark, DataBlock
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._declaration import Declaration, PackagedFiles
 
 FOLDER = Path(__file__).resolve().parent / "demo_data"
+BENCHMARK = Declaration(
+    name="demo",
+    title="mrag-eval demo",
+    asks="a few facts in eight languages, on passages that come with the package",
+    sources=(PackagedFiles(licence="Apache-2.0"),),
+    shareable=True,
+    languages=("ar", "de", "en", "es", "hi", "ko", "ru", "zh"),
+    breakdowns=(),
+    main_metric="char3gram_recall",
+    citations=(),
+    published=(),
+    needs=(),
+    tasks="demo",
+)
 
 
 class DemoBlock(DataBlock):
@@ -33,3 +48,6 @@ def load(block: DemoBlock) -> Benchmark:
         )
     )
     return replace(loaded, name="demo")
+
+
+LOADER = LoaderSpec(BENCHMARK, DemoBlock, load)

@@ -10,9 +10,10 @@ A question is an object with ``id``, ``query`` and ``lang``; further keys as the
   for the mode ``given``;
 - ``group_id``, shared by versions of one question, for intervals.
 
-Any other key is kept in ``extra``. A document is an object with ``id``, ``lang``, ``text`` and optionally ``title``,
-``doc_id`` and ``parallel_id`` (shared by the versions of one document in several languages); its text is searched and
-shown behind the title.
+Any other key is kept in ``extra``; ``data.breakdowns`` names those that scores are broken down by.
+
+A document is an object with ``id``, ``lang``, ``text`` and optionally ``title``, ``doc_id`` and ``parallel_id`` (shared
+by the versions of one document in several languages); its text is searched and shown behind the title.
 """
 
 from __future__ import annotations
@@ -35,10 +36,26 @@ from mrag_eval.core import (
     suggesting,
     titled,
 )
-from mrag_eval.datasets._base import Benchmark, DataBlock, absolute, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute, option_facts
+from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
 
+BENCHMARK = Declaration(
+    name="jsonl",
+    title="Your own benchmark",
+    asks="questions and documents in JSON Lines files of yours",
+    sources=(),
+    shareable=False,
+    languages=(),
+    breakdowns=(),
+    main_metric=None,
+    citations=(),
+    published=(),
+    needs=("files",),
+    tasks=None,
+    own={},
+)
 _KEYS = {
     "id",
     "query",
@@ -271,3 +288,6 @@ def _gold(value: Any, choices: tuple[str, ...], where: str) -> int:
         f"{where}: gold_choice = {value!r} names none of the {len(choices)} choices",
         "give its position from 0, its letter from A, or its text",
     )
+
+
+LOADER = LoaderSpec(BENCHMARK, JsonlBlock, load, versions=True)

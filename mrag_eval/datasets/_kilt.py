@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError
+from mrag_eval.datasets._declaration import HubDataset
 from mrag_eval.datasets._files import hub_dataset, iter_jsonl, require_columns, require_path, sha256_file
 
-HUB_ID = "facebook/kilt_tasks"
+KILT = HubDataset(id="facebook/kilt_tasks", licence="MIT", setting="data.kilt")
 FILE = "nq-train-kilt.jsonl"
 _COLUMNS = ("id", "output")
 
@@ -36,7 +37,7 @@ def read_kilt_nq(path: Path | None) -> KiltNq:
     if file.is_dir():
         found = next((file / name for name in (FILE, f"{FILE}.gz") if (file / name).is_file()), None)
         if found is None:
-            raise DataError(f"mkqa: data.kilt={file} has no file {FILE}", f"copy it there, from the dataset {HUB_ID}")
+            raise DataError(f"mkqa: data.kilt={file} has no file {FILE}", f"copy it there, from the dataset {KILT.id}")
         file = found
     return _from_file(file, file.stat().st_mtime_ns)
 
@@ -53,9 +54,9 @@ def _from_file(file: Path, _mtime_ns: int) -> KiltNq:
 
 @lru_cache(maxsize=1)
 def _from_hub() -> KiltNq:
-    rows = hub_dataset("mkqa", HUB_ID, "nq", "train", None, _COLUMNS, "data.kilt")
-    records = ((f"{HUB_ID}, config nq, row {index}", row) for index, row in enumerate(rows))
-    return KiltNq(_pages(records), f"{HUB_ID}, config nq", {"hub": HUB_ID, "config": "nq", "split": "train"})
+    rows = hub_dataset("mkqa", KILT.id, "nq", "train", KILT.revision, _COLUMNS, KILT.setting)
+    records = ((f"{KILT.id}, config nq, row {index}", row) for index, row in enumerate(rows))
+    return KiltNq(_pages(records), f"{KILT.id}, config nq", {"hub": KILT.id, "config": "nq", "split": "train"})
 
 
 def _pages(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, tuple[str, ...]]:

@@ -16,7 +16,8 @@ from typing import Any, Literal
 from pydantic import field_validator
 
 from mrag_eval.core import DataError, RagDoc, language_name
-from mrag_eval.datasets._base import Benchmark, DataBlock, absolute
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute
+from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset, WebFile
 from mrag_eval.datasets._files import (
     hub_dataset,
     is_script_refusal,
@@ -27,11 +28,12 @@ from mrag_eval.datasets._files import (
     sha256_file,
     web_file,
 )
-from mrag_eval.datasets._kilt import KiltNq, read_kilt_nq
+from mrag_eval.datasets._kilt import KILT, KiltNq, read_kilt_nq
 from mrag_eval.datasets._mkqa_aliases import usable_aliases
+from mrag_eval.datasets._papers import MRAG
 
-HUB_ID = "apple/mkqa"
-ORIGINAL = "https://github.com/apple/ml-mkqa/raw/main/dataset/mkqa.jsonl.gz"
+HUB = HubDataset(id="apple/mkqa", licence="CC-BY-SA-3.0", note="its hub card says CC BY 3.0")
+ORIGINAL = WebFile(url="https://github.com/apple/ml-mkqa/raw/main/dataset/mkqa.jsonl.gz", licence="CC-BY-SA-3.0")
 LANGUAGES = ("ar", "de", "en", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh")
 ROWS = 10_000
 # Questions in the paper's intersection with KILT (its Table 4), in every language.
@@ -40,6 +42,30 @@ Code = Literal["ar", "de", "en", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru",
 _COLUMNS = ("example_id", "queries", "answers")
 # Simplified Chinese stands for Chinese.
 _KEYS = {"zh": "zh_cn"}
+BENCHMARK = Declaration(
+    name="mkqa",
+    title="MKQA",
+    asks="Natural Questions in 13 parallel translations, short answers",
+    sources=(HUB, ORIGINAL, KILT),
+    shareable=True,
+    languages=LANGUAGES,
+    breakdowns=(),
+    main_metric="char3gram_recall",
+    citations=(
+        Citation(
+            key="longpre2021mkqa",
+            authors="Longpre et al.",
+            title="MKQA: A Linguistically Diverse Benchmark for Multilingual Open Domain Question Answering",
+            venue="TACL 2021",
+            year=2021,
+            url="https://arxiv.org/abs/2007.15207",
+        ),
+        MRAG,
+    ),
+    published=("mrag",),
+    needs=("download", "index"),
+    tasks="mkqa",
+)
 # The order of the hub's class labels; the original file holds the names.
 _TYPES = (
     "entity",
@@ -61,6 +87,7 @@ class MkqaBlock(DataBlock):
     """
 
     split: Literal["train"] = "train"
+    revision: str | None = HUB.revision
     language: Code
     subset: Literal["kilt", "all"] = "kilt"
     kilt: Path | None = None
@@ -168,7 +195,7 @@ def _read(block: MkqaBlock) -> _Table:
     if path.is_dir():
         found = next((path / name for name in ("mkqa.jsonl.gz", "mkqa.jsonl") if (path / name).is_file()), None)
         if found is None:
-            raise DataError(f"mkqa: {path} has no file mkqa.jsonl.gz", f"download it: {ORIGINAL}")
+            raise DataError(f"mkqa: {path} has no file mkqa.jsonl.gz", f"download it: {ORIGINAL.url}")
         path = found
     return _from_file(path, path.stat().st_mtime_ns)
 
@@ -184,14 +211,14 @@ def _from_file(path: Path, _mtime_ns: int) -> _Table:
 def _from_hub(revision: str | None) -> _Table:
     """The hub's Parquet files; where the hub only has the loading script, the file that the script would download."""
     try:
-        dataset = hub_dataset("mkqa", HUB_ID, "mkqa", "train", revision, _COLUMNS)
+        dataset = hub_dataset("mkqa", HUB.id, "mkqa", "train", revision, _COLUMNS)
     except DataError as error:
         if not is_script_refusal(error):
             raise
-        path = web_file("mkqa", ORIGINAL)
-        return _Table(_from_file(path, path.stat().st_mtime_ns).rows, ORIGINAL, {"url": ORIGINAL})
-    rows = _rows((f"{HUB_ID}, row {index}", row) for index, row in enumerate(dataset))
-    return _Table(rows, HUB_ID, {"hub": HUB_ID, "revision": revision, "split": "train"})
+        path = web_file("mkqa", ORIGINAL.url)
+        return _Table(_from_file(path, path.stat().st_mtime_ns).rows, ORIGINAL.url, {"url": ORIGINAL.url})
+    rows = _rows((f"{HUB.id}, row {index}", row) for index, row in enumerate(dataset))
+    return _Table(rows, HUB.id, {"hub": HUB.id, "revision": revision, "split": "train"})
 
 
 def _rows(records: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[_Row, ...]:
@@ -248,3 +275,6 @@ def _type(answers: list[Mapping[str, Any]]) -> str:
     if isinstance(kind, int) and 0 <= kind < len(_TYPES):
         return _TYPES[kind]
     return str(kind or "missing")
+
+
+LOADER = LoaderSpec(BENCHMARK, MkqaBlock, load)

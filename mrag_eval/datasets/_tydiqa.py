@@ -7,10 +7,36 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, GivenPassage, RagDoc
-from mrag_eval.datasets._base import Benchmark, DataBlock
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
+from mrag_eval.datasets._papers import MRAG
 
-HUB_ID = "google-research-datasets/tydiqa"
+HUB = HubDataset(id="google-research-datasets/tydiqa", licence=None)
+BENCHMARK = Declaration(
+    name="tydiqa",
+    title="TyDi QA",
+    asks="English questions of the gold passage task, short answers",
+    sources=(HUB,),
+    shareable=False,
+    languages=("en",),
+    breakdowns=(),
+    main_metric="char3gram_recall",
+    citations=(
+        Citation(
+            key="clark2020tydi",
+            authors="Clark et al.",
+            title="TyDi QA: A Benchmark for Information-Seeking Question Answering in Typologically Diverse Languages",
+            venue="TACL 2020",
+            year=2020,
+            url="https://arxiv.org/abs/2003.05002",
+        ),
+        MRAG,
+    ),
+    published=("mrag",),
+    needs=("download", "index"),
+    tasks="tydi",
+)
 FILE = "tydiqa-goldp-v1.1-dev.json"
 # English questions in the paper (its Table 4).
 PAPER_ROWS = 440
@@ -23,6 +49,7 @@ class TydiqaBlock(DataBlock):
     """``path`` is ``tydiqa-goldp-v1.1-dev.json`` or the folder it lies in; questions are the English ones."""
 
     split: Literal["validation"] = "validation"
+    revision: str | None = HUB.revision
     language: Literal["en"] = "en"
 
 
@@ -47,20 +74,20 @@ def load(block: TydiqaBlock) -> Benchmark:
 
 
 def _from_hub(block: TydiqaBlock) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
-    rows = hub_dataset("tydiqa", HUB_ID, "secondary_task", block.split, block.revision, _COLUMNS)
+    rows = hub_dataset("tydiqa", HUB.id, "secondary_task", block.split, block.revision, _COLUMNS)
     found = []
     for index, row in enumerate(rows):
         answers = row["answers"]
         texts = answers["text"] if isinstance(answers, dict) else [answer["text"] for answer in answers]
-        found.append((f"{HUB_ID}, row {index}", {**row, "answers": list(texts)}))
-    return found, {"hub": HUB_ID, "revision": block.revision, "split": block.split}
+        found.append((f"{HUB.id}, row {index}", {**row, "answers": list(texts)}))
+    return found, {"hub": HUB.id, "revision": block.revision, "split": block.split}
 
 
 def _from_file(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
     if path.is_dir():
         found = next((path / name for name in (FILE, f"{FILE}.gz") if (path / name).is_file()), None)
         if found is None:
-            raise DataError(f"tydiqa: {path} has no file {FILE}", f"download it from the dataset {HUB_ID}")
+            raise DataError(f"tydiqa: {path} has no file {FILE}", f"download it from the dataset {HUB.id}")
         path = found
     value, digest = read_json(path)
     try:
@@ -110,3 +137,6 @@ def _doc(row: dict[str, Any], where: str) -> RagDoc:
         given_passages=(gold,),
         gold_doc_lang="en",
     )
+
+
+LOADER = LoaderSpec(BENCHMARK, TydiqaBlock, load)

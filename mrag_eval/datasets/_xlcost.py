@@ -25,14 +25,32 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from mrag_eval.core import DataError, RagDoc, is_language, normalize_language, suggestion
-from mrag_eval.datasets._base import Benchmark, DataBlock, absolute
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute
+from mrag_eval.datasets._declaration import Declaration, GitHubFiles
 from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
 from mrag_eval.datasets._github import github_file
+from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
 from mrag_eval.datasets._xlcost_corpus import Passages, read_xlcost_passages
 
-REPOSITORY = "chenamiraz/cross-lingual-cost"
-COMMIT = "7e548b57935dbac3b8fa2cb0536cf76f863337eb"
+REPOSITORY = GitHubFiles(
+    id="chenamiraz/cross-lingual-cost", revision="7e548b57935dbac3b8fa2cb0536cf76f863337eb", licence="CC-BY-4.0"
+)
 LANGUAGES: Mapping[str, str] = {"arabic": "ar", "english": "en"}
+BENCHMARK = Declaration(
+    name="xlcost",
+    title="The Cross-Lingual Cost",
+    asks="travel advice and law of the UAE, questions and documents in Arabic or English",
+    sources=(REPOSITORY,),
+    shareable=True,
+    languages=tuple(LANGUAGES.values()),
+    breakdowns=(),
+    main_metric="judge_correct",
+    citations=(CROSS_LINGUAL_COST,),
+    published=("xlcost",),
+    needs=("download", "judge"),
+    tasks="xlcost",
+    own={"domain": "own"},
+)
 _COLUMNS = ("question", "answer", "supporting_document_language", "user_language")
 # What rows of one's own may have besides: the id of the document, a JSON object of categories, the kind of question.
 _OWN_COLUMNS = ("document", "categories", "q_type")
@@ -83,7 +101,9 @@ def load(block: XlcostBlock) -> Benchmark:
         docs = [docs[i] for i in sorted(drawn.tolist())]
     passages = _passages(block)
     source: dict[str, Any] = {
-        **({"repository": REPOSITORY, "commit": block.revision or COMMIT} if block.path is None else {}),
+        **(
+            {"repository": REPOSITORY.id, "commit": block.revision or REPOSITORY.revision} if block.path is None else {}
+        ),
         "benchmark": {"path": str(file), "sha256": sha256_file(file)},
         "rows": {"file": len(rows), **counts, "kept": len(kept), "run": len(docs)},
         "pairs": {"file": _pairs(rows), "kept": _pairs(kept)},
@@ -195,7 +215,8 @@ def _file(block: XlcostBlock, kind: str) -> Path:
                 "xlcost: data.domain=own is a benchmark of one's own, and data.path does not say where it is",
                 "--metadata data.path=FOLDER, as `mrag-eval build qa` wrote it",
             )
-        return github_file("xlcost", REPOSITORY, block.revision or COMMIT, f"{_FOLDERS[kind]}/{name}")
+        commit = block.revision or REPOSITORY.revision
+        return github_file("xlcost", REPOSITORY.id, commit, f"{_FOLDERS[kind]}/{name}")
     folder = require_path(block.path, "xlcost")
     found = next((path for path in (folder / name, folder / _FOLDERS[kind] / name) if path.is_file()), None)
     if found is None:
@@ -272,3 +293,6 @@ def _own(record: Mapping[str, Any], where: str) -> dict[str, str]:
     if not isinstance(categories, dict) or not all(isinstance(value, str) for value in categories.values()):
         raise DataError(f"{where}: 'categories' must be a JSON object of texts, found {listed!r:.60}")
     return {**categories, **found}
+
+
+LOADER = LoaderSpec(BENCHMARK, XlcostBlock, load)

@@ -11,14 +11,44 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, RagDoc, language_name
-from mrag_eval.datasets._base import Benchmark, DataBlock
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._declaration import Citation, Declaration, WebFile
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file, web_file
+from mrag_eval.datasets._papers import MRAG
 
 FILE = "xor_dev_full_v1_1.jsonl"
-ORIGINAL = f"https://nlp.cs.washington.edu/xorqa/XORQA_site/data/{FILE}"
+ORIGINAL = WebFile(
+    url=f"https://nlp.cs.washington.edu/xorqa/XORQA_site/data/{FILE}",
+    licence=None,
+    note="the licence of the repository, MIT, is not said to be that of the data",
+)
 # Questions in the paper (its Table 4).
 PAPER_ROWS = {"ar": 708, "fi": 615, "ja": 433, "ko": 371, "ru": 568}
 LANGUAGES = tuple(PAPER_ROWS)
+BENCHMARK = Declaration(
+    name="xor_tydi",
+    title="XOR-TyDi QA",
+    asks="questions in five languages, answered in Wikipedia of their own or English",
+    sources=(ORIGINAL,),
+    shareable=False,
+    languages=LANGUAGES,
+    breakdowns=(),
+    main_metric="char3gram_recall",
+    citations=(
+        Citation(
+            key="asai2021xor",
+            authors="Asai et al.",
+            title="XOR QA: Cross-lingual Open-Retrieval Question Answering",
+            venue="NAACL 2021",
+            year=2021,
+            url="https://arxiv.org/abs/2010.11856",
+        ),
+        MRAG,
+    ),
+    published=("mrag",),
+    needs=("download", "index"),
+    tasks="xor_tydi",
+)
 YES_NO: dict[str, dict[str, tuple[str, ...]]] = {
     "ar": {"yes": ("نعم", "أجل", "بلى"), "no": ("لا",)},
     "fi": {"yes": ("kyllä", "joo"), "no": ("ei",)},
@@ -54,20 +84,20 @@ def load(block: XorTydiBlock) -> Benchmark:
         notes.append(f"{len(chosen) - len(docs):,} without an answer were left out")
     if len(docs) != PAPER_ROWS[block.language]:
         notes.append(f"this copy has {len(docs):,} questions; the paper has {PAPER_ROWS[block.language]:,}")
-    source: dict[str, Any] = {"path": str(path)} if block.path else {"url": ORIGINAL}
+    source: dict[str, Any] = {"path": str(path)} if block.path else {"url": ORIGINAL.url}
     return Benchmark("xor_tydi", docs, None, tuple(notes), {**source, "sha256": sha256_file(path)})
 
 
 def _file(block: XorTydiBlock) -> Path:
     if block.path is None:
-        return web_file("xor_tydi", ORIGINAL)
+        return web_file("xor_tydi", ORIGINAL.url)
     path = require_path(block.path, "xor_tydi")
     if path.is_file():
         return path
     for candidate in (path / FILE, path / f"{FILE}.gz"):
         if candidate.is_file():
             return candidate
-    raise DataError(f"xor_tydi: {path} has no file {FILE}", f"download it: {ORIGINAL}")
+    raise DataError(f"xor_tydi: {path} has no file {FILE}", f"download it: {ORIGINAL.url}")
 
 
 # The leaves of a group read the same file one after another.
@@ -103,3 +133,6 @@ def _doc(row: dict[str, Any], language: str, where: str) -> RagDoc | None:
         query_lang=language,
         answers=tuple(kept | added),
     )
+
+
+LOADER = LoaderSpec(BENCHMARK, XorTydiBlock, load)

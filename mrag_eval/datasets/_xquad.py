@@ -22,14 +22,40 @@ import numpy as np
 from pydantic import field_validator
 
 from mrag_eval.core import ConfigError, DataError, Passage, RagDoc, did_you_mean, language_name
-from mrag_eval.datasets._base import Benchmark, DataBlock, absolute
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute
+from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
+from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
 
-HUB_ID = "google/xquad"
+HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
 # Served by the hub and by the original repository alike (th and ro are in both too, but not in every copy).
 LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh")
 _KNOWN = (*LANGUAGES, "ro", "th")
+BENCHMARK = Declaration(
+    name="xquad",
+    title="XQuAD",
+    asks="paragraphs and questions in languages drawn at random, relevance known",
+    sources=(HUB,),
+    shareable=True,
+    languages=LANGUAGES,
+    breakdowns=(),
+    main_metric="char3gram_recall",
+    citations=(
+        Citation(
+            key="artetxe-etal-2020-cross",
+            authors="Artetxe et al.",
+            title="On the Cross-lingual Transferability of Monolingual Representations",
+            venue="ACL 2020",
+            year=2020,
+            url="https://arxiv.org/abs/1910.11856",
+        ),
+        CROSS_LINGUAL_COST,
+    ),
+    published=(),
+    needs=("download",),
+    tasks="xquad_rag",
+)
 
 
 class XquadBlock(DataBlock):
@@ -39,6 +65,7 @@ class XquadBlock(DataBlock):
     """
 
     split: str = "validation"
+    revision: str | None = HUB.revision
     languages: tuple[str, ...] | None = None
     assignment: Path | None = None
     question_language: str | None = None
@@ -248,11 +275,11 @@ def _from_file(path: Path) -> _Edition:
 
 def _from_hub(block: XquadBlock, code: str) -> _Edition:
     columns = ("id", "context", "question", "answers")
-    rows = hub_dataset("xquad", HUB_ID, f"xquad.{code}", block.split, block.revision, columns)
+    rows = hub_dataset("xquad", HUB.id, f"xquad.{code}", block.split, block.revision, columns)
     paragraphs: list[str] = []
     questions: list[_Question] = []
     paragraph_of: list[int] = []
-    where = f"{HUB_ID}, config xquad.{code}"
+    where = f"{HUB.id}, config xquad.{code}"
     for row in rows:
         # the hub repeats the paragraph in every row; a paragraph's questions are consecutive
         if not paragraphs or row["context"] != paragraphs[-1]:
@@ -301,7 +328,10 @@ def _source(block: XquadBlock, editions: dict[str, _Edition]) -> dict[str, Any]:
     if block.assignment is not None:
         source["assignment"] = {"path": str(block.assignment), "sha256": read_json(block.assignment)[1]}
     if block.path is None:
-        source |= {"hub": HUB_ID, "revision": block.revision, "split": block.split}
+        source |= {"hub": HUB.id, "revision": block.revision, "split": block.split}
     else:
         source |= {"path": str(block.path), "sha256": {code: edition.digest for code, edition in editions.items()}}
     return source
+
+
+LOADER = LoaderSpec(BENCHMARK, XquadBlock, load, versions=True)

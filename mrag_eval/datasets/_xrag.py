@@ -19,7 +19,8 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from mrag_eval.core import DataError, GivenPassage, RagDoc, is_language, same_language
-from mrag_eval.datasets._base import Benchmark, DataBlock, absolute
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute
+from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import (
     hub_file,
     iter_jsonl,
@@ -31,9 +32,31 @@ from mrag_eval.datasets._files import (
 )
 from mrag_eval.datasets._xrag_english import Part, in_english, passage_id, read_translations
 
-HUB_ID = "AmazonScience/XRAG"
-HUB_REVISION = "ead86612ac265e578ffee6f838c2180fec6428d9"
+HUB = HubDataset(id="AmazonScience/XRAG", revision="ead86612ac265e578ffee6f838c2180fec6428d9", licence="CC-BY-NC-4.0")
 LANGUAGES = ("de", "es", "zh", "ar")
+BENCHMARK = Declaration(
+    name="xrag",
+    title="XRAG",
+    asks="questions over eight given news articles, two of which support the answer",
+    sources=(HUB,),
+    shareable=False,
+    languages=(*LANGUAGES, "en"),
+    breakdowns=("q_type", "a_type", "crossdoc_type"),
+    main_metric="judged_accuracy",
+    citations=(
+        Citation(
+            key="liu2025xrag",
+            authors="Liu et al.",
+            title="XRAG: Cross-lingual Retrieval-Augmented Generation",
+            venue="Findings of EMNLP 2025",
+            year=2025,
+            url="https://arxiv.org/abs/2505.10089",
+        ),
+    ),
+    published=("xrag",),
+    needs=("download", "judge"),
+    tasks="xrag",
+)
 # Rows a language as the dataset card gives them; the multilingual counts of the development file differ by language.
 _SIZES: dict[tuple[str, str], dict[str, int]] = {
     ("test", "mono"): dict.fromkeys((*LANGUAGES, "en"), 1000),
@@ -69,7 +92,7 @@ class XragBlock(DataBlock):
     """
 
     split: Literal["test", "dev"] = "test"
-    revision: str | None = HUB_REVISION
+    revision: str | None = HUB.revision
     setting: Literal["mono", "multi"]
     language: Literal["de", "es", "zh", "ar", "en"]
     english: tuple[Part, ...] = ()
@@ -134,7 +157,7 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
     docs = [_doc(name, item, order, block.language) for name, item, (order, _) in zip(ids, found, orders, strict=True)]
     notes = _notes(block, docs, sum(shuffled for _, shuffled in orders), repeated)
     source: dict[str, Any] = {"sha256": {path.name: digest}, "seed": block.seed}
-    source |= {"path": str(block.path)} if block.path else {"hub": HUB_ID, "revision": block.revision}
+    source |= {"path": str(block.path)} if block.path else {"hub": HUB.id, "revision": block.revision}
     if block.english:
         translations = read_translations(block.translations, block.english)
         docs = [in_english(doc, block.english, translations) for doc in docs]
@@ -148,14 +171,14 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
 def _file(block: XragBlock) -> Path:
     name = f"xrag.{block.split}.jsonl"
     if block.path is None:
-        return hub_file("xrag", HUB_ID, name, block.revision)
+        return hub_file("xrag", HUB.id, name, block.revision)
     path = require_path(block.path, "xrag")
     if path.is_file():
         return path
     for candidate in (path / name, path / f"{name}.gz"):
         if candidate.is_file():
             return candidate
-    raise DataError(f"xrag: {path} has no file {name}", f"download it from the dataset {HUB_ID}")
+    raise DataError(f"xrag: {path} has no file {name}", f"download it from the dataset {HUB.id}")
 
 
 # Mono and multi leaves of a language follow one another; the file is hundreds of megabytes.
@@ -335,3 +358,6 @@ def _notes(block: XragBlock, docs: Sequence[RagDoc], shuffled: int, repeated: in
     if repeated:
         notes.append(f"{repeated} repeated row ids were given a suffix (~2)")
     return tuple(notes)
+
+
+LOADER = LoaderSpec(BENCHMARK, XragBlock, load)

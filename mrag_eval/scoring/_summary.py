@@ -20,7 +20,6 @@ _RESAMPLES = 2_000
 _RANGE = (0.0, 1.0)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 _CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
-_CELLS = ("resource_group", "country", "category", "q_type", "a_type", "crossdoc_type")
 
 Record = Mapping[str, Any]
 
@@ -31,6 +30,7 @@ def row_record(
     retrieved: Retrieved | None = None,
     judgement: Judgement | None = None,
     labels: Labels | None = None,
+    breakdowns: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What the scores need of one row, and what its line of the sample file shows: identity, cell, values, reasons.
 
@@ -39,11 +39,13 @@ def row_record(
     the places, from 1, of the supporting ones. Where a panel judged: its verdict and votes. Where the ranking was
     labelled: which of its passages are relevant. Where a language model reranked: how many lists it ordered, how many
     of its replies were repaired, and why it failed. Where agents retrieved: how their loop went.
+
+    ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
     """
     cell = {"query_lang": doc.query_lang}
     if doc.gold_doc_lang:
         cell["doc_lang"] = doc.gold_doc_lang
-    cell |= {key: str(doc.extra[key]) for key in _CELLS if doc.extra.get(key) is not None}
+    cell |= {key: str(doc.extra[key]) for key in breakdowns if doc.extra.get(key) is not None}
     gold = [hit.rank for hit in retrieved.passages if hit.is_gold] if retrieved is not None else []
     if gold:
         cell |= {"gold_first": str(gold[0]), "gold_last": str(gold[-1])}

@@ -232,7 +232,7 @@ class RagTask(HarnessTask):
     def _record(self, row: Scored, scores: RowScores) -> dict[str, Any]:
         """Return the record of one row, of which its sample and all scores are made."""
         found = self._supply.found(row.doc.id)
-        record = row_record(row.doc, scores, found, row.judgement, row.labels)
+        record = row_record(row.doc, scores, found, row.judgement, row.labels, self.benchmark.breakdowns)
         record |= task_record(self.blocks.metrics, row.doc, row.answer, found.passages, row.form)
         if row.sufficiency is not None:
             record["sufficiency"] = row.sufficiency.as_record()

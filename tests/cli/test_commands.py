@@ -10,10 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from mrag_eval.cli import _catalog as catalog
 from mrag_eval.cli import _harness as harness
 from mrag_eval.cli._show import HIDDEN, redacted
+from mrag_eval.datasets import LOADERS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -102,7 +104,54 @@ def test_tasks_lists_names_modes_and_counts(cli: Run) -> None:
         "mrag_demo_norag",
     ]
     assert "qlang" in lines[1]
-    assert lines[-1] == "3 tasks, 1 groups"
+    assert lines[-1] == "3 tasks, 1 group"
+
+
+def here(*arguments: str) -> str:
+    """What a command prints, run in this process."""
+    from mrag_eval.cli._app import Session, app
+
+    return str(CliRunner().invoke(app, arguments, obj=Session(), catch_exceptions=False).stdout)
+
+
+def test_tasks_lists_the_benchmarks_first() -> None:
+    head, *lines = here("tasks").splitlines()
+    assert head.split() == ["benchmark", "tasks", "languages", "needs", "asks"]
+    rows = {line.split()[0]: line for line in lines[: len(LOADERS)]}
+    assert set(rows) == set(LOADERS)
+    assert rows["xrag"].split()[2:9] == ["de", "es", "zh", "ar", "en", "download,", "judge"]
+    assert LOADERS["xrag"].declaration.summary in rows["xrag"]
+    assert " 49 " in rows["bordirlines"]
+    tasks = catalog.list_tasks()
+    leaves = sum(task.kind == "task" for task in tasks)
+    assert lines[-2] == f"{leaves} tasks, {len(tasks) - leaves} groups"
+
+
+def test_tasks_of_one_benchmark_by_its_name_or_its_folder() -> None:
+    text = here("tasks", "xquad")
+    assert text == here("tasks", "xquad_rag")
+    for part in ("google/xquad: CC-BY-SA-4.0", "main metric  char3gram_recall", "Amiraz et al."):
+        assert part in text
+    listed = text.partition(" groups\n")[2]
+    assert {line.split()[0] for line in listed.splitlines() if line and not line.endswith(" tasks")} == {
+        task.name for task in catalog.list_tasks(catalog.tasks_folder() / "xquad_rag")
+    }
+
+
+def test_tasks_as_json_and_by_every_name() -> None:
+    first = json.loads(here("tasks", "--json"))
+    assert [one["name"] for one in first] == list(LOADERS)
+    assert {one["name"]: one["n_tasks"] for one in first}["demo"] == 3
+    demo = json.loads(here("tasks", "demo", "--json"))
+    assert (demo["licence"], len(demo["entries"])) == ("Apache-2.0", 4)
+    assert here("tasks", "--all").count("\n") == len(catalog.list_tasks()) + 1
+
+
+def test_tasks_says_that_nothing_has_that_name(cli: Run) -> None:
+    done = cli("tasks", "xrga")
+    assert done.returncode == 2
+    assert "no benchmark is called 'xrga', and no task has it in its name; did you mean 'xrag'" in done.stderr
+    assert "mrag-eval tasks   lists the benchmarks" in done.stderr
 
 
 def test_tasks_path_is_the_folder_alone(cli: Run) -> None:

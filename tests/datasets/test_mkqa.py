@@ -154,8 +154,8 @@ def test_a_hub_that_only_has_the_script_gives_the_file_behind_it(folder: Path, m
     loaded = read(folder, "fr", path=None, seed=32)
     loader._from_hub.cache_clear()
     assert len(loaded.docs) == 10
-    assert asked == [loader.ORIGINAL]
-    assert loaded.source["url"] == loader.ORIGINAL
+    assert asked == [loader.ORIGINAL.url]
+    assert loaded.source["url"] == loader.ORIGINAL.url
 
 
 def test_a_hub_that_does_not_answer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

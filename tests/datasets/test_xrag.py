@@ -13,7 +13,7 @@ import pytest
 
 from mrag_eval.core import DataError
 from mrag_eval.datasets import Benchmark, load_benchmark
-from mrag_eval.datasets._xrag import HUB_REVISION, XragBlock, load
+from mrag_eval.datasets._xrag import HUB, XragBlock, load
 from tests.worlds.xrag import LANGS, Q_TYPES, row, rows, write
 
 
@@ -155,7 +155,7 @@ def test_the_hub_file_at_its_revision(tmp_path: Path, monkeypatch: pytest.Monkey
     write(tmp_path)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     loaded = load_benchmark({"benchmark": "xrag", "setting": "mono", "language": "zh", "seed": 4})
-    assert asked == [("AmazonScience/XRAG", "xrag.test.jsonl", HUB_REVISION)]
+    assert asked == [("AmazonScience/XRAG", "xrag.test.jsonl", HUB.revision)]
     assert loaded.docs == read(tmp_path, "mono", "zh", seed=4).docs
 
 

@@ -155,5 +155,7 @@ def test_every_task_folder_has_a_readme_and_a_page() -> None:
     folders = {path.name for path in (ROOT / "tasks").iterdir() if path.is_dir() and any(path.rglob("*.yaml"))}
     made = pages()
     assert folders == {path.parent.name for path in ROOT.glob("tasks/*/README.md")}
-    assert folders == {Path(name).stem for name in made if name.startswith("benchmarks/")}
+    assert {*folders, "index"} == {Path(name).stem for name in made if name.startswith("benchmarks/")}
+    for folder in folders:
+        assert f"]({folder}.md), `" in made["benchmarks/index.md"]
     assert "| [`coral`](../reference/modes.md) |" in made["benchmarks/click.md"]

@@ -264,6 +264,20 @@ def test_where_a_model_runs_and_files_lie_does_not_count(tasks: Path, tmp_path: 
     build(tasks, metadata={"retrieval.device": "auto", "retrieval.run_folder": str(tmp_path / "run")})
 
 
+def test_breakdowns_change_the_scores_and_not_what_was_retrieved(tasks: Path, tmp_path: Path) -> None:
+    questions = tasks / "questions.jsonl"
+    rows = [json.loads(line) for line in questions.read_text("utf-8").splitlines()]
+    lines_out = [json.dumps({**row, "topic": row["id"].split("-")[1], "category": "x"}) for row in rows]
+    questions.write_text("\n".join(lines_out), encoding="utf-8")
+    into(tmp_path / "run", tasks)
+    metadata = {"data": {"breakdowns": ["topic"]}, "retrieval": {"run_folder": str(tmp_path / "run")}}
+    results = run(tasks, metadata=metadata)
+    by = results["configs"]["small"]["scores"]["metrics"]["char3gram_recall"]["by"]
+    assert set(by["topic"]) == {row["id"].split("-")[1] for row in rows}
+    assert {row["rows"]["cell"].get("category") for row in results["samples"]["small"]} == {None}
+    assert results["configs"]["small"]["data"]["breakdowns"] == ["topic"]
+
+
 def test_missing_rows_are_named_and_counted(tasks: Path, tmp_path: Path) -> None:
     into(tmp_path / "run", tasks, limit=4)
     metadata = {"retrieval.run_folder": str(tmp_path / "run")}
@@ -283,9 +297,9 @@ def test_rows_and_passages_that_have_changed(tasks: Path, tmp_path: Path) -> Non
     questions = tasks / "questions.jsonl"
     kept = questions.read_text("utf-8")
     questions.write_text(kept.replace("When was the lighthouse", "When then was the lighthouse"), encoding="utf-8")
-    from mrag_eval.datasets import _registry as datasets
+    from mrag_eval.datasets._registry import _load
 
-    datasets._load.cache_clear()
+    _load.cache_clear()
     with pytest.raises(ConfigError, match=r"rows\.sha256"):
         build(tasks, metadata=metadata)
     metadata = {"retrieval": {"run_folder": str(tmp_path / "run"), "run_may_differ": ["rows"]}}
@@ -294,7 +308,7 @@ def test_rows_and_passages_that_have_changed(tasks: Path, tmp_path: Path) -> Non
     questions.write_text(kept, encoding="utf-8")
     corpus = tasks / "corpus.jsonl"
     corpus.write_text(corpus.read_text("utf-8").replace("1841", "1842"), encoding="utf-8")
-    datasets._load.cache_clear()
+    _load.cache_clear()
     with pytest.raises(ConfigError, match=r"corpus\.content_hash"):
         build(tasks, metadata=metadata)
 

@@ -247,11 +247,17 @@ def test_a_drawn_order_never_puts_the_supporting_articles_in_front(tmp_path: Pat
 
 
 def test_accuracy_by_place_type_of_question_and_of_answer(files: Path) -> None:
-    docs = read(files).docs
+    benchmark = read(files)
+    docs = benchmark.docs
     found = shown(docs, subset="distractors", n=2)
     # right where the first supporting article stands in front
     records = [
-        row_record(doc, RowScores(values={"f1": float(retrieved.passages[0].is_gold or 0)}), retrieved)
+        row_record(
+            doc,
+            RowScores(values={"f1": float(retrieved.passages[0].is_gold or 0)}),
+            retrieved,
+            breakdowns=benchmark.breakdowns,
+        )
         for doc, retrieved in zip(docs, found, strict=True)
     ]
     by = summarize(records)["metrics"]["f1"]["by"]

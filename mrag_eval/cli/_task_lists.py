@@ -1,0 +1,143 @@
+"""Benchmarks and tasks as the lists that ``mrag-eval tasks`` prints, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mrag_eval.cli._catalog import BenchmarkEntry, TaskEntry
+from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.datasets import LOADERS, Declaration
+
+# What a user must have, in a few words.
+NEEDS: Mapping[str, str] = {
+    "download": "a connection for the first run, or a local copy",
+    "files": "JSON Lines files of your own",
+    "index": "an index of a corpus (mrag-eval index build), for the modes that search",
+    "judge": "one or more models as judges, for the main metric",
+}
+# Codes that fit into a column; more are counted.
+_LISTED = 5
+
+
+def benchmark_named(name: str) -> Declaration | None:
+    """Return the benchmark of that name or with that folder of tasks; None where there is no such benchmark."""
+    declared = [loader.declaration for loader in LOADERS.values()]
+    return next((found for found in declared if name in (found.name, found.tasks)), None)
+
+
+def matching(tasks: Sequence[TaskEntry], part: str) -> list[TaskEntry]:
+    """Return the tasks whose names contain ``part``.
+
+    Raises ConfigError where no name does.
+    """
+    found = [task for task in tasks if part in task.name]
+    if part and not found:
+        raise ConfigError(
+            f"no benchmark is called '{part}', and no task has it in its name{did_you_mean(part, LOADERS)}",
+            "mrag-eval tasks   lists the benchmarks",
+        )
+    return found
+
+
+def benchmarks_text(entries: Sequence[BenchmarkEntry]) -> str:
+    """Return one line a benchmark: number of tasks, languages, needs, and what it asks."""
+    rows = [("benchmark", "tasks", "languages", "needs", "asks")]
+    for entry in entries:
+        declared = entry.declaration
+        needs = ", ".join(declared.needs) or "nothing"
+        rows.append((declared.name, str(entry.tasks or ""), _few(declared.languages), needs, declared.summary))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines = [
+        f"{name:<{widths[0]}}  {tasks:>{widths[1]}}  {languages:<{widths[2]}}  {needs:<{widths[3]}}  {asks}"
+        for name, tasks, languages, needs, asks in rows
+    ]
+    used = [need for need in NEEDS if any(need in entry.declaration.needs for entry in entries)]
+    total, groups = sum(entry.tasks for entry in entries), sum(entry.groups for entry in entries)
+    lines += ["", *(f"{need:<{widths[0]}}  {NEEDS[need]}" for need in used)]
+    lines += [
+        "",
+        f"{_number(total, 'task')}, {_number(groups, 'group')}",
+        "mrag-eval tasks NAME   lists the tasks of one benchmark, mrag-eval tasks --all every task",
+    ]
+    return "\n".join(lines)
+
+
+def benchmark_text(declared: Declaration, tasks: Sequence[TaskEntry]) -> str:
+    """Return what a benchmark declares, then its groups and its tasks."""
+    facts = [(key, text) for key, text in _facts(declared) if text]
+    width = max(len(key) for key, _ in facts)
+    lines = [declared.summary, *(f"{key:<{width}}  {text}" for key, text in facts)]
+    for title in ("group", "task"):
+        listed = [task for task in tasks if task.kind == title]
+        if listed:
+            lines += ["", _number(len(listed), title), *_lines(listed)]
+    return "\n".join(lines)
+
+
+def tasks_text(tasks: Sequence[TaskEntry]) -> str:
+    """Return one line a task or group, and their numbers."""
+    leaves = sum(task.kind == "task" for task in tasks)
+    return "\n".join([*_lines(tasks), f"{_number(leaves, 'task')}, {_number(len(tasks) - leaves, 'group')}"])
+
+
+def benchmarks_json(entries: Sequence[BenchmarkEntry]) -> str:
+    """Return the declarations, with ``n_tasks`` and ``n_groups``."""
+    return _json(
+        [{**_record(entry.declaration), "n_tasks": entry.tasks, "n_groups": entry.groups} for entry in entries]
+    )
+
+
+def benchmark_json(declared: Declaration, tasks: Sequence[TaskEntry]) -> str:
+    """Return one declaration, with ``entries``, its groups and tasks."""
+    return _json({**_record(declared), "entries": [_entry(task) for task in tasks]})
+
+
+def tasks_json(tasks: Sequence[TaskEntry]) -> str:
+    """Return every task and group: name, kind, mode and summary."""
+    return _json([_entry(task) for task in tasks])
+
+
+def _facts(declared: Declaration) -> Iterator[tuple[str, str]]:
+    yield "languages", " ".join(declared.languages)
+    for i, source in enumerate(declared.sources):
+        yield "" if i else "data", f"{source.url or 'in this package'}: {source.terms}"
+    if declared.sources and declared.tasks is not None:
+        yield "texts", "may be redistributed" if declared.shareable else "may not be redistributed, as far as is known"
+    for i, paper in enumerate(declared.citations):
+        yield "" if i else "papers", f"{paper.authors}, {paper.venue}: {paper.title} ({paper.url})"
+    yield "main metric", declared.main_metric or ""
+    yield "breakdowns", ", ".join(declared.breakdowns)
+    for i, need in enumerate(declared.needs):
+        yield "" if i else "needs", f"{need}: {NEEDS[need]}"
+    for name in declared.published:
+        yield "published", f"mrag-eval report RESULTS --layout {name}"
+
+
+def _number(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _few(languages: Sequence[str]) -> str:
+    if not languages:
+        return "any"
+    return " ".join(languages) if len(languages) <= _LISTED else str(len(languages))
+
+
+def _lines(tasks: Sequence[TaskEntry]) -> list[str]:
+    width = max((len(task.name) for task in tasks), default=0)
+    modes = max((len(task.mode) for task in tasks), default=0)
+    return [f"{task.name:<{width}}  {task.mode:<{modes}}  {task.summary}" for task in tasks]
+
+
+def _record(declared: Declaration) -> dict[str, Any]:
+    return {**declared.model_dump(mode="json"), "licence": declared.licence}
+
+
+def _entry(task: TaskEntry) -> dict[str, str]:
+    return {"name": task.name, "kind": task.kind, "mode": task.mode, "summary": task.summary}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

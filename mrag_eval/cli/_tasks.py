@@ -1,0 +1,46 @@
+"""``mrag-eval tasks``: the benchmarks, the tasks of one of them, and the check of task files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def tasks(
+    name: Annotated[str, typer.Argument(help="A benchmark, or a part of the names of tasks.")] = "",
+    every: Annotated[bool, typer.Option("--all", help="List every task and group by name.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+    path: Annotated[bool, typer.Option("--path", help="Print the folder of task files and nothing else.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Validate every task file; exit code 1 on a fault.")] = False,
+    folder: Annotated[Path | None, typer.Option(help="List or check another folder of task files.")] = None,
+) -> None:
+    """List the benchmarks: what each asks, its languages, its number of tasks, and what you need to run it.
+
+    With the name of a benchmark, print what is known about it and list its groups and tasks.
+    """
+    from mrag_eval.cli import _catalog as catalog
+    from mrag_eval.cli import _task_lists as task_lists
+
+    if path:
+        typer.echo(folder or catalog.tasks_folder())
+        return
+    if check:
+        faults = catalog.check_tasks(folder)
+        for fault in faults:
+            typer.echo(fault)
+        checked = len(catalog.list_tasks(folder))
+        typer.echo(f"{checked} tasks and groups, {len(faults)} {'fault' if len(faults) == 1 else 'faults'}")
+        raise typer.Exit(1 if faults else 0)
+    if folder is None and not every and not name:
+        entries = catalog.list_benchmarks()
+        typer.echo(task_lists.benchmarks_json(entries) if as_json else task_lists.benchmarks_text(entries))
+        return
+    found = None if every or folder is not None else task_lists.benchmark_named(name)
+    if found is not None:
+        own = catalog.tasks_of(found)
+        typer.echo(task_lists.benchmark_json(found, own) if as_json else task_lists.benchmark_text(found, own))
+        return
+    listed = task_lists.matching(catalog.list_tasks(folder), name)
+    typer.echo(task_lists.tasks_json(listed) if as_json else task_lists.tasks_text(listed))

@@ -1,0 +1,159 @@
+"""The record in which a benchmark declares what it asks, where its files are, and how its scores are read.
+
+    HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
+    BENCHMARK = Declaration(name="xquad", title="XQuAD", asks="...", sources=(HUB,), ...)
+
+The loader reads ids and revisions from these records; exports, the summary of a run, the documentation and
+``mrag-eval tasks`` read the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mrag_eval.core import normalize_language
+
+# What a user must have: a connection for the first run, files of their own, an index of a corpus, models that judge.
+Need = Literal["download", "files", "index", "judge"]
+# Keys of a user's own rows that scores are broken down by where ``data.breakdowns`` names no others.
+OWN_BREAKDOWNS = ("resource_group", "country", "category", "q_type", "a_type", "crossdoc_type")
+_COMMIT = r"^[0-9a-f]{40}$"
+_REPOSITORY = r"^[\w.-]+/[\w.-]+$"
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Source(_Record):
+    """Files under one licence: an SPDX identifier, or None where none is stated.
+
+    ``note`` qualifies the licence. ``setting`` is the key that names a local copy.
+    """
+
+    licence: str | None = Field(pattern=r"^[A-Za-z0-9.+-]+$")
+    note: str = ""
+    setting: str = "data.path"
+
+    @property
+    def terms(self) -> str:
+        """The licence with what qualifies it."""
+        return (self.licence or "no licence stated") + (f" ({self.note})" if self.note else "")
+
+
+class HubDataset(_Source):
+    """A dataset on the Hugging Face hub. ``revision`` is the commit that is read; None reads the newest one."""
+
+    id: str = Field(pattern=_REPOSITORY)
+    revision: str | None = Field(default=None, pattern=_COMMIT)
+
+    @property
+    def url(self) -> str:
+        """The page of the dataset, at the revision where one is pinned."""
+        return f"https://huggingface.co/datasets/{self.id}" + (f"/tree/{self.revision}" if self.revision else "")
+
+
+class GitHubFiles(_Source):
+    """Files of a GitHub repository at one commit."""
+
+    id: str = Field(pattern=_REPOSITORY)
+    revision: str = Field(pattern=_COMMIT)
+
+    @property
+    def url(self) -> str:
+        """The repository at that commit."""
+        return f"https://github.com/{self.id}/tree/{self.revision}"
+
+
+class WebFile(_Source):
+    """One file on the web."""
+
+    url: str = Field(pattern=r"^https://")
+
+
+class PackagedFiles(_Source):
+    """Files that come with this package."""
+
+    url: str = ""
+
+
+Source = HubDataset | GitHubFiles | WebFile | PackagedFiles
+
+
+class Citation(_Record):
+    """A paper; ``key`` is its BibTeX key in the README of the task folder."""
+
+    key: str
+    authors: str
+    title: str
+    venue: str
+    year: int = Field(ge=1990, le=2100)
+    url: str = Field(pattern=r"^https://")
+
+
+class Declaration(_Record):
+    """One benchmark.
+
+    ``sources`` begin with that of the questions, whose licence is the benchmark's. ``shareable``: whether its texts may
+    be passed on. ``languages`` are those of the questions, BCP 47. ``breakdowns`` are keys of a row's ``extra`` that
+    scores are broken down by. ``citations`` begin with the paper on the data. ``published`` names files of published
+    figures (``mrag_eval/report/published``), ``tasks`` the folder of its tasks.
+
+    ``own`` holds values of the ``data:`` block under which the rows are the user's: their licence is unknown, and
+    nothing is declared about them. An empty mapping: they always are; None: they never are.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    title: str = Field(min_length=1)
+    asks: str = Field(min_length=1, max_length=80, pattern=r"^[^\n]*[^\n.]$")
+    sources: tuple[Source, ...]
+    shareable: bool
+    languages: tuple[str, ...]
+    breakdowns: tuple[str, ...]
+    main_metric: str | None
+    citations: tuple[Citation, ...]
+    published: tuple[str, ...]
+    needs: tuple[Need, ...]
+    tasks: str | None
+    own: Mapping[str, str] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Declaration:
+        if self.shareable and self.licence is None:
+            raise ValueError(f"{self.name}: texts without a licence may not be passed on: shareable=False")
+        for code in self.languages:
+            if normalize_language(code) != code:
+                raise ValueError(f"{self.name}: language '{code}' is written '{normalize_language(code)}'")
+        for key in ("languages", "breakdowns", "published", "needs"):
+            if len(set(getattr(self, key))) < len(getattr(self, key)):
+                raise ValueError(f"{self.name}: '{key}' names something twice")
+        if self.tasks is not None and not (self.sources and self.languages and self.main_metric):
+            raise ValueError(f"{self.name}: a benchmark with tasks has sources, languages and a main metric")
+        return self
+
+    @property
+    def summary(self) -> str:
+        """Title and question in one line."""
+        return f"{self.title}: {self.asks}"
+
+    @property
+    def licence(self) -> str | None:
+        """The SPDX identifier of the licence of the questions; None where none is stated."""
+        return self.sources[0].licence if self.sources else None
+
+    @property
+    def hub(self) -> str | None:
+        """The hub dataset that the questions come from; None where they come from elsewhere."""
+        first = self.sources[0] if self.sources else None
+        return first.id if isinstance(first, HubDataset) else None
+
+    def is_own(self, data: Mapping[str, Any]) -> bool:
+        """Return whether the rows of this ``data:`` block are the user's own."""
+        return self.own is not None and all(data.get(key) == value for key, value in self.own.items())
+
+    def breakdowns_of(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the keys that scores of this ``data:`` block are broken down by unless it names others."""
+        return OWN_BREAKDOWNS if self.is_own(data) else self.breakdowns
