@@ -224,7 +224,7 @@ def modes_page() -> str:
     ]
     for name, mode in MODES.items():
         languages = ", ".join(mode.languages) or "none"
-        lines.append(f"| `{name}` | {mode.summary} | {languages} | {mode.merge} | {mode.source} |")
+        lines.append(f"| `{name}` | {mode.summary} | {languages} | {mode.merge} | {mode.papers} |")
     return "\n".join(lines) + "\n"
 
 

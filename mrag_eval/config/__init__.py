@@ -15,11 +15,11 @@ from mrag_eval.config._measures import (
 )
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, secret_in
-from mrag_eval.config._modes import MODES
+from mrag_eval.config._modes import MODES, Mode, mode_named, passages_shown
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import PLACES, Ran, package_versions, provenance
 from mrag_eval.config._rerank import Rerank, reranker_name
-from mrag_eval.config._retrieval import Given, Retrieval
+from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
 from mrag_eval.config._translator import DEFAULT_NLLB, TranslatorSpec
 from mrag_eval.config._validation import Block, deep_merge, dotted, validated
@@ -29,6 +29,8 @@ __all__ = [
     "JUDGED",
     "MODES",
     "PLACES",
+    "PUBLISHED",
+    "QUOTAS",
     "RANKING_MEASURE",
     "RERANKED",
     "SUFFICIENCY",
@@ -41,6 +43,7 @@ __all__ = [
     "Given",
     "Judge",
     "MilvusCorpus",
+    "Mode",
     "ModelBudget",
     "ModelSpec",
     "Prompt",
@@ -53,7 +56,9 @@ __all__ = [
     "deep_merge",
     "dotted",
     "load_config",
+    "mode_named",
     "package_versions",
+    "passages_shown",
     "provenance",
     "ranking_measures",
     "rerank_measures",

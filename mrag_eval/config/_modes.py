@@ -3,30 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 # Words that stand for languages which only the row knows; the rest of a language scope are BCP 47 codes.
 LANGUAGE_ROLES = ("all", "query", "relevant", "culture", "gold", "sibling")
+# Kinds of passages that a mode puts into the prompt: none, those of the row, the supporting ones, or what was found.
+Shown = Literal["nothing", "given", "gold", "retrieved"]
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A preset. ``languages`` are roles (see :data:`LANGUAGE_ROLES`) or codes; empty: no search.
+    """A preset, and everything that the rest of the package needs to know of it.
 
-    ``query_translation`` and ``document_translation`` as in :class:`~mrag_eval.config.Retrieval`.
+    Attributes:
+        languages: roles (see :data:`LANGUAGE_ROLES`) or codes; empty: no search.
+        merge: how the lists of several languages become one.
+        summary: one line for lists of tasks.
+        papers: who uses it, under which name.
+        query_translation, document_translation: as in :class:`~mrag_eval.config.Retrieval`.
+        source: the module of :mod:`mrag_eval.retrieval.sources` that finds the passages (``index``: ``_index.py``).
+        searches: whether a corpus is searched, so that there is a ranking to measure.
+        shows: which passages the prompt contains.
+        takes_run: whether the run file of another system may take the place of the search.
+        own: keys of the ``retrieval`` block that no other mode takes.
+        refuses: keys that this mode cannot take, as ``key`` (any value but the default) or ``key=value``, and why. The
+            reason may name ``{mode}`` and ``{key}``.
     """
 
     languages: tuple[str, ...]
     merge: str
     summary: str
-    source: str
+    papers: str
     query_translation: str = "none"
     document_translation: str = "none"
+    source: str = "index"
+    searches: bool = True
+    shows: Shown = "retrieved"
+    takes_run: bool = False
+    own: tuple[str, ...] = ()
+    refuses: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def swaps(self) -> bool:
+        """Whether a row is searched for with the question of its sibling."""
+        return "sibling" in self.languages
+
+
+_SEARCHES_NOTHING = "mode '{mode}' searches nothing, so '{key}' has no meaning there"
+_AGENTS_CHOOSE = "in mode '{mode}' agents choose the languages: set agent.pool or agent.corpora instead"
+_NO_RUN = "mode '{mode}' searches an index: a run made beforehand cannot answer its queries"
 
 MODES: Mapping[str, Mode] = {
-    "no_ir": Mode((), "score", "no retrieval (Non-RAG)", "all five papers"),
-    "given": Mode((), "score", "the passages that come with the row", "XRAG"),
+    "no_ir": Mode(
+        (),
+        "score",
+        "no retrieval (Non-RAG)",
+        "all five papers",
+        source="nothing",
+        searches=False,
+        shows="nothing",
+        refuses={
+            "languages": _SEARCHES_NOTHING,
+            "query_translation": _SEARCHES_NOTHING,
+            "document_translation": "mode '{mode}' shows no passages, so '{key}' has no meaning there",
+        },
+    ),
+    "given": Mode(
+        (),
+        "score",
+        "the passages that come with the row",
+        "XRAG",
+        source="given",
+        searches=False,
+        shows="given",
+        own=("given",),
+        refuses={
+            "languages": _SEARCHES_NOTHING,
+            "query_translation": _SEARCHES_NOTHING,
+            "rerank": "mode '{mode}' shows passages known beforehand, '{key}' has no meaning",
+        },
+    ),
     "qlang": Mode(("query",), "score", "the query's language (monoRAG)", "BordIRlines, CORAL, mRAG"),
     "en_only": Mode(("en",), "score", "English", "BordIRlines, mRAG"),
     "trag": Mode(
@@ -38,10 +95,19 @@ MODES: Mapping[str, Mode] = {
         ("sibling",), "score", "a sibling query's documents in another claimant's language", "BordIRlines"
     ),
     "all": Mode(
-        ("all",), "score", "every language of the corpus (multiRAG, direct)", "CORAL, Cross-Lingual Cost, mRAG"
+        ("all",),
+        "score",
+        "every language of the corpus (multiRAG, direct)",
+        "CORAL, Cross-Lingual Cost, mRAG",
+        takes_run=True,
     ),
     "oracle": Mode(
-        ("gold",), "score", "passages of the documents known to answer (upper bound)", "XRAG, mRAG, Cross-Lingual Cost"
+        ("gold",),
+        "score",
+        "passages of the documents known to answer (upper bound)",
+        "XRAG, mRAG, Cross-Lingual Cost",
+        source="gold",
+        shows="gold",
     ),
     "crossrag": Mode(
         ("all",),
@@ -52,7 +118,22 @@ MODES: Mapping[str, Mode] = {
     ),
     "own": Mode(("culture",), "score", "the language of the row's culture", "CORAL ablation"),
     "own+en": Mode(("culture", "en"), "score", "the language of the row's culture and English", "CORAL ablation"),
-    "coral": Mode(("all",), "score", "languages and query chosen by agents, round by round (CORAL)", "CORAL"),
+    "coral": Mode(
+        ("all",),
+        "score",
+        "languages and query chosen by agents, round by round (CORAL)",
+        "CORAL",
+        source="agents",
+        refuses={
+            "languages": _AGENTS_CHOOSE,
+            "merge": _AGENTS_CHOOSE,
+            "candidates": "mode '{mode}' searches whole corpora, '{key}' must be all",
+            "query_translation": "in mode '{mode}' the planner writes the queries, '{key}' must be none",
+            "kind=precomputed": _NO_RUN,
+            "corpus=published": _NO_RUN,
+            "rerank": "in mode '{mode}' the critic orders the documents, '{key}' has no place there",
+        },
+    ),
     "gold_lang": Mode(("gold",), "score", "the gold document's language (language oracle)", "Cross-Lingual Cost"),
     "balanced": Mode(("all",), "quota", "every language, the same number from each", "Cross-Lingual Cost"),
     "balanced_weighted": Mode(("all",), "quota_share", "every language, split by corpus share", "Cross-Lingual Cost"),
@@ -64,3 +145,19 @@ MODES: Mapping[str, Mode] = {
         query_translation="each",
     ),
 }
+# What a reader of results takes a mode for that this version does not know.
+_UNKNOWN = Mode(("all",), "score", "", "")
+
+
+def mode_named(name: object) -> Mode:
+    """Return the mode of this name; for a name that this version does not know, one that searches."""
+    return MODES.get(str(name), _UNKNOWN)
+
+
+def passages_shown(retrieval: Mapping[str, Any]) -> Shown:
+    """Return which passages a ``retrieval`` block, as results hold it, puts into the prompt."""
+    shows = mode_named(retrieval.get("mode")).shows
+    subset = (retrieval.get("given") or {}).get("subset")
+    if shows == "given" and subset == "none":
+        return "nothing"
+    return "gold" if shows == "given" and subset == "gold" else shows

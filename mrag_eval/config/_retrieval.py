@@ -6,18 +6,28 @@ All of it is validated here: an unknown key, a value outside its set or an impos
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mrag_eval.config._modes import LANGUAGE_ROLES, MODES
+from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
 from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.config._validation import Block, Device
 from mrag_eval.core import ConfigError, did_you_mean, normalize_language
 
 Merge = Literal["score", "rrf", "quota", "quota_share", "zscore", "rank_norm"]
+# Merges that divide the places by language; which languages get the remainder depends on the seed.
+QUOTAS = ("quota", "quota_share")
+# The corpus of search results that come with a benchmark.
+PUBLISHED = "published"
+# Keys that have no meaning for a run made beforehand.
+_A_RUN_REFUSES = dict.fromkeys(
+    ("languages", "merge", "embedder", "candidates", "query_translation"),
+    "a precomputed run is taken as it is, so '{key}' has no meaning",
+)
 
 
 class Given(Block):
@@ -121,53 +131,87 @@ class Retrieval(Block):
             raise ValueError("'run_may_differ' goes with 'run_folder', from which rows are taken")
         if self.depth is not None and self.depth < self.k:
             raise ValueError(f"'depth' is {self.depth}, less than k = {self.k} passages that go into the prompt")
-        if self.languages is not None and self.mode in ("no_ir", "given"):
-            raise ValueError(f"mode '{self.mode}' searches nothing, so 'languages' has no meaning there")
-        if self.query_translation not in (None, "none") and self.mode in ("no_ir", "given"):
-            raise ValueError(f"mode '{self.mode}' searches nothing, so 'query_translation' has no meaning there")
-        if self.document_translation not in (None, "none") and self.mode == "no_ir":
-            raise ValueError("mode 'no_ir' shows no passages, so 'document_translation' has no meaning there")
         if self.merge == "rank_norm" and self.candidates == "row":
             raise ValueError("merge 'rank_norm' goes by the size of each language, which candidates 'row' do not have")
-        if self.mode == "coral":
-            if self.languages is not None or self.merge is not None:
-                raise ValueError("in mode 'coral' agents choose the languages: set agent.pool or agent.corpora instead")
-            if self.candidates != "all":
-                raise ValueError("mode 'coral' searches whole corpora, 'candidates' must be all")
-            if self.query_translation not in (None, "none"):
-                raise ValueError("in mode 'coral' the planner writes the queries, 'query_translation' must be none")
-            if self.kind == "precomputed" or self.corpus == "published":
-                raise ValueError("mode 'coral' searches an index: a run made beforehand cannot answer its queries")
-            if self.rerank is not None:
-                raise ValueError("in mode 'coral' the critic orders the documents, 'rerank' has no place there")
-        if self.given != Given() and self.mode != "given":
-            raise ValueError(f"'given' goes with mode 'given', this task has mode '{self.mode}'")
+        self._refuse(self.preset.refuses)
+        for owner, mode in MODES.items():
+            if mode is not self.preset:
+                self._refuse(
+                    {key: f"'{key}' goes with mode '{owner}', this task has mode '{self.mode}'" for key in mode.own}
+                )
         if (self.run is not None) != (self.kind == "precomputed"):
             raise ValueError("'run' goes with kind 'precomputed', and kind 'precomputed' needs it")
         if self.uri is not None and self.kind != "milvus":
             raise ValueError("'uri' goes with kind 'milvus'")
-        if self.kind == "milvus" and self.corpus in ("benchmark", "published"):
+        if self.kind == "milvus" and self.corpus in ("benchmark", PUBLISHED):
             raise ValueError("kind 'milvus' needs 'corpus', the collection that is searched")
-        if self.kind == "precomputed" and self.mode != "no_ir":
-            self._takes_the_run_as_it_is()
-        if self.rerank is not None:
-            if self.mode == "given":
-                raise ValueError("mode 'given' shows passages known beforehand, 'rerank' has no meaning")
-            depth = self.rerank.depth
-            if depth is not None and not self.k <= depth <= self.search_depth:
+        if self.kind == "precomputed" and self.preset.shows != "nothing":
+            if not self.preset.takes_run:
+                takers = " or ".join(f"'{name}'" for name, mode in MODES.items() if mode.takes_run)
                 raise ValueError(
-                    f"'rerank.depth' is {depth}, outside k = {self.k} to depth = {self.search_depth} that are retrieved"
+                    f"a precomputed run is taken as it is, by mode {takers}; this task has mode '{self.mode}'"
                 )
+            self._refuse(_A_RUN_REFUSES)
+        depth = None if self.rerank is None else self.rerank.depth
+        if depth is not None and not self.k <= depth <= self.search_depth:
+            raise ValueError(
+                f"'rerank.depth' is {depth}, outside k = {self.k} to depth = {self.search_depth} that are retrieved"
+            )
         return self
 
-    def _takes_the_run_as_it_is(self) -> None:
-        if self.mode != "all":
-            raise ValueError(f"a precomputed run is taken as it is, by mode 'all'; this task has mode '{self.mode}'")
-        for key, unset in (("languages", None), ("merge", None), ("embedder", None), ("candidates", "all")):
-            if getattr(self, key) != unset:
-                raise ValueError(f"a precomputed run is taken as it is, so '{key}' has no meaning")
-        if self.query_translation not in (None, "none"):
-            raise ValueError("a precomputed run is taken as it is, so 'query_translation' has no meaning")
+    def _refuse(self, refusals: Mapping[str, str]) -> None:
+        """Raise ValueError for the first refused key that is set; see :attr:`~mrag_eval.config.Mode.refuses`."""
+        for refused, reason in refusals.items():
+            key, _, value = refused.partition("=")
+            chosen = getattr(self, key)
+            unset = (None, "none", type(self).model_fields[key].default)
+            if chosen == value if value else chosen not in unset:
+                raise ValueError(reason.format(mode=self.mode, key=key))
+
+    @property
+    def preset(self) -> Mode:
+        """The mode that ``mode`` names."""
+        return MODES[self.mode]
+
+    @property
+    def searches(self) -> bool:
+        """Whether a corpus is searched at all."""
+        return self.preset.searches
+
+    @property
+    def shows_passages(self) -> bool:
+        """Whether the prompt contains passages at all."""
+        return passages_shown({"mode": self.mode, "given": {"subset": self.given.subset}}) != "nothing"
+
+    @property
+    def merged_by(self) -> str:
+        """How lists of several languages become one: the block's own choice, else the mode's."""
+        return self.merge or self.preset.merge
+
+    @property
+    def has_single_ranking(self) -> bool:
+        """Whether there is an order to measure: quotas make a set, for which mrr and ndcg are undefined."""
+        return self.merged_by not in QUOTAS
+
+    @property
+    def queries_in(self) -> str:
+        """Into what the query is translated before the search: the block's own choice, else the mode's."""
+        return self.query_translation or self.preset.query_translation
+
+    @property
+    def documents_in(self) -> str:
+        """Into what the passages are translated before they are shown: the block's own choice, else the mode's."""
+        return self.document_translation or self.preset.document_translation
+
+    @property
+    def translates(self) -> bool:
+        """Whether anything is translated, which takes a translator."""
+        return (self.queries_in, self.documents_in) != ("none", "none")
+
+    @property
+    def retrieves(self) -> bool:
+        """Whether there is anything to do before a row's prompt can be written: a search, or a translation."""
+        return self.searches or self.translates
 
     @property
     def search_depth(self) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.quality._quality_rows import BuiltSet
+from mrag_eval.config import passages_shown
 from mrag_eval.core import DataError
 from mrag_eval.report import Cell, LeafResult, ResultFile, Row, Table, read_results, read_samples
 
@@ -84,16 +85,16 @@ def _hashes(source: Any) -> Iterator[str]:
 def _condition(config: Mapping[str, Any]) -> str:
     """What the model was shown, in words."""
     retrieval = config.get("retrieval") or {}
-    mode = retrieval.get("mode")
+    shown = passages_shown(retrieval)
     subset = (retrieval.get("given") or {}).get("subset", "all")
-    if mode == "no_ir" or (mode == "given" and subset == "none"):
+    if shown == "nothing":
         return CLOSED
-    if mode == "oracle" or (mode == "given" and subset == "gold"):
+    if shown == "gold":
         name = ORACLE
-    elif mode == "given":
+    elif shown == "given":
         name = EVERYTHING if subset == "all" else f"given documents ({subset})"
     else:
-        name = f"retrieved ({mode})"
+        name = f"retrieved ({retrieval.get('mode')})"
     english = (config.get("data") or {}).get("english")
     return f"{name}, in English: {', '.join(english)}" if english else name
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mrag_eval.config import mode_named
 from mrag_eval.datasets import declaration_of
 
 
@@ -38,6 +39,6 @@ def source_of(config: Mapping[str, Any]) -> Source:
 def passages_shareable(config: Mapping[str, Any]) -> bool:
     """Whether the passages in a task's prompts may be passed on: those of the benchmark, under its licence."""
     retrieval = config.get("retrieval") or {}
-    searched = retrieval.get("mode") not in ("no_ir", "given")
+    searched = mode_named(retrieval.get("mode")).searches
     own = not searched or retrieval.get("corpus") in _BENCHMARK_PASSAGES
     return source_of(config).shareable and own

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+from mrag_eval.config import mode_named
 from mrag_eval.report.exports._runs import Exported, Score
 
 
@@ -36,7 +37,7 @@ def settings(task: Exported) -> dict[str, str]:
     found = {
         "mrag_eval_version": version("mrag-eval"),
         "retrieval_mode": mode,
-        "passages": retrieval.get("k") if mode not in (None, "no_ir") else None,
+        "passages": retrieval.get("k") if mode is not None and mode_named(mode).shows != "nothing" else None,
         "index": index.get("kind"),
         "embedder": index.get("embedder"),
         "index_content": index.get("content_hash"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import mode_named
 from mrag_eval.report.files._samples import (
     Sample,
     config_beside,
@@ -61,7 +62,7 @@ def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
         benchmark = str((config.get("data") or {}).get("benchmark") or task)
         answers = tuple(_given(sample) for sample in read_samples(path))
         out.append(AnswerSheet(model_beside(path), task, mode, benchmark, path, answers))
-    return sorted(out, key=lambda sheet: (sheet.model, sheet.mode != "no_ir", sheet.task))
+    return sorted(out, key=lambda sheet: (sheet.model, mode_named(sheet.mode).shows != "nothing", sheet.task))
 
 
 def _given(sample: Sample) -> Given:

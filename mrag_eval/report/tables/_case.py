@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import mode_named
 from mrag_eval.core import DataError, did_you_mean
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT
 from mrag_eval.report._table import pipe_lines
@@ -16,7 +17,6 @@ from mrag_eval.report.files._samples import Sample, config_beside, model_beside,
 
 _UNLABELLED = "no label"
 _FORM = re.compile(r"_(direct|citation|likelihood)(?:_|$)")
-_NO_RETRIEVAL = "no_ir"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def read_case(territory: str, paths: Sequence[Path]) -> Case:
     if not runs:
         hint = did_you_mean(territory, known) if known else ": no file has questions about territories"
         raise DataError(f"no sample on '{territory}'{hint}", "the samples are those of tasks bordirlines_...")
-    ordered = sorted(runs, key=lambda run: (run.model, run.form, run.mode != _NO_RETRIEVAL, run.task))
+    ordered = sorted(runs, key=lambda run: (run.model, run.form, mode_named(run.mode).shows != "nothing", run.task))
     claimants = tuple(facts["claimants"])
     return Case(territory, claimants, str(facts["controller"]), tuple(sorted(languages)), tuple(ordered))
 
@@ -107,7 +107,7 @@ def shown_case(case: Case) -> str:
     head = ["model", "mode", "answers", *case.languages]
     lines = [head, ["---"] * len(head)]
     for run in case.runs:
-        plain = [r for r in case.runs if r.model == run.model and r.mode == _NO_RETRIEVAL]
+        plain = [r for r in case.runs if r.model == run.model and mode_named(r.mode).shows == "nothing"]
         before = next((r for r in plain if r.form == run.form), plain[0] if plain else None)
         lines.append([run.model, run.mode, run.form, *(_answer(run, before, lang) for lang in case.languages)])
     controller = "nobody known" if case.controller == "Unknown" else case.controller
@@ -138,7 +138,6 @@ def _answer(run: CaseRun, before: CaseRun | None, lang: str) -> str:
     if lang not in run.answers:
         return ""
     answer = run.answers[lang]
-    changed = (
-        before is not None and run.mode != _NO_RETRIEVAL and lang in before.answers and before.answers[lang] != answer
-    )
+    others = before.answers if before is not None and mode_named(run.mode).shows != "nothing" else {}
+    changed = lang in others and others[lang] != answer
     return (answer or "(none)") + ("*" if changed else "")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from mrag_eval.config import reranker_name
+from mrag_eval.config import mode_named, reranker_name
 from mrag_eval.core import DataError
 from mrag_eval.report._table import Cell, Row, Table
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
@@ -108,7 +108,7 @@ def retriever_name(config: Mapping[str, Any]) -> str | None:
     (else the name of its file) with the beginning of its hash.
     """
     retrieval = config.get("retrieval") or {}
-    if retrieval.get("mode") in ("no_ir", "given"):
+    if not mode_named(retrieval.get("mode")).searches:
         return None
     first = _first_stage(retrieval, config.get("index") or {})
     rerank = retrieval.get("rerank")
