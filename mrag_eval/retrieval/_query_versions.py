@@ -8,7 +8,7 @@ from dataclasses import replace
 from mrag_eval.config import Retrieval
 from mrag_eval.core import RagDoc, matching_languages, same_language
 from mrag_eval.models import Translator
-from mrag_eval.retrieval._plan import Plan, query_text, query_translation_of
+from mrag_eval.retrieval._plan import Plan, query_text
 
 
 def translated_plans(
@@ -36,7 +36,7 @@ def translated_plans(
             question, *options = (next(done).text for _ in _parts(doc, retrieval))
             version = replace(doc, query=question, choices=tuple(options) if options else doc.choices)
             versions.append(query_text(version, retrieval))
-        if query_translation_of(retrieval) == "en":
+        if retrieval.queries_in == "en":
             out.append(replace(plan, text=versions[0]))
         else:
             further = dict.fromkeys(text for text in versions if text != plan.text)
@@ -45,7 +45,7 @@ def translated_plans(
 
 
 def _targets(plan: Plan, doc: RagDoc, retrieval: Retrieval, held: Sequence[str]) -> list[str]:
-    if query_translation_of(retrieval) == "en":
+    if retrieval.queries_in == "en":
         return ["en"]
     scope = (
         held

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm import tqdm
 
-from mrag_eval.config import Retrieval
+from mrag_eval.config import QUOTAS, Retrieval
 from mrag_eval.core import ConfigError, Hit, Kept, Ranked, Searched, Store, cache_dir, content_key
-from mrag_eval.retrieval._plan import Plan, merge_of
+from mrag_eval.retrieval._plan import Plan
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Searchable
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(f"lm_eval.{__name__}")
 _FORMAT = 1
 _BATCH = 64
-# Merges that divide the places by language; which languages get the remainder depends on the seed.
-_QUOTAS = ("quota", "quota_share")
 # Merges that make the scores of each language comparable; they look at so many hits of each, that the first places do
 # not depend on how many are asked for.
 _NORMALISED = ("zscore", "rank_norm")
@@ -34,9 +32,16 @@ NORMALISED_DEPTH = 100
 
 
 def search_plans(
-    index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, *, use_cache: bool = True
+    index: Searchable,
+    plans: Sequence[Plan],
+    retrieval: Retrieval,
+    *,
+    use_cache: bool = True,
+    count_candidates: bool = True,
 ) -> list[Searched]:
     """Search for every plan in one batch; aligned with ``plans``. Each must have a text.
+
+    Without ``count_candidates`` nothing is counted as searchable for plans that name candidates.
 
     Every shard is searched once, for all plans and all versions of their queries together; an index that is asked over
     a network is searched a part of the plans at a time, and what was found is remembered before the next part.
@@ -47,7 +52,7 @@ def search_plans(
                    index.manifest.tokenizer, index.manifest.bm25,
                    embedder and [embedder.name, embedder.revision, embedder.dim],
                    retrieval.k, retrieval.search_depth, merge,
-                   retrieval.seed if merge in _QUOTAS else None,
+                   retrieval.seed if merge in QUOTAS else None,
                    *([index.settings] if index.settings else [])]  # fmt: skip
     # an approximate index may miss what an exact one of the same passages finds
     fingerprint += [found] if (found := index.manifest.approximate()) else []
@@ -65,7 +70,7 @@ def search_plans(
             if store:
                 store.put_many(fresh)
             found |= fresh
-    searchable = _searchable(index, plans, retrieval, store)
+    searchable = _searchable(index, plans, count_candidates, store)
     if store:
         store.close()
     return [
@@ -79,14 +84,14 @@ def search_plans(
 
 
 def _searchable(
-    index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, store: Store | None
+    index: Searchable, plans: Sequence[Plan], count_candidates: bool, store: Store | None
 ) -> list[Mapping[str, int]]:
     """Per plan the passages in each language of its scope that its search ranges over: all, or its candidates'.
 
-    Counted once a set of candidates, over all modes and runs. An oracle is shown its documents: none are counted.
+    Counted once a set of candidates, over all modes and runs.
     """
     scopes = {plan.languages: index.resolve(plan.languages) for plan in plans}
-    sets = {plan.candidates for plan in plans if plan.candidates} if retrieval.mode != "oracle" else set()
+    sets = {plan.candidates for plan in plans if plan.candidates} if count_candidates else set()
     keys = {ids: content_key("candidates by language", index.manifest.content_hash, sorted(ids)) for ids in sets if ids}
     known: dict[str, dict[str, int]] = dict(store.get_many(keys.values())) if store else {}
     new = [ids for ids, key in keys.items() if key not in known]
@@ -140,7 +145,7 @@ def _merge_for(index: Searchable, retrieval: Retrieval) -> str:
             f"retrieval.merge=score: {index.kind} scores do not compare across languages",
             "use merge=rrf (the default there), or build one joint index (mrag-eval index build --joint)",
         )
-    return merge_of(retrieval)
+    return retrieval.merged_by
 
 
 def _search(
@@ -148,7 +153,7 @@ def _search(
 ) -> list[dict[str, Any]]:
     """Per plan ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}``."""
     depth, k = retrieval.search_depth, retrieval.k
-    texts = [(p.text or "", *p.versions) for p in plans]
+    texts = [(p.text, *p.versions) for p in plans]
     queries = [text for versions in texts for text in versions]
     scope: dict[str, Any] = {
         "languages": [p.languages for p in plans for _ in (p.text, *p.versions)],

@@ -8,7 +8,6 @@ from dataclasses import replace
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Hit, RagDoc, Retrieved, titled
 from mrag_eval.models import Translation, Translator
-from mrag_eval.retrieval._plan import document_translation_of
 
 
 def with_translated_passages(
@@ -19,7 +18,7 @@ def with_translated_passages(
     A translated passage keeps what it was in ``original_text`` and ``original_lang``. Where there is no translation,
     the passage is shown as it is. Each passage is translated once, however many rows it is shown for.
     """
-    english = document_translation_of(retrieval) == "en"
+    english = retrieval.documents_in == "en"
     shown = [
         (hit, "en" if english else doc.query_lang) for row, doc in zip(found, docs, strict=True) for hit in row.passages
     ]

@@ -27,7 +27,7 @@ from mrag_eval.prompts import (
     load_template,
     plain_prompt,
 )
-from mrag_eval.retrieval import Supply, has_single_ranking, searches
+from mrag_eval.retrieval import FIRST, TaskRows
 from mrag_eval.scoring import (
     METRIC_NAMES,
     METRICS,
@@ -64,7 +64,7 @@ class RagTask(HarnessTask):
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
         rest, self.blocks = split_config(config or {}, METRIC_NAMES)
-        self._supply: Supply
+        self._supply: TaskRows
         name = str(rest.get("task", "?"))
         with naming(name):
             self._template: PromptTemplate = load_template(self.blocks.prompt.template, self.blocks.prompt.system)
@@ -85,7 +85,7 @@ class RagTask(HarnessTask):
 
     def load_rows(self) -> list[dict[str, Any]]:
         with naming(self._name):
-            self._supply = Supply(self.blocks, self._name)
+            self._supply = TaskRows(self.blocks, self._name, saved=FIRST.get())
             docs = self._supply.docs.values()
             check_task_scores(self.blocks.metrics, list(docs))
             self._template.check_languages(dict.fromkeys(doc.query_lang for doc in docs))
@@ -97,7 +97,7 @@ class RagTask(HarnessTask):
         return self._supply.benchmark
 
     @property
-    def supply(self) -> Supply:
+    def supply(self) -> TaskRows:
         """The task's rows, and what is retrieved for them."""
         return self._supply
 
@@ -129,7 +129,7 @@ class RagTask(HarnessTask):
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
         retrieval = self.blocks.retrieval
-        if searches(retrieval) and 0 < retrieval.rerank_depth <= retrieval.k:
+        if retrieval.searches and 0 < retrieval.rerank_depth <= retrieval.k:
             log.warning(
                 "[%s] the reranker orders the %d passages that are shown anyway; to choose them from more, "
                 "set retrieval.depth (--metadata retrieval.depth=20)",
@@ -193,7 +193,7 @@ class RagTask(HarnessTask):
         scores = score_rows(
             rows,
             self.blocks.metrics,
-            searched=searches(self.blocks.retrieval),
+            searched=self.blocks.retrieval.searches,
             quota_depth=self._quota_depth,
             reranked=self.blocks.retrieval.rerank is not None,
         )
@@ -256,7 +256,7 @@ class RagTask(HarnessTask):
         """Return the names of values; quota modes rename what depends on an order they do not have."""
         retrieval = self.blocks.retrieval
         named: list[str] = []
-        if searches(retrieval):
+        if retrieval.searches:
             named = [published_name(m, self._quota_depth) for m in ranking_measures(self.blocks.metrics)]
             if retrieval.rerank is not None:
                 named += rerank_measures(self.blocks.metrics)
@@ -266,7 +266,7 @@ class RagTask(HarnessTask):
     @property
     def _quota_depth(self) -> int | None:
         retrieval = self.blocks.retrieval
-        return None if has_single_ranking(retrieval) else retrieval.search_depth
+        return None if retrieval.has_single_ranking else retrieval.search_depth
 
     def summarize_records(self, records: Sequence[Mapping[str, Any]]) -> float:
         """Everything from the gathered rows at once; the harness's table shows the number of rows."""

@@ -22,8 +22,8 @@ from mrag_eval.cli import main
 from mrag_eval.cli._first import First
 from mrag_eval.core import ConfigError, CorpusError, MragError
 from mrag_eval.retrieval import Order, retrieved_apart
-from mrag_eval.retrieval import _rows as supply_module
 from mrag_eval.retrieval.ahead import _process as retrieve_first
+from mrag_eval.retrieval.sources._index import IndexSearch
 from tests.task.test_hook import build
 from tests.worlds.small import BASE, write_task, write_world
 
@@ -50,13 +50,10 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCap
 def not_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process must not retrieve."""
 
-    real = supply_module.retrieve
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("retrieved in the process of the run")
 
-    def refuse(docs: Any, retrieval: Any, **more: Any) -> Any:
-        assert retrieval.mode == "no_ir", "retrieved in the process of the run"
-        return real(docs, retrieval, **more)
-
-    monkeypatch.setattr(supply_module, "retrieve", refuse)
+    monkeypatch.setattr(IndexSearch, "retrieve", refuse)
 
 
 def flags(world: Path, tasks: str, *more: str) -> list[str]:
@@ -216,7 +213,7 @@ def test_tasks_that_are_built_later_find_their_rows(
 ) -> None:
     """With flags that only the harness's own command knows, it builds the tasks itself."""
     with First().rows_for({"small": build(world)}, 4, None):
-        monkeypatch.setattr(supply_module, "retrieve", None)
+        monkeypatch.setattr(IndexSearch, "retrieve", None)
         task = build(world)
         assert task.supply.taken
         assert len(list(task.doc_iterator(limit=4))) == 4

@@ -14,7 +14,6 @@ from mrag_eval.config import Judge, Retrieval
 from mrag_eval.core import ConfigError, Hit, Judgement, RagDoc, Scored, Vote
 from mrag_eval.judging import Panel, sufficiency_judged, verdict_rubric
 from mrag_eval.judging import _answers as judging
-from mrag_eval.judging._contexts import shows_passages
 from mrag_eval.judging._rubrics import sufficiency_rubric
 from mrag_eval.report import render
 from mrag_eval.report.tables._layouts import layout_tables
@@ -153,9 +152,9 @@ def test_values(judgement: Judgement | None, expected: float | str) -> None:
 
 
 def test_modes_that_show_nothing() -> None:
-    assert not shows_passages(Retrieval(mode="no_ir"))
-    assert not shows_passages(Retrieval(mode="given", given={"subset": "none"}))  # type: ignore[arg-type]
-    assert shows_passages(Retrieval(mode="given"))
+    assert not Retrieval(mode="no_ir").shows_passages
+    assert not Retrieval(mode="given", given={"subset": "none"}).shows_passages  # type: ignore[arg-type]
+    assert Retrieval(mode="given").shows_passages
 
 
 # ------------------------------------------------------------------ in a run

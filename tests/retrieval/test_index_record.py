@@ -8,15 +8,20 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import RagDoc
+from mrag_eval.core import Passage, RagDoc
+from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.report.files._settings import differing
-from mrag_eval.retrieval._corpora import index_record
+from mrag_eval.retrieval.sources import Missing, source_for
 
 ROWS = [RagDoc("q", "Where?", "en")]
 
 
 def told(**block: Any) -> dict[str, Any] | None:
-    return index_record(validated(Retrieval, {"mode": "all", **block}, "test"), ROWS)
+    published = Published({"all": {"q": ()}}, {}) if block.get("corpus") == "published" else None
+    benchmark = Benchmark("test", ROWS, [Passage("p", "en", "text")], published=published)
+    source = source_for(validated(Retrieval, {"mode": "all", **block}, "test"), benchmark)
+    source.check(ROWS, Missing())
+    return source.record().get("index")
 
 
 def test_the_default_is_told_by_the_version_of_its_package() -> None:

@@ -11,8 +11,9 @@ import pytest
 from mrag_eval.config import MODES, Retrieval, validated
 from mrag_eval.core import ConfigError, CorpusError, DataError, GivenPassage, RagDoc, Retrieved
 from mrag_eval.datasets import Benchmark, load_benchmark
-from mrag_eval.retrieval import has_single_ranking, retrieve
-from mrag_eval.retrieval._plan import applicable, plan_rows, query_text, swap_partners
+from mrag_eval.retrieval import retrieve
+from mrag_eval.retrieval._plan import plan_rows, query_text, swap_partners
+from mrag_eval.retrieval.sources import source_for
 from tests.worlds.small import LANGS, TOPICS
 
 
@@ -82,8 +83,11 @@ def test_swap_docs_gives_the_next_claimants_documents(benchmark_: Benchmark) -> 
     ring = ("de", "ru", "zh")
     docs = [replace(d, extra={"claimant_langs": ring}) for d in benchmark_.docs]
     bench = replace(benchmark_, docs=docs)
-    kept, skipped = applicable(docs, Retrieval(mode="swap_docs"))
-    assert (len(kept), skipped) == (9, 6)  # en and es are nobody's language here: control queries
+    selected = source_for(Retrieval(mode="swap_docs"), bench).select(docs)
+    # en and es are nobody's language here: control queries
+    assert (len(selected.docs), len(selected.skipped)) == (9, 6)
+    assert selected.why == "no sibling in another language"
+    kept = selected.docs
     found = search(bench, kept, mode="swap_docs", k=2)
     following = {"de": "ru", "ru": "zh", "zh": "de"}
     for doc, got in zip(kept, found, strict=True):
@@ -168,8 +172,8 @@ def test_plans_say_all_languages_by_none() -> None:
 
 
 def test_only_quota_modes_lack_a_single_ranking() -> None:
-    assert {m for m in MODES if not has_single_ranking(Retrieval(mode=m))} == {"balanced", "balanced_weighted"}
-    assert not has_single_ranking(Retrieval(mode="all", merge="quota"))
+    assert {m for m in MODES if not Retrieval(mode=m).has_single_ranking} == {"balanced", "balanced_weighted"}
+    assert not Retrieval(mode="all", merge="quota").has_single_ranking
 
 
 # ------------------------------------------------------------------ given passages

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import DataError, GivenPassage, MragError, RagDoc, Ranked, Scored, is_relevant
-from mrag_eval.datasets import load_benchmark
+from mrag_eval.core import DataError, GivenPassage, MragError, Passage, RagDoc, Ranked, Scored, is_relevant
+from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.retrieval import retrieve
+from mrag_eval.retrieval.sources import source_for
 from mrag_eval.retrievers import build_index, read_jsonl
 from mrag_eval.scoring import row_record, score_rows
 from tests.task.test_hook import run
@@ -122,7 +123,16 @@ def test_recall_counts_a_page_once_at_its_best_passage() -> None:
 
 
 def test_a_row_without_relevant_ids_is_named() -> None:
-    from mrag_eval.retrieval._plan import plan_rows
-
     with pytest.raises(MragError, match="row 'r' has no relevant_ids"):
-        plan_rows([RagDoc("r", "?", "en")], Retrieval(mode="oracle"))
+        retrieve([RagDoc("r", "?", "en")], Retrieval(mode="oracle"))
+
+
+def test_the_texts_behind_a_ranking_are_those_of_the_row_or_of_the_corpus() -> None:
+    """Rows that bring their passages and rows that name documents may be in one benchmark."""
+    given = (GivenPassage(id="g1", lang="en", text="brought", is_gold=True),)
+    rows = [RagDoc("r", "?", "en", given_passages=given), RagDoc("s", "text", "en", relevant_ids=("p1",))]
+    retrieval = Retrieval(mode="oracle", kind="bm25")
+    source = source_for(retrieval, Benchmark("t", rows, [Passage("p1", "en", "text of p1", doc_id="p1")]))
+    ranked = [place.id for row in source.retrieve(rows) for place in row.ranking]
+    assert ranked == ["g1", "p1"]
+    assert [passage.text for passage in source.passages(ranked)] == ["brought", "text of p1"]

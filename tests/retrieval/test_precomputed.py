@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError, CorpusError, DataError, RagDoc
+from mrag_eval.core import ConfigError, CorpusError, DataError, Passage
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.retrieval import retrieve
-from mrag_eval.retrieval._corpora import check_corpus, index_record
-from mrag_eval.retrieval._pipeline import ranked_passages
+from mrag_eval.retrieval._corpora import passages_by_id
+from mrag_eval.retrieval.sources import Missing, source_for
 from mrag_eval.retrieval.sources._run_file import read_run
 from mrag_eval.retrievers import build_index
 from tests.task.test_hook import run as run_task
@@ -122,7 +123,7 @@ def test_the_rows_get_the_runs_lists(benchmark_: Benchmark, tmp_path: Path) -> N
     assert ferry.passages[0].text == "Die Fähre nach Sund legt an Pier sieben ab."
     assert ferry.searchable == dict.fromkeys(("en", "de", "es", "ru", "zh"), 3)
     assert [p.id for p in found["q-bakery-de"].ranking] == ["bakery-es"]
-    texts = ranked_passages(list(found.values()), settings, corpus=benchmark_.corpus)
+    texts = passages_by_id((p.id for row in found.values() for p in row.ranking), source_for(settings, benchmark_))
     assert set(texts) == {"ferry-de", "ferry-en", "bakery-en", "bakery-es"}
 
 
@@ -165,7 +166,7 @@ def test_a_run_can_be_reranked(benchmark_: Benchmark, tmp_path: Path, monkeypatc
             return [np.arange(len(texts), dtype=float) for texts in passages]
 
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("mrag_eval.retrieval._pipeline.open_reranker", lambda retrieval: Backwards())
+    monkeypatch.setattr("mrag_eval.retrieval.sources._trec_run.open_reranker", lambda retrieval: Backwards())
     docs = rows(benchmark_, "q-ferry-en")
     (found,) = retrieve(docs, block(write(tmp_path, LINES), rerank="x/y"), corpus=benchmark_.corpus)
     assert [hit.id for hit in found.passages] == ["bakery-en", "ferry-en"]
@@ -208,19 +209,24 @@ def test_settings_of_a_search_have_no_meaning(changes: dict[str, Any], message: 
 
 
 def test_what_is_missing_is_said_before_anything_runs(benchmark_: Benchmark, tmp_path: Path) -> None:
+    def check(settings: Retrieval, corpus: list[Passage] | None) -> None:
+        source_for(settings, replace(benchmark_, corpus=corpus)).check(benchmark_.docs, Missing())
+
     with pytest.raises(DataError, match="there is no file"):
-        check_corpus(block(tmp_path / "none.trec"), benchmark_.docs, benchmark_.corpus)
+        check(block(tmp_path / "none.trec"), benchmark_.corpus)
     path = write(tmp_path, LINES)
     with pytest.raises(ConfigError, match="brings no passages"):
-        check_corpus(block(path), benchmark_.docs, None)
+        check(block(path), None)
     with pytest.raises(CorpusError, match=r"there is no file .*none\.jsonl"):
-        check_corpus(block(path, corpus=str(tmp_path / "none.jsonl")), benchmark_.docs, None)
-    check_corpus(block(path), benchmark_.docs, benchmark_.corpus)
+        check(block(path, corpus=str(tmp_path / "none.jsonl")), None)
+    check(block(path), benchmark_.corpus)
 
 
-def test_results_say_which_run_it_was(tmp_path: Path) -> None:
+def test_results_say_which_run_it_was(benchmark_: Benchmark, tmp_path: Path) -> None:
     path = write(tmp_path, LINES)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     told = {"kind": "precomputed", "sha256": digest, "tag": "system"}
-    assert index_record(block(path), [RagDoc("q", "?", "en")]) == told
+    source = source_for(block(path), benchmark_)
+    source.check(benchmark_.docs, Missing())
+    assert source.record() == {"index": told}
     assert read_run(write(tmp_path, f"{LINES}q-bakery-fr Q0 bakery-fr 0 3 other\n")).tag is None

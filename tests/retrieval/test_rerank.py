@@ -52,7 +52,7 @@ class ByLength:
 def by_length(monkeypatch: pytest.MonkeyPatch) -> ByLength:
     reranker = ByLength()
     monkeypatch.setattr(
-        "mrag_eval.retrieval._pipeline.open_reranker", lambda retrieval: reranker if retrieval.rerank else None
+        "mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: reranker if retrieval.rerank else None
     )
     return reranker
 
@@ -131,7 +131,7 @@ def test_scores_of_another_model_or_setting_are_not_found(
 ) -> None:
     before = retrieve(benchmark_.docs, block(), corpus=benchmark_.corpus)
     other = ByLength(sign=-1.0, **{"name": by_length.name, "revision": by_length.revision} | change)
-    monkeypatch.setattr("mrag_eval.retrieval._pipeline.open_reranker", lambda retrieval: other)
+    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: other)
     after = retrieve(benchmark_.docs, block(), corpus=benchmark_.corpus)
     assert other.pairs
     assert [r.passages for r in after] != [r.passages for r in before]
@@ -185,7 +185,7 @@ def test_a_listwise_reranker_gives_places_and_keeps_the_order_where_it_fails(
         return failing()(prompt) if "Varn built?" in prompt else "[" + ", ".join(map(str, range(n, 0, -1))) + "]"
 
     model: Any = ListwiseReranker(Ranker(backwards))  # type: ignore[arg-type]
-    monkeypatch.setattr("mrag_eval.retrieval._pipeline.open_reranker", lambda retrieval: model)
+    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: model)
     docs = [doc for doc in benchmark_.docs if doc.query_lang == "en"]
     listwise = block(rerank={"kind": "listwise", "model": "ranker"})
     plain = retrieve(docs, block(rerank=None), corpus=benchmark_.corpus)

@@ -13,11 +13,16 @@ from lm_eval.utils import handle_non_serializable
 from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Reranking, Retrieved
 from mrag_eval.models.translate._table import write_table
 from mrag_eval.retrieval import RunFolder, open_folder, retrieve_into
-from mrag_eval.retrieval import _rows as supply_module
 from mrag_eval.retrieval.agents._loop import Agents
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of
+from mrag_eval.retrieval.sources._agents import AgentLoop
+from mrag_eval.retrieval.sources._given import GivenPassages
+from mrag_eval.retrieval.sources._gold import GoldPassages
+from mrag_eval.retrieval.sources._index import IndexSearch
+from mrag_eval.retrieval.sources._published import PublishedLists
 from mrag_eval.retrieval.sources._run_file import read_run
+from mrag_eval.retrieval.sources._trec_run import TrecRun
 from mrag_eval.task import RagTask
 from tests.retrieval.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan
 from tests.task.test_hook import build, knows_everything, run, run_ranks
@@ -92,8 +97,8 @@ def same_run(tasks: Path, folder: Path, name: str, monkeypatch: pytest.MonkeyPat
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("nothing is to be retrieved")
 
-    monkeypatch.setattr(supply_module, "retrieve", refuse)
-    monkeypatch.setattr(supply_module, "retrieve_by_agents", refuse)
+    for source in (AgentLoop, GivenPassages, GoldPassages, IndexSearch, PublishedLists, TrecRun):
+        monkeypatch.setattr(source, "retrieve", refuse)
     monkeypatch.setattr("mrag_eval.models.translate._translator.Translator.translate", refuse)
     taken = run(tasks, name, taken_lm, {**(metadata or {}), "retrieval.run_folder": str(folder)})
     assert taken_lm.prompts == direct_lm.prompts
@@ -159,7 +164,7 @@ def test_planned(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         critic=_only_the_year,
         sufficiency=lambda a: enough("1841" in a.user, "a year is needed"),
     )
-    monkeypatch.setattr(supply_module, "agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
+    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
     monkeypatch.setattr(Agents, "check", lambda self: None)
     monkeypatch.setattr(Agents, "identities", lambda self: {"planner": "scripted", "critic": "scripted"})
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
@@ -176,7 +181,7 @@ def test_planned(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise ConfigError("there is no config file")
 
     # a machine without planner and critic runs it too
-    monkeypatch.setattr(supply_module, "agents_for", no_models)
+    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", no_models)
     elsewhere = run(tasks, "looped", metadata={"retrieval.run_folder": str(tmp_path / "run")})
     assert elsewhere["results"] == taken["results"]
     assert elsewhere["configs"]["looped"]["agent"]["planner"] == "scripted"
@@ -382,15 +387,15 @@ def test_a_step_that_was_ended_goes_on(tasks: Path, tmp_path: Path, monkeypatch:
     whole = tmp_path / "whole"
     into(whole, tasks)
     asked: list[list[str]] = []
-    real = supply_module.retrieve
+    real = IndexSearch.retrieve
 
-    def dies(docs: Any, *args: Any, **kwargs: Any) -> Any:
+    def dies(self: IndexSearch, docs: Any, translator: Any = None) -> Any:
         asked.append([doc.id for doc in docs])
         if len(asked) == 3:
             raise KeyboardInterrupt
-        return real(docs, *args, **kwargs)
+        return real(self, docs, translator)
 
-    monkeypatch.setattr(supply_module, "retrieve", dies)
+    monkeypatch.setattr(IndexSearch, "retrieve", dies)
     with pytest.raises(KeyboardInterrupt):
         into(tmp_path / "run", tasks, batch=4)
     assert len(lines(tmp_path / "run")) == 8

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import CorpusError, Passage, RagDoc, Retrieved, matching_languages
+from mrag_eval.core import CorpusError, Passage, RagDoc, matching_languages
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.retrieval import retrieve
-from mrag_eval.retrieval._corpora import check_corpus
-from mrag_eval.retrieval._pipeline import ranked_passages
+from mrag_eval.retrieval._corpora import passages_by_id
+from mrag_eval.retrieval.sources import Missing, source_for
 from mrag_eval.retrievers import build_index
 from mrag_eval.retrievers.embedding._openai_embeddings import OpenAIEmbedder
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
@@ -95,23 +95,24 @@ def test_a_task_finds_the_shards_that_its_search_will_find(
     assert matching_languages(asked, held) == found
     if found:
         assert set(index.resolve([asked])) == found
-        check_corpus(retrieval, docs, None)
-        check_corpus(Retrieval(mode="qlang"), docs, corpus)
+        source_for(retrieval, Benchmark("test", docs)).check(docs, Missing())
+        source_for(Retrieval(mode="qlang"), Benchmark("test", docs, corpus)).check(docs, Missing())
         return
     with pytest.raises(CorpusError, match="has no"):
         index.resolve([asked])
     for block, passages in ((retrieval, None), (Retrieval(mode="qlang"), corpus)):
         with pytest.raises(CorpusError, match="has no"):
-            check_corpus(block, docs, passages)
+            source_for(block, Benchmark("test", docs, passages)).check(docs, Missing())
 
 
 def test_the_texts_of_a_whole_ranking_can_be_read_not_only_of_what_is_shown(benchmark_: Benchmark) -> None:
     block = Retrieval(mode="all", kind="bm25", k=1, depth=6)
     found = retrieve(benchmark_.docs, block, corpus=benchmark_.corpus)
-    texts = ranked_passages(found, block, corpus=benchmark_.corpus)
+    source = source_for(block, benchmark_)
+    texts = passages_by_id((place.id for row in found for place in row.ranking), source)
     by_id = {p.id: p for p in benchmark_.corpus or ()}
     ranked = {place.id for row in found for place in row.ranking}
     shown = {hit.id for row in found for hit in row.passages}
     assert set(texts) == ranked > shown
     assert all(texts[pid].text == by_id[pid].text and texts[pid].lang == by_id[pid].lang for pid in ranked)
-    assert ranked_passages([Retrieved()], block) == {}  # without opening anything
+    assert passages_by_id((), source_for(block, replace(benchmark_, corpus=None))) == {}  # without opening anything

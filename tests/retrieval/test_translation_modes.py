@@ -120,7 +120,7 @@ def dense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     embedder: Any = Letters()
     build_index(corpus, path, embedder=embedder, progress=False)
     opened = load_index(path, embedder=embedder)
-    monkeypatch.setattr("mrag_eval.retrieval._pipeline.open_index", lambda *_: opened)
+    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_index", lambda *_: opened)
     calls: list[list[int]] = []
     original = FaissShard.search
 

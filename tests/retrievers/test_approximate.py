@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from mrag_eval.cli._app import Session, app
 from mrag_eval.config import Retrieval
-from mrag_eval.core import ConfigError, CorpusError, Passage, RagDoc
+from mrag_eval.core import ConfigError, CorpusError, Passage
 from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrieval._plan import Plan
 from mrag_eval.retrieval._search import search_plans
@@ -280,7 +280,7 @@ def test_approximate_and_exact_share_no_cache_entry(
 
 def test_results_tell_an_approximate_index(approximate: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mrag_eval.retrieval._corpora.open_index", lambda retrieval: approximate)
-    record = index_record(Retrieval(mode="all", corpus=str(approximate.path)), [RagDoc("1", "q", "en")])
+    record = index_record(Retrieval(mode="all", corpus=str(approximate.path)))
     assert record is not None
     assert record["approximate"]["en"]["factory"] == "IVF32,SQ8"
     assert len(record["approximate"]["en"]["sha256"]) == 64

@@ -40,7 +40,7 @@ def seat(monkeypatch: pytest.MonkeyPatch) -> ScriptedAgents:
 
     def place(**scripts: Any) -> ScriptedAgent:
         agent = ScriptedAgent(**scripts)
-        monkeypatch.setattr(supply_module, "agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
+        monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
         monkeypatch.setattr(Agents, "check", lambda self: None)
         return agent
 
@@ -213,17 +213,21 @@ def test_faults_of_the_block_are_named(
 
 def test_a_fixed_scope_that_the_corpus_lacks_is_found_before_the_run() -> None:
     rows = [RagDoc("a", "q", "en", culture_lang="es")]
-    retrieval, corpus = Retrieval(mode="coral"), [Passage("p", "en", "text")]
+    retrieval, held = Retrieval(mode="coral"), ["en"]
     with pytest.raises(CorpusError, match="no Spanish shard"):
-        check_pool(retrieval, Agent(preset="fixed_own"), rows, corpus)
-    check_pool(retrieval, Agent(), rows, corpus)
+        check_pool(retrieval, Agent(preset="fixed_own"), rows, held)
+    check_pool(retrieval, Agent(), rows, held)
     with pytest.raises(DataError, match="row 'b' has no culture_lang"):
-        check_pool(retrieval, Agent(preset="fixed_own"), [RagDoc("b", "q", "en")], corpus)
+        check_pool(retrieval, Agent(preset="fixed_own"), [RagDoc("b", "q", "en")], held)
 
 
-def test_the_stages_of_other_modes_do_not_run_a_loop() -> None:
-    with pytest.raises(ConfigError, match="run by agents"):
-        retrieve([RagDoc("a", "q", "en")], Retrieval(mode="coral"), corpus=[Passage("p", "en", "text")])
+def test_the_loop_is_retrieved_with_as_any_other_mode_is(seat: ScriptedAgents) -> None:
+    seat()
+    retrieval = Retrieval(mode="coral", kind="bm25")
+    (found,) = retrieve([RagDoc("a", "text", "en")], retrieval, corpus=[Passage("p", "en", "text")])
+    assert [hit.id for hit in found.passages] == ["p"]
+    assert found.trace is not None
+    assert found.trace["stopped"] == "sufficient"
 
 
 def test_an_empty_question_is_named(tmp_path: Path) -> None:

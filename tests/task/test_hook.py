@@ -14,7 +14,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.core import ConfigError, DataError, MragError
-from mrag_eval.retrieval import _rows as supply_module
+from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.task import RagTask
 from mrag_eval.task import _hook as task_module
 from tests.worlds.small import BASE, TOPICS, Hub, ScriptedLM, write_task
@@ -42,13 +42,13 @@ def build(tasks: Path, name: str = "small", metadata: Any = None) -> RagTask:
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The row ids of every call of the retrieval, in order."""
     calls: list[list[str]] = []
-    real = supply_module.retrieve
+    real = IndexSearch.retrieve
 
-    def spy(docs: Any, *args: Any, **kwargs: Any) -> Any:
+    def spy(self: IndexSearch, docs: Any, translator: Any = None) -> Any:
         calls.append([doc.id for doc in docs])
-        return real(docs, *args, **kwargs)
+        return real(self, docs, translator)
 
-    monkeypatch.setattr(supply_module, "retrieve", spy)
+    monkeypatch.setattr(IndexSearch, "retrieve", spy)
     return calls
 
 

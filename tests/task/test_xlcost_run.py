@@ -130,7 +130,7 @@ class FactsFirst:
 def test_labels_follow_a_passage_through_the_reranker(
     sign: float, kept: float, folder: Path, judges: dict[str, ScriptedJudge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mrag_eval.retrieval._pipeline.open_reranker", lambda retrieval: FactsFirst(sign))
+    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: FactsFirst(sign))
     monkeypatch.setenv("MRAG_CACHE", str(folder / "cache"))
     blocks = metadata(folder, data={"passage_tokens": 12}, retrieval={"k": 1, "rerank": "some/reranker"})
     results = run("xlcost_travel", ScriptedLM(reads), blocks)

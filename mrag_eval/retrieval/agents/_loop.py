@@ -76,16 +76,11 @@ def agents_for(agent: Agent) -> Agents:
     return Agents(get(planner), get(critic))
 
 
-def check_pool(
-    retrieval: Retrieval, agent: Agent, docs: Sequence[RagDoc], corpus: Sequence[Passage] | None = None
-) -> None:
+def check_pool(retrieval: Retrieval, agent: Agent, docs: Sequence[RagDoc], held: Sequence[str]) -> None:
     """Raise CorpusError for a language of the pool, or of a row's fixed scope, that the corpus does not hold.
 
-    Reads the index's manifest alone.
+    ``held`` are the corpus's languages.
     """
-    held = (
-        sorted({p.lang for p in corpus or ()}) if retrieval.corpus == "benchmark" else open_index(retrieval).languages
-    )
     pool = _pool(agent, held, retrieval.corpus)
     if agent.corpora not in ("dynamic", "all"):
         plans = [Plan(doc.query, _fixed(doc, agent, pool)) for doc in docs]

@@ -28,7 +28,7 @@ from pydantic import BaseModel
 from mrag_eval import core
 from mrag_eval.config import Agent, Judge, Prompt, Retrieval, TaskBlocks
 from mrag_eval.core import ConfigError, MragError, cache_dir, naming
-from mrag_eval.retrieval._rows import Supply
+from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -45,7 +45,7 @@ class Order:
     """The rows of one task that are to be retrieved for."""
 
     task: str
-    supply: Supply
+    supply: TaskRows
     ids: Sequence[str]
 
 
@@ -172,7 +172,7 @@ def _retrieve(folder: Path, tasks: Mapping[str, Any]) -> None:
     rows = open_folder(folder / "rows")
     for task, asked in tasks.items():
         with naming(task):
-            supply = Supply(_blocks(asked["blocks"]), task)
+            supply = TaskRows(_blocks(asked["blocks"]), task)
         retrieve_into(rows, task, supply, asked["ids"])
 
 

@@ -13,8 +13,7 @@ from tqdm import tqdm
 
 from mrag_eval.core import build_lock, naming
 from mrag_eval.models import total_counts
-from mrag_eval.retrieval._plan import has_single_ranking, searches
-from mrag_eval.retrieval._rows import Supply
+from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry
 from mrag_eval.retrieval.saved._settings import faults_of
 
@@ -39,7 +38,7 @@ class Retrieval:
 def retrieve_into(
     folder: RunFolder,
     task: str,
-    supply: Supply,
+    supply: TaskRows,
     ids: Sequence[str],
     *,
     overwrite: bool = False,
@@ -71,7 +70,7 @@ def retrieve_into(
                 changes["translation"] = total_counts(shares)
             folder.note(task, **changes)
         retrieval = supply.blocks.retrieval
-        entry = folder.finish(task, single_ranking=searches(retrieval) and has_single_ranking(retrieval))
+        entry = folder.finish(task, single_ranking=retrieval.searches and retrieval.has_single_ranking)
     for fault, count in faults.items():
         log.warning("[%s] %d rows: %s", task, count, fault)
     return Retrieval(task, len(ids), len(ids) - len(waiting), dict(faults), entry)

@@ -69,7 +69,7 @@ def rerank(
     has nothing to rerank.
     """
     from_question = retrieval.rerank is not None and retrieval.rerank.query == "question"
-    queries = [doc.query if from_question else plan.text or doc.query for doc, plan in zip(docs, plans, strict=True)]
+    queries = [doc.query if from_question else plan.text for doc, plan in zip(docs, plans, strict=True)]
     candidates = [row.ranking[: retrieval.rerank_depth] for row in found]
     texts = passages_by_id((place.id for row in candidates for place in row), source)
     if isinstance(reranker, ListwiseReranker):

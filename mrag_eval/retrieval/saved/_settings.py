@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import TaskBlocks, dotted
-from mrag_eval.core import Passage, Retrieved, content_key
+from mrag_eval.core import Retrieved, content_key
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.models import Translator, named_spec, portable_identity
-from mrag_eval.retrieval._plan import searches
-from mrag_eval.retrieval.agents._loop import Agents
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -28,13 +26,9 @@ _RERANK_ASIDE = {"device", "batch_size", "max_in_flight", "timeout", "retries", 
 
 
 def settings_of_retrieval(
-    blocks: TaskBlocks,
-    benchmark: Benchmark,
-    index: Mapping[str, Any] | None,
-    translator: Translator | None,
-    agents: Agents | None,
+    blocks: TaskBlocks, benchmark: Benchmark, source: Mapping[str, Any], translator: Translator | None
 ) -> dict[str, Any]:
-    """Return the settings as nested keys and values; ``index`` is the record of the index that is searched."""
+    """Return the settings as nested keys and values; ``source`` are those of the source of the passages."""
     retrieval = blocks.retrieval
     chosen = retrieval.model_dump(mode="json", exclude=_ASIDE | {"rerank"})
     chosen["depth"] = retrieval.search_depth
@@ -42,7 +36,7 @@ def settings_of_retrieval(
         block = retrieval.rerank.model_dump(mode="json", exclude=_RERANK_ASIDE)
         chosen["rerank"] = {**block, "name": retrieval.rerank.name}
         if retrieval.rerank.kind == "listwise":
-            chosen["rerank"]["prompt"] = _prompt(retrieval.rerank.prompt)
+            chosen["rerank"]["prompt"] = prompt_identity(retrieval.rerank.prompt)
             chosen["rerank"]["asked"] = portable_identity(named_spec(str(retrieval.rerank.model)))
     data = validate_data(blocks.data).model_dump()
     out: dict[str, Any] = {
@@ -50,46 +44,19 @@ def settings_of_retrieval(
         "data": {key: _plain(value) for key, value in data.items() if not isinstance(value, Path)},
         "rows": {"sha256": dataset_hash([row_hash(doc) for doc in benchmark.docs]), "n": len(benchmark.docs)},
     }
-    if searches(retrieval):
-        out["corpus"] = {**(index or {}), **_own_passages(retrieval.corpus, benchmark)}
     if translator is not None:
         out["translator"] = translator.as_dict()["identity"]
-    if retrieval.mode == "coral":
-        agent = blocks.agent.model_dump(mode="json", exclude={"traces", "planner", "critic"})
-        out["agent"] = {**agent, "prompts": {role: _prompt(name) for role, name in agent["prompts"].items()}}
-        if agents is not None:
-            out["agent"] |= agents.identities()
-    return out
+    return {**out, **source}
 
 
-def _prompt(name: str) -> str:
-    """A prompt's name; of one's own file what it says."""
+def prompt_identity(name: str) -> str:
+    """Return a prompt's name; for a file of the user's, the hash of its text."""
     path = Path(name).expanduser()
     return content_key(path.read_bytes().decode("utf-8", "replace"))[:16] if path.is_file() else name
 
 
 def _plain(value: Any) -> Any:
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
-
-
-def _own_passages(corpus: str, benchmark: Benchmark) -> dict[str, str]:
-    """The hash of passages that come with the rows: of published results the rows' hash says nothing either."""
-    if corpus == "published" and benchmark.published is not None:
-        runs = content_key(benchmark.published.runs)
-        return {"content_hash": passages_hash(benchmark.published.passages.values()), "runs": runs}
-    if corpus == "benchmark" and benchmark.corpus:
-        return {"content_hash": passages_hash(benchmark.corpus)}
-    return {}
-
-
-def passages_hash(passages: Iterable[Passage]) -> str:
-    """The content hash that an index of these passages has."""
-    from mrag_eval.retrievers import ContentHash
-
-    content = ContentHash()
-    for passage in passages:
-        content.add(passage)
-    return content.hexdigest
 
 
 def fingerprint_of(settings: Mapping[str, Any]) -> str:

@@ -1,1 +1,7 @@
-"""Sources of passages, one module each."""
+"""Sources of passages: where those of a task's rows come from, chosen once by the IR mode."""
+
+from mrag_eval.retrieval.sources._choose import source_for
+from mrag_eval.retrieval.sources._saved import Saved
+from mrag_eval.retrieval.sources._source import Missing, Setup, Source
+
+__all__ = ["Missing", "Saved", "Setup", "Source", "source_for"]

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
 
 import numpy as np
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import DataError, Hit, RagDoc, content_key
+from mrag_eval.core import DataError, Hit, RagDoc, Retrieved, content_key
+from mrag_eval.models import Translator
+from mrag_eval.retrieval.sources._source import Setup, Source
+
+
+class GivenPassages(Source):
+    """The passages that come with each row."""
+
+    def __init__(self, retrieval: Retrieval) -> None:
+        self._retrieval = retrieval
+
+    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+        """Return the row's own passages, without a ranking."""
+        return [Retrieved(given_passages(doc, self._retrieval)) for doc in docs]
+
+
+def open_source(setup: Setup) -> GivenPassages:
+    """Return the source of the mode ``given``."""
+    return GivenPassages(setup.retrieval)
 
 
 def given_passages(doc: RagDoc, retrieval: Retrieval) -> tuple[Hit, ...]:
-    """Those of the row's passages that the block asks for, in the row's order; DataError where the row has none."""
+    """Return those of the row's passages that the block asks for, in the row's order.
+
+    Raises DataError where the row has none.
+    """
     if not doc.given_passages:
         raise DataError(
             f"row '{doc.id}' comes with no passages, which retrieval mode 'given' shows",

@@ -7,33 +7,101 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mrag_eval.config import Given, Retrieval
-from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched
-from mrag_eval.retrieval._plan import Plan
+from mrag_eval.core import DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched, normalize_language
+from mrag_eval.models import Translator
+from mrag_eval.retrieval._plan import Plan, Selection, query_text, scope_of
+from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.sources._given import given_passages
+from mrag_eval.retrieval.sources._index import IndexSearch
+from mrag_eval.retrieval.sources._source import Missing, Setup
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Searchable
 
 
-def brought(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
-    """The supporting passages that come with the row itself, in the row's order; they are the ranking too."""
+class GoldPassages(IndexSearch):
+    """The passages that support the answer: those that come with the row, else those of its relevant documents."""
+
+    def select(self, docs: Sequence[RagDoc]) -> Selection:
+        """Return the rows of which a relevant document is known."""
+        kept = [doc for doc in docs if doc.relevant_ids or _brings_gold(doc)]
+        there = {doc.id for doc in kept}
+        return Selection(kept, [doc for doc in docs if doc.id not in there], "no relevant document is known")
+
+    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+        """Raise where there is no corpus for the rows that do not bring their passages."""
+        others = [doc for doc in docs if not _brings_gold(doc)]
+        if others:
+            super().check(others, missing)
+
+    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+        """Return the row's own gold passages, or those found among its relevant documents."""
+        others = [doc for doc in docs if not _brings_gold(doc)]
+        looked_up = iter(super().retrieve(others, translator) if others else ())
+        return [_brought(doc, self._retrieval) if _brings_gold(doc) else next(looked_up) for doc in docs]
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the texts of the corpus, and of gold passages that come with the rows."""
+        brought: dict[str, Passage] = {
+            passage.id: passage for doc in self._benchmark.docs for passage in doc.given_passages if passage.is_gold
+        }
+        others = [pid for pid in ids if pid not in brought]
+        found = dict(zip(others, super().passages(others), strict=True)) if others else {}
+        return [brought.get(pid) or found[pid] for pid in ids]
+
+    def _plans(self, docs: Sequence[RagDoc]) -> list[Plan]:
+        return [_plan(doc, self._retrieval) for doc in docs]
+
+    def _search(self, index: Searchable, plans: Sequence[Plan]) -> list[Searched]:
+        # an oracle is shown its documents: nothing is counted that a search would have ranged over
+        found = search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache, count_candidates=False)
+        return _completed(found, plans, index, self._retrieval)
+
+
+def open_source(setup: Setup) -> GoldPassages:
+    """Return the source of the mode ``oracle``."""
+    return GoldPassages(setup)
+
+
+def _brings_gold(doc: RagDoc) -> bool:
+    """Return whether the row comes with its supporting passages, so that none need to be looked up."""
+    return any(passage.is_gold for passage in doc.given_passages)
+
+
+def _brought(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
+    """Return the supporting passages that come with the row itself, in the row's order; they are the ranking too."""
     gold = retrieval.model_copy(update={"given": Given(subset="gold")})
     hits = given_passages(doc, gold)
     return Retrieved(hits, tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits))
 
 
-def completed(
+def _plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
+    """Return a search among the row's relevant documents alone, for the order of their passages."""
+    if not doc.relevant_ids:
+        raise DataError(
+            f"row '{doc.id}' has no relevant_ids, which retrieval mode '{retrieval.mode}' needs",
+            "add relevant_ids to the rows, or choose another retrieval.mode",
+        )
+    scope = None
+    if retrieval.languages is not None:
+        scope = scope_of(doc, retrieval.languages, retrieval.mode)
+    elif doc.gold_doc_lang is not None:
+        scope = (normalize_language(doc.gold_doc_lang),)
+    return Plan(query_text(doc, retrieval), scope, doc.relevant_ids)
+
+
+def _completed(
     found: Sequence[Searched], plans: Sequence[Plan], index: Searchable, retrieval: Retrieval
 ) -> list[Searched]:
-    """What was found among the gold documents, and behind it their passages that the search left out, in page order.
+    """Return what was found among the gold documents, followed by their other passages, in page order.
 
     A lexical search leaves out what shares no word with the question, and between two languages that is everything.
     """
     named = index.passages_named({name for plan in plans for name in plan.candidates or ()})
-    return [_completed(row, plan, index, retrieval, named) for row, plan in zip(found, plans, strict=True)]
+    return [_with_rest(row, plan, index, retrieval, named) for row, plan in zip(found, plans, strict=True)]
 
 
-def _completed(
+def _with_rest(
     row: Searched, plan: Plan, index: Searchable, retrieval: Retrieval, named: dict[str, list[Passage]]
 ) -> Searched:
     held = index.resolve(plan.languages)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from mrag_eval.config import Retrieval
+from mrag_eval.config import MODES, PUBLISHED, Mode, Retrieval
 from mrag_eval.core import (
     ConfigError,
     Kept,
@@ -14,94 +15,103 @@ from mrag_eval.core import (
     Ranked,
     Retrieved,
     Searched,
+    content_key,
     did_you_mean,
     matching_languages,
 )
 from mrag_eval.datasets import Published
-from mrag_eval.retrieval._plan import plan_rows, searches, swap_partners
+from mrag_eval.models import Translator
+from mrag_eval.retrieval._corpora import passages_hash, with_texts
+from mrag_eval.retrieval._plan import Selection, plan_rows, refuse_empty, swap_partners, with_partner
+from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
+from mrag_eval.retrieval.sources._source import Setup, Source
 
-PUBLISHED = "published"
-# Whose results a mode shows: those of this mode, for the row or for its sibling.
-_SIBLINGS = {"swap_docs": "qlang"}
+# Keys that only a search of our own has.
+_OF_A_SEARCH = ("languages", "merge", "kind", "embedder", "query_translation")
 
 
-class PublishedHits:
-    """The results of one benchmark in one mode; also where their texts are looked up."""
+class PublishedLists(Source):
+    """The results of one benchmark in one mode."""
 
-    def __init__(self, published: Published | None, retrieval: Retrieval, siblings: Sequence[RagDoc]) -> None:
+    def __init__(self, setup: Setup, published: Published) -> None:
         """Raises ConfigError for a mode without published results, and for settings that only a search has."""
-        if published is None:
-            raise ConfigError(
-                f"retrieval.corpus is '{PUBLISHED}', but these rows come with no search results",
-                "data.embedder chooses those of BordIRlines; or name a corpus: --metadata retrieval.corpus=...",
-            )
-        self._base = _SIBLINGS.get(retrieval.mode, retrieval.mode)
-        if self._base not in published.runs:
-            known = [*published.runs, *(mode for mode, base in _SIBLINGS.items() if base in published.runs)]
-            raise ConfigError(
-                f"retrieval.mode '{retrieval.mode}' has no published results{did_you_mean(retrieval.mode, known)}"
-            )
-        for key in ("languages", "merge", "kind", "embedder", "query_translation"):
+        retrieval = setup.retrieval
+        self._run = _run_shown(published, retrieval)
+        for key in _OF_A_SEARCH:
             if getattr(retrieval, key) is not None:
                 raise ConfigError(f"retrieval.{key} has no meaning for published results", "leave it out")
-        self._published = published
-        self._retrieval = retrieval
-        self._swapped = retrieval.mode in _SIBLINGS
-        self._siblings = siblings
-        self._partners = swap_partners(siblings) if self._swapped else {}
+        self._published, self._retrieval, self._use_cache = published, retrieval, setup.use_cache
+        self._siblings = setup.benchmark.docs
+        self._partners = swap_partners(self._siblings) if retrieval.preset.swaps else {}
 
-    def covered(self, docs: Sequence[RagDoc]) -> list[RagDoc]:
-        """The rows that there are results for."""
-        run = self._published.runs[self._base]
-        return [doc for doc in docs if doc.id in run and self._asker(doc) in run]
+    def select(self, docs: Sequence[RagDoc]) -> Selection:
+        """Return the rows that there are results for; of these, only those with a sibling where the mode needs one."""
+        covered = [doc for doc in docs if doc.id in self._run and self._asker(doc) in self._run]
+        return replace(with_partner(covered, self._retrieval), without_documents=len(docs) - len(covered))
 
-    def searched(self, docs: Sequence[RagDoc]) -> list[Searched]:
-        """What was found for each row, as a search of our own would hand it on."""
-        run = self._published.runs[self._base]
+    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+        """Return the published lists, reranked where the block asks for it, with the annotators' labels."""
         plans = plan_rows(docs, self._retrieval, self._siblings)
-        out = []
-        for doc, plan in zip(docs, plans, strict=True):
-            hits = run[self._asker(doc)][: self._retrieval.search_depth]
-            ranking = tuple(Ranked(p, self._passage(p).doc_id, self._passage(p).lang, score) for p, score in hits)
-            kept = tuple(Kept(passage, score) for passage, score in hits[: self._retrieval.k])
-            pool = self._published.searchable.get(doc.id, {})
-            scope = (
-                set(pool)
-                if plan.languages is None
-                else {c for lang in plan.languages for c in matching_languages(lang, pool)}
-            )
-            out.append(Searched(ranking, kept, {lang: n for lang, n in pool.items() if lang in scope}))
-        return out
+        found = [self._searched(doc, plan.languages) for doc, plan in zip(docs, plans, strict=True)]
+        reranker = open_reranker(self._retrieval)
+        if reranker is not None:
+            refuse_empty(docs, plans)
+            found = rerank(found, docs, plans, self._retrieval, reranker, self, use_cache=self._use_cache)
+        return [self._labelled(doc, row) for doc, row in zip(docs, with_texts(found, self), strict=True)]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """The texts, as an index would give them."""
-        return [self._passage(name) for name in ids]
+        """Return the published texts."""
+        return [self._published.passages[name] for name in ids]
 
-    def labelled(self, docs: Sequence[RagDoc], found: Sequence[Retrieved]) -> list[Retrieved]:
-        """The same with what annotators said of each passage."""
-        labels = self._published.labels
-        return [
-            replace(
-                row,
-                passages=tuple(
-                    replace(hit, labels=labels[pair]) if (pair := (self._asker(doc), hit.id)) in labels else hit
-                    for hit in row.passages
-                ),
-            )
-            for doc, row in zip(docs, found, strict=True)
-        ]
+    def identity(self) -> dict[str, Any]:
+        """Return the hashes of the lists and of their texts, of which the rows' own hash contains neither."""
+        texts = passages_hash(self._published.passages.values())
+        return {"corpus": {"content_hash": texts, "runs": content_key(self._published.runs)}}
+
+    def _searched(self, doc: RagDoc, languages: Sequence[str] | None) -> Searched:
+        """What was found for a row, as a search of our own would hand it on."""
+        texts = self._published.passages
+        hits = self._run[self._asker(doc)][: self._retrieval.search_depth]
+        ranking = tuple(Ranked(name, texts[name].doc_id, texts[name].lang, score) for name, score in hits)
+        kept = tuple(Kept(name, score) for name, score in hits[: self._retrieval.k])
+        pool = self._published.searchable.get(doc.id, {})
+        scope = set(pool)
+        if languages is not None:
+            scope = {code for lang in languages for code in matching_languages(lang, pool)}
+        return Searched(ranking, kept, {lang: n for lang, n in pool.items() if lang in scope})
+
+    def _labelled(self, doc: RagDoc, row: Retrieved) -> Retrieved:
+        """The row with what annotators said of each passage."""
+        labels, asker = self._published.labels, self._asker(doc)
+        hits = (replace(hit, labels=labels.get((asker, hit.id), hit.labels)) for hit in row.passages)
+        return replace(row, passages=tuple(hits))
 
     def _asker(self, doc: RagDoc) -> str:
         return self._partners[doc.id].id if doc.id in self._partners else doc.id
 
-    def _passage(self, name: str) -> Passage:
-        return self._published.passages[name]
+
+def open_source(setup: Setup) -> PublishedLists:
+    """Return the source of ``retrieval.corpus: published``; ConfigError where the benchmark brings no results."""
+    published = setup.benchmark.published
+    if published is None:
+        raise ConfigError(
+            f"retrieval.corpus is '{PUBLISHED}', but these rows come with no search results",
+            "data.embedder chooses those of BordIRlines; or name a corpus: --metadata retrieval.corpus=...",
+        )
+    return PublishedLists(setup, published)
 
 
-def published_hits(
-    published: Published | None, retrieval: Retrieval, siblings: Sequence[RagDoc]
-) -> PublishedHits | None:
-    """The published results where the block asks for them, None where it does not."""
-    if retrieval.corpus != PUBLISHED or not searches(retrieval):
-        return None
-    return PublishedHits(published, retrieval, siblings)
+def _run_shown(published: Published, retrieval: Retrieval) -> Mapping[str, Sequence[tuple[str, float]]]:
+    """The lists that the mode shows; ConfigError where there are none."""
+    swaps = [name for name, mode in MODES.items() if mode.swaps and _shown(name, mode) in published.runs]
+    known = [*published.runs, *swaps]
+    if retrieval.mode not in known:
+        raise ConfigError(
+            f"retrieval.mode '{retrieval.mode}' has no published results{did_you_mean(retrieval.mode, known)}"
+        )
+    return published.runs[_shown(retrieval.mode, retrieval.preset)]
+
+
+def _shown(name: str, mode: Mode) -> str:
+    """Whose lists a mode shows: its own, or those of the sibling in the sibling's language."""
+    return "qlang" if mode.swaps else name

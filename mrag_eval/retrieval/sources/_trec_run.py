@@ -4,20 +4,74 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import CorpusError, DataError, Kept, Passage, RagDoc, Ranked, Searched
-from mrag_eval.retrieval._corpora import PassageSource
+from mrag_eval.core import CorpusError, DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched
+from mrag_eval.models import Translator
+from mrag_eval.retrieval._corpora import PassageSource, PassageTable, open_passages, own_passages, with_texts
+from mrag_eval.retrieval._plan import plan_rows, refuse_empty
+from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
 from mrag_eval.retrieval.sources._run_file import RunFile, RunLine, read_run
+from mrag_eval.retrieval.sources._source import Missing, Setup, Source
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Searchable
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 
-def from_run(
+class TrecRun(Source):
+    """The lists of a run file, with texts from the corpus that the run was made on."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._retrieval, self._benchmark, self._use_cache = setup.retrieval, setup.benchmark, setup.use_cache
+        self._index: dict[str, Any] | None = None
+
+    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+        """Raise where the run cannot be read, or its corpus is not there."""
+        with missing.allowed("corpus"):
+            run = read_run(str(self._retrieval.run))
+            self._texts()
+            self._index = {"kind": "precomputed", "sha256": run.sha256, "tag": run.tag}
+
+    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+        """Return the run's lists, reranked where the block asks for it."""
+        plans = plan_rows(docs, self._retrieval, self._benchmark.docs)
+        refuse_empty(docs, plans)
+        reranker = open_reranker(self._retrieval)
+        texts = self._texts()
+        found = _lists(docs, self._retrieval, texts, texts.counts)
+        if reranker is not None:
+            found = rerank(found, docs, plans, self._retrieval, reranker, texts, use_cache=self._use_cache)
+        return with_texts(found, texts)
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the corpus's texts."""
+        return self._texts().passages(ids)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the run and its corpus, by their content."""
+        return {"corpus": {**(self._index or {}), **own_passages(self._retrieval, self._benchmark)}}
+
+    def record(self) -> dict[str, Any]:
+        """Return the run, for the results."""
+        return {} if self._index is None else {"index": self._index}
+
+    def _texts(self) -> Searchable | PassageTable:
+        return open_passages(self._retrieval, self._benchmark.corpus)
+
+
+def open_source(setup: Setup) -> TrecRun:
+    """Return the source of ``retrieval.kind: precomputed``."""
+    return TrecRun(setup)
+
+
+def _lists(
     docs: Sequence[RagDoc], retrieval: Retrieval, source: PassageSource, counts: Mapping[str, int]
 ) -> list[Searched]:
-    """The run's lists, ``depth`` deep, for these rows; queries are matched by the rows' ids.
+    """Return the run's lists, ``depth`` deep, for these rows; queries are matched by the rows' ids.
 
     ``counts`` are the corpus's passages by language. A row that the run does not have retrieved nothing, and is counted
     in a warning. Raises DataError where the run has none of the rows, and CorpusError for a passage that the corpus

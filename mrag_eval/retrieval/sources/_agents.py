@@ -1,0 +1,71 @@
+"""The agents' loop (mode ``coral``): languages and queries are chosen round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mrag_eval.core import RagDoc, Retrieved
+from mrag_eval.models import Translator
+from mrag_eval.retrieval._corpora import held_languages
+from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_pool, retrieve_by_agents
+from mrag_eval.retrieval.saved._settings import prompt_identity
+from mrag_eval.retrieval.sources._index import IndexSearch
+from mrag_eval.retrieval.sources._source import Missing, Setup
+
+
+class AgentLoop(IndexSearch):
+    """A planner and a critic over the index that the block names."""
+
+    traced = True
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self._agents: Agents | None = None
+
+    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+        """Raise where corpus, planner or critic are missing, or a language of the pool."""
+        super().check(docs, missing)
+        agent, retrieval = self._setup.agent, self._retrieval
+        with missing.allowed("agent.planner", "agent.critic"):
+            self._agents = agents_for(agent)
+        if "corpus" not in missing.names:
+            check_pool(retrieval, agent, docs, held_languages(retrieval, self._benchmark.corpus))
+
+    def check_models(self) -> None:
+        """Raise ConfigError where planner or critic cannot be asked."""
+        self._models().check()
+
+    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+        """Run the loop for all rows at once."""
+        setup, retrieval = self._setup, self._retrieval
+        return retrieve_by_agents(
+            docs, retrieval, setup.agent, self._models(), corpus=self._benchmark.corpus, use_cache=setup.use_cache
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """Return corpus and agents, prompts by their text where they are the user's own."""
+        block = self._setup.agent.model_dump(mode="json", exclude={"traces", "planner", "critic"})
+        block["prompts"] = {role: prompt_identity(name) for role, name in block["prompts"].items()}
+        return {**super().identity(), "agent": {**block, **self.models()}}
+
+    def record(self) -> dict[str, Any]:
+        """Return index and agents, for the results."""
+        out = super().record()
+        if self._agents is not None:
+            out["agent"] = self._setup.agent.model_dump(mode="json") | self._agents.names()
+        return out
+
+    def models(self) -> dict[str, Any]:
+        """Return planner and critic; nothing where this machine has none."""
+        return {} if self._agents is None else self._agents.identities()
+
+    def _models(self) -> Agents:
+        if self._agents is None:
+            self._agents = agents_for(self._setup.agent)
+        return self._agents
+
+
+def open_source(setup: Setup) -> AgentLoop:
+    """Return the source of the mode ``coral``."""
+    return AgentLoop(setup)

@@ -1,0 +1,27 @@
+"""The choice of a task's source, made once."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from mrag_eval.config import PUBLISHED, Agent, Retrieval
+from mrag_eval.datasets import Benchmark
+from mrag_eval.retrieval.sources._source import Setup, Source
+
+
+def source_for(
+    retrieval: Retrieval, benchmark: Benchmark, agent: Agent | None = None, *, use_cache: bool = True
+) -> Source:
+    """Return the source of a block's passages.
+
+    The mode names its module (:attr:`mrag_eval.config.Mode.source`). Where the mode searches, lists that were made
+    beforehand may take the place of the search: those published with the benchmark, or the run of another system.
+    """
+    name = retrieval.preset.source
+    if retrieval.searches and retrieval.corpus == PUBLISHED:
+        name = "published"
+    elif retrieval.searches and retrieval.kind == "precomputed":
+        name = "trec_run"
+    module = import_module(f"mrag_eval.retrieval.sources._{name}")
+    source: Source = module.open_source(Setup(retrieval, benchmark, agent or Agent(), use_cache))
+    return source

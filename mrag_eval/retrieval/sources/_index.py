@@ -1,0 +1,84 @@
+"""A search of our own in an index: plan, translate the queries, search, rerank, look up the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.core import Passage, RagDoc, Retrieved, Searched
+from mrag_eval.models import Translator
+from mrag_eval.retrieval._corpora import check_scope, held_languages, index_record, open_index, own_passages, with_texts
+from mrag_eval.retrieval._plan import Plan, Selection, askers, plan_rows, refuse_empty, with_partner
+from mrag_eval.retrieval._query_versions import translated_plans
+from mrag_eval.retrieval._search import search_plans
+from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
+from mrag_eval.retrieval.sources._source import Missing, Setup, Source
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Searchable
+
+
+class IndexSearch(Source):
+    """A search of the corpus that the block names, in the languages of its mode."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup, self._retrieval, self._benchmark = setup, setup.retrieval, setup.benchmark
+        self._index: dict[str, Any] | None = None
+
+    def select(self, docs: Sequence[RagDoc]) -> Selection:
+        """Return the rows that have a sibling, where the mode searches with its question; else all of them."""
+        return with_partner(docs, self._retrieval)
+
+    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+        """Raise where there is no corpus, or where it lacks a language that a row asks for.
+
+        Reads the index's manifest and no more; of a benchmark's own passages only their languages.
+        """
+        with missing.allowed("corpus"):
+            held = held_languages(self._retrieval, self._benchmark.corpus)
+            check_scope(held, docs, self._plans(docs), self._retrieval)
+            self._index = index_record(self._retrieval)
+
+    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+        """Search for all rows at once."""
+        retrieval = self._retrieval
+        plans = self._plans(docs)
+        refuse_empty(docs, plans)
+        reranker = open_reranker(retrieval)
+        index = open_index(retrieval, self._benchmark.corpus)
+        check_scope(index.languages, docs, plans, retrieval)
+        translated = translator is not None and retrieval.queries_in != "none"
+        if translator is not None and translated:
+            asked = askers(docs, retrieval, self._benchmark.docs)
+            plans = translated_plans(plans, asked, retrieval, index.languages, translator)
+        found = self._search(index, plans)
+        if reranker is not None:
+            found = rerank(found, docs, plans, retrieval, reranker, index, use_cache=self._setup.use_cache)
+        out = with_texts(found, index)
+        if not translated:
+            return out
+        return [replace(row, queries=(plan.text, *plan.versions)) for row, plan in zip(out, plans, strict=True)]
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the index's texts."""
+        return open_index(self._retrieval, self._benchmark.corpus).passages(ids)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what was searched, by its content."""
+        return {"corpus": {**(self._index or {}), **own_passages(self._retrieval, self._benchmark)}}
+
+    def record(self) -> dict[str, Any]:
+        """Return what was searched, for the results."""
+        return {} if self._index is None else {"index": self._index}
+
+    def _plans(self, docs: Sequence[RagDoc]) -> list[Plan]:
+        return plan_rows(docs, self._retrieval, self._benchmark.docs)
+
+    def _search(self, index: Searchable, plans: Sequence[Plan]) -> list[Searched]:
+        return search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache)
+
+
+def open_source(setup: Setup) -> IndexSearch:
+    """Return the source of every mode that searches an index."""
+    return IndexSearch(setup)

@@ -1,0 +1,96 @@
+"""Rows that were retrieved beforehand (``retrieval.run_folder``, or ahead of a run)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mrag_eval.config import Retrieval
+from mrag_eval.core import ConfigError, Passage, RagDoc, Retrieved
+from mrag_eval.models import Translator
+from mrag_eval.retrieval._plan import Selection
+from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry, shown_differing
+from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of, not_accepted
+from mrag_eval.retrieval.sources._source import Missing, Source
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+
+class Saved(Source):
+    """A task's rows in a run folder, in the place of the ``live`` source that would find them.
+
+    ``entry`` is what the folder's manifest says of them; ``differs`` holds settings that differ on purpose.
+    """
+
+    def __init__(
+        self, live: Source, folder: RunFolder, task: str, entry: TaskEntry, differs: Mapping[str, str]
+    ) -> None:
+        self.folder, self.entry, self.differs = folder, entry, differs
+        self._live, self._task = live, task
+        self.traced = live.traced
+
+    @classmethod
+    def of(
+        cls,
+        live: Source,
+        folder: RunFolder,
+        task: str,
+        settings: Mapping[str, Any],
+        retrieval: Retrieval,
+        missing: Sequence[str],
+    ) -> Saved:
+        """Return the rows of a task that has these ``settings``.
+
+        Raises ConfigError, naming each setting that differs, and DataError where the task is not there. Settings in
+        ``missing`` are not compared.
+        """
+        entry = folder.entry_for(task, fingerprint_of(settings))
+        differs = not_accepted(differing_settings(settings, entry.settings), missing)
+        left = not_accepted(differs, retrieval.run_may_differ)
+        if left:
+            raise ConfigError(
+                f"{folder.path} was retrieved under other settings (here | there): {shown_differing(left)}",
+                "retrieve anew, or say that they differ on purpose: --metadata "
+                f'\'{{"retrieval": {{"run_may_differ": {json.dumps(list(left)[:3])}}}}}\'',
+            )
+        if missing and retrieval.run_folder is not None:
+            log.info("using saved rows from %s; could not verify (missing here): %s", folder.path, ", ".join(missing))
+        return cls(live, folder, task, entry, differs)
+
+    def select(self, docs: Sequence[RagDoc]) -> Selection:
+        """Return the rows that the live source would serve."""
+        return self._live.select(docs)
+
+    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+        """Check the live source, as far as it can be had."""
+        self._live.check(docs, missing)
+
+    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+        """Read the rows; nothing is searched, reranked, translated or planned."""
+        return self.folder.rows(self._task, self.entry, docs)
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the live source's texts: a folder holds only those that are shown."""
+        return self._live.passages(ids)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the live source's passages."""
+        return self._live.identity()
+
+    def record(self) -> dict[str, Any]:
+        """Return index and agents as they are here, else as they were when the rows were retrieved."""
+        saved = {"index": self.entry.index, "agent": self.entry.agent}
+        return {key: dict(value) for key, value in saved.items() if value is not None} | self._live.record()
+
+    def models(self) -> dict[str, Any]:
+        """Return the models as they are here, else as they were when the rows were retrieved."""
+        return self._live.models() or dict(self.entry.models)
+
+    def origin(self) -> dict[str, Any]:
+        """Return which rows these are, for the results."""
+        entry = self.entry
+        out: dict[str, Any] = {"fingerprint": entry.fingerprint, "sha256": entry.sha256, "version": entry.version}
+        return out | ({"differs": dict(self.differs)} if self.differs else {})

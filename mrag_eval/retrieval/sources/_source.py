@@ -1,0 +1,91 @@
+"""The protocol of a source, and the records that it takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mrag_eval.config import Agent, Retrieval
+from mrag_eval.core import ConfigError, CorpusError, Passage, RagDoc, Retrieved
+from mrag_eval.datasets import Benchmark
+from mrag_eval.models import Translator
+from mrag_eval.retrieval._plan import Selection
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that a source is made from."""
+
+    retrieval: Retrieval
+    benchmark: Benchmark
+    agent: Agent
+    use_cache: bool = True
+
+
+class Missing:
+    """Settings that cannot be determined on this machine.
+
+    Without ``tolerant`` nothing may be missing. Rows from a run folder need neither corpus nor models; then the names
+    of the settings are kept, apart from those that are ``needed`` all the same.
+    """
+
+    def __init__(self, *, tolerant: bool = False, needed: Collection[str] = ()) -> None:
+        self.names: list[str] = []
+        self._tolerant, self._needed = tolerant, frozenset(needed)
+
+    @contextmanager
+    def allowed(self, *names: str) -> Iterator[None]:
+        """Note ``names`` as missing if the block raises ConfigError or CorpusError, and raise that if it may not be."""
+        try:
+            yield
+        except (ConfigError, CorpusError):
+            if not self._tolerant or self._needed & {*names}:
+                raise
+            self.names += names
+
+
+class Source(Protocol):
+    """Where the passages of a task's rows come from.
+
+    A source is made by the function ``open_source(setup)`` of its module. ``retrieve`` is all that it must have.
+    ``traced`` sources give every row a trace of how its passages were found.
+    """
+
+    traced: bool = False
+
+    def select(self, docs: Sequence[RagDoc]) -> Selection:
+        """Return the rows that can be served; the others are skipped and counted."""
+        return Selection(list(docs))
+
+    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+        """Raise for what can be known to be wrong before anything runs: no corpus, no run, no model."""
+        return
+
+    def check_models(self) -> None:
+        """Raise ConfigError where a model behind an API would leave every call unanswered (a missing key)."""
+        return
+
+    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+        """Retrieve for these rows in one batch, aligned with them; ``translator`` is for their queries."""
+        ...
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the texts behind a ranking of this source, in this order."""
+        raise CorpusError(f"this IR mode has no ranking, and no passage '{ids[0]}' behind one")
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings that decide the passages, beyond the ``retrieval`` block: ``corpus``, ``agent``.
+
+        Known once the source has been checked, as :meth:`record` is.
+        """
+        return {}
+
+    def record(self) -> dict[str, Any]:
+        """Return the entries ``index`` and ``agent`` of the results, as far as there are any."""
+        return {}
+
+    def models(self) -> dict[str, Any]:
+        """Return the models that take part, by what decides their replies."""
+        return {}
