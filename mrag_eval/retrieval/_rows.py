@@ -12,8 +12,8 @@ from mrag_eval.config import TRANSLATED, TaskBlocks
 from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, ranking_dict
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.models import Translator, build_translator, total_counts
-from mrag_eval.retrieval._corpora import passages_by_id
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
+from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.agents._trace import trace_record, write_traces
 from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry, file_name
 from mrag_eval.retrieval.saved._settings import fingerprint_of, seeds_of, settings_of_retrieval

@@ -17,7 +17,7 @@ from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import ConfigError, CorpusError, DataError, Passage
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.retrieval import retrieve
-from mrag_eval.retrieval._corpora import passages_by_id
+from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.sources import Missing, source_for
 from mrag_eval.retrieval.sources._run_file import read_run
 from mrag_eval.retrievers import build_index

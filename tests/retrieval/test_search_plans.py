@@ -13,7 +13,7 @@ from mrag_eval.config import Retrieval
 from mrag_eval.core import CorpusError, Passage, RagDoc, matching_languages
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.retrieval import retrieve
-from mrag_eval.retrieval._corpora import passages_by_id
+from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.sources import Missing, source_for
 from mrag_eval.retrievers import build_index
 from mrag_eval.retrievers.embedding._openai_embeddings import OpenAIEmbedder

@@ -18,6 +18,7 @@ from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Reranking, Searched, S
 from mrag_eval.models import get
 from mrag_eval.retrieval._corpora import PassageSource, passages_by_id
 from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._texts import PassageSource, passages_by_id
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker
 from mrag_eval.retrievers import Reranker, checked_scores
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Passage, RagDoc, Retrieved, Searched
 from mrag_eval.models import Translator
-from mrag_eval.retrieval._corpora import check_scope, held_languages, index_record, open_index, own_passages, with_texts
+from mrag_eval.retrieval._corpora import check_scope, held_languages, index_record, open_index, own_passages
 from mrag_eval.retrieval._plan import Plan, Selection, askers, plan_rows, refuse_empty, with_partner
 from mrag_eval.retrieval._query_versions import translated_plans
 from mrag_eval.retrieval._search import search_plans
+from mrag_eval.retrieval._texts import with_texts
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
 from mrag_eval.retrieval.sources._source import Missing, Setup, Source
 

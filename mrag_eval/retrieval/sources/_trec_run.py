@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import CorpusError, DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched
+from mrag_eval.datasets import read_passages
 from mrag_eval.models import Translator
-from mrag_eval.retrieval._corpora import PassageSource, PassageTable, open_passages, own_passages, with_texts
+from mrag_eval.retrieval._corpora import no_passages, open_index, own_passages
 from mrag_eval.retrieval._plan import plan_rows, refuse_empty
+from mrag_eval.retrieval._texts import PassageSource, PassageTable, with_texts
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
 from mrag_eval.retrieval.sources._run_file import RunFile, RunLine, read_run
 from mrag_eval.retrieval.sources._source import Missing, Setup, Source
@@ -60,12 +64,28 @@ class TrecRun(Source):
         return {} if self._index is None else {"index": self._index}
 
     def _texts(self) -> Searchable | PassageTable:
-        return open_passages(self._retrieval, self._benchmark.corpus)
+        """The corpus that the run was made on: the benchmark's passages, a JSON Lines file, or an index."""
+        retrieval, corpus = self._retrieval, self._benchmark.corpus
+        if retrieval.corpus == "benchmark":
+            if not corpus:
+                raise no_passages(retrieval)
+            return PassageTable(corpus, "of the benchmark")
+        if retrieval.corpus.endswith((".jsonl", ".jsonl.gz")):
+            path = Path(retrieval.corpus).expanduser()
+            if not path.is_file():
+                raise CorpusError(f"retrieval.corpus: there is no file {path}", "name a JSON Lines file, or an index")
+            return _table(path.resolve(), path.stat().st_mtime_ns)
+        return open_index(retrieval.model_copy(update={"kind": None, "embedder": None}))
 
 
 def open_source(setup: Setup) -> TrecRun:
     """Return the source of ``retrieval.kind: precomputed``."""
     return TrecRun(setup)
+
+
+@lru_cache(maxsize=2)
+def _table(path: Path, _modified: int) -> PassageTable:
+    return PassageTable(read_passages(path), str(path))
 
 
 def _lists(
