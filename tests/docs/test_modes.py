@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import get_args
@@ -9,7 +10,8 @@ from typing import get_args
 from mrag_eval.config import MODES
 from mrag_eval.config._retrieval import Merge
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "ir_modes.md").read_text("utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "ir_modes.md").read_text("utf-8")
 # How the page says what the code says.
 _QUERY = {"none": "as it is", "en": "English", "each": "each language"}
 _DOCUMENTS = {"none": "as they are", "en": "English"}
@@ -38,3 +40,16 @@ def test_every_mode_is_on_the_page_with_its_choices() -> None:
 
 def test_every_merge_is_on_the_page() -> None:
     assert set(get_args(Merge)) <= set(rows())
+
+
+def test_the_example_of_a_new_mode_is_the_code() -> None:
+    """Preset and source are shown as they are; the line of ``MODES`` states the same facts, with fewer refusals."""
+    preset, line, source = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert preset in (ROOT / "mrag_eval" / "config" / "_modes.py").read_text("utf-8").replace("    ", "")
+    assert source in (ROOT / "mrag_eval" / "retrieval" / "sources" / "_given.py").read_text("utf-8")
+    (call,) = (node for node in ast.walk(ast.parse(f"{{{line}}}")) if isinstance(node, ast.Call))
+    positional = ("languages", "merge", "summary", "papers")
+    said = dict(zip(positional, map(ast.literal_eval, call.args), strict=True))
+    said |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    assert said.pop("refuses").items() <= MODES["given"].refuses.items()
+    assert said == {key: getattr(MODES["given"], key) for key in said}
