@@ -11,7 +11,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from mrag_eval.cli import _harness as harness
+from mrag_eval import harness
 from mrag_eval.cli._app import Session, app
 from mrag_eval.core import ConfigError, DataError
 from mrag_eval.judging import Panel

@@ -331,7 +331,7 @@ def waiting(world: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str]
 
 def _children(process: int) -> list[int]:
     text = Path(f"/proc/{process}/task/{process}/children").read_text()
-    return [int(pid) for pid in text.split() if "retrieve_first" in Path(f"/proc/{pid}/cmdline").read_text()]
+    return [int(pid) for pid in text.split() if "ahead._process" in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
 def _gone(process: int, seconds: float = 20) -> bool:

@@ -296,7 +296,7 @@ def test_modes_stand_side_by_side_in_the_papers_table(
 @pytest.fixture
 def finished(searching: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The sample file of a run without a judge, of questions asked in Austria."""
-    from mrag_eval.cli import _harness as harness
+    from mrag_eval import harness
 
     (searching / "empty.yaml").write_text("{}", encoding="utf-8")
     monkeypatch.setenv("MRAG_CONFIG", str(searching / "empty.yaml"))
