@@ -16,7 +16,6 @@ from tqdm import tqdm
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Reranking, Searched, Store, cache_dir, content_key, titled
 from mrag_eval.models import get
-from mrag_eval.retrieval._corpora import PassageSource, passages_by_id
 from mrag_eval.retrieval._plan import Plan
 from mrag_eval.retrieval._texts import PassageSource, passages_by_id
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker
