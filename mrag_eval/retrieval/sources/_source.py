@@ -73,7 +73,10 @@ class Source(Protocol):
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the texts behind a ranking of this source, in this order."""
-        raise CorpusError(f"this IR mode has no ranking, and no passage '{ids[0]}' behind one")
+        raise CorpusError(
+            f"this IR mode ranks nothing, so there is no passage '{ids[0]}'",
+            "choose a mode that searches: retrieval.mode",
+        )
 
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide the passages, beyond the ``retrieval`` block: ``corpus``, ``agent``.
