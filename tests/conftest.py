@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import remembered
 from tests.models.conftest import start  # noqa: F401 - fixtures of several folders
+from tests.programs import Programs
 from tests.worlds.fixtures import tasks, world  # noqa: F401
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -73,3 +76,20 @@ def _records_reach_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(logging.getLogger("lm_eval"), "propagate", True)
     monkeypatch.setattr(logging.getLogger("lm_eval"), "handlers", [])
+
+
+@pytest.fixture(autouse=True)
+def _found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The harness lists the installed packages and reads all task files for every run (:mod:`tests.remembered`)."""
+    if "torch" in sys.modules:
+        monkeypatch.setattr("torch.utils.collect_env.get_pretty_env_info", remembered.environment_info)
+    if "lm_eval.tasks._index" in sys.modules:
+        monkeypatch.setattr("lm_eval.tasks._index.load_yaml", remembered.task_file)
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    """The programs ``mrag-eval``, ``lm_eval`` and ``python`` without the seconds that their imports take."""
+    ready = Programs()
+    yield ready
+    ready.close()

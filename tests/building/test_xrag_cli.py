@@ -16,6 +16,7 @@ import pytest
 
 from mrag_eval.core import read_sheet, write_sheet
 from tests.building.newsroom import Newsroom, corpus, write_corpus
+from tests.programs import Programs
 from tests.worlds.model_server import Answer, ModelServer, said
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,46 +65,50 @@ def folder(tmp_path: Path, server: ModelServer) -> Path:
     return tmp_path
 
 
-def command(folder: Path, *more: str) -> tuple[list[str], dict[str, str]]:
+def command(folder: Path, programs: Programs, *more: str) -> tuple[list[str], dict[str, str]]:
     words = ["build", "xrag", "news.jsonl", "-o", "out", "--settings", "build.yaml", "--model", "m", *more]
     env = {**os.environ, "MRAG_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "none"}
-    return [sys.executable, "-m", "mrag_eval.cli", *words], env
+    return [programs / "mrag-eval", *words], env
 
 
-def run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    words, env = command(folder, *more)
+def run(folder: Path, programs: Programs, *more: str) -> subprocess.CompletedProcess[str]:
+    words, env = command(folder, programs, *more)
     return subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
 
 
-@pytest.mark.slow
-def test_built_reviewed_and_refused_from_the_command_line(folder: Path, server: ModelServer) -> None:
-    done = run(folder, "--review", "anna.csv")
+def test_built_reviewed_and_refused_from_the_command_line(
+    folder: Path, server: ModelServer, programs: Programs
+) -> None:
+    done = run(folder, programs, "--review", "anna.csv")
     assert done.returncode == 0, done.stderr
     assert "review     anna.csv: fill it in, then run the same command again" in done.stdout
     assert "| closed_book | 24 | 24 | 0 |  |" in done.stdout
     calls = len(server.requests)
     rows = [dict(row.cells) for row in read_sheet(folder / "anna.csv", ())]
     write_sheet(folder / "anna.csv", list(rows[0]), [{**rows[0], "id": "from elsewhere"}])
-    refused = run(folder, "--review", "anna.csv")
+    refused = run(folder, programs, "--review", "anna.csv")
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[0].endswith("anna.csv, row 2: 'from elsewhere' is no question of this build")
     yes = {"natural": "yes", "answerable": "yes", "correct": "yes"}
     write_sheet(folder / "anna.csv", list(rows[0]), [row | yes for row in rows[:6]])
-    done = run(folder, "--review", "anna.csv")
+    done = run(folder, programs, "--review", "anna.csv")
     assert done.returncode == 0, done.stderr
     assert "reviewed   6 of 24 questions by anna" in done.stdout
     assert "set        out/xrag.test.jsonl: 6 rows" in done.stdout
     # only distractors and translations were still to be asked for
     assert len(server.requests) - calls == 6 * 6 + 6
-    again = run(folder, "--review", "anna.csv")
+    again = run(folder, programs, "--review", "anna.csv")
     assert len(server.requests) - calls == 6 * 6 + 6
     assert again.stdout.count("there already") == 16
 
 
 @pytest.mark.slow
-def test_a_build_that_is_killed_pays_for_nothing_twice(folder: Path, server: ModelServer, desk: Desk) -> None:
+def test_a_build_that_is_killed_pays_for_nothing_twice(
+    folder: Path, server: ModelServer, desk: Desk, programs: Programs
+) -> None:
     desk.delay = 0.1
-    words, env = command(folder)
+    words, env = command(folder, programs)
+    words = [sys.executable, "-m", "mrag_eval.cli", *words[1:]]
     process = subprocess.Popen(words, env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
     while len(server.requests) < 60 and time.monotonic() < deadline:
@@ -113,7 +118,7 @@ def test_a_build_that_is_killed_pays_for_nothing_twice(folder: Path, server: Mod
     before = len(server.requests)
     assert 60 <= before < 300
     desk.delay = 0.0
-    done = run(folder)
+    done = run(folder, programs)
     assert done.returncode == 0, done.stderr
     assert "from the run before" in done.stdout
     bodies = [json.dumps(body, sort_keys=True) for _, _, body in server.requests]
@@ -122,15 +127,14 @@ def test_a_build_that_is_killed_pays_for_nothing_twice(folder: Path, server: Mod
     assert len((folder / "out" / "xrag.test.jsonl").read_text().splitlines()) == 24
 
 
-@pytest.mark.slow
-def test_faults_are_one_line_and_exit_code_2(folder: Path) -> None:
+def test_faults_are_one_line_and_exit_code_2(folder: Path, programs: Programs) -> None:
     (folder / "news.jsonl").write_text("")
-    done = run(folder)
+    done = run(folder, programs)
     assert done.returncode == 2
     assert done.stderr.splitlines()[0] == (
         "mrag-eval: no row is left: step 'articles' took 0 in and dropped all (nothing came in)"
     )
     (folder / "build.yaml").write_text(json.dumps({**SETTINGS, "limts": {}}))
-    done = run(folder)
+    done = run(folder, programs)
     assert done.returncode == 2
     assert "build.yaml: unknown key 'limts'; did you mean 'limits'?" in done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,17 +15,18 @@ from mrag_eval.cli import _catalog as catalog
 from mrag_eval.cli import _harness as harness
 from mrag_eval.cli._show import HIDDEN, redacted
 from mrag_eval.datasets import LOADERS
+from tests.programs import Programs
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Run:
-    """Runs ``python -m mrag_eval.cli`` in an empty folder, with a cache and a home of its own."""
+def cli(tmp_path: Path, programs: Programs) -> Run:
+    """Run ``mrag-eval`` in an empty folder, with a cache and a home of its own."""
 
     def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "mrag_eval.cli", *arguments],
+            [programs / "mrag-eval", *arguments],
             capture_output=True,
             text=True,
             check=False,
@@ -290,6 +290,7 @@ def test_an_index_is_built_described_and_searched(cli: Run, tmp_path: Path) -> N
     assert "passages/ko.text is damaged" in damaged.stderr
 
 
+@pytest.mark.slow
 def test_an_index_is_loaded_into_milvus_described_and_searched(cli: Run, tmp_path: Path) -> None:
     pytest.importorskip("milvus_lite")
     (tmp_path / "docs.jsonl").write_text(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mrag_eval.cli import main
+from tests.programs import Programs
 from tests.report.runs import row, write_run
 from tests.worlds.small import BASE, write_task, write_world
 
@@ -188,11 +188,11 @@ def test_what_nobody_expected_is_told_without_a_traceback_and_where_to_report(
 
 
 @pytest.mark.slow
-def test_errors_of_the_stock_command_end_in_the_same_two_lines(here: Path) -> None:
+def test_errors_of_the_stock_command_end_in_the_same_two_lines(here: Path, programs: Programs) -> None:
     """lm_eval shows a traceback of its own; the last lines say what and what next."""
-    command = "-m lm_eval run --model dummy --include_path . --tasks mine --metadata retrieval.corpus=./empty"
+    command = "run --model dummy --include_path . --tasks mine --metadata retrieval.corpus=./empty"
     done = subprocess.run(
-        [sys.executable, *command.split()],
+        [programs / "lm_eval", *command.split()],
         capture_output=True,
         text=True,
         check=False,

@@ -24,6 +24,7 @@ from mrag_eval.core import ConfigError, CorpusError, MragError
 from mrag_eval.retrieval import Order, retrieved_apart
 from mrag_eval.retrieval.ahead import _process as retrieve_first
 from mrag_eval.retrieval.sources._index import IndexSearch
+from tests.programs import Programs
 from tests.task.test_hook import build
 from tests.worlds.small import BASE, write_task, write_world
 
@@ -89,13 +90,16 @@ def test_the_same_run_with_and_without(
 
 
 def test_the_command_and_a_run_from_its_folder(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], not_here: None, monkeypatch: pytest.MonkeyPatch
+    world: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    not_here: None,
+    monkeypatch: pytest.MonkeyPatch,
+    programs: Programs,
 ) -> None:
     command = ["retrieve", "--tasks", "small,bare", "--include_path", str(world), "-o", "run"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(
-        [sys.executable, "-m", "mrag_eval.cli", *command, "--limit", "4"], capture_output=True, text=True, env=env
-    )
+    done = subprocess.run([programs / "mrag-eval", *command, "--limit", "4"], capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "bare: mode no_ir retrieves nothing",
@@ -343,6 +347,7 @@ def _gone(process: int, seconds: float = 20) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 def test_ctrl_c_ends_both(waiting: tuple[subprocess.Popen[str], int], tmp_path: Path) -> None:
     run, child = waiting
@@ -354,6 +359,7 @@ def test_ctrl_c_ends_both(waiting: tuple[subprocess.Popen[str], int], tmp_path: 
     assert list((tmp_path / "cache" / "runs").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 def test_the_process_does_not_outlive_the_run(waiting: tuple[subprocess.Popen[str], int]) -> None:
     run, child = waiting

@@ -15,11 +15,10 @@ from pathlib import Path
 
 from tests.docs.blocks import ROOT
 
-_SCRIPT = """#!{python}
-import sys
-sys.path.insert(0, {root!r})
+_SCRIPT = """#!/bin/sh
+exec '{python}' -c 'import sys
 from tests.docs.stand_ins import {function}
-sys.exit({function}(sys.argv[1:]))
+sys.exit({function}(sys.argv[1:]))' "$@"
 """
 # Weights that only the hub has, and what stands for them.
 _WEIGHTS = re.compile(r"\b(BAAI/bge-m3|intfloat/multilingual-e5-\w+|Qwen/Qwen3-Embedding-\w+)")
@@ -46,8 +45,8 @@ _DATA = {
 }
 
 
-def write_programs(folder: Path) -> None:
-    """Scripts named as the commands of the pages, to be put in front of the PATH."""
+def write_programs(folder: Path, python: str = sys.executable) -> None:
+    """Write scripts named as the commands of the pages, to be put in front of the PATH; ``python`` runs them."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, function in {
         "mrag-eval": "mrag_eval_command",
@@ -55,7 +54,7 @@ def write_programs(folder: Path) -> None:
         "python": "python_command",
     }.items():
         path = folder / name
-        path.write_text(_SCRIPT.format(python=sys.executable, root=str(ROOT), function=function), "utf-8")
+        path.write_text(_SCRIPT.format(python=python, function=function), "utf-8")
         path.chmod(0o755)
 
 

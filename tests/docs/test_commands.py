@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,10 +17,13 @@ import yaml
 from tests.docs.blocks import PAGES, ROOT, Block, blocks_of
 from tests.docs.stages import STAGES, Stage, write_copies, write_everywhere
 from tests.docs.stand_ins import write_programs
+from tests.programs import Programs
 
 LANGUAGES = ("bash", "console", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex")
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 COMMANDS = [page for page in PAGES if any(b.executed for b in blocks_of(page))]
+# Pages whose commands are started as a reader starts them too, each a program that imports everything itself.
+AS_PROGRAMS = ("docs/own_benchmark.md", "docs/provenance.md", "docs/scaling.md")
 
 
 def name(page: Path) -> str:
@@ -67,14 +71,24 @@ def copies(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_copies(tmp_path_factory.mktemp("copies"), test_data)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", COMMANDS, ids=name)
-def test_commands_run(page: Path, tmp_path: Path, copies: Path) -> None:
+def test_commands_run(page: Path, tmp_path: Path, copies: Path, programs: Programs) -> None:
+    _run_page(page, tmp_path, copies, programs / "python")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", AS_PROGRAMS)
+def test_commands_run_as_programs(page: str, tmp_path: Path, copies: Path) -> None:
+    _run_page(ROOT / page, tmp_path, copies, sys.executable)
+
+
+def _run_page(page: Path, tmp_path: Path, copies: Path, python: str) -> None:
+    """Run every command of a page in order, in a folder of its own."""
     stage = STAGES.get(name(page), Stage())
     folder = tmp_path / "here"
     folder.mkdir()
     programs = tmp_path / "bin"
-    write_programs(programs)
+    write_programs(programs, python)
     environment = {
         **os.environ,
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",

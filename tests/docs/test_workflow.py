@@ -13,6 +13,7 @@ import yaml
 from tests.docs.blocks import ROOT, blocks_of
 from tests.docs.stages import write_copies
 from tests.docs.stand_ins import write_programs
+from tests.programs import Programs
 
 RULES = {"min_n": 10, "rules": [{"metric": "char3gram_recall", "task": "xquad_rag", "max_drop": 0.02}]}
 
@@ -26,12 +27,12 @@ def steps() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def repository(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def repository(test_data: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> Path:
     """Rules, and as baseline the run of a model that gives every right answer."""
     home = tmp_path_factory.mktemp("repository")
     (home / "copies").mkdir()
     write_copies(home / "copies", test_data)
-    write_programs(home / "bin")
+    write_programs(home / "bin", programs / "python")
     (home / "gate.yaml").write_text(yaml.safe_dump(RULES), "utf-8")
     run, _ = steps()
     model = run.replace("--model hf --model_args pretrained=$MODEL", "--model oracle_answer")

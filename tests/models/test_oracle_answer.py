@@ -13,6 +13,7 @@ from lm_eval.tasks import TaskManager
 
 from mrag_eval.core import ConfigError
 from mrag_eval.models.harness._oracle_answer import OracleAnswerLM, oracle_reply
+from tests.programs import Programs
 from tests.task.test_hook import run
 from tests.worlds.xrag import rows, write
 
@@ -61,9 +62,8 @@ def test_arguments_and_likelihoods_are_refused() -> None:
         OracleAnswerLM().loglikelihood_rolling([])
 
 
-@pytest.mark.slow
-def test_the_command_knows_it_by_name(tasks: Path) -> None:
-    command = [sys.executable, "-m", "mrag_eval.cli", "run", "--model", "oracle_answer", "--include_path", str(tasks)]
+def test_the_command_knows_it_by_name(tasks: Path, programs: Programs) -> None:
+    command = [programs / "mrag-eval", "run", "--model", "oracle_answer", "--include_path", str(tasks)]
     command += ["--tasks", "small", "--metadata", "retrieval.mode=no_ir", "--output_path", str(tasks / "out")]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     (path,) = (tasks / "out").rglob("results_*.json")

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mrag_eval.core import Store
 from mrag_eval.models import AuxModel
 from tests.models.conftest import ask
@@ -42,6 +44,7 @@ def slowly(body: dict[str, Any], attempt: int) -> Answer:
     return Answer(body=echo(body, attempt).body, delay=0.02)
 
 
+@pytest.mark.slow
 def test_killed_at_half_way_it_pays_again_for_what_was_in_flight_alone(
     start: Callable[..., ModelServer], tmp_path: Path
 ) -> None:
@@ -77,6 +80,7 @@ def cached(path: Path) -> list[str]:
         return [key for (key,) in db.execute("SELECT key FROM entries")]
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_cache(start: Callable[..., ModelServer], tmp_path: Path) -> None:
     server, cache = start(slowly), tmp_path / "models.sqlite"
     runs = [run(server, cache, 0, 200), run(server, cache, 100, 300)]

@@ -62,6 +62,7 @@ def test_rows_of_one_group_count_once() -> None:
     assert doubled == pytest.approx(single)
 
 
+@pytest.mark.slow
 def test_what_can_be_detected_is_detected_four_times_in_five() -> None:
     rng = np.random.default_rng(7)
     first = (rng.random(400) < 0.6).astype(float)

@@ -228,6 +228,7 @@ def flips(n: int, lost: float, gained: float, rng: np.random.Generator) -> tuple
     return np.isin(kind, (0, 2)).astype(float).tolist(), np.isin(kind, (1, 2)).astype(float).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "drop", "n"), [(0.0, 0.0, 1_000), (0.01, 0.01, 1_000), (0.0, 0.0, 100), (0.05, 0.05, 100)]
 )
@@ -243,6 +244,7 @@ def test_false_alarms_are_no_more_than_alpha(limit: float, drop: float, n: int) 
     assert alarms / 2_000 <= 0.05 + 3 * (0.05 * 0.95 / 2_000) ** 0.5
 
 
+@pytest.mark.slow
 def test_false_alarms_with_questions_in_several_languages() -> None:
     rng = np.random.default_rng(4)
     groups = [f"q{i}" for i in range(200) for _ in range(5)]
@@ -256,6 +258,7 @@ def test_false_alarms_with_questions_in_several_languages() -> None:
     assert alarms / 1_000 <= 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
 
 
+@pytest.mark.slow
 def test_the_power_for_two_points_at_a_thousand_rows() -> None:
     rng = np.random.default_rng(5)
     seen = 0

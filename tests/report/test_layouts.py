@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from mrag_eval.core import ConfigError, DataError
 from mrag_eval.report import Table, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, layout_names, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
+from tests.programs import Programs
 
 ROOT = Path(__file__).resolve().parents[2]
 GIVEN = {"mode": "given", "given": {"subset": "all", "n": None}}
@@ -277,8 +277,8 @@ def test_a_layout_is_checked_as_it_is_read(change: dict[str, Any], expected: str
         LayoutTable.model_validate(block)
 
 
-def test_the_command_prints_or_writes(run: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mrag_eval.cli", "report", str(run.parent), "--layout", "xrag"]
+def test_the_command_prints_or_writes(run: Path, tmp_path: Path, programs: Programs) -> None:
+    command = [programs / "mrag-eval", "report", str(run.parent), "--layout", "xrag"]
     out = tmp_path / "tables.csv"
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert printed.startswith("### Table 3: ")

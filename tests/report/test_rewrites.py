@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from mrag_eval.cli import main
 from mrag_eval.core import ConfigError, DataError
@@ -161,6 +160,8 @@ def test_agreement_with_the_labelled_pairs() -> None:
     assert sum(counts.values()) >= 60
     assert min(counts[name] for name in TYPES) >= 15
     labels = label_rewrites(list(people), Labeller(by_length))
+    from sklearn.metrics import cohen_kappa_score
+
     found = agreement(people, labels)
     model = [labels.types[pair] for pair in people]
     assert found["pairs"] == len(people)

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from mrag_eval.retrieval import (
 )
 from mrag_eval.retrieval._corpora import corpus_path
 from mrag_eval.retrievers import Document, Edition, load_index, wikipedia_edition
+from tests.programs import Programs
 from tests.retrievers.wiki_files import KOREAN, PAGES, article, write_copy, write_dump, write_kilt
 
 LEXICAL = CorpusSettings(kind="bm25")
@@ -54,10 +54,10 @@ def edition(lang: str, source: str = "test") -> Edition:
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def cli(tmp_path: Path, programs: Programs) -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "HOME": str(tmp_path), "COLUMNS": "200", "MRAG_CONFIG": ""}
-        command = [sys.executable, "-m", "mrag_eval.cli", *arguments]
+        command = [programs / "mrag-eval", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env)
 
     return run

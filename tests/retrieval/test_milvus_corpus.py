@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,12 @@ from mrag_eval.retrievers.milvus import _milvus as milvus
 from mrag_eval.retrievers.milvus._milvus_client import Connection
 from tests.retrievers.milvus_server import Server
 
-pytest.importorskip("pymilvus")
-pytest.importorskip("milvus_lite")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not all(map(find_spec, ("pymilvus", "milvus_lite"))), reason="the extra 'milvus' is not installed"
+    ),
+]
 
 WORDS = {
     "en": ("tea is grown on the hills", "the old bridge crosses the river", "rice is cooked with salt"),

@@ -75,6 +75,7 @@ def recall(found: Index, right: Index, k: int = 20, **scope: Any) -> float:
     return float(np.mean([len({h.id for h in a} & {h.id for h in b}) / k for a, b in pairs]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["IVF32,SQ8", "IVF32,PQ16x4fs", "HNSW16,Flat", "PCAR16,IVF32,SQ8", "SQ8"])
 def test_recall_reaches_its_aim_and_scores_are_exact(tmp_path: Path, exact: Index, factory: str) -> None:
     index = build(tmp_path / "i", factory)
@@ -153,6 +154,7 @@ class OffTheMean(Clustered):
     embed_passages = embed_queries
 
 
+@pytest.mark.slow
 def test_lists_are_told_apart_by_more_than_the_common_mean(tmp_path: Path) -> None:
     import faiss
 
@@ -190,6 +192,7 @@ def test_given_queries_measure_recall(tmp_path: Path) -> None:
     assert (record.queries, record.queries_from) == (40, "given")
 
 
+@pytest.mark.slow
 def test_an_aim_that_is_missed_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         index = build(tmp_path / "i", "IVF32,PQ1x4fs", recall=1.0)
@@ -227,6 +230,7 @@ def test_alone_and_in_a_batch(approximate: Index) -> None:
     assert [approximate.search([query], 10)[0] for query in QUERIES[:10]] == together[:10]
 
 
+@pytest.mark.slow
 def test_a_hybrid_index_takes_one_too(tmp_path: Path) -> None:
     index = build(tmp_path / "i", "IVF32,SQ8", kind="hybrid")
     plain = build(tmp_path / "plain", "flat", kind="hybrid")
@@ -300,6 +304,7 @@ def test_auto_goes_by_count_and_memory() -> None:
     assert choose(100_000, 100_000, 7, 4 << 30) == "IVF512,SQ8"
 
 
+@pytest.mark.slow
 def test_auto_leaves_few_vectors_exact(tmp_path: Path, exact: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index = build(tmp_path / "few", "auto")
     assert index.manifest.approximate() == {}
@@ -316,6 +321,7 @@ def test_what_faiss_can_map() -> None:
     assert not any(map(is_mapped, ("IVF4,PQ8x4fs", "PQ8x4fsr", "IVF4,RaBitQfs", "PQ8x4fs_64")))
 
 
+@pytest.mark.slow
 def test_the_mapped_file_is_mapped(approximate: Index, tmp_path: Path) -> None:
     maps = Path("/proc/self/maps")
     if not hasattr(__import__("faiss"), "IO_FLAG_MMAP_IFC") or not maps.is_file():

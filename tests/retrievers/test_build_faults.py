@@ -50,6 +50,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_anywhere_and_resumed_to_the_same_index(tmp_path: Path, whole: Path, point: str) -> None:
     path = tmp_path / "index"
@@ -89,6 +90,7 @@ def test_killed_at_any_moment_again_and_again(tmp_path: Path, whole: Path) -> No
     assert contents(path) == contents(whole)
 
 
+@pytest.mark.slow
 def test_killed_while_replacing_an_index(tmp_path: Path, whole: Path) -> None:
     path = tmp_path / "index"
     assert finished(start("none", path, "--documents", "9"))[0] == 0
@@ -101,6 +103,7 @@ def test_killed_while_replacing_an_index(tmp_path: Path, whole: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["index"]
 
 
+@pytest.mark.slow
 def test_of_two_builders_one_wins_and_the_other_says_so(tmp_path: Path, whole: Path) -> None:
     path = tmp_path / "index"
     first = start("none", path, "--delay", "1")
@@ -120,6 +123,7 @@ def test_of_two_builders_one_wins_and_the_other_says_so(tmp_path: Path, whole: P
     assert fingerprint == index_info(whole)["fingerprint"]
 
 
+@pytest.mark.slow
 def test_a_killed_builder_holds_no_lock(tmp_path: Path, whole: Path) -> None:
     path = tmp_path / "index"
     assert finished(start("after a state is saved", path))[0] == -signal.SIGKILL
@@ -149,6 +153,7 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.99])
 def test_a_full_disk_is_one_clean_error_and_the_build_goes_on_later(tmp_path: Path, larger: Path, share: float) -> None:
     namespace = in_own_namespace()

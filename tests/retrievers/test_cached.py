@@ -66,6 +66,7 @@ def test_a_damaged_index_is_built_again(tmp_path: Path, passages: list[Passage])
     assert sorted(entry.name for entry in path.parent.iterdir()) == [path.name]
 
 
+@pytest.mark.slow
 def test_processes_that_meet_build_once(tmp_path: Path) -> None:
     script = (
         "import sys; from mrag_eval.retrievers import cached_index; from mrag_eval.core._passages import Passage\n"

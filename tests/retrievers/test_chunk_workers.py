@@ -72,6 +72,7 @@ def test_the_corpus_is_read_a_few_batches_ahead_only() -> None:
     passages.close()  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_said_and_the_build_goes_on_later(tmp_path: Path) -> None:
     corpus = [*documents(299), Document("last", "en", "w999 is where it ends")]
     settings = {"kind": "bm25", "chunker": {"method": "sentences", "size": 12}, "progress": False, "batch_size": 16}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,12 @@ from mrag_eval.retrievers.milvus._milvus_client import Connection, checked_uri
 from mrag_eval.retrievers.shards._transposed import passage_vectors
 from tests.retrievers.test_sparse import CORPUS, Counting
 
-pytest.importorskip("pymilvus")
-pytest.importorskip("milvus_lite")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not all(map(find_spec, ("pymilvus", "milvus_lite"))), reason="the extra 'milvus' is not installed"
+    ),
+]
 
 MakeIndex = Callable[..., Index]
 KINDS = [("dense", False), ("bm25", False), ("bm25", True), ("hybrid", False), ("hybrid", True)]

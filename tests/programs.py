@@ -1,0 +1,188 @@
+"""Programs that start at once: copies of one process that has already loaded torch and the harness.
+
+A start of ``mrag-eval run`` spends some seconds on imports. :class:`Programs` starts one process that imports all of it
+and then waits. The programs in its folder are small clients: each hands its arguments, environment, folder and open
+files to that process, which forks. So every call still is a process of its own, with its own state and exit code.
+
+Tests of processes themselves (signals, locks, what is imported) start ``sys.executable``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+_CLIENT = """#!{python} -IS
+import json, os, signal, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+socket.send_fds(server, [b"."], [0, 1, 2])
+job = [os.path.basename(sys.argv[0]), sys.argv[1:], os.getcwd(), dict(os.environ)]
+server.sendall(json.dumps(job).encode() + b"\\n")
+code = int(server.makefile().read() or 70)
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
+# What a program's name stands for, as arguments of Python.
+_NAMES = {"mrag-eval": ["-m", "mrag_eval.cli"], "lm_eval": ["-m", "lm_eval"], "python": []}
+# Imported before the first call; what is missing here is imported by each call that needs it.
+_LOADED = (
+    "bm25s",
+    "datasets",
+    "faiss",
+    "lm_eval._cli.harness",
+    "lm_eval.evaluator",
+    "lm_eval.loggers",
+    "lm_eval.models.dummy",
+    "lm_eval.tasks",
+    "mrag_eval.cli._app",
+    "mrag_eval.cli._harness",
+    "mrag_eval.task._hook",
+    "multiprocessing.spawn",
+    "pytablewriter",
+    "scipy.stats",
+    "torch",
+    "transformers",
+)
+
+
+class Programs:
+    """A folder of the programs ``mrag-eval``, ``lm_eval`` and ``python``, ready to be called by their path."""
+
+    def __init__(self) -> None:
+        self._home = TemporaryDirectory(prefix="mrag-")
+        self.folder = Path(self._home.name)
+        address = str(self.folder / "socket")
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.programs", address],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert self._server.stdout is not None
+        assert self._server.stdout.readline() == b"ready\n", "the process that loads everything did not start"
+        for name in _NAMES:
+            path = self.folder / name
+            path.write_text(_CLIENT.format(python=sys.executable, address=address), "utf-8")
+            path.chmod(0o755)
+
+    def __truediv__(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def close(self) -> None:
+        """End the process that waits; calls that are running go on."""
+        self._server.kill()
+        self._server.wait()
+        self._home.cleanup()
+
+
+def _serve(address: str) -> list[str]:
+    """Fork for every call; return the arguments of Python that a call stands for, in its own process."""
+    import gc
+    import importlib
+    import signal
+
+    for name in _LOADED:
+        importlib.import_module(name)
+    importlib.import_module("transformers").AutoTokenizer  # noqa: B018 - imported when it is named
+    from lm_eval.tasks import TaskManager, _index
+    from torch.utils import collect_env
+
+    from tests import remembered
+
+    remembered.environment_info()
+    collect_env.get_pretty_env_info = remembered.environment_info
+    _index.load_yaml = remembered.task_file
+    TaskManager(include_path=str(ROOT / "tasks"), include_defaults=False)
+    gc.freeze()  # else every call copies the memory of all that was loaded
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(64)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
+    print("ready", flush=True)
+    while True:
+        client, _ = listener.accept()
+        _, files, _, _ = socket.recv_fds(client, 1, 3)
+        name, arguments, folder, environment = json.loads(client.makefile().readline())
+        if os.fork():
+            client.close()
+            for file in files:
+                os.close(file)
+            continue
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        listener.close()
+        child = os.fork()
+        if child:
+            for file in files:
+                os.close(file)
+            _, status = os.waitpid(child, 0)
+            client.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+            os._exit(0)
+        client.close()
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+            os.close(file)
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        real, sys.executable = sys.executable, str(Path(address).parent / "python")
+        if name == "python" and arguments[0].startswith("-") and arguments[0] not in ("-m", "-c"):
+            os.execv(real, [real, *arguments])
+        return [*_NAMES[name], *arguments]
+
+
+def _run(words: list[str]) -> None:
+    """Do what ``python *words`` does."""
+    import runpy
+
+    if words[0] == "-m":
+        sys.argv = words[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    elif words[0] == "-c":
+        sys.argv = ["-c", *words[2:]]
+        sys.path.insert(0, "")
+        exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        sys.argv = words
+        sys.path.insert(0, str(Path(words[0]).resolve().parent))
+        runpy.run_path(words[0], run_name="__main__")
+
+
+def _main(address: str) -> None:
+    """Run every call as a program, and end without taking apart what was loaded, which costs a second."""
+    import atexit
+    import threading
+    import traceback
+
+    words = _serve(address)
+    code: Any = 0
+    try:
+        _run(words)
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        code = 1
+        traceback.print_exc()
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit((code or 0) & 255)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])
