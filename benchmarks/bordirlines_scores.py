@@ -21,7 +21,8 @@ from typing import Any
 from mrag_eval.core import RESOURCE_GROUPS
 from mrag_eval.report import render
 from mrag_eval.report.tables._layouts import layout_tables
-from mrag_eval.scoring._task_level import task_scores
+from mrag_eval.scoring import RowRecord, TaskScores
+from mrag_eval.scoring._task_level import citation_tables, concurrence_table
 
 GROUP_OF = {code: group for group, members in RESOURCE_GROUPS.items() for code in members if code != "en"}
 # the most frequent ones first; with English 49
@@ -38,7 +39,7 @@ MODES = {
 TERRITORIES = 251
 
 
-def records(seed: int, documents: bool) -> list[dict[str, Any]]:
+def records(seed: int, documents: bool) -> list[RowRecord]:
     """What the hook gathers from a run over 251 territories: two to four claimants, a third without a controller."""
     rng = random.Random(seed)
     out = []
@@ -75,12 +76,8 @@ def records(seed: int, documents: bool) -> list[dict[str, Any]]:
                     "answer": f"Cited Documents: 0, 1\nChosen Option: A)\nExplanation: because {cited}",
                     "document_langs": [rng.choice([*spoken, "en"]) for _ in range(10)],
                 }
-            out.append(record)
+            out.append(RowRecord.from_dict(record))
     return out
-
-
-def _without(rows: list[dict[str, Any]], part: str) -> list[dict[str, Any]]:
-    return [{key: value for key, value in row.items() if key != part} for row in rows]
 
 
 def main() -> None:
@@ -92,16 +89,16 @@ def main() -> None:
     gathered = {(m, mode): records(m, mode != "no_ir") for m in range(models) for mode in modes}
     busy = time.process_time()
     started = time.perf_counter()
-    scores = {key: task_scores(_without(rows, "citations")) for key, rows in gathered.items()}
+    scores = {key: concurrence_table(rows) for key, rows in gathered.items()}
     scored = time.perf_counter() - started
     started = time.perf_counter()
-    citing = [task_scores(_without(rows, "concurrence")) for (_, mode), rows in gathered.items() if mode != "no_ir"]
+    citing = [citation_tables(rows) for (_, mode), rows in gathered.items() if mode != "no_ir"]
     cited = time.perf_counter() - started
     with tempfile.TemporaryDirectory() as folder:
         for (m, mode), found in scores.items():
             task = f"bordirlines_{MODES[mode]}"
             config = {"retrieval": {"mode": mode}, "data": {}, "scored_by": "generation"}
-            config["scores"] = {"rows": len(gathered[m, mode]), "metrics": {}, "unscored": {}, **found}
+            config["scores"] = TaskScores(len(gathered[m, mode]), {}, concurrence=found).to_dict()
             run = {"model": "hf", "model_args": {"pretrained": f"model-{m}"}}
             content = {"configs": {task: config}, "results": {}, "date": float(m), "config": run}
             (Path(folder) / f"results_{m}_{mode}.json").write_text(json.dumps(content), encoding="utf-8")

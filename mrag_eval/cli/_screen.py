@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.box import SQUARE
 from rich.console import Console
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from mrag_eval.cli._doctor import Finding
+    from mrag_eval.metrics import Estimate
 
 _COLUMNS = (
     ("char3gram_recall", "char-3-gram\nrecall"),
@@ -138,14 +139,14 @@ class DemoScreen:
             self._console.print(f"{'next' if i == 0 else '':<11}{what:<{width}}{why}", soft_wrap=True)
 
 
-def _cell(name: str, score: dict[str, Any] | None) -> str:
-    if score is None:
+def _cell(name: str, score: Estimate | None) -> str:
+    if score is None or score.value is None:
         return ""
-    value = f"{100 * score['value']:.1f}"
-    if score["n"] < GENERATED and name == "correct_language":
-        value = f"n={score['n']}  {value}"
-    if score.get("low") is not None:
-        value += f"\n[{100 * score['low']:.0f}, {100 * score['high']:.0f}]"
+    value = f"{100 * score.value:.1f}"
+    if score.n < GENERATED and name == "correct_language":
+        value = f"n={score.n}  {value}"
+    if score.low is not None and score.high is not None:
+        value += f"\n[{100 * score.low:.0f}, {100 * score.high:.0f}]"
     return value
 
 

@@ -4,6 +4,7 @@ from mrag_eval.config._agent import TOP_SCORE, Agent
 from mrag_eval.config._file import config_path, load_config
 from mrag_eval.config._judge import Judge
 from mrag_eval.config._measures import (
+    CORRECT,
     JUDGED,
     RANKING_MEASURE,
     RERANKED,
@@ -15,7 +16,7 @@ from mrag_eval.config._measures import (
 )
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, secret_in
-from mrag_eval.config._modes import MODES, Mode, mode_named, passages_shown
+from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import PLACES, Ran, package_versions, provenance
 from mrag_eval.config._rerank import Rerank, reranker_name
@@ -25,6 +26,7 @@ from mrag_eval.config._translator import DEFAULT_NLLB, TranslatorSpec
 from mrag_eval.config._validation import Block, deep_merge, dotted, validated
 
 __all__ = [
+    "CORRECT",
     "DEFAULT_NLLB",
     "JUDGED",
     "MODES",
@@ -50,6 +52,7 @@ __all__ = [
     "Ran",
     "Rerank",
     "Retrieval",
+    "Shown",
     "TaskBlocks",
     "TranslatorSpec",
     "config_path",

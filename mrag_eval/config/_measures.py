@@ -13,6 +13,8 @@ RERANKED = "rerank_"
 VERDICTS = ("judged_accuracy", "judge_correct")
 SUFFICIENCY = "context_sufficiency"
 JUDGED = (*VERDICTS, SUFFICIENCY)
+# Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
+CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
 # Metrics that need a translator.
 TRANSLATED = ("char3gram_recall_translated", "match_translated")
 

@@ -19,7 +19,8 @@ from mrag_eval.core._event_loop import run_in_thread, run_on_loop
 from mrag_eval.core._files import replaced, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault
-from mrag_eval.core._judgements import Judgement, Vote
+from mrag_eval.core._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
+from mrag_eval.core._judgements import VOTED, Judgement, Vote
 from mrag_eval.core._labels import Labels, LabelSource, labelled_name
 from mrag_eval.core._languages import (
     CORAL_POOL,
@@ -59,7 +60,9 @@ __all__ = [
     "DEVICES",
     "KEPT_LANGS",
     "NO_SPACES",
+    "OPTIONAL",
     "RESOURCE_GROUPS",
+    "VOTED",
     "ConfigError",
     "CorpusError",
     "DataError",
@@ -92,11 +95,13 @@ __all__ = [
     "bearer",
     "build_lock",
     "cache_dir",
+    "check_version",
     "close_stores",
     "content_key",
     "did_you_mean",
     "document_of",
     "estimated_tokens",
+    "from_json",
     "install_redaction",
     "is_language",
     "is_relevant",
@@ -112,6 +117,7 @@ __all__ = [
     "naming",
     "normalize_language",
     "one_of",
+    "optional_beside",
     "placed",
     "ranking_dict",
     "read_sheet",
@@ -127,6 +133,8 @@ __all__ = [
     "suggesting",
     "suggestion",
     "titled",
+    "to_json",
+    "with_version",
     "write_sheet",
     "write_whole",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
 Outcome = Literal["unanimous", "majority", "tie", "unjudged", "declined", "empty", "no reference"]
 # Outcomes of a vote; the others are settled without asking.
@@ -47,15 +47,3 @@ class Judgement:
         """Share of the votes cast that went against their majority, 0 to 0.5; None without a vote."""
         cast = Counter(vote.verdict for vote in self.votes.values() if vote.verdict is not None)
         return min(cast[True], cast[False]) / cast.total() if cast else None
-
-    def as_record(self) -> dict[str, Any]:
-        """What the panel's table needs: verdicts, and for an abstention its reason."""
-        record: dict[str, Any] = {"verdict": self.verdict, "outcome": self.outcome}
-        if self.votes:
-            record["disagreement"] = self.disagreement
-            record["votes"] = {s: v.reason if v.verdict is None else v.verdict for s, v in self.votes.items()}
-        return record
-
-    def as_votes(self) -> dict[str, dict[str, Any]]:
-        """Every vote in full, for samples."""
-        return {seat: asdict(vote) for seat, vote in self.votes.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 LabelSource = Literal["judge", "proxy"]
 PROXY_SUFFIX = "_proxy"
@@ -28,17 +28,6 @@ class Labels:
     def grades(self) -> dict[str, int]:
         """Judgements as the ranking measures take them: 1 or 0 for everything that was looked at."""
         return {passage: int(passage in self.relevant) for passage in self.judged}
-
-    def as_record(self) -> dict[str, Any]:
-        """For samples: the numbers (from 1, in the order of the ranking) of the relevant passages, and the votes."""
-        record: dict[str, Any] = {"by": self.by, "judged": len(self.judged)}
-        if self.fault is not None:
-            record["fault"] = self.fault
-        else:
-            record["relevant"] = [n for n, passage in enumerate(self.judged, 1) if passage in self.relevant]
-        if self.votes:
-            record["votes"] = {seat: list(v) if isinstance(v, tuple) else v for seat, v in self.votes.items()}
-        return record
 
 
 def labelled_name(metric: str, by: LabelSource | None) -> str:

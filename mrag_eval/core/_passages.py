@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 
@@ -84,6 +84,12 @@ class Hit:
             out["labels"] = dict(self.labels)
         return out
 
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Hit:
+        """Return the hit behind :meth:`to_dict`."""
+        known = {part.name: value[part.name] for part in fields(cls) if part.name in value}
+        return cls(**{"id": "", "lang": "", "text": "", "score": 0.0, "rank": 0, **known})
+
 
 # In ``RagDoc.extra``, of a row whose documents were drawn: their languages, where these are not one.
 KEPT_LANGS = "kept_langs"
@@ -135,3 +141,10 @@ class RagDoc:
         if self.extra:
             row["extra"] = dict(self.extra)
         return row
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> RagDoc:
+        """Return the row behind :meth:`to_dict`, which has no given passages."""
+        known = {part.name: value[part.name] for part in fields(cls) if part.name in value}
+        lists = {name: tuple(found) for name, found in known.items() if isinstance(found, list)}
+        return cls(**{**known, **lists})

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mrag_eval.config import JUDGED, SUFFICIENCY, VERDICTS, Judge
 from mrag_eval.core import Judgement, MetricError, Scored, Value
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric, verdict_rubric
-from mrag_eval.scoring import DECLINED
+from mrag_eval.scoring import DECLINED, PanelShare
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import LanguageDetector
@@ -103,19 +103,17 @@ def language_check(block: Judge, languages: Iterable[str]) -> LanguageCheck | No
 
 def judged(
     rows: Sequence[Scored], panel: Panel | None, block: Judge, check: LanguageCheck | None
-) -> tuple[list[Scored], dict[str, Any]]:
+) -> tuple[list[Scored], PanelShare | None]:
     """The rows with their judgement and language check; and one rank's share of the panel's table, for a record.
 
     Rows without a reference answer are not judged; a declined or an empty answer is incorrect, and no judge is asked.
     """
-    share: dict[str, Any] = {}
+    share = None
     judgements: Sequence[Judgement | None] = [None] * len(rows)
     if panel is not None:
         rubric = verdict_rubric(block.prompt, block.reply)
         judgements, ledgers = panel.judge(rubric, [_case(row) for row in rows], tie=block.tie)
-        share = panel.share(ledgers)
-        if check is not None:
-            share["language_check"] = check.note
+        share = PanelShare(panel.model_names, ledgers, None if check is None else check.note)
     languages: Sequence[Value | None] = [None] * len(rows) if check is None else check.of(rows)
     out = [
         replace(row, judgement=judgement, in_language=language)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from mrag_eval.config import Judge
 from mrag_eval.core import Hit, Judgement, RagDoc, Scored
 from mrag_eval.judging._panel import Panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric
+from mrag_eval.scoring import PanelShare
 
 
 def sufficiency_judged(
     rows: Sequence[Scored], passages: Sequence[Sequence[Hit]], panel: Panel, block: Judge
-) -> tuple[list[Scored], dict[str, Any]]:
+) -> tuple[list[Scored], PanelShare]:
     """The rows with the panel's word on their passages (aligned, as they go into the prompt, before any shortening);
     and one rank's share of the panel's table.
 
@@ -25,7 +25,7 @@ def sufficiency_judged(
     cases = [_case(row.doc, found, settings.country) for row, found in zip(rows, passages, strict=True)]
     judgements, ledgers = panel.judge(sufficiency_rubric(settings.prompt), cases, tie=block.tie)
     out = [replace(row, sufficiency=judgement) for row, judgement in zip(rows, judgements, strict=True)]
-    return out, panel.share(ledgers)
+    return out, PanelShare(panel.model_names, ledgers)
 
 
 def _case(doc: RagDoc, passages: Sequence[Hit], country: str | None) -> Case | Judgement:

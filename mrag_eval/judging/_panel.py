@@ -131,10 +131,6 @@ class Panel:
         found = (_counted(dict(zip(self._seats, map(_vote, row), strict=True)), tie) for row in by_case)
         return [case if isinstance(case, Judgement) else next(found) for case in cases], asked.ledgers
 
-    def share(self, ledgers: Mapping[str, Ledger]) -> dict[str, Any]:
-        """Return one rank's share of the panel's table, for a record: the models, and what each was asked and cost."""
-        return {"models": self.model_names, "ledger": {name: ledger.as_dict() for name, ledger in ledgers.items()}}
-
 
 def _vote(answer: Answered[Verdict]) -> Vote:
     if answer.value is None:

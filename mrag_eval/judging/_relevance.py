@@ -10,7 +10,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 from mrag_eval.config import Judge
 from mrag_eval.core import ConfigError, Labels, LabelSource, Passage, Scored, same_language
@@ -18,7 +17,7 @@ from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, relevance_rubric
 from mrag_eval.metrics import majority_vote
 from mrag_eval.models import Answered
-from mrag_eval.scoring import NO_ANSWERS
+from mrag_eval.scoring import NO_ANSWERS, LabellingShare
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -78,16 +77,15 @@ def _warn_once() -> None:
 
 def labelled(
     rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller
-) -> tuple[list[Scored], dict[str, Any]]:
+) -> tuple[list[Scored], LabellingShare]:
     """The rows with labels for their whole ranking; and one rank's share of what the results say of the labels.
 
     ``texts`` holds every ranked passage by id. Rows without a reference answer stay unlabelled, with that reason, and
     so, where n-grams are compared, do rows whose document is in another language than their answer.
     """
     block = labeller.block.relevance
-    share: dict[str, Any] = {"by": labeller.by}
     if labeller.panel is None:
-        share |= {"threshold": block.threshold, "n": _N}
+        share = LabellingShare(labeller.by, block.threshold, _N)
         found = [_by_ngrams(row, texts, block.threshold) for row in rows]
     else:
         asked = [i for i, row in enumerate(rows) if row.doc.answers and row.ranking]
@@ -97,7 +95,7 @@ def labelled(
         for place, i in enumerate(asked):
             votes = {seat: replies[place] for seat, replies in answers.answers.items()}
             found[i] = _counted(_ids(rows[i]), votes, tie=False if labeller.block.tie == "incorrect" else None)
-        share |= labeller.panel.share(answers.ledgers)
+        share = LabellingShare(labeller.by, models=labeller.panel.model_names, ledger=answers.ledgers)
     return [replace(row, labels=labels) for row, labels in zip(rows, found, strict=True)], share
 
 

@@ -12,7 +12,7 @@ from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
 from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.retrieval import TaskRows
-from mrag_eval.scoring import with_translated_answers
+from mrag_eval.scoring import LabellingShare, PanelShare, with_translated_answers
 
 
 class Verdicts:
@@ -29,7 +29,7 @@ class Verdicts:
         self._panel = panel_for(blocks.judge, blocks.metrics)
         self._labeller = labeller_for(blocks.judge) if blocks.retrieval.searches else None
         self._check: Any = None
-        self._shares: dict[str, dict[str, Any]] = {}
+        self._shares: dict[str, PanelShare | LabellingShare | None] = {}
         self.metrics = tuple(name for name in blocks.metrics if self._panel is not None or name not in JUDGED)
         self.relevance_by = None if self._labeller is None else self._labeller.by
 
@@ -74,6 +74,6 @@ class Verdicts:
         panel = self._panel or (None if self._labeller is None else self._labeller.panel)
         return {} if panel is None else {"judges": panel.identities}
 
-    def shares(self) -> dict[str, dict[str, Any]]:
+    def shares(self) -> dict[str, Any]:
         """This rank's models and ledgers, for one of its rows: they are summed when the ranks' rows are gathered."""
-        return {name: share for name, share in self._shares.items() if share}
+        return dict(self._shares)

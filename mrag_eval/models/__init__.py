@@ -1,7 +1,7 @@
 """Auxiliary models: judges, planners, critics, rerankers and translators."""
 
 from mrag_eval.models._asking import Answered, at_once, generate_parsed
-from mrag_eval.models._ledger import Ledger, total
+from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._replies import (
     Parsed,
@@ -50,4 +50,5 @@ __all__ = [
     "register_model_types",
     "total",
     "total_counts",
+    "totals",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -86,3 +86,9 @@ def _n(count: int, one: str, several: str = "") -> str:
 def total(ledgers: Iterable[Ledger]) -> Ledger:
     """The sum, over models or over ranks."""
     return sum(ledgers, Ledger())
+
+
+def totals(shares: Sequence[Mapping[str, Ledger]]) -> dict[str, Ledger]:
+    """Return the sum of each model's ledgers, over the ranks of a run."""
+    names = dict.fromkeys(name for share in shares for name in share)
+    return {name: total(share[name] for share in shares if name in share) for name in names}

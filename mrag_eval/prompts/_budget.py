@@ -40,19 +40,6 @@ class Budget:
         """Whether the prompt, counted, stays within the limit."""
         return self.surely_fits(prompt) or self.count(prompt_text(prompt)) + _MARGIN <= (self.limit or math.inf)
 
-    def fitted(self, prompts: int, shortened: int) -> dict[str, Any]:
-        """For a record: the budget, and in how many of the prompts passages were shortened for it.
-
-        ``shortened`` is None where no limit is known, since then no prompt was checked.
-        """
-        checked = self.limit is not None
-        return {
-            "limit": self.limit,
-            "source": self.source,
-            "prompts": prompts,
-            "shortened": shortened if checked else None,
-        }
-
 
 def prompt_text(prompt: Any) -> str:
     """The text of a rendered prompt: chat APIs of the harness get their turns as JSON inside a tuple, or as a list."""

@@ -1,7 +1,7 @@
 """Finished runs: tables, comparison, gate, labels, HTML report and exports."""
 
 from mrag_eval.report._rerun import repeated, rerun
-from mrag_eval.report._table import Cell, Row, Table, render
+from mrag_eval.report._table import Cell, Row, Table, percent_cell, render
 from mrag_eval.report.comparison._baseline import write_baseline
 from mrag_eval.report.comparison._compare import compare
 from mrag_eval.report.comparison._compare_text import comparison_text
@@ -13,7 +13,8 @@ from mrag_eval.report.comparison._gate_text import gate_lines, github_annotation
 from mrag_eval.report.exports._every_eval_ever import Sender
 from mrag_eval.report.exports._formats import Options, export
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
-from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._samples import Sample, read_samples
+from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.labels._inspection import write_inspection
 from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
 from mrag_eval.report.labels._rejudge import Rejudged, agreement, judge_contexts, judge_samples
@@ -32,8 +33,10 @@ __all__ = [
     "Rejudged",
     "ResultFile",
     "Row",
+    "Sample",
     "Sender",
     "Table",
+    "TaskConfig",
     "agreement",
     "annotate_files",
     "compare",
@@ -48,6 +51,7 @@ __all__ = [
     "judge_contexts",
     "judge_samples",
     "junit",
+    "percent_cell",
     "read_case",
     "read_inspection",
     "read_results",

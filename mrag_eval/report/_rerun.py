@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import package_versions, secret_in
-from mrag_eval.core import DataError
-from mrag_eval.report.files._results import read_results
+from mrag_eval.core import DataError, to_json
+from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 
 # What the harness takes where nothing is said.
 _DEFAULT_DEVICE = "cuda:0"
@@ -46,15 +46,15 @@ def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
     file = read_results([path])[-1]
     if not file.leaves:
         raise DataError(f"{file.path}: no task of ours in these results", "name the results_*.json of a run of ours")
-    content: dict[str, Any] = json.loads(file.path.read_text(encoding="utf-8"))
-    records = {task: leaf.config.get("provenance") for task, leaf in file.leaves.items()}
+    content = file.content
+    records = {task: leaf.config.provenance for task, leaf in file.leaves.items()}
     notes: list[str] = []
     arguments = [
-        *_model(content["config"] if isinstance(content.get("config"), dict) else {}, notes),
-        *("--tasks", ",".join(_asked_for(content))),
+        *_model(file.run, notes),
+        *("--tasks", ",".join(_asked_for(file))),
         *_task_files(records, own_tasks, notes),
-        *_metadata(content, records, notes),
-        *_rows(content, records, notes),
+        *_metadata(file, records, notes),
+        *_rows(file, records, notes),
         *_prompting(content, notes),
     ]
     if any(file.path.parent.glob(f"samples_*_{file.path.stem.removeprefix('results_')}.jsonl")):
@@ -109,12 +109,11 @@ def _reads_as_other(text: str) -> bool:
     return True
 
 
-def _asked_for(content: Mapping[str, Any]) -> list[str]:
+def _asked_for(file: ResultFile) -> list[str]:
     """The tasks and groups that no other group brought in."""
-    groups: Mapping[str, Sequence[str]] = content.get("group_subtasks") or {}
-    inner = {child for children in groups.values() for child in children}
-    named = [name for name in groups if name not in inner]
-    return named + [task for task in content["configs"] if task not in inner and task not in named]
+    inner = {child for children in file.groups.values() for child in children}
+    named = [name for name in file.groups if name not in inner]
+    return named + [task for task in file.configs if task not in inner and task not in named]
 
 
 def _task_files(records: Mapping[str, Any], own_tasks: Path, notes: list[str]) -> list[str]:
@@ -138,33 +137,33 @@ def _is_own(file: Path, own_tasks: Path) -> bool:
     return any((own_tasks / Path(*parts[i:])).is_file() for i in starts if parts[i:])
 
 
-def _metadata(content: Mapping[str, Any], records: Mapping[str, Any], notes: list[str]) -> list[str]:
+def _metadata(file: ResultFile, records: Mapping[str, Any], notes: list[str]) -> list[str]:
     given = [record["overrides"] for record in records.values() if record]
     merged: dict[str, Any] = {}
     if given and all(other == given[0] for other in given):
         merged = dict(given[0])
     elif given:
         notes.append("tasks were given different --metadata, which one command cannot say: run them one by one")
-    if any(record is None for record in records.values()):
+    if not all(records.values()):
         notes.append("the run is older than these records: what --metadata said is not known; compare its settings")
-    args = (content.get("config") or {}).get("model_args") or {}
-    for task in records:
-        metadata = content["configs"][task].get("metadata") or {}
+    args = file.run.get("model_args") or {}
+    for leaf in file.leaves.values():
+        metadata = leaf.config.block("metadata")
         merged |= {key: metadata[key] for key in _CONTEXT if key in metadata and key not in args}
     return ["--metadata", json.dumps(merged, ensure_ascii=False)] if merged else []
 
 
-def _rows(content: Mapping[str, Any], records: Mapping[str, Any], notes: list[str]) -> list[str]:
+def _rows(file: ResultFile, records: Mapping[str, Any], notes: list[str]) -> list[str]:
     samples = {task: record["samples"] for task, record in records.items() if record and record.get("samples")}
     if samples:
         return ["--samples", json.dumps(samples)]
-    limit = (content.get("config") or {}).get("limit")
+    limit = file.run.get("limit")
     if limit is not None:
         return ["--limit", str(int(limit)) if float(limit).is_integer() else str(limit)]
     cut = [
         task
-        for task, n in (content.get("n-samples") or {}).items()
-        if records.get(task) is None and n.get("effective") != n.get("original")
+        for task, n in (file.content.get("n-samples") or {}).items()
+        if not records.get(task) and n.get("effective") != n.get("original")
     ]
     if cut:
         notes.append(f"not all rows of {', '.join(cut)} were run, and which ones is not known (--samples)")
@@ -190,7 +189,7 @@ def _prompting(content: Mapping[str, Any], notes: list[str]) -> list[str]:
     return out
 
 
-def _not_in_the_file(leaves: Mapping[str, Any], records: Mapping[str, Any]) -> list[str]:
+def _not_in_the_file(leaves: Mapping[str, LeafResult], records: Mapping[str, Any]) -> list[str]:
     notes = []
     models: dict[str, str] = {}
     for record in records.values():
@@ -203,9 +202,7 @@ def _not_in_the_file(leaves: Mapping[str, Any], records: Mapping[str, Any]) -> l
             )
     if models:
         notes.append(f"models of the config file (mrag.yaml) that it needs: {', '.join(models.values())}")
-    corpora = {
-        str((leaf.config.get("retrieval") or {}).get("corpus")) for leaf in leaves.values() if leaf.config.get("index")
-    }
+    corpora = {str(leaf.config.corpus) for leaf in leaves.values() if leaf.config.index}
     if corpora - {"benchmark", "None"}:
         notes.append(f"corpora that it needs: {', '.join(sorted(corpora - {'benchmark', 'None'}))}")
     there: Mapping[str, str] = next((r["versions"] for r in records.values() if r), {})
@@ -254,12 +251,11 @@ def repeated(first: Path, second: Path) -> list[Repeated]:
         again = after.leaves.get(task)
         if again is None:
             raise DataError(f"{after.path}: task '{task}' of {before.path} is missing", "run the whole command")
-        one, other = (run.config.get("provenance") for run in (leaf, again))
+        one, other = leaf.config.fingerprints, again.config.fingerprints
         differing = None
         if one and other:
-            prints = (one["fingerprints"], other["fingerprints"])
-            differing = tuple(name for name in prints[0] if prints[0][name] != prints[1].get(name))
-        a, b = _numbers(leaf.metrics), _numbers(again.metrics)
+            differing = tuple(name for name in one if one[name] != other.get(name))
+        a, b = _numbers(to_json(leaf.metrics)), _numbers(to_json(again.metrics))
         names = list(dict.fromkeys([*a, *b]))
         unequal = {name: (a.get(name), b.get(name)) for name in names if a.get(name) != b.get(name)}
         out.append(Repeated(task, differing, len(names), unequal))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.metrics import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,12 @@ class Cell:
     task: str | None = None
     metric: str | None = None
     digits: int | None = None
+
+
+def percent_cell(score: Estimate, task: str | None = None, metric: str | None = None, scale: float = 100.0) -> Cell:
+    """Return the cell of a score that has a value, in percent (or times another ``scale``)."""
+    low, high = (None if end is None else scale * end for end in (score.low, score.high))
+    return Cell(None if score.value is None else scale * score.value, None, low, high, score.n or None, task, metric)
 
 
 @dataclass(frozen=True, slots=True)

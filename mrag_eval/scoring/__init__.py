@@ -3,11 +3,23 @@
 from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, parse_answer
 from mrag_eval.scoring._metrics import DECLINED, METRIC_NAMES, METRICS, NO_ANSWERS, score_rows
-from mrag_eval.scoring._panel_table import against_human, panel_line
+from mrag_eval.scoring._panel_table import HumanAgreement, Rater, against_human, panel_line
 from mrag_eval.scoring._ranking import published_name
 from mrag_eval.scoring._relevance_table import label_line
+from mrag_eval.scoring._row_records import (
+    AnswerRecord,
+    JudgedRecord,
+    LabellingShare,
+    PanelShare,
+    PromptCounts,
+    RowRecord,
+    Territory,
+    TerritoryAnswer,
+    sufficiency_record,
+)
+from mrag_eval.scoring._score_records import LabelTable, LoopTable, MetricScore, PanelTable, TaskScores
 from mrag_eval.scoring._summary import row_record, summarize, unscored_lines
-from mrag_eval.scoring._task_level import check_task_scores, skipped_record, task_record
+from mrag_eval.scoring._task_level import check_task_scores, skipped_territories, task_record
 from mrag_eval.scoring._translated import with_translated_answers
 
 __all__ = [
@@ -16,6 +28,21 @@ __all__ = [
     "METRIC_NAMES",
     "NO_ANSWERS",
     "Answer",
+    "AnswerRecord",
+    "HumanAgreement",
+    "JudgedRecord",
+    "LabelTable",
+    "LabellingShare",
+    "LoopTable",
+    "MetricScore",
+    "PanelShare",
+    "PanelTable",
+    "PromptCounts",
+    "Rater",
+    "RowRecord",
+    "TaskScores",
+    "Territory",
+    "TerritoryAnswer",
     "against_human",
     "check_task_scores",
     "label_line",
@@ -25,7 +52,8 @@ __all__ = [
     "published_name",
     "row_record",
     "score_rows",
-    "skipped_record",
+    "skipped_territories",
+    "sufficiency_record",
     "summarize",
     "task_record",
     "unscored_lines",

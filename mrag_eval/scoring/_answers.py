@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 # With the emphasis that models put around it.
@@ -26,18 +24,6 @@ class Answer:
     text: str
     tagged: bool | None = None
     declined: bool = False
-
-    def as_record(self, reply: str) -> dict[str, Any]:
-        """For samples: what the reply alone does not show."""
-        record: dict[str, Any] = {} if self.text == reply else {"text": self.text}
-        if self.tagged is not None:
-            record |= {"tagged": self.tagged, "declined": self.declined}
-        return record
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any], reply: str) -> Answer:
-        """The answer behind :meth:`as_record`."""
-        return cls(record.get("text", reply), record.get("tagged"), record.get("declined", False))
 
 
 def parse_answer(reply: str, form: str) -> Answer:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from mrag_eval.models import Ledger, total
+from mrag_eval.core import OPTIONAL, VOTED
+from mrag_eval.metrics import Estimate
+from mrag_eval.models import total, totals
+from mrag_eval.scoring._row_records import JudgedRecord, PanelShare, RowRecord
+from mrag_eval.scoring._score_records import JudgeAgreement, JudgeColumn, PanelTable
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import Kind
-
-Record = Mapping[str, Any]
 
 _RESAMPLES = 2_000
 _FAMILIES = {
@@ -38,80 +40,72 @@ def family(model: str) -> str:
     return letters[0] if letters else name
 
 
-def panel_table(records: Sequence[Record], *, evaluated: str | None = None, seed: int = 0) -> dict[str, Any] | None:
-    """The panel's table from the rows' records; None where no panel judged them.
+def panel_table(records: Sequence[RowRecord], *, evaluated: str | None = None, seed: int = 0) -> PanelTable | None:
+    """Return the panel's table on answers from the rows' records; None where no panel judged them.
 
     Args:
-        records: one a row, as gathered; ``judge`` holds its verdict, outcome and votes. One record of every rank holds
-            ``panel``: the model behind every seat, the ledgers of that rank, and how language was checked.
+        records: one a row, as gathered; one of every rank holds its part of the table.
         evaluated: the name of the model whose answers these are.
-
-    Returns a JSON object::
-
-        size        number of seats
-        outcomes    unanimous, majority, tie, unjudged, and without a vote: declined, empty, no reference -> rows
-        abstained   reason -> number of votes
-        disagreement  mean share of votes against the majority
-        judges      seat -> model, correct (its share of verdicts "correct": leniency), abstained; self_preference where
-                    its model is of the evaluated model's family: its verdicts less those of the other families' judges
-                    on the same rows
-        agreement   pairwise -> "a | b" -> Cohen's kappa; fleiss -> Fleiss' kappa over rows where every seat voted
-        ledger      model -> calls, cached, retries, tokens, failures, seconds
-        language_check  the detector, and why another than was asked for
     """
-    panels = [r["panel"] for r in records if "panel" in r]
-    if not panels:
+    shares = [r.panel for r in records if r.panel is not None]
+    return _table([(r, r.judge) for r in records if r.judge is not None], shares, evaluated, seed)
+
+
+def sufficiency_table(records: Sequence[RowRecord], *, seed: int = 0) -> PanelTable | None:
+    """Return the same table on the passages that were shown."""
+    shares = [r.sufficiency_panel for r in records if r.sufficiency_panel is not None]
+    return _table([(r, r.sufficiency) for r in records if r.sufficiency is not None], shares, None, seed)
+
+
+# A row and what the panel said of it.
+_Judged = tuple[RowRecord, JudgedRecord]
+
+
+def _table(
+    judged: Sequence[_Judged], shares: Sequence[PanelShare], evaluated: str | None, seed: int
+) -> PanelTable | None:
+    if not shares:
         return None
-    rows = list({str(r["row"]): r for r in records if "judge" in r}.values())
-    models: dict[str, str] = panels[0]["models"]
-    votes = {seat: [_verdict(r, seat) for r in rows] for seat in models}
-    voted = [r["judge"] for r in rows if "votes" in r["judge"]]
-    abstained = Counter(vote for judged in voted for vote in judged["votes"].values() if not isinstance(vote, bool))
-    split = [judged["disagreement"] for judged in voted if judged.get("disagreement") is not None]
-    out: dict[str, Any] = {
-        "size": len(models),
-        "outcomes": dict(Counter(r["judge"]["outcome"] for r in rows)),
-        "abstained": dict(abstained),
-        "disagreement": sum(split) / len(split) if split else None,
-        "judges": {seat: _judge(rows, seat, votes, models, evaluated, seed) for seat in models},
-    }
-    if len(models) > 1:
-        out["agreement"] = _agreement(votes, seed)
-    names = list(dict.fromkeys(chain.from_iterable(panel["ledger"] for panel in panels)))
-    out["ledger"] = {
-        name: total(Ledger.from_dict(panel["ledger"][name]) for panel in panels if name in panel["ledger"]).as_dict()
-        for name in names
-    }
-    check = next((panel["language_check"] for panel in panels if panel.get("language_check")), None)
-    if check:
-        out["language_check"] = check
-    return out
-
-
-def _verdict(record: Record, seat: str) -> bool | None:
-    vote = record["judge"].get("votes", {}).get(seat)
-    return vote if isinstance(vote, bool) else None
+    rows = list({row.row: (row, verdict) for row, verdict in judged}.values())
+    models = shares[0].models
+    votes = {seat: [verdict.vote(seat) for _, verdict in rows] for seat in models}
+    split = [verdict.disagreement for _, verdict in rows if verdict.disagreement is not None]
+    abstained = Counter(
+        vote for _, verdict in rows for vote in verdict.votes.values() if not isinstance(vote, bool) and vote
+    )
+    return PanelTable(
+        size=len(models),
+        outcomes=dict(Counter(verdict.outcome for _, verdict in rows)),
+        abstained=dict(abstained),
+        disagreement=sum(split) / len(split) if split else None,
+        judges={seat: _judge(rows, seat, votes, models, evaluated, seed) for seat in models},
+        agreement=_agreement(votes, seed) if len(models) > 1 else None,
+        ledger=totals([share.ledger for share in shares]),
+        language_check=next((share.language_check for share in shares if share.language_check), None),
+    )
 
 
 def _judge(
-    rows: Sequence[Record],
+    rows: Sequence[_Judged],
     seat: str,
     votes: Mapping[str, Sequence[bool | None]],
     models: Mapping[str, str],
     evaluated: str | None,
     seed: int,
-) -> dict[str, Any]:
-    reasons = (r["judge"].get("votes", {}).get(seat) for r in rows)
-    out: dict[str, Any] = {
-        "model": models[seat],
-        "correct": _share(rows, votes[seat], seed),
-        "abstained": dict(Counter(reason for reason in reasons if isinstance(reason, str))),
-    }
+) -> JudgeColumn:
+    reasons = (verdict.votes.get(seat) for _, verdict in rows)
+    records = [row for row, _ in rows]
+    excess = None
     if evaluated is not None and family(models[seat]) == family(evaluated):
         others = [other for other in models if family(models[other]) != family(evaluated)]
         # differences lie between -1 and 1: no proportions, even where they happen to be 0 and 1
-        out["self_preference"] = _share(rows, _excess(votes, seat, others), seed, proportion=False)
-    return out
+        excess = _share(records, _excess(votes, seat, others), seed, proportion=False)
+    return JudgeColumn(
+        model=models[seat],
+        correct=_share(records, votes[seat], seed),
+        abstained=dict(Counter(reason for reason in reasons if isinstance(reason, str))),
+        self_preference=excess,
+    )
 
 
 def _excess(votes: Mapping[str, Sequence[bool | None]], seat: str, others: Sequence[str]) -> list[float | None]:
@@ -124,11 +118,11 @@ def _excess(votes: Mapping[str, Sequence[bool | None]], seat: str, others: Seque
 
 
 def _share(
-    rows: Sequence[Record], values: Sequence[float | bool | None], seed: int, *, proportion: bool = True
-) -> dict[str, Any]:
+    rows: Sequence[RowRecord], values: Sequence[float | bool | None], seed: int, *, proportion: bool = True
+) -> Estimate:
     from mrag_eval.metrics import interval_for
 
-    groups = [str(r.get("group", r["row"])) for r in rows]
+    groups = [row.resampled_with for row in rows]
     numbers = [None if value is None else float(value) for value in values]
     together = groups if len(set(groups)) < len(groups) else None
     kind: Kind = "auto" if proportion else "bootstrap" if together is None else "cluster"
@@ -139,89 +133,114 @@ def _share(
         n_resamples=_RESAMPLES,
         seed=seed,
         bounds=(0.0, 1.0) if proportion else (-1.0, 1.0),
-    ).as_dict()
+    )
 
 
-def _agreement(votes: Mapping[str, Sequence[bool | None]], seed: int) -> dict[str, Any]:
+def _agreement(votes: Mapping[str, Sequence[bool | None]], seed: int) -> JudgeAgreement:
     from mrag_eval.metrics import fleiss_kappa, pairwise_kappas
 
     complete = [list(row) for row in zip(*votes.values(), strict=True) if None not in row]
     pairs = pairwise_kappas(votes, n_resamples=_RESAMPLES, seed=seed)
-    return {
-        "pairwise": {f"{a} | {b}": kappa.as_dict() for (a, b), kappa in pairs.items()},
-        "fleiss": fleiss_kappa(complete, n_resamples=_RESAMPLES, seed=seed).as_dict(),
-    }
+    return JudgeAgreement(
+        pairwise={f"{a} | {b}": kappa for (a, b), kappa in pairs.items()},
+        fleiss=fleiss_kappa(complete, n_resamples=_RESAMPLES, seed=seed),
+    )
 
 
-def panel_line(table: Mapping[str, Any], what: str = "answers") -> str:
-    """The panel in one line: size, how many (``what``) it judged, what came of the votes, what it cost."""
-    outcomes = table["outcomes"]
-    asked = sum(outcomes.get(kind, 0) for kind in ("unanimous", "majority", "tie", "unjudged"))
+def panel_line(table: PanelTable, what: str = "answers") -> str:
+    """Return the panel in one line: size, how many (``what``) it judged, what came of the votes, what it cost."""
+    outcomes = table.outcomes
+    asked = sum(outcomes.get(kind, 0) for kind in VOTED)
     decided = outcomes.get("unanimous", 0) + outcomes.get("majority", 0)
     unjudged = f"{outcomes.get('unjudged', 0):,} unjudged"
-    if outcomes.get("unjudged") and table["abstained"]:
-        unjudged += f" ({', '.join(sorted(table['abstained']))})"
+    if outcomes.get("unjudged") and table.abstained:
+        unjudged += f" ({', '.join(sorted(table.abstained))})"
     ties = outcomes.get("tie", 0)
     votes = [f"{decided:,} unanimous or majority", f"{ties:,} {'tie' if ties == 1 else 'ties'}", unjudged]
     settled = [f"{outcomes[kind]:,} {kind}" for kind in ("declined", "empty", "no reference") if outcomes.get(kind)]
-    cost = total(Ledger.from_dict(ledger) for ledger in table["ledger"].values()).line()
     parts = [
-        f"judged by a panel of {table['size']}",
+        f"judged by a panel of {table.size}",
         f"{asked:,} {what}",
         ", ".join(votes),
         *([f"not asked: {', '.join(settled)}"] if settled else []),
-        cost,
-        *([table["language_check"]] if table.get("language_check") else []),
+        total(table.ledger.values()).line(),
+        *([table.language_check] if table.language_check else []),
     ]
     return " · ".join(parts)
 
 
-def against_human(records: Sequence[Record], labels: Mapping[str, bool], seed: int = 0) -> dict[str, Any]:
-    """The panel and each judge against human labels of rows (row id -> correct).
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """A panel or a judge against people, on the rows that both judged: Cohen's kappa, the share of equal verdicts, and
+    the rater's share of verdicts "correct" (leniency)."""
 
-    Returns a JSON object: ``rows`` compared, ``unlabelled`` rows of the panel, ``unmatched`` labels, ``unjudged`` rows
-    among the labelled; ``human_correct`` the humans' share; ``panel`` and ``judges`` -> ``kappa`` (Cohen's),
-    ``agreement`` (share of equal verdicts), ``correct`` (leniency on these rows); ``independence``: the panel's
-    effective size, how far the judges err together.
-    """
+    kappa: Estimate
+    agreement: Estimate
+    correct: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Independence:
+    """How far the judges of a panel err together; ``effective_size`` None: undefined, for the ``reason``."""
+
+    effective_size: float | None
+    error_correlation: float | None
+    size: int
+    n: int
+    reason: str | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class HumanAgreement:
+    """A panel and its judges against human labels: ``rows`` compared, ``unlabelled`` rows of the panel, ``unmatched``
+    labels, ``unjudged`` rows among the labelled. ``human_correct`` is the humans' share of "correct"."""
+
+    rows: int
+    unlabelled: int
+    unmatched: int
+    unjudged: int
+    human_correct: Estimate
+    panel: Rater
+    judges: Mapping[str, Rater]
+    independence: Independence | None = field(default=None, metadata=OPTIONAL)
+
+
+def against_human(records: Sequence[RowRecord], labels: Mapping[str, bool], seed: int = 0) -> HumanAgreement:
+    """Compare the panel and each judge with human labels of rows (row id -> correct)."""
     from mrag_eval.metrics import effective_panel_size
 
-    judged = list({str(r["row"]): r for r in records if "votes" in r.get("judge", {})}.values())
-    rows = [r for r in judged if str(r["row"]) in labels]
-    human = [labels[str(r["row"])] for r in rows]
-    seats = list(dict.fromkeys(seat for r in rows for seat in r["judge"]["votes"]))
-    votes = {seat: [_verdict(r, seat) for r in rows] for seat in seats}
-    panel = [r["judge"]["verdict"] for r in rows]
-    known = {str(r["row"]) for r in judged}
-    out: dict[str, Any] = {
-        "rows": len(rows),
-        "unlabelled": len(judged) - len(rows),
-        "unmatched": sum(row not in known for row in labels),
-        "unjudged": sum(verdict is None for verdict in panel),
-        "human_correct": _share(rows, human, seed),
-        "panel": _compared(rows, panel, human, seed),
-        "judges": {seat: _compared(rows, votes[seat], human, seed) for seat in seats},
-    }
+    judged = list({r.row: (r, r.judge) for r in records if r.judge is not None and r.judge.votes}.values())
+    compared = [(row, verdict) for row, verdict in judged if row.row in labels]
+    rows = [row for row, _ in compared]
+    human = [labels[row.row] for row in rows]
+    seats = list(dict.fromkeys(seat for _, verdict in compared for seat in verdict.votes))
+    votes = {seat: [verdict.vote(seat) for _, verdict in compared] for seat in seats}
+    panel = [verdict.verdict for _, verdict in compared]
+    known = {row.row for row, _ in judged}
+    independence = None
     if len(seats) > 1:
         found = effective_panel_size([list(row) for row in zip(*votes.values(), strict=True)], human)
-        out["independence"] = {
-            "effective_size": found.effective_size,
-            "error_correlation": found.error_correlation,
-            "size": found.size,
-            "n": found.n,
-            **({"reason": found.reason} if found.reason else {}),
-        }
-    return out
+        independence = Independence(
+            found.effective_size, found.error_correlation, found.size, found.n, found.reason or None
+        )
+    return HumanAgreement(
+        rows=len(rows),
+        unlabelled=len(judged) - len(rows),
+        unmatched=sum(row not in known for row in labels),
+        unjudged=sum(verdict is None for verdict in panel),
+        human_correct=_share(rows, human, seed),
+        panel=_compared(rows, panel, human, seed),
+        judges={seat: _compared(rows, votes[seat], human, seed) for seat in seats},
+        independence=independence,
+    )
 
 
-def _compared(
-    rows: Sequence[Record], verdicts: Sequence[bool | None], human: Sequence[bool], seed: int
-) -> dict[str, Any]:
+def _compared(rows: Sequence[RowRecord], verdicts: Sequence[bool | None], human: Sequence[bool], seed: int) -> Rater:
     from mrag_eval.metrics import cohen_kappa
 
     equal = [None if verdict is None else verdict == label for verdict, label in zip(verdicts, human, strict=True)]
-    return {
-        "kappa": cohen_kappa(verdicts, human, n_resamples=_RESAMPLES, seed=seed).as_dict(),
-        "agreement": _share(rows, equal, seed),
-        "correct": _share(rows, verdicts, seed),
-    }
+    return Rater(
+        kappa=cohen_kappa(verdicts, human, n_resamples=_RESAMPLES, seed=seed),
+        agreement=_share(rows, equal, seed),
+        correct=_share(rows, verdicts, seed),
+    )

@@ -7,13 +7,17 @@ Named in a task's ``metrics`` like the others; what they need of a row travels i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import DataError, Hit, RagDoc
+from mrag_eval.metrics import Estimate
+from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, Territory, TerritoryAnswer
+from mrag_eval.scoring._score_records import CitationTable, ConcurrenceTable, SkippedQuestions
 
 if TYPE_CHECKING:
-    from mrag_eval.metrics import Estimate, Outcome
+    from mrag_eval.metrics import Outcome
 
 # Resamples of every interval.
 _RESAMPLES = 2_000
@@ -62,116 +66,113 @@ def read_option(doc: RagDoc, answer: str, form: str) -> tuple[int, Outcome]:
 def task_record(
     names: Sequence[str], doc: RagDoc, answer: str, passages: Sequence[Hit], form: str = "plain"
 ) -> dict[str, Any]:
-    """A row's part in the scores named, by score; ``form`` as in :func:`read_option`."""
+    """Return a row's part in the scores named, by the field of its record; ``form`` as in :func:`read_option`."""
     record: dict[str, Any] = {}
     if "concurrence" in names:
         index, outcome = read_option(doc, answer, form)
-        record["concurrence"] = {**_territory(doc), "claimant_ind": index, "outcome": outcome}
+        record["concurrence"] = TerritoryAnswer(**_territory(doc), claimant_ind=index, outcome=outcome)
     if "citations" in names:
-        record["citations"] = {"answer": answer, "document_langs": [hit.lang for hit in passages]}
+        record["citations"] = CitedAnswer(answer, tuple(hit.lang for hit in passages))
     return record
 
 
-def skipped_record(names: Sequence[str], skipped: Sequence[RagDoc]) -> dict[str, Any]:
-    """What the scores must know of the rows that the mode leaves out; carried by one row of each rank."""
-    return {"skipped": [_territory(doc) for doc in skipped]} if "concurrence" in names and skipped else {}
+def skipped_territories(names: Sequence[str], skipped: Sequence[RagDoc]) -> tuple[Territory, ...]:
+    """Return what the scores must know of the rows that the mode leaves out; carried by one row of each rank."""
+    return tuple(Territory(**_territory(doc)) for doc in skipped) if "concurrence" in names else ()
 
 
 def _territory(doc: RagDoc) -> dict[str, Any]:
     return {"query_id": doc.id, "query_lang": doc.query_lang, **{key: doc.extra[key] for key in _TERRITORY}}
 
 
-def task_scores(records: Sequence[Mapping[str, Any]], seed: int = 0) -> dict[str, Any]:
-    """The scores that the gathered records have a part for, by name, as JSON values."""
-    out: dict[str, Any] = {}
-    for name, score in _SCORES.items():
-        parts = [r for r in records if name in r]
-        if parts:
-            out[name] = score(parts, seed)
-    return out
-
-
-def _concurrence(records: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
-    """BordIRlines, section 4.1 and Table 4; territories are resampled together.
-
-    ``scores`` and ``intervals`` count refusals as the published tables do, ``exclude`` and ``incorrect`` in the two
-    other ways. ``random`` is what answers drawn at random would get. Questions that the mode skips count as missing in
-    the published reading; ``answered_only`` leaves their territories out.
-    """
+def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> ConcurrenceTable | None:
+    """Return the concurrence over territories, which are resampled together; None where no row is about one."""
     from mrag_eval.metrics import concurrence_intervals, concurrence_scores, random_concurrence
 
-    rows = [r["concurrence"] for r in records]
-    asked = {row["query_id"] for row in rows}
-    skipped = {row["query_id"]: row for r in records for row in r.get("skipped", ()) if row["query_id"] not in asked}
-    territories = [*rows, *skipped.values()]
+    asked = [r.concurrence for r in records if r.concurrence is not None]
+    if not asked:
+        return None
+    known = {row.query_id for row in asked}
+    left = {row.query_id: row for r in records for row in r.skipped if row.query_id not in known}
+    rows = [asdict(row) for row in asked]
+    territories = [*rows, *map(asdict, left.values())]
     scores = concurrence_scores(territories, rows)
-    outcomes = Counter(row["outcome"] for row in rows)
-    out: dict[str, Any] = {
-        "scores": scores.as_dict(),
-        "intervals": _estimates(concurrence_intervals(territories, rows, n_resamples=_RESAMPLES, seed=seed)),
-        "random": random_concurrence(territories),
-        "refusals": scores.n_refusals,
-        "refused_controls": scores.n_refused_controls,
-        "outcomes": dict(outcomes),
-        "rates": {
+    outcomes = Counter(row.outcome for row in asked)
+
+    def intervals(**reading: Any) -> Mapping[str, Estimate]:
+        return concurrence_intervals(territories, rows, n_resamples=_RESAMPLES, seed=seed, **reading)
+
+    table = ConcurrenceTable(
+        scores=scores.as_dict(),
+        intervals=intervals(),
+        random=random_concurrence(territories),
+        refusals=scores.n_refusals,
+        refused_controls=scores.n_refused_controls,
+        outcomes=dict(outcomes),
+        rates={
             "refused": _share(outcomes["refused"], len(rows)),
             "unread": _share(outcomes["unread"] + outcomes["several"] + outcomes["beyond"], len(rows)),
         },
-    }
-    for reading in ("exclude", "incorrect"):
-        found = concurrence_intervals(territories, rows, refusals=reading, n_resamples=_RESAMPLES, seed=seed)
-        out[reading] = _estimates(found)
-    if skipped:
-        only = {row["territory"] for row in rows}
-        shared = [row for row in territories if row["territory"] in only]
-        out["skipped"] = {"queries": len(skipped), "territories": len({r["territory"] for r in territories} - only)}
-        out["deflated"] = [name for name in ("KB_CS", "countries_mean") if scores[name] is not None]
-        out["answered_only"] = concurrence_scores(shared, rows, refusals="exclude").as_dict()
-    return out
+        exclude=intervals(refusals="exclude"),
+        incorrect=intervals(refusals="incorrect"),
+    )
+    if not left:
+        return table
+    only = {row.territory for row in asked}
+    shared = [row for row in territories if row["territory"] in only]
+    return replace(
+        table,
+        skipped=SkippedQuestions(len(left), len({row["territory"] for row in territories} - only)),
+        deflated=tuple(name for name in ("KB_CS", "countries_mean") if scores[name] is not None),
+        answered_only=concurrence_scores(shared, rows, refusals="exclude").as_dict(),
+    )
 
 
-def _estimates(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    return {name: estimate.as_dict() for name, estimate in found.items()}
-
-
-def _share(count: int, n: int) -> dict[str, Any]:
+def _share(count: int, n: int) -> Estimate:
     from mrag_eval.metrics import wilson
 
-    return wilson(count, n).as_dict()
+    return wilson(count, n)
 
 
-def _citations(records: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
-    """BordIRlines, section 4.1: inline marks as the paper counts them, and the line of cited documents.
+def citation_tables(records: Sequence[RowRecord], seed: int = 0) -> dict[str, CitationTable] | None:
+    """Return the citations by source: inline marks as BordIRlines counts them (section 4.1), and the line of cited
+    documents; None where no row has any part in them.
 
     ``preference`` is by resource group of the question's language where the rows have one, and by that language.
     """
     from mrag_eval.metrics import citation_preferences, citation_rates, parse_citations
 
-    found: dict[str, Any] = {}
-    answers = [parse_citations(r["citations"]["answer"]) for r in records]
-    documents = [r["citations"]["document_langs"] for r in records]
-    languages = [r["cell"]["query_lang"] for r in records]
+    cited = [(r, r.citations) for r in records if r.citations is not None]
+    if not cited:
+        return None
+    answers = [parse_citations(part.answer) for _, part in cited]
+    documents = [list(part.document_langs) for _, part in cited]
+    languages = [r.cell["query_lang"] for r, _ in cited]
     cells = {"query_lang": languages}
-    if all("resource_group" in r["cell"] for r in records):
-        cells["resource_group"] = [r["cell"]["resource_group"] for r in records]
-    groups = [str(r.get("group", r["row"])) for r in records]
+    if all("resource_group" in r.cell for r, _ in cited):
+        cells["resource_group"] = [r.cell["resource_group"] for r, _ in cited]
+    groups = [r.resampled_with for r, _ in cited]
     preferences = citation_preferences(answers, documents, languages, cells=cells, groups=groups, seed=seed)
+    found: dict[str, CitationTable] = {}
     for source, by_column in preferences.items():
         rates = citation_rates(answers, documents, query_languages=languages, source=source)
-        found[source] = rates.as_dict() | {
-            "preference": {
+        found[source] = CitationTable(
+            by_language=rates.by_language,
+            by_query_language=rates.by_query_language,
+            queries=rates.queries,
+            citing=rates.citing,
+            unanswered=rates.unanswered,
+            without_documents=rates.without_documents,
+            out_of_range=rates.out_of_range,
+            preference={
                 name: {
                     target: {cell: figures.as_dict() for cell, figures in by_cell.items()}
                     for target, by_cell in by_target.items()
                 }
                 for name, by_target in by_column.items()
-            }
-        }
+            },
+        )
     return found
 
 
-_SCORES: dict[str, Callable[[Sequence[Mapping[str, Any]], int], dict[str, Any]]] = {
-    "concurrence": _concurrence,
-    "citations": _citations,
-}
-TASK_SCORES = tuple(_SCORES)
+TASK_SCORES = ("concurrence", "citations")

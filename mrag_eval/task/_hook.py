@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config
-from mrag_eval.core import RowScores, Scored, install_redaction, labelled_name, naming
+from mrag_eval.core import RowScores, Scored, install_redaction, labelled_name, naming, to_json
 from mrag_eval.datasets import Benchmark
 from mrag_eval.harness import HarnessTask, RowResult
 from mrag_eval.judging import Verdicts
@@ -31,6 +31,10 @@ from mrag_eval.retrieval import FIRST, TaskRows
 from mrag_eval.scoring import (
     METRIC_NAMES,
     METRICS,
+    AnswerRecord,
+    PromptCounts,
+    RowRecord,
+    TaskScores,
     check_task_scores,
     label_line,
     loop_line,
@@ -39,7 +43,8 @@ from mrag_eval.scoring import (
     published_name,
     row_record,
     score_rows,
-    skipped_record,
+    skipped_territories,
+    sufficiency_record,
     summarize,
     task_record,
     unscored_lines,
@@ -68,11 +73,11 @@ class RagTask(HarnessTask):
         name = str(rest.get("task", "?"))
         with naming(name):
             self._template: PromptTemplate = load_template(self.blocks.prompt.template, self.blocks.prompt.system)
-        self._as_read: dict[str, dict[str, Any]] = {}
+        self._as_read: dict[str, AnswerRecord | None] = {}
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0
         self._folds_system: bool | None = None
-        self._summary: dict[str, Any] | None = None
+        self._summary: TaskScores | None = None
         self._ran: Ran | None = None
         with naming(name):
             self._verdicts = Verdicts(self.blocks)
@@ -202,10 +207,9 @@ class RagTask(HarnessTask):
             record = self._record(row, score)
             if not out:
                 # once a rank, so that the ranks' prompts and calls can be summed when their rows are gathered
-                record |= self._shares(len(rows))
-            out[row.doc.id] = RowResult(
-                record, None if row.judgement is None else row.judgement.as_votes(), score.values
-            )
+                record = replace(record, **self._shares(len(rows)))
+            votes = None if row.judgement is None else to_json(row.judgement.votes)
+            out[row.doc.id] = RowResult(record.to_dict(), votes, score.values)
         return out
 
     def _read(self, row: str, replies: Sequence[Any]) -> Scored:
@@ -213,12 +217,12 @@ class RagTask(HarnessTask):
         if self.by_likelihood:
             # under several ranks a padded row is asked twice
             text, values = most_likely(self._supply.row(row), replies[: len(doc.choices or ())])
-            self._as_read[row] = {"text": text, "loglikelihoods": values}
+            self._as_read[row] = AnswerRecord(text, loglikelihoods=tuple(values))
             return Scored(doc, text, found.ranking, reranked=found.reranked)
         reply = str(replies[0][0] if isinstance(replies[0], list) else replies[0])
         form = self.blocks.prompt.answer or self._template.answer_format
         answer = parse_answer(reply, form)
-        self._as_read[row] = answer.as_record(reply)
+        self._as_read[row] = AnswerRecord.of(answer, reply)
         return Scored(
             doc,
             answer.text,
@@ -229,28 +233,28 @@ class RagTask(HarnessTask):
             form=form,
         )
 
-    def _record(self, row: Scored, scores: RowScores) -> dict[str, Any]:
+    def _record(self, row: Scored, scores: RowScores) -> RowRecord:
         """Return the record of one row, of which its sample and all scores are made."""
         found = self._supply.found(row.doc.id)
-        record = row_record(row.doc, scores, found, row.judgement, row.labels, self.benchmark.breakdowns)
-        record |= task_record(self.blocks.metrics, row.doc, row.answer, found.passages, row.form)
-        if row.sufficiency is not None:
-            record["sufficiency"] = row.sufficiency.as_record()
-            record["sufficiency_votes"] = row.sufficiency.as_votes()
-        if self._as_read[row.doc.id]:
-            record["answer"] = self._as_read[row.doc.id]
-        if row.translated not in (None, row.answer):
-            record["answer_translated"] = row.translated
-        return record
+        return replace(
+            row_record(row.doc, scores, found, row.judgement, row.labels, self.benchmark.breakdowns),
+            answer=self._as_read[row.doc.id],
+            answer_translated=None if row.translated == row.answer else row.translated,
+            **sufficiency_record(row.sufficiency),
+            **task_record(self.blocks.metrics, row.doc, row.answer, found.passages, row.form),
+        )
 
     def _shares(self, rows: int) -> dict[str, Any]:
         """Return this rank's prompts, skipped rows, translations and judges' calls."""
-        shares: dict[str, Any] = {"prompts": self._budget.fitted(rows, self._shortened)}
-        shares |= skipped_record(self.blocks.metrics, self._supply.skipped)
-        translation = self._supply.translation()
-        if translation is not None:
-            shares["translation"] = translation
-        return shares | self._verdicts.shares()
+        limit = self._budget.limit
+        # without a known limit no prompt was checked
+        shortened = None if limit is None else self._shortened
+        return {
+            "prompts": PromptCounts(limit, self._budget.source, rows, shortened),
+            "skipped": skipped_territories(self.blocks.metrics, self._supply.skipped),
+            "translation": self._supply.translation(),
+            **self._verdicts.shares(),
+        }
 
     def value_names(self) -> dict[str, bool | None]:
         """Return the names of values; quota modes rename what depends on an order they do not have."""
@@ -272,20 +276,21 @@ class RagTask(HarnessTask):
         """Everything from the gathered rows at once; the harness's table shows the number of rows."""
         metadata = self.config.metadata or {}
         evaluated = metadata.get("pretrained") or metadata.get("model")
-        self._summary = summarize(records, self.blocks.retrieval.seed, None if evaluated is None else str(evaluated))
-        self._ran = Ran(list(dict.fromkeys(str(record["row"]) for record in records)), self._samples)
-        rows = self._summary["rows"]
-        if "loop" in self._summary:
-            log.info("[%s] %s", self._name, loop_line(self._summary["loop"]))
-        if "judge" in self._summary:
-            log.info("[%s] %s", self._name, panel_line(self._summary["judge"]))
-        if "sufficiency" in self._summary:
-            log.info("[%s] %s", self._name, panel_line(self._summary["sufficiency"], "contexts"))
-        if "relevance" in self._summary:
-            log.info("[%s] %s", self._name, label_line(self._summary["relevance"]))
-        for metrics, count, reason in unscored_lines(self._summary["unscored"]):
-            log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, rows, reason)
-        return float(rows)
+        rows = [RowRecord.from_dict(record) for record in records]
+        scores = summarize(rows, self.blocks.retrieval.seed, None if evaluated is None else str(evaluated))
+        self._summary = scores
+        self._ran = Ran(list(dict.fromkeys(row.row for row in rows)), self._samples)
+        if scores.loop is not None:
+            log.info("[%s] %s", self._name, loop_line(scores.loop))
+        if scores.judge is not None:
+            log.info("[%s] %s", self._name, panel_line(scores.judge))
+        if scores.sufficiency is not None:
+            log.info("[%s] %s", self._name, panel_line(scores.sufficiency, "contexts"))
+        if scores.relevance is not None:
+            log.info("[%s] %s", self._name, label_line(scores.relevance))
+        for metrics, count, reason in unscored_lines(scores.unscored):
+            log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
+        return float(scores.rows)
 
     def published_config(self, harness: Mapping[str, Any]) -> dict[str, Any]:
         """Return our merged blocks, where the data came from, the scores and their provenance."""
@@ -299,7 +304,7 @@ class RagTask(HarnessTask):
             **self._supply.as_record(),
         }
         if self._summary is not None:
-            out["scores"] = self._summary
+            out["scores"] = self._summary.to_dict()
         texts = {"prompt": self._template.sha256, **self._verdicts.texts()}
         models = {**self._supply.models(), **self._verdicts.models()}
         out["provenance"] = provenance(self.blocks, {**harness, **out}, texts, models, self._ran)

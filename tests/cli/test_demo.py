@@ -18,6 +18,7 @@ from mrag_eval.cli import _demo as demo
 from mrag_eval.cli._screen import DemoScreen
 from mrag_eval.core import MissingExtraError
 from mrag_eval.datasets import load_benchmark
+from mrag_eval.metrics import Estimate
 
 
 def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
@@ -115,7 +116,7 @@ def test_table_shows_intervals_and_leaves_unmeasured_cells_empty(tmp_path: Path)
     screen = DemoScreen()
     out = io.StringIO()
     screen._console = Console(file=out, width=80)
-    score = {"value": 0.4567, "low": 0.3, "high": 0.62, "n": 24}
+    score = Estimate(0.4567, 0.3, 0.62, 24)
     rows = (demo.ModeScores("no_ir", {"char3gram_recall": score}), demo.ModeScores("all", {"hit@5": score}))
     screen.show(demo.DemoResult(rows, (tmp_path / "results_1.json", tmp_path / "samples_a_1.jsonl")), tmp_path)
     text = out.getvalue()

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from mrag_eval import harness
 from mrag_eval.cli._app import Session, app
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import ConfigError, DataError, to_json
 from mrag_eval.judging import Panel
 from mrag_eval.report import agreement, judge_samples
 from mrag_eval.report.labels import _rejudge as rejudge
@@ -76,8 +76,8 @@ def test_a_run_is_judged_without_generating_again(samples: Path, seat: Callable[
     assert done.block.language_check == "fasttext"
     # one of the 15 declined; three name a wrong year, on which all three judges agree
     assert [len(judge.asked) for judge in judges] == [14, 14, 14]
-    assert done.scores["judge"]["outcomes"] == {"declined": 1, "majority": 11, "unanimous": 3}
-    assert done.scores["metrics"]["judge_correct"]["value"] == pytest.approx(11 / 15)
+    assert done.scores.to_dict()["judge"]["outcomes"] == {"declined": 1, "majority": 11, "unanimous": 3}
+    assert done.scores.to_dict()["metrics"]["judge_correct"]["value"] == pytest.approx(11 / 15)
     rows = lines(done.path)
     assert len(rows) == 15
     assert rows[0]["votes"] == {}
@@ -95,8 +95,8 @@ def test_another_panel_takes_the_place_of_the_first(
     first = judge_samples(samples)
     seat(NO, OUT, OUT)
     second = judge_samples(first.path, tmp_path / "second.jsonl", language_check="none")
-    assert second.scores["unscored"]["judge_correct"] == {"unjudged (timeout)": 14}
-    assert set(second.scores["judge"]["judges"]) == {"j1", "j2", "j3"}
+    assert second.scores.to_dict()["unscored"]["judge_correct"] == {"unjudged (timeout)": 14}
+    assert set(second.scores.to_dict()["judge"]["judges"]) == {"j1", "j2", "j3"}
     row = lines(second.path)[1]
     assert "judge_correct" not in row
     assert "judge_correct" not in row["rows"]["values"]
@@ -203,7 +203,7 @@ def test_agreement_with_people(samples: Path, tmp_path: Path, seat: Callable[...
     flipped = next(name for name in names[:-1] if asked[name])
     labels |= {flipped: "0", "elsewhere": "yes"}
     human = write_labels(tmp_path / "labels.csv", labels)
-    found = agreement(judged, human)
+    found = to_json(agreement(judged, human))
     assert (found["rows"], found["unlabelled"], found["unmatched"], found["unjudged"]) == (13, 1, 1, 0)
     n = 13
     right = sum(asked[name] for name in names[:-1])

@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from mrag_eval.cli._catalog import tasks_folder
-from mrag_eval.core import ConfigError, DataError, MissingExtraError, RagDoc, RowScores, Scored
+from mrag_eval.core import ConfigError, DataError, MissingExtraError, RagDoc, Retrieved, RowScores, Scored
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._blend import COUNTRIES
 from mrag_eval.datasets._blend_saq import SOURCES, why_invalid
 from mrag_eval.prompts import load_template
 from mrag_eval.scoring import check_task_scores, row_record, score_rows, summarize
-from mrag_eval.scoring._agents_table import loop_record
 from mrag_eval.scoring._metrics import NO_VOTES
 from tests.task.test_hook import run
 from tests.worlds.small import ScriptedLM
@@ -148,9 +147,11 @@ def test_the_loop_s_accuracy_is_that_of_sem_b() -> None:
     trace = {"rounds": [], "stopped": "sufficient", "valid": 0, "fallback": False, "faults": {}, "usage": usage}
     doc = RagDoc("r", "Q", "ko", culture_lang="ko")
     scores = RowScores(values={"sem_w": 0.5, "sem_b": 1.0})
-    loop = summarize([{**row_record(doc, scores), "loop": loop_record(doc, trace, [])}])["loop"]
-    assert loop["correct_by"] == "sem_b"
-    assert loop["by_calls"]["3"]["value"] == 1.0
+    loop = summarize([row_record(doc, scores, Retrieved(trace=trace))]).loop
+    assert loop is not None
+    assert loop.correct_by == "sem_b"
+    assert loop.by_calls is not None
+    assert loop.by_calls["3"].value == 1.0
 
 
 def test_a_missing_extra_ends_the_run_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrag_eval.config import Judge, load_config
-from mrag_eval.core import ConfigError
+from mrag_eval.core import ConfigError, to_json
 from mrag_eval.judging import Case, Panel, Rubric, build_panel, verdict_rubric
 from mrag_eval.judging._rubrics import relevance_rubric
 from mrag_eval.models import Reply
 from mrag_eval.prompts import builtin_names, defuse
+from mrag_eval.scoring import JudgedRecord
 from tests.worlds.judges import ScriptedJudge, always, exact, failing, verdict
 
 CASE = Case("r1", "Wann wurde der Turm gebaut?", "de", ("1841", "im Jahr 1841"), "1841")
@@ -215,12 +216,12 @@ def test_a_strict_majority_of_the_panels_size_decides(
 def test_votes_keep_justifications_reasons_and_disagreement() -> None:
     judges = panel(YES, lambda _: verdict("correct", "same year"), NO, lambda _: "I would rather not say.")
     (judgement,), ledgers = judges.judge(verdict_rubric(), [CASE])
-    votes = judgement.as_votes()
+    votes = to_json(judgement.votes)
     assert votes["j2"] == {"verdict": True, "justification": "same year", "error": None}
     assert votes["j4"]["verdict"] is None
     assert votes["j4"]["error"].startswith("unreadable: ")
     assert judgement.disagreement == pytest.approx(1 / 3)
-    assert judgement.as_record() == {
+    assert to_json(JudgedRecord.of(judgement)) == {
         "verdict": None,
         "outcome": "unjudged",
         "disagreement": pytest.approx(1 / 3),

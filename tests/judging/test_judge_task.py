@@ -13,7 +13,8 @@ from lm_eval.utils import handle_non_serializable
 from mrag_eval.core import ConfigError, Judgement, RagDoc, Scored, Vote
 from mrag_eval.judging import Panel
 from mrag_eval.judging import _answers as judging
-from mrag_eval.scoring import METRICS, panel_line, score_rows
+from mrag_eval.models import Ledger
+from mrag_eval.scoring import METRICS, PanelTable, panel_line, score_rows
 from mrag_eval.scoring._panel_table import family
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.judges import ScriptedJudge, always, exact, failing, verdict
@@ -383,13 +384,13 @@ def test_a_judge_of_the_evaluated_models_family_is_measured_against_the_others(
 
 
 def test_the_line_about_a_panel_names_every_outcome() -> None:
-    table = {
-        "size": 3,
-        "outcomes": {"unanimous": 200, "majority": 91, "tie": 6, "unjudged": 3, "declined": 4, "empty": 1},
-        "abstained": {"timeout": 7},
-        "ledger": {"a": {"calls": 897, "retries": 4}},
-        "language_check": "language by lingua",
-    }
+    table = PanelTable(
+        size=3,
+        outcomes={"unanimous": 200, "majority": 91, "tie": 6, "unjudged": 3, "declined": 4, "empty": 1},
+        abstained={"timeout": 7},
+        ledger={"a": Ledger(calls=897, retries=4)},
+        language_check="language by lingua",
+    )
     assert panel_line(table) == (
         "judged by a panel of 3 · 300 answers · 291 unanimous or majority, 6 ties, 3 unjudged (timeout) · "
         "not asked: 4 declined, 1 empty · 897 calls, 0 from cache, 4 retries · language by lingua"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.config import Judge
-from mrag_eval.core import ConfigError, Labels, Passage, RagDoc, Ranked, Scored
+from mrag_eval.core import ConfigError, Labels, Passage, RagDoc, Ranked, Scored, to_json
 from mrag_eval.judging import Panel
 from mrag_eval.judging import _relevance as labelling
 from mrag_eval.judging._relevance import OTHER_LANGUAGE, Labeller, labelled, labeller_for
-from mrag_eval.scoring import NO_ANSWERS, label_line, score_rows
+from mrag_eval.scoring import NO_ANSWERS, LabellingShare, RowRecord, label_line, score_rows
 from mrag_eval.scoring._relevance_table import label_table
+from mrag_eval.scoring._row_records import LabelRecord
 from tests.task.test_hook import knows_everything, run, run_ranks
 from tests.worlds.judges import ScriptedJudge, failing, lists_answers
 from tests.worlds.small import BASE, write_task
@@ -50,7 +52,7 @@ def test_one_judge_lists_passages_by_their_number() -> None:
     labels = by_panel(row(), lambda prompt: "[2, 4]")
     assert labels.relevant == {"b", "d"}
     assert labels.grades == {"a": 0, "b": 1, "c": 0, "d": 1}
-    assert labels.as_record() == {"by": "judge", "judged": 4, "relevant": [2, 4], "votes": {"j1": [2, 4]}}
+    assert to_json(LabelRecord.of(labels)) == {"by": "judge", "judged": 4, "relevant": [2, 4], "votes": {"j1": [2, 4]}}
 
 
 def test_the_judge_reads_question_answer_and_every_passage() -> None:
@@ -141,7 +143,7 @@ def test_measures_by_the_proxy_say_so() -> None:
 def by_proxy(scored: Scored, threshold: float = 0.6) -> Labels:
     block = Judge.model_validate({"relevance": {"labels": "proxy", "threshold": threshold}})
     (found,), share = labelled([scored], TEXTS, Labeller("proxy", block))
-    assert share == {"by": "proxy", "threshold": threshold, "n": 3}
+    assert share == LabellingShare("proxy", threshold, 3)
     assert found.labels is not None
     return found.labels
 
@@ -303,17 +305,18 @@ def test_two_ranks_share_the_work(unknown: Path, lister: ScriptedJudge) -> None:
 
 
 def test_the_table_in_one_line() -> None:
-    records = [
-        {"row": "1", "relevance": {"by": "proxy", "judged": 2, "relevant": [1, 2]}},
-        {"row": "2", "relevance": {"by": "proxy", "judged": 2, "relevant": []}},
-        {"row": "3", "relevance": {"by": "proxy", "judged": 2, "fault": "why"}},
-        {"row": "3", "relevance": {"by": "proxy", "judged": 2, "fault": "why"}},
+    labels = [
+        ("1", LabelRecord("proxy", 2, relevant=(1, 2))),
+        ("2", LabelRecord("proxy", 2, relevant=())),
+        ("3", LabelRecord("proxy", 2, fault="why")),
+        ("3", LabelRecord("proxy", 2, fault="why")),
     ]
+    records = [RowRecord(row, {}, {}, relevance=found) for row, found in labels]
     assert label_table(records) is None
-    share = {"labelling": {"by": "proxy", "threshold": 0.6, "n": 3}}
-    table = label_table([{**records[0], **share}, *records[1:]])
+    share = LabellingShare("proxy", threshold=0.6, n=3)
+    table = label_table([replace(records[0], labelling=share), *records[1:]])
     assert table is not None
-    assert (table["labelled"], table["relevant"], table["none"], table["unlabelled"]) == (2, 1.0, 1, {"why": 1})
+    assert (table.labelled, table.relevant, table.none, table.unlabelled) == (2, 1.0, 1, {"why": 1})
     assert label_line(table) == (
         "relevance of 2 rankings guessed by 3-grams (at least 0.6 of the answer's) · 1.0 relevant passages a row "
         "· 1 not (why)"

@@ -335,8 +335,8 @@ def test_the_passages_of_a_finished_run_are_judged_without_searching_again(
     # once more, on what is judged already: the new word takes the place of the old one
     monkeypatch.setattr(rejudge, "build_panel", lambda block: Panel({"k": ScriptedJudge(says("no"))}))  # type: ignore[dict-item]
     again = rejudge.judge_contexts(path, sufficiency={"country": "Germany"})
-    assert again.scores["metrics"]["context_sufficiency"]["value"] == 0.0
-    assert list(again.scores["sufficiency"]["judges"]) == ["k"]
+    assert again.scores.to_dict()["metrics"]["context_sufficiency"]["value"] == 0.0
+    assert list(again.scores.to_dict()["sufficiency"]["judges"]) == ["k"]
     assert again.block.sufficiency.country == "Germany"
 
 

@@ -66,7 +66,16 @@ _SCORES: Mapping[str, Any] = {
             "stages": {"correct": 8, "not retrieved": 8, "lost in reranking": 0, "not used": 6, "wrong language": 2},
             "retrieved": {"value": 0.66, "low": 0.5, "high": 0.8, "n": 24},
             "kept_if_retrieved": {"value": 0.9, "low": 0.7, "high": 1.0, "n": 16},
-        }
+            **{
+                name: {"value": None, "reason": "no such row"}
+                for name in (
+                    *("correct_if_kept", "product", "end_to_end"),
+                    *("correct_if_not_retrieved", "correct_if_retrieved"),
+                )
+            },
+            "unscored": 0,
+        },
+        "correct_by": "match",
     },
     "languages": {"retrieved": {"ar->ar": 10, "ar->en": 14, "zh->en": 24}},
     "judge": {
@@ -91,7 +100,8 @@ _SCORES: Mapping[str, Any] = {
 }
 
 
-_TABLE = {"inclusion_mean": 0.5, "citation_mean": 0.75, "documents": 24, "citations": 16}
+_TABLE = {"language": "en", "inclusion_mean": 0.5, "citation_mean": 0.75, "documents": 24, "citations": 16}
+_TABLE |= {"inclusion_pooled": 0.5, "citation_pooled": 0.75}
 _CITATIONS = {
     "inline": {
         "by_query_language": {"ar": {"en": _TABLE, "ar": {**_TABLE, "citation_mean": 0.25}}, "zh": {"en": _TABLE}},

@@ -11,9 +11,10 @@ import pytest
 from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets import Label
 from mrag_eval.models import Reply
-from mrag_eval.report import annotate_files, read_case, shown_reports
+from mrag_eval.report import Sample, annotate_files, read_case, shown_reports
 from mrag_eval.report.labels._agreement import HumanLabels, agreement, read_human
 from mrag_eval.report.labels._documents import Shown, annotate, documents_of, relevance_shares
+from mrag_eval.scoring import RowRecord
 from tests.worlds.judges import ScriptedJudge
 
 TEXTS = ("Spain governs Ceuta.", "The weather is fine.", "Both claim Ceuta.")
@@ -116,11 +117,15 @@ def write_run(folder: Path) -> Path:
         "query_lang": "es",
         "claimant_ind": 0,
         "claimants": ["Spain", "Morocco"],
+        "claimant_langs": ["es", "ar"],
         "controller": "Spain",
+        "controller_lang": "es",
+        "control_query": True,
+        "outcome": "chosen",
     }
     sample = {
         "doc": {"id": "Ceuta_es", "query": "¿Es Ceuta ...?", "query_lang": "es", "passages": passages},
-        "rows": {"row": "Ceuta_es", "concurrence": record, "values": {}},
+        "rows": {"row": "Ceuta_es", "cell": {"query_lang": "es"}, "concurrence": record, "values": {}},
         "filtered_resps": ["A) España"],
     }
     file = folder / "samples_bordirlines_qlang_direct_m3_2026-01-01.jsonl"
@@ -160,7 +165,7 @@ def test_labels_that_are_there_are_counted(tmp_path: Path) -> None:
 
 def test_files_without_documents_are_passed_over(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
-    sample = {"doc": {"id": "a"}, "rows": {"row": "a", "values": {}}}
+    sample = {"doc": {"id": "a"}, "rows": {"row": "a", "cell": {"query_lang": "es"}, "values": {}}}
     (run / "samples_bordirlines_no_ir_direct_2026-01-01.jsonl").write_text(json.dumps(sample) + "\n", encoding="utf-8")
     assert len(annotate_files([run], None, None)) == 1
     with pytest.raises(DataError, match="the samples show no documents"):
@@ -169,4 +174,4 @@ def test_files_without_documents_are_passed_over(tmp_path: Path) -> None:
 
 def test_a_run_without_documents_is_refused() -> None:
     with pytest.raises(DataError, match="the samples show no documents"):
-        documents_of([{"doc": {"id": "a"}, "rows": {}}])
+        documents_of([Sample(RowRecord("a", {}, {}), {"doc": {"id": "a"}})])

@@ -18,14 +18,18 @@ def sample(lang: str, index: int, views: tuple[str, ...] = (), territory: str = 
         "territory": territory,
         "query_lang": lang,
         "claimants": ["Spain", "Peru"],
+        "claimant_langs": ["es", "qu"],
         "controller": "Unknown",
+        "controller_lang": "",
+        "control_query": lang == "en",
         "claimant_ind": index,
+        "outcome": "chosen" if index >= 0 else "unread",
     }
     passages = [
         {"id": str(i), "labels": {"viewpoint": view}} if view else {"id": str(i)} for i, view in enumerate(views)
     ]
     doc = {"passages": passages} if views else {}
-    rows = {"row": record["query_id"], "concurrence": record, "values": {}}
+    rows = {"row": record["query_id"], "cell": {"query_lang": lang}, "concurrence": record, "values": {}}
     return {"doc": doc, "rows": rows, "filtered_resps": [f"reply in {lang}"]}
 
 

@@ -128,7 +128,12 @@ def test_other_settings_are_refused_until_named(tmp_path: Path, changes: Mapping
     [
         ("translation", {"translator": "nllb a"}, {"translator": "nllb b"}, "translator: nllb a | nllb b"),
         ("judge", {"judges": {"s": {"model": "x"}}}, {"judges": {"s": {"model": "y"}}}, "judges.s: x | y"),
-        ("relevance", {"judges": {"s": "x"}}, {"judges": {"s": "y"}}, "relevance_judges.s: x | y"),
+        (
+            "relevance",
+            {"by": "judge", "judges": {"s": "x"}},
+            {"by": "judge", "judges": {"s": "y"}},
+            "relevance_judges.s: x | y",
+        ),
     ],
 )
 def test_who_translated_and_judged_is_a_setting_too(

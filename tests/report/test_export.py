@@ -19,7 +19,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from mrag_eval.config import deep_merge
 from mrag_eval.core import ConfigError, DataError
-from mrag_eval.report import Options, export
+from mrag_eval.report import Options, TaskConfig, export
 from mrag_eval.report.exports import _push as push
 from mrag_eval.report.exports._licences import source_of
 from mrag_eval.report.exports._runs import runs_of
@@ -390,11 +390,11 @@ def test_passages_of_another_corpus_stay_even_where_questions_may_go(tmp_path: P
 def test_every_benchmark_with_a_hub_has_been_looked_at() -> None:
     from mrag_eval.datasets import LOADERS
 
-    known = {name for name in LOADERS if source_of({"data": {"benchmark": name}}).name != name}
+    known = {name for name in LOADERS if source_of(TaskConfig({"data": {"benchmark": name}})).name != name}
     # rows of one's own have no licence that could be known here
     assert set(LOADERS) - known <= {"jsonl"}
-    assert not source_of({"data": {"benchmark": "xlcost", "domain": "own"}}).shareable
-    assert source_of({"data": {"benchmark": "xlcost", "domain": "legal"}}).shareable
+    assert not source_of(TaskConfig({"data": {"benchmark": "xlcost", "domain": "own"}})).shareable
+    assert source_of(TaskConfig({"data": {"benchmark": "xlcost", "domain": "legal"}})).shareable
 
 
 # ------------------------------------------------------------------ tables

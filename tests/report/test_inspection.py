@@ -14,9 +14,7 @@ from typer.testing import CliRunner
 from mrag_eval.cli._app import Session, app
 from mrag_eval.core import DataError
 from mrag_eval.report import inspection_table, read_inspection, write_inspection
-from mrag_eval.report.files._samples import CORRECT
 from mrag_eval.report.labels._inspection import CATEGORIES, COLUMNS, draw
-from mrag_eval.scoring import _summary as summary
 from tests.report.runs import write_full_run
 
 Cells = dict[str, str]
@@ -199,7 +197,3 @@ def test_the_command(runs: Path, tmp_path: Path) -> None:
     code, said = typed("--read", str(sheet), "--format", "json")
     assert json.loads(said)[0]["id"] == "inspection"
     assert typed()[0] == typed(str(runs), "--read", str(sheet))[0] == 2
-
-
-def test_right_and_wrong_are_what_the_scores_mean_by_it() -> None:
-    assert CORRECT == summary._CORRECT

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import deep_merge
+from mrag_eval.metrics import Estimate
 from mrag_eval.report.page._data import page_data
 from mrag_eval.report.tables._leaderboard import Board, boards
 from tests.report.runs import CONFIG, row
@@ -50,22 +51,22 @@ def test_ranks_are_ranges(tmp_path: Path) -> None:
     board = _boards(tmp_path)["acc"]
     assert [(e.run, e.best, e.worst) for e in board.entries] == [("good", 1, 2), ("alike", 1, 2), ("weak", 3, 3)]
     good, alike, _ = board.entries
-    assert good.score["value"] == pytest.approx(0.8)
+    assert good.score.value == pytest.approx(0.8)
     assert good.behind is None
     # 20 rows a language, of which one is wrong in "alike" alone
     assert alike.behind is not None
-    assert alike.behind["value"] == pytest.approx(-0.05)
+    assert alike.behind.value == pytest.approx(-0.05)
     assert (board.rows, board.languages, board.tiers) == (60, LANGUAGES, ("low", "high"))
-    assert good.parts["ha"]["n"] == 20
+    assert good.parts["ha"].n == 20
     # Hausa is CORAL's one low language here, English its one high
-    assert good.parts["low"]["value"] == good.parts["ha"]["value"]
+    assert good.parts["low"].value == good.parts["ha"].value
 
 
 def test_the_mean_is_over_languages_not_rows(tmp_path: Path) -> None:
     rows = [*_rows(1.0, 90, ["en"]), *_rows(0.0, 10, ["ha"])]
     _write(tmp_path, "a", {"qa": rows})
     _write(tmp_path, "b", {"qa": rows})
-    assert _boards(tmp_path)["acc"].entries[0].score["value"] == pytest.approx(0.5)
+    assert _boards(tmp_path)["acc"].entries[0].score.value == pytest.approx(0.5)
 
 
 def test_modes_are_systems_and_tasks_are_parts_of_one(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_modes_are_systems_and_tasks_are_parts_of_one(tmp_path: Path) -> None:
         parts = {f"qa_{mode}_{lang}": _rows(0.5, languages=[lang]) for lang in LANGUAGES}
         _write(tmp_path, "a", parts, retrieval={"mode": mode})
     board = _boards(tmp_path)["acc"]
-    assert [(e.mode, e.score["n"], e.best, e.worst) for e in board.entries] == [("all", 60, 1, 2), ("qlang", 60, 1, 2)]
+    assert [(e.mode, e.score.n, e.best, e.worst) for e in board.entries] == [("all", 60, 1, 2), ("qlang", 60, 1, 2)]
 
 
 def test_two_ways_of_asking_the_same_questions_are_two_systems(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_unscored_rows_are_counted_and_their_languages_left_out(tmp_path: Path) 
     _write(tmp_path, "b", {"qa": rows})
     board = _boards(tmp_path)["acc"]
     assert board.left_out == ("hi",)
-    assert {e.run: (e.score["n"], e.unscored) for e in board.entries} == {"a": (40, 0), "b": (39, 1)}
+    assert {e.run: (e.score.n, e.unscored) for e in board.entries} == {"a": (40, 0), "b": (39, 1)}
 
 
 def test_less_can_be_better_and_some_scores_have_no_better(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_without_samples_a_score_is_listed_without_a_rank(tmp_path: Path) -> Non
     for path in (tmp_path / "b").rglob("samples_*"):
         path.unlink()
     entry = _boards(tmp_path)["acc"].entries[-1]
-    assert (entry.run, entry.best, entry.score["value"]) == ("b", None, 0.5)
+    assert (entry.run, entry.best, entry.score.value) == ("b", None, 0.5)
     assert entry.remark == "no samples (--log_samples), so no test"
 
 
@@ -146,12 +147,12 @@ def test_no_difference_has_no_interval_and_all_the_difference_has_one(tmp_path: 
         _write(tmp_path, model, {"qa": _rows(rate)})
     behind = {e.run: e.behind for e in _boards(tmp_path)["acc"].entries}
     assert behind["first"] is None
-    assert behind["same"] == {"value": 0.0, "low": None, "high": None, "n": 60}
+    assert behind["same"] == Estimate(0.0, n=60)
     last = behind["last"]
     assert last is not None
     # 60 of 60 rows lost: as a share the Wilson interval of 0 of 60, whose upper end is z^2 / (n + z^2)
-    assert last["value"] == last["low"] == -1.0
-    assert last["high"] == pytest.approx(2 * 1.959964**2 / (60 + 1.959964**2) - 1, abs=1e-4)
+    assert last.value == last.low == -1.0
+    assert last.high == pytest.approx(2 * 1.959964**2 / (60 + 1.959964**2) - 1, abs=1e-4)
 
 
 def test_questions_of_a_group_count_as_one_in_the_tests(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from mrag_eval.config import validated
 from mrag_eval.core import ConfigError
-from mrag_eval.report import LeafResult, Table, render
+from mrag_eval.report import LeafResult, Table, TaskConfig, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables, retriever_name
+from mrag_eval.scoring import TaskScores
 
 PAIRS = ("Arabic -> Arabic", "Arabic -> English", "English -> Arabic", "English -> English")
 SAME, CROSS = (PAIRS[0], PAIRS[3]), (PAIRS[1], PAIRS[2])
@@ -119,10 +120,17 @@ def leaf(mode: str, *, proxy: bool = False, judged: bool = True, retrieval: Any 
         links = {"retrieved": estimate(0.45), "kept_if_retrieved": estimate(0.9, 45)}
         scores["selection"] = {"overall": links}
         if judged:
-            chain = {"correct_if_kept": 0.8, "correct_if_not_retrieved": 0.1, "correct_if_retrieved": 0.75}
+            chain = {
+                "correct_if_kept": 0.8,
+                "correct_if_not_retrieved": 0.1,
+                "correct_if_retrieved": 0.75,
+                "product": 0.3,
+            }
             scores["attribution"] = {
                 "correct_by": "judge_correct",
-                "overall": links | {name: estimate(v, 40) for name, v in chain.items()} | {"end_to_end": estimate(0.4)},
+                "overall": links
+                | {name: estimate(v, 40) for name, v in chain.items()}
+                | {"end_to_end": estimate(0.4), "stages": {"correct": 40}, "unscored": 0},
             }
         scores["relevance"] = {"by": "proxy"} if proxy else {"by": "judge", "judges": {"j": "acme/reader"}}
         if proxy:
@@ -220,7 +228,7 @@ def test_retrievers_stand_apart_and_share_the_run_without_one(tmp_path: Path) ->
     ],
 )
 def test_names_of_retrievers(retrieval: dict[str, Any], name: str | None) -> None:
-    assert retriever_name({"retrieval": retrieval}) == name
+    assert retriever_name(TaskConfig({"retrieval": retrieval})) == name
 
 
 @pytest.mark.parametrize(
@@ -243,7 +251,10 @@ def test_names_of_retrievers(retrieval: dict[str, Any], name: str | None) -> Non
     ],
 )
 def test_names_of_retrievers_whose_index_is_known(retrieval: dict[str, Any], index: dict[str, Any], name: str) -> None:
-    assert retriever_name({"retrieval": {"mode": "all", **retrieval}, "index": index}) == f"{name}, not reranked"
+    assert (
+        retriever_name(TaskConfig({"retrieval": {"mode": "all", **retrieval}, "index": index}))
+        == f"{name}, not reranked"
+    )
 
 
 def test_two_runs_of_other_systems_have_rows_of_their_own(tmp_path: Path) -> None:
@@ -259,8 +270,8 @@ def test_two_runs_of_other_systems_have_rows_of_their_own(tmp_path: Path) -> Non
 
 def test_parts_of_a_score() -> None:
     config = leaf("all")
-    found = LeafResult("t", config["scores"]["metrics"], {}, config)
-    assert found.score("hit@20") == config["scores"]["metrics"]["hit@20"]
+    found = LeafResult("t", TaskScores.from_dict(config["scores"]), TaskConfig(config))
+    assert found.score("hit@20") is found.scores.metrics["hit@20"]
     for name, value in (
         ("hit@20[en->ar]", 0.3),
         ("hit@20[cross_language]", 0.25),
@@ -269,7 +280,7 @@ def test_parts_of_a_score() -> None:
     ):
         score = found.score(name)
         assert score is not None
-        assert score["value"] == pytest.approx(value)
+        assert score.value == pytest.approx(value)
     for name in ("hit@20[en->fr]", "mrr@5[en->ar]", "selection.lost", "scores.rows", "hit@7"):
         assert found.score(name) is None
 

@@ -105,7 +105,7 @@ def test_a_page_of_another_wikipedia_with_the_same_number_is_not_relevant() -> N
     from mrag_eval.core import Retrieved
 
     record = row_record(doc, scores, Retrieved((), ranking[:3], {"ko": 5, "en": 5}))
-    assert record["retrieved"] == 0
+    assert record.retrieved == 0
     # a row that does not say in which language its documents are counts them in any
     (scores,) = score_rows(
         [Scored(RagDoc("r", "?", "ko", relevant_ids=("12",)), "", ranking)], ["hit@1"], searched=True

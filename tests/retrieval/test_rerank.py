@@ -275,8 +275,8 @@ def test_measures_before_and_after() -> None:
         for doc, score, both in zip(docs, scores, stages, strict=True)
     ]
     # retrieved counts the search's three, kept the one that is shown after the second stage
-    assert [(r["retrieved"], r["kept"]) for r in records] == [(1, 1), (1, 0), (0, 0), (1, 1)]
-    summary = summarize(records)
+    assert [(r.retrieved, r.kept) for r in records] == [(1, 1), (1, 0), (0, 0), (1, 1)]
+    summary = summarize(records).to_dict()
     assert summary["metrics"]["rerank_hit@1"]["n"] == 3
     assert summary["metrics"]["rerank_hit@1"]["by"]["pair"]["en->de"]["value"] == pytest.approx(1 / 3)
     assert summary["unscored"]["rerank_hit@1"] == {"the reranker gave no order (timeout)": 1}

@@ -11,6 +11,7 @@ from mrag_eval.core import ConfigError, Hit, RagDoc, Ranked, Retrieved, RowScore
 from mrag_eval.scoring import (
     METRIC_NAMES,
     METRICS,
+    RowRecord,
     parse_answer,
     published_name,
     row_record,
@@ -147,14 +148,14 @@ def test_unknown_metrics_are_named() -> None:
 # ------------------------------------------------------------------ from rows to scores
 
 
-def record(row: str, values: dict[str, float], group: str | None = None, **cell: str) -> dict[str, object]:
+def record(row: str, values: dict[str, float], group: str | None = None, **cell: str) -> RowRecord:
     doc = RagDoc(row, "q", cell.get("query_lang", "de"), gold_doc_lang=cell.get("gold"), group_id=group)
     return row_record(doc, RowScores(values=values))
 
 
 def test_the_estimate_is_the_plain_mean_and_a_row_counts_once() -> None:
     rows = [record(str(i), {"acc": float(i % 4 == 0)}) for i in range(40)]
-    out = summarize([*rows, rows[0], rows[4]])
+    out = summarize([*rows, rows[0], rows[4]]).to_dict()
     acc = out["metrics"]["acc"]
     assert out["rows"] == 40
     assert (acc["value"], acc["n"], acc["method"]) == (0.25, 40, "Wilson")
@@ -164,7 +165,7 @@ def test_the_estimate_is_the_plain_mean_and_a_row_counts_once() -> None:
 def test_groups_are_resampled_together() -> None:
     alone = [record(str(i), {"acc": float(i // 10 % 2)}) for i in range(200)]
     grouped = [record(str(i), {"acc": float(i // 10 % 2)}, group=str(i // 10)) for i in range(200)]
-    narrow, wide = (summarize(rows)["metrics"]["acc"] for rows in (alone, grouped))
+    narrow, wide = (summarize(rows).to_dict()["metrics"]["acc"] for rows in (alone, grouped))
     assert narrow["value"] == wide["value"] == 0.5
     # ten equal rows a group: the design effect is 10, so the interval is about sqrt(10) times as wide
     assert (wide["high"] - wide["low"]) / (narrow["high"] - narrow["low"]) == pytest.approx(math.sqrt(10), rel=0.2)
@@ -175,7 +176,7 @@ def test_macro_means_are_plain_means_over_pairs() -> None:
     rows = [record(f"a{i}", {"hit@5": 1.0}, query_lang="en", gold="en") for i in range(30)]
     rows += [record(f"b{i}", {"hit@5": float(i < 5)}, query_lang="en", gold="ar") for i in range(10)]
     rows += [record(f"c{i}", {"hit@5": float(i < 3)}, query_lang="ar", gold="en") for i in range(30)]
-    hit = summarize(rows)["metrics"]["hit@5"]
+    hit = summarize(rows).to_dict()["metrics"]["hit@5"]
     assert hit["value"] == pytest.approx(38 / 70)
     assert hit["by"]["pair"]["en->ar"]["value"] == 0.5
     assert hit["by"]["pair"]["en->ar"]["n"] == 10
@@ -187,7 +188,7 @@ def test_macro_means_are_plain_means_over_pairs() -> None:
 def test_unscored_rows_are_counted_by_reason() -> None:
     doc = RagDoc("x", "q", "de")
     rows = [record("a", {"acc": 1.0}), row_record(doc, RowScores(unscored={"acc": "no reply"}))]
-    out = summarize(rows)
+    out = summarize(rows).to_dict()
     assert out["unscored"] == {"acc": {"no reply": 1}}
     assert (out["metrics"]["acc"]["n"], out["rows"]) == (1, 2)
 
@@ -205,7 +206,7 @@ def test_a_pair_without_a_scored_row_leaves_its_macro_mean_undefined_and_says_so
     rows = [record(f"a{i}", {"hit@5": 1.0}, query_lang="en", gold="ar") for i in range(10)]
     bare = RowScores(unscored={"hit@5": "too short"})
     rows += [row_record(RagDoc(f"b{i}", "q", "zh", gold_doc_lang="ar"), bare) for i in range(10)]
-    hit = summarize(rows)["metrics"]["hit@5"]
+    hit = summarize(rows).to_dict()["metrics"]["hit@5"]
     assert (hit["value"], hit["n"]) == (1.0, 10)
     assert hit["macro"]["cross_language"]["value"] is None
     assert "zh" in hit["macro"]["cross_language"]["reason"]
@@ -213,7 +214,7 @@ def test_a_pair_without_a_scored_row_leaves_its_macro_mean_undefined_and_says_so
 
 
 def test_all_unscored_has_no_metric_but_a_reason() -> None:
-    out = summarize([row_record(RagDoc("x", "q", "de"), RowScores(unscored={"acc": "no reply"}))])
+    out = summarize([row_record(RagDoc("x", "q", "de"), RowScores(unscored={"acc": "no reply"}))]).to_dict()
     assert out["metrics"] == {}
     assert out["unscored"] == {"acc": {"no reply": 1}}
 
@@ -233,7 +234,7 @@ def test_attribution_and_language_counts_from_the_rows_of_a_search() -> None:
         passages = (hits["en"],) if kept else (hits["de"],)
         scores = RowScores(values={"acc": float(right)})
         rows.append(row_record(doc, scores, Retrieved(passages, ranking, pool)))
-    out = summarize(rows)
+    out = summarize(rows).to_dict()
     overall = out["attribution"]["overall"]
     assert out["attribution"]["correct_by"] == "acc"
     assert overall["retrieved"]["value"] == 0.9
@@ -249,9 +250,9 @@ def test_attribution_and_language_counts_from_the_rows_of_a_search() -> None:
 
 def test_no_attribution_without_a_search_or_a_verdict() -> None:
     doc = RagDoc("1", "q", "de", relevant_ids=("x",))
-    assert "attribution" not in summarize([row_record(doc, RowScores(values={"acc": 1.0}), Retrieved())])
+    assert summarize([row_record(doc, RowScores(values={"acc": 1.0}), Retrieved())]).attribution is None
     found = Retrieved((), (Ranked("x", "x", "de", 1.0),), {"de": 1})
-    assert "attribution" not in summarize([row_record(doc, RowScores(values={"char3gram_recall": 1.0}), found)])
+    assert summarize([row_record(doc, RowScores(values={"char3gram_recall": 1.0}), found)]).attribution is None
 
 
 @pytest.mark.parametrize(

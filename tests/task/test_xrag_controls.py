@@ -223,12 +223,12 @@ def test_the_places_of_the_supporting_articles_are_those_shown(files: Path) -> N
     doc = read(files).docs[0]
     # article_order is 5 2 7 0 3 1 6 4: articles 0 and 1, the supporting ones, stand in places 4 and 6
     everything = row_record(doc, RowScores(), shown([doc], subset="all")[0])
-    assert everything["gold_positions"] == [4, 6]
-    assert (everything["cell"]["gold_first"], everything["cell"]["gold_last"]) == ("4", "6")
-    assert row_record(doc, RowScores(), shown([doc], subset="gold")[0])["gold_positions"] == [1, 2]
-    assert "gold_positions" not in row_record(doc, RowScores(), shown([doc], subset="none")[0])
-    assert "gold_positions" not in row_record(doc, RowScores())
-    assert json.loads(json.dumps(everything))["gold_positions"] == [4, 6]
+    assert everything.gold_positions == (4, 6)
+    assert (everything.cell["gold_first"], everything.cell["gold_last"]) == ("4", "6")
+    assert row_record(doc, RowScores(), shown([doc], subset="gold")[0]).gold_positions == (1, 2)
+    assert "gold_positions" not in row_record(doc, RowScores(), shown([doc], subset="none")[0]).to_dict()
+    assert "gold_positions" not in row_record(doc, RowScores()).to_dict()
+    assert json.loads(json.dumps(everything.to_dict()))["gold_positions"] == [4, 6]
 
 
 def test_a_drawn_order_never_puts_the_supporting_articles_in_front(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_drawn_order_never_puts_the_supporting_articles_in_front(tmp_path: Pat
         made.append(item)
     docs = read(write(tmp_path, made), setting="mono").docs
     records = [row_record(doc, RowScores(), found) for doc, found in zip(docs, shown(docs), strict=True)]
-    places = Counter(tuple(record["gold_positions"]) for record in records)
+    places = Counter(record.gold_positions for record in records)
     assert (1, 2) not in places
     assert len(places) == 27
     assert set(Counter(place for pair in places.elements() for place in pair)) == set(range(1, 9))
@@ -260,7 +260,7 @@ def test_accuracy_by_place_type_of_question_and_of_answer(files: Path) -> None:
         )
         for doc, retrieved in zip(docs, found, strict=True)
     ]
-    by = summarize(records)["metrics"]["f1"]["by"]
+    by = summarize(records).to_dict()["metrics"]["f1"]["by"]
     assert by["gold_first"]["1"]["value"] == 1.0
     assert {cell["value"] for place, cell in by["gold_first"].items() if place != "1"} == {0.0}
     assert sum(cell["n"] for cell in by["gold_last"].values()) == 12

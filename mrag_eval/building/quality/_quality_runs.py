@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.quality._quality_rows import BuiltSet
-from mrag_eval.config import passages_shown
 from mrag_eval.core import DataError
-from mrag_eval.report import Cell, LeafResult, ResultFile, Row, Table, read_results, read_samples
+from mrag_eval.metrics import Estimate
+from mrag_eval.report import (
+    Cell,
+    LeafResult,
+    ResultFile,
+    Row,
+    Table,
+    TaskConfig,
+    percent_cell,
+    read_results,
+    read_samples,
+)
+from mrag_eval.scoring import MetricScore
 
 CLOSED, ORACLE, EVERYTHING = "no documents", "supporting documents", "all documents"
 # What says whether an answer is right, the most trustworthy first.
@@ -67,8 +78,8 @@ def _runs(built: BuiltSet, files: Sequence[ResultFile]) -> Iterator[_Run]:
     """The runs on the set, in order of their date."""
     for file in files:
         for leaf in file.leaves.values():
-            if built.hashes & set(_hashes(leaf.config.get("source"))):
-                data = leaf.config.get("data") or {}
+            if built.hashes & set(_hashes(leaf.config.source)):
+                data = leaf.config.data
                 part, lang = str(data.get("setting") or ""), str(data.get("language") or "")
                 yield _Run(file.model, _condition(leaf.config), part, lang, leaf, file)
 
@@ -82,11 +93,9 @@ def _hashes(source: Any) -> Iterator[str]:
         yield source
 
 
-def _condition(config: Mapping[str, Any]) -> str:
+def _condition(config: TaskConfig) -> str:
     """What the model was shown, in words."""
-    retrieval = config.get("retrieval") or {}
-    shown = passages_shown(retrieval)
-    subset = (retrieval.get("given") or {}).get("subset", "all")
+    shown, subset = config.shows, config.setting("retrieval.given.subset") or "all"
     if shown == "nothing":
         return CLOSED
     if shown == "gold":
@@ -94,8 +103,8 @@ def _condition(config: Mapping[str, Any]) -> str:
     elif shown == "given":
         name = EVERYTHING if subset == "all" else f"given documents ({subset})"
     else:
-        name = f"retrieved ({retrieval.get('mode')})"
-    english = (config.get("data") or {}).get("english")
+        name = f"retrieved ({config.mode})"
+    english = config.data.get("english")
     return f"{name}, in English: {', '.join(english)}" if english else name
 
 
@@ -105,13 +114,12 @@ def _order(conditions: Sequence[str]) -> list[str]:
     return [*(name for name in first if name in there), *(name for name in there if name not in first)]
 
 
-def _cell(score: Mapping[str, Any] | None, run: _Run, metric: str) -> Cell:
+def _cell(score: Estimate | None, run: _Run, metric: str) -> Cell:
     if score is None:
         reasons = ", ".join(f"{reason}: {n}" for reason, n in (run.leaf.unscored.get(metric) or {}).items())
         return Cell(None, f"no {metric}" + (f" ({reasons})" if reasons else ""), task=run.leaf.task)
-    value, low, high = (None if score.get(k) is None else _PERCENT * score[k] for k in ("value", "low", "high"))
-    reason = None if value is not None else str(score.get("reason") or "no value")
-    return Cell(value, reason, low, high, score.get("n"), run.leaf.task, metric)
+    cell = percent_cell(score, run.leaf.task, metric)
+    return cell if cell.value is not None else replace(cell, reason=score.reason or "no value")
 
 
 def _questions(run: _Run) -> str:
@@ -238,10 +246,10 @@ def _language_cells(run: _Run, metric: str) -> Iterator[tuple[str, Cell]]:
     if run.lang or score is None:
         yield run.lang or ALL_QUESTIONS, _cell(score, run, metric)
         return
-    by = score.get("by") or {}
+    by = score.by if isinstance(score, MetricScore) else {}
     parts = by.get("pair") or by.get("query_lang")
     if parts is None:
-        langs = list((run.leaf.config.get("scores") or {}).get("query_langs") or {})
+        langs = list(run.leaf.scores.query_langs)
         parts = {langs[0] if len(langs) == 1 else ALL_QUESTIONS: score}
     for name, entry in parts.items():
         yield name, _cell(entry, run, metric)
@@ -269,15 +277,12 @@ def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Seque
 
 def _sampled(run: _Run, cell: str, metric: str) -> list[tuple[float | None, str]]:
     """Value and group of the rows of a cell, where the run logged them."""
-    date = run.file.path.stem.removeprefix("results_")
-    path = run.file.path.parent / f"samples_{run.leaf.task}_{date}.jsonl"
-    if not path.is_file():
-        return []
-    records = {str(sample["rows"]["row"]): sample["rows"] for sample in read_samples(path)}
+    path = run.file.samples(run.leaf.task, judged=False)
+    records = {sample.record.row: sample.record for sample in read_samples(path)} if path is not None else {}
     return [
-        (record.get("values", {}).get(metric), str(record.get("group", key)))
-        for key, record in records.items()
-        if run.lang or cell in _cells_of(record.get("cell", {}))
+        (record.values.get(metric), record.resampled_with)
+        for record in records.values()
+        if run.lang or cell in _cells_of(record.cell)
     ]
 
 
@@ -289,10 +294,9 @@ def _kinds(runs: Sequence[_Run], kind: str, title: str, metric: str) -> Table | 
     """Accuracy by a class of the rows; None where no run has several classes."""
     found = []
     for run in runs:
-        score = run.leaf.score(metric) or {}
-        by = (score.get("by") or {}).get(kind)
-        if by:
-            found.append((run, by))
+        score = run.leaf.score(metric)
+        if isinstance(score, MetricScore) and score.cells(kind):
+            found.append((run, score.cells(kind)))
     if not found:
         return None
     columns = sorted({name for _, by in found for name in by})

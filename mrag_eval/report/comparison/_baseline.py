@@ -9,7 +9,7 @@ from typing import Any
 
 from mrag_eval.core import DataError, write_whole
 from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
-from mrag_eval.report.files._settings import settings_of
+from mrag_eval.report.files._settings import Settings
 
 _FORMAT = 1
 _SUFFIX = ".json"
@@ -24,7 +24,7 @@ def write_baseline(runs: Sequence[Path], out: Path) -> int:
     tasks = read_runs(runs)
     parts = []
     for name, run in tasks.items():
-        head = {"config": settings_of(run.config), "groups": list(run.groups)}
+        head = {"config": run.settings.to_dict(), "groups": list(run.groups)}
         rows = ",\n".join(
             json.dumps([row.id, row.language, row.group, dict(sorted(row.values.items()))], ensure_ascii=False)
             for row in sorted(run.rows.values(), key=lambda row: row.id)
@@ -68,4 +68,4 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
         for key, language, group, values in entry["rows"]
     }
     settings = entry["settings"]
-    return SampleSet(task, path, settings["config"], rows, tuple(settings["groups"]))
+    return SampleSet(task, path, Settings.from_dict(settings["config"]), rows, tuple(settings["groups"]))

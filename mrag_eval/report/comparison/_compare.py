@@ -126,7 +126,7 @@ def compare(
     found: list[Difference] = []
     for task, other in both.items():
         pair = paired(a[task], b[other], differs)
-        unlike[task] = differing(a[task].config, b[other].config)
+        unlike[task] = differing(a[task].settings, b[other].settings)
         alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
         notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
         for metric in [m for m in pair.metrics if not metrics or m in metrics]:
@@ -159,12 +159,12 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
     """
     name = first.task if first.task == second.task else f"{first.task} / {second.task}"
     for run in (first, second):
-        if not run.config and "all" not in differs:
+        if not run.settings and "all" not in differs:
             raise DataError(
                 f"{run.path}: its results_*.json does not lie beside it, so the settings cannot be compared",
                 "put it there, or compare all the same: --differs all",
             )
-    unlike = differing(first.config, second.config, differs)
+    unlike = differing(first.settings, second.settings, differs)
     if unlike:
         shown = "; ".join(f"{key}: {values}" for key, values in list(unlike.items())[:4])
         more = f" and {len(unlike) - 4} more" if len(unlike) > 4 else ""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import ConfigError, DataError
-from mrag_eval.report.exports._dataset import revision_of, source_of_task
+from mrag_eval.report.exports._dataset import source_of_task
 from mrag_eval.report.exports._notes import figure_line, settings_line
 from mrag_eval.report.exports._runs import Run
 
@@ -52,7 +52,7 @@ def write_eval_results(
                     dataset_id=home,
                     task_id=task.label if i == 0 else f"{task.label}.{score.metric}",
                     value=round(score.value, _DIGITS),
-                    dataset_revision=revision_of(task.config) if home == source.hub else None,
+                    dataset_revision=task.config.revision if home == source.hub else None,
                     date=run.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
                     source_url=source_url,
                     source_name=None if source_url is None else "mrag-eval",

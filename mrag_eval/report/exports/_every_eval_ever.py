@@ -9,25 +9,25 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from mrag_eval.report.exports._dataset import revision_of, source_of_task, split_of
+from mrag_eval.config import JUDGED
+from mrag_eval.report.exports._dataset import source_of_task
 from mrag_eval.report.exports._instances import instances
 from mrag_eval.report.exports._licences import source_of
-from mrag_eval.report.exports._notes import settings
-from mrag_eval.report.exports._runs import Exported, Run, Score
+from mrag_eval.report.exports._runs import Run
+from mrag_eval.report.files._scores import Score, ScoredTask
 
 SCHEMA = "0.3.0"
 COLLECTION = "mrag_eval"
 # Resamples of the intervals in results, where they are bootstrapped.
 _RESAMPLES = 2_000
 _ABOVE_ONE = "concurrence."
-_JUDGED = ("judged_accuracy", "judge_correct", "context_sufficiency")
 # Model types of the harness by where their weights are, as far as the type tells.
 _OWN_WEIGHTS = ("hf", "vllm", "sglang", "gguf", "ggml", "mamba", "nemo", "openvino", "neuronx", "huggingface")
 _HOSTED = ("openai-", "anthropic", "azure")
@@ -79,7 +79,7 @@ def write_every_eval_ever(
         "eval_library": {
             "name": "mrag_eval",
             "version": version("mrag-eval"),
-            "additional_details": {"lm_eval_version": run.harness_version},
+            "additional_details": {"lm_eval_version": run.file.harness_version},
         },
         "model_info": info,
         "evaluation_results": results,
@@ -139,7 +139,7 @@ def _nothing_scored(run: Run) -> dict[str, Any]:
 
 
 def _model(run: Run, sender: Sender) -> dict[str, Any]:
-    kind = str((run.content.get("config") or {}).get("model") or "unknown")
+    kind = run.file.model_type or "unknown"
     own, hosted = kind.startswith(_OWN_WEIGHTS), kind.startswith(_HOSTED)
     deployment = "self_deployed" if own else "externally_managed" if hosted else "unknown"
     availability = "open_weights" if own else "closed_weights" if hosted else "unknown"
@@ -157,7 +157,7 @@ def _model(run: Run, sender: Sender) -> dict[str, Any]:
     }
 
 
-def _results(task: Exported, run: Run, command: str) -> Iterator[dict[str, Any]]:
+def _results(task: ScoredTask, run: Run, command: str) -> Iterator[dict[str, Any]]:
     """Every figure of a task, its cells too, that is a number."""
     data, generation = _source(task, run), _generation(task, command)
     for score in task.scores:
@@ -175,19 +175,19 @@ def _results(task: Exported, run: Run, command: str) -> Iterator[dict[str, Any]]
         }
 
 
-def result_id(task: Exported, score: Score) -> str:
+def result_id(task: ScoredTask, score: Score) -> str:
     """What rows name a figure by."""
     cell = "" if score.cell is None else f"[{score.cell[0]}={score.cell[1]}]"
     return f"{task.label}{cell}:{score.metric}"
 
 
-def _source(task: Exported, run: Run) -> dict[str, Any]:
+def _source(task: ScoredTask, run: Run) -> dict[str, Any]:
     source = source_of_task(task, run)
-    found = task.config.get("source") or {}
+    hashes = task.config.source.get("sha256")
     details = {
         "licence": source.licence,
-        "revision": revision_of(task.config),
-        "sha256": json.dumps(found["sha256"], sort_keys=True) if found.get("sha256") else None,
+        "revision": task.config.revision,
+        "sha256": json.dumps(hashes, sort_keys=True) if hashes else None,
     }
     out: dict[str, Any] = {
         "dataset_name": source.name,
@@ -195,14 +195,13 @@ def _source(task: Exported, run: Run) -> dict[str, Any]:
         "additional_details": {key: value for key, value in details.items() if value is not None},
     }
     if source.hub is not None:
-        out |= {"hf_repo": source.hub, "hf_split": split_of(task.config)}
-        rows = (task.config.get("scores") or {}).get("rows")
-        if isinstance(rows, int):
-            out["samples_number"] = rows
+        out |= {"hf_repo": source.hub, "hf_split": task.config.split}
+        if task.leaf is not None:
+            out["samples_number"] = task.leaf.scores.rows
     return out
 
 
-def _metric(task: Exported, score: Score) -> dict[str, Any]:
+def _metric(task: ScoredTask, score: Score) -> dict[str, Any]:
     name = score.metric
     out: dict[str, Any] = {
         "metric_id": f"{COLLECTION}.{name}",
@@ -215,13 +214,11 @@ def _metric(task: Exported, score: Score) -> dict[str, Any]:
         out |= {"metric_kind": base, "metric_parameters": {"k": int(cutoff)}}
     if not name.startswith(_ABOVE_ONE):
         out |= {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0}
-    judges = ((task.config.get("scores") or {}).get("judge") or {}).get("judges") or {}
-    if judges and name.startswith(_JUDGED):
-        block: Mapping[str, Any] = task.config.get("judge") or {}
-        text = ((task.config.get("provenance") or {}).get("texts") or {}).get("judge")
-        models = [str(judge.get("model") or seat) for seat, judge in judges.items()]
+    panel = None if task.leaf is None else task.leaf.scores.judge
+    if panel is not None and panel.judges and name.startswith(JUDGED):
+        block, text = task.config.judge, task.config.texts.get("judge")
         out["llm_scoring"] = {
-            "judges": [{"model_info": {"name": model, "id": model}} for model in models],
+            "judges": [{"model_info": {"name": model, "id": model}} for model in panel.models],
             "input_prompt": f"{block.get('prompt')}{f' (sha256 {text})' if text else ''}",
             "aggregation_method": "majority_vote",
         }
@@ -245,12 +242,12 @@ def _uncertainty(score: Score) -> dict[str, Any]:
     return {key: value for key, value in (("uncertainty", found), ("details", details)) if value}
 
 
-def _generation(task: Exported, command: str) -> dict[str, Any]:
-    config = task.config.get("generation_kwargs") or {}
+def _generation(task: ScoredTask, command: str) -> dict[str, Any]:
+    config = task.config.generation
     args: dict[str, Any] = {"execution_command": command}
     for key, name in (("temperature", "temperature"), ("top_p", "top_p"), ("top_k", "top_k")):
         if isinstance(config.get(key), int | float):
             args[name] = float(config[key])
     if isinstance(config.get("max_gen_toks"), int) and config["max_gen_toks"] > 0:
         args["max_tokens"] = config["max_gen_toks"]
-    return {"generation_config": {"generation_args": args, "additional_details": settings(task)}}
+    return {"generation_config": {"generation_args": args, "additional_details": task.settings}}

@@ -18,15 +18,16 @@ from mrag_eval.report.exports._every_eval_ever import Sender, write_every_eval_e
 from mrag_eval.report.exports._licences import Source, source_of
 from mrag_eval.report.exports._model_card import write_model_card
 from mrag_eval.report.exports._per_language import write_per_language
-from mrag_eval.report.exports._runs import Exported, Run, Score, runs_of
+from mrag_eval.report.exports._runs import Run, runs_of
 from mrag_eval.report.exports._tables import latex_table, write_csv
+from mrag_eval.report.files._scores import Score, ScoredTask
 
 __all__ = [
     "FORMATS",
-    "Exported",
     "Options",
     "Run",
     "Score",
+    "ScoredTask",
     "Sender",
     "Source",
     "Written",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from mrag_eval.report.exports._licences import passages_shareable, source_of
-from mrag_eval.report.exports._runs import Exported, Run
+from mrag_eval.report.exports._runs import Run
 from mrag_eval.report.files._samples import Sample, read_samples
+from mrag_eval.report.files._scores import ScoredTask
+from mrag_eval.scoring import RowRecord
 
 
 def instances(
-    task: Exported, run: Run, schema: str, evaluation_id: str, *, include_text: bool
+    task: ScoredTask, run: Run, schema: str, evaluation_id: str, *, include_text: bool
 ) -> Iterator[dict[str, Any]]:
     """The records of a task's rows, a metric at a time; none for a group, and none without a sample file.
 
@@ -26,9 +28,9 @@ def instances(
     prompt = include_text or passages_shareable(task.config)
     kept = {score.metric for score in task.overall() if score.value is not None}
     for sample in read_samples(task.samples):
-        record = sample["rows"]
+        record = sample.record
         shown = _texts(sample, shareable, prompt)
-        for metric, value in (record.get("values") or {}).items():
+        for metric, value in record.values.items():
             if metric not in kept:
                 continue
             yield {
@@ -37,26 +39,23 @@ def instances(
                 "model_id": run.model_id,
                 "evaluation_name": task.label,
                 "evaluation_result_id": f"{task.label}:{metric}",
-                "sample_id": str(record["row"]),
+                "sample_id": record.row,
                 **shown,
-                "evaluation": {"score": float(value), "is_correct": float(value) >= 1.0},
+                "evaluation": {"score": value, "is_correct": value >= 1.0},
                 "metadata": _metadata(record, shareable, source_of(task.config).licence),
             }
 
 
 def _texts(sample: Sample, shareable: bool, prompt: bool) -> dict[str, Any]:
-    doc: Mapping[str, Any] = sample.get("doc") or {}
-    query, references = str(doc.get("query", "")), [str(answer) for answer in doc.get("answers") or ()]
-    choices = doc.get("choices")
+    query, references, choices = sample.doc.query, list(sample.doc.answers), sample.doc.choices
     digest = hashlib.sha256((query + "".join(references)).encode("utf-8")).hexdigest()
-    replies = [str(reply) for reply in _leaves(sample.get("filtered_resps"))]
-    answer = sample["rows"].get("answer")
-    extracted = answer.get("text") if isinstance(answer, Mapping) else None
+    replies = sample.replies
+    extracted = None if sample.record.answer is None else sample.record.answer.text
     given: dict[str, Any] = {
         "raw": query if shareable else "",
-        "formatted": _prompt(sample) if prompt and shareable else None,
+        "formatted": sample.prompt if prompt and shareable else None,
         "reference": references if shareable else [],
-        "choices": [str(c) for c in choices] if choices and shareable else None,
+        "choices": list(choices) if choices and shareable else None,
     }
     return {
         "sample_hash": digest,
@@ -76,23 +75,7 @@ def _texts(sample: Sample, shareable: bool, prompt: bool) -> dict[str, Any]:
     }
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _leaves(item)
-    elif value is not None:
-        yield value
-
-
-def _prompt(sample: Sample) -> str | None:
-    arguments = sample.get("arguments")
-    first = arguments.get("gen_args_0") if isinstance(arguments, Mapping) else None
-    found = first.get("arg_0") if isinstance(first, Mapping) else None
-    return None if found is None else str(found)
-
-
-def _metadata(record: Mapping[str, Any], shareable: bool, licence: str | None) -> dict[str, str]:
-    cell = {str(key): str(value) for key, value in (record.get("cell") or {}).items()}
+def _metadata(record: RowRecord, shareable: bool, licence: str | None) -> dict[str, str]:
     if shareable:
-        return cell
-    return {**cell, "text": f"withheld: {f'licence {licence}' if licence else 'no licence known'}"}
+        return dict(record.cell)
+    return {**record.cell, "text": f"withheld: {f'licence {licence}' if licence else 'no licence known'}"}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mrag_eval.config import mode_named
 from mrag_eval.datasets import declaration_of
+from mrag_eval.report.files._task_config import TaskConfig
 
 
 @dataclass(frozen=True)
@@ -27,18 +25,15 @@ class Source:
 _BENCHMARK_PASSAGES = ("benchmark", "published")
 
 
-def source_of(config: Mapping[str, Any]) -> Source:
+def source_of(config: TaskConfig) -> Source:
     """Return the source of a task's rows; the licence of a user's own files is unknown."""
-    data = config.get("data") or {}
-    declared = declaration_of(data)
-    if declared is None or declared.is_own(data):
-        return Source(str(data.get("benchmark", config.get("task", "unknown"))), None, None, False)
+    declared = declaration_of(config.data)
+    if declared is None or declared.is_own(config.data):
+        return Source(config.benchmark or str(config.setting("task") or "unknown"), None, None, False)
     return Source(declared.title, declared.hub, declared.licence, declared.shareable)
 
 
-def passages_shareable(config: Mapping[str, Any]) -> bool:
+def passages_shareable(config: TaskConfig) -> bool:
     """Whether the passages in a task's prompts may be passed on: those of the benchmark, under its licence."""
-    retrieval = config.get("retrieval") or {}
-    searched = mode_named(retrieval.get("mode")).searches
-    own = not searched or retrieval.get("corpus") in _BENCHMARK_PASSAGES
+    own = not config.searches or config.corpus in _BENCHMARK_PASSAGES
     return source_of(config).shareable and own

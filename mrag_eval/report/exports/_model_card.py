@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError
-from mrag_eval.report.exports._dataset import revision_of, source_of_task, split_of
-from mrag_eval.report.exports._notes import settings
-from mrag_eval.report.exports._runs import Run, Score
+from mrag_eval.report.exports._dataset import source_of_task
+from mrag_eval.report.exports._runs import Run
+from mrag_eval.report.files._scores import Score
 
 # Of figures in cards: more would be noise at any n.
 _DIGITS = 6
@@ -59,9 +59,9 @@ def model_index(run: Run, source_url: str | None = None) -> list[dict[str, Any]]
                     dataset_type=source.hub or source.name.lower().replace(" ", "_"),
                     dataset_name=f"{source.name}: {task.label}",
                     dataset_config=task.label,
-                    dataset_split=split_of(task.config),
-                    dataset_revision=revision_of(task.config),
-                    dataset_args=dict(settings(task)),
+                    dataset_split=task.config.split,
+                    dataset_revision=task.config.revision,
+                    dataset_args=dict(task.settings),
                     metric_type=score.metric,
                     metric_name=score.metric,
                     metric_value=round(score.value, _DIGITS),

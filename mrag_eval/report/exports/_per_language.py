@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import is_language, language_scripts, normalize_language
-from mrag_eval.report.exports._dataset import revision_of, split_of
-from mrag_eval.report.exports._notes import settings
-from mrag_eval.report.exports._runs import Exported, Run, Score
+from mrag_eval.report.exports._runs import Run
+from mrag_eval.report.files._scores import Score, ScoredTask
 
 _ALL = "default"
 
@@ -21,12 +20,11 @@ def write_per_language(run: Run, folder: Path) -> list[Path]:
     every metric, its interval and n, and ``main_score``. Languages are BCP 47 with their script. Groups of tasks have
     no file of their own, as their tasks have.
     """
-    config = run.content.get("config") or {}
-    revision = str(config.get("model_sha") or config.get("model_revision") or "no_revision_available")
+    revision = run.file.model_revision or "no_revision_available"
     home = folder / "results" / run.model_id.replace("/", "__") / revision
     home.mkdir(parents=True, exist_ok=True)
     files = [home / "model_meta.json"]
-    meta = {"name": run.model_id, "revision": revision, "framework": config.get("model")}
+    meta = {"name": run.model_id, "revision": revision, "framework": run.file.model_type}
     files[0].write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     for task in run.tasks:
         if task.leaf is None:
@@ -37,23 +35,22 @@ def write_per_language(run: Run, folder: Path) -> list[Path]:
     return files
 
 
-def _task(task: Exported, run: Run) -> dict[str, Any]:
+def _task(task: ScoredTask, run: Run) -> dict[str, Any]:
     """Of a task whose questions are all in one language the whole is that language."""
-    languages = list(task.config["scores"].get("query_langs") or {})
+    languages = list(task.leaf.scores.query_langs) if task.leaf is not None else []
     cells = task.by("query_lang")
     rows = [_row(task.overall(), _ALL, languages)]
     rows += [_row(scores, lang, [lang]) for lang, scores in cells.items()]
     if len(languages) == 1:
         rows.append(_row(task.overall(), languages[0], languages))
-    seconds = run.content.get("total_evaluation_time_seconds")
     unscored = {s.metric: dict(s.unscored) for s in task.overall() if s.unscored}
     return {
-        "dataset_revision": revision_of(task.config),
+        "dataset_revision": task.config.revision,
         "task_name": task.label,
-        **settings(task),
-        "scores": {split_of(task.config): rows},
+        **task.settings,
+        "scores": {task.config.split: rows},
         **({"unscored": unscored} if unscored else {}),
-        "run_time": None if seconds is None else float(seconds),
+        "run_time": run.file.seconds,
     }
 
 

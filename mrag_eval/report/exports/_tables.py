@@ -6,8 +6,8 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from mrag_eval.report.exports._notes import settings, unscored_line
-from mrag_eval.report.exports._runs import Run, Score
+from mrag_eval.report.exports._runs import Run
+from mrag_eval.report.files._scores import Score
 
 _COLUMNS = ("model", "date", "task", "kind", "dimension", "cell", "metric", "value", "low", "high", "n", "method",
             "reason", "unscored", "lower_is_better")  # fmt: skip
@@ -28,7 +28,7 @@ def write_csv(runs: Sequence[Run], path: Path) -> int:
         writer.writerow([*_COLUMNS, *_SETTINGS])
         for run in runs:
             for task in run.tasks:
-                how = settings(task)
+                how = task.settings
                 for score in task.scores:
                     where = score.cell or ("", "")
                     row = (
@@ -39,7 +39,7 @@ def write_csv(runs: Sequence[Run], path: Path) -> int:
                         *where,
                     )
                     figures = (score.metric, score.value, score.low, score.high, score.n, score.method, score.reason)
-                    tail = (unscored_line(score) if score.cell is None else None, score.metric in task.lower_is_better)
+                    tail = (score.unscored_line if score.cell is None else None, score.metric in task.lower_is_better)
                     writer.writerow(
                         [
                             *row,
@@ -80,7 +80,7 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
                 text = f"\\textbf{{{text}}}"
             cells.append(text)
             if score is not None and (score.value is None or score.unscored):
-                why = unscored_line(score) or score.reason or "no figure"
+                why = score.unscored_line or score.reason or "no figure"
                 below.setdefault((metric, why), {})[f"{task.label}, {run.model_id}" if several else task.label] = None
         labels = [task.label, run.model_id] if several else [task.label]
         lines.append(" & ".join([*map(escaped, labels), *cells]) + r" \\")

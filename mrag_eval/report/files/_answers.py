@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mrag_eval.config import mode_named
-from mrag_eval.report.files._samples import (
-    Sample,
-    config_beside,
-    model_beside,
-    read_samples,
-    reply_text,
-    sample_files,
-    verdict_of,
-)
+from mrag_eval.report.files._samples import Sample, config_beside, model_beside, read_samples, sample_files, task_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,41 +44,35 @@ class AnswerSheet:
 
 
 def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
-    """The answers in every sample file at ``paths``; DataError for what is none."""
+    """Return the answers in every sample file at ``paths``; DataError for what is none."""
     out = []
     for path in sample_files(paths):
-        config = config_beside(path)
-        task = path.stem.removeprefix("judged_").removeprefix("samples_").rpartition("_")[0]
-        mode = str((config.get("retrieval") or {}).get("mode") or "?")
-        benchmark = str((config.get("data") or {}).get("benchmark") or task)
+        config, task = config_beside(path), task_of(path)
         answers = tuple(_given(sample) for sample in read_samples(path))
-        out.append(AnswerSheet(model_beside(path), task, mode, benchmark, path, answers))
+        benchmark = config.benchmark or task
+        out.append(AnswerSheet(model_beside(path), task, config.mode or "?", benchmark, path, answers))
     return sorted(out, key=lambda sheet: (sheet.model, mode_named(sheet.mode).shows != "nothing", sheet.task))
 
 
 def _given(sample: Sample) -> Given:
-    record = sample["rows"]
-    language = str((record.get("cell") or {}).get("query_lang", ""))
-    row, group = str(record["row"]), str(record.get("group", record["row"]))
-    key, shown, correct = _answer(sample, record, language)
-    return Given(row, group, str(record.get("question", group)), language, key, shown, correct)
+    record = sample.record
+    key, shown, correct = _answer(sample)
+    question = record.resampled_with if record.question is None else str(record.question)
+    return Given(record.row, record.resampled_with, question, record.query_lang, key, shown, correct)
 
 
-def _answer(sample: Sample, record: Mapping[str, Any], language: str) -> tuple[str | None, str, bool | None]:
-    territory = record.get("concurrence")
+def _answer(sample: Sample) -> tuple[str | None, str, bool | None]:
+    territory = sample.record.concurrence
     if territory is not None:
-        index = int(territory["claimant_ind"])
-        country = territory["claimants"][index] if index >= 0 else None
-        known = territory["controller"] not in ("Unknown", "")
-        return country, country or "(none)", country == territory["controller"] if known else None
-    correct = verdict_of(record)
-    text = str((record.get("answer") or {}).get("text") or reply_text(sample))
-    choices = (sample.get("doc") or {}).get("choices")
+        known = territory.controller not in ("Unknown", "")
+        correct = territory.country == territory.controller if known else None
+        return territory.country, territory.country or "(none)", correct
+    correct, text, choices = sample.record.right, sample.answer, sample.doc.choices
     if choices:
         from mrag_eval.metrics import extract_choice
 
         picked = extract_choice(text, len(choices), choices)
-        return (None, "(none)", correct) if picked is None else (str(picked), str(choices[picked]), correct)
+        return (None, "(none)", correct) if picked is None else (str(picked), choices[picked], correct)
     from mrag_eval.metrics import normalize_answer
 
-    return normalize_answer(text, lang=language), text, correct
+    return normalize_answer(text, lang=sample.record.query_lang), text, correct

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample
-from mrag_eval.report.files._settings import differing
+from mrag_eval.report.files._settings import Settings, differing
 
 # Settings named in a label, at most.
 _NAMED = 2
@@ -47,30 +46,16 @@ class PageRow:
     values: Mapping[str, float]
     unscored: Mapping[str, str]
 
-
-def page_row(sample: Sample) -> PageRow:
-    """What the page needs of a line of a sample file."""
-    record = sample["rows"]
-    row, language = str(record["row"]), source_language(sample)
-    return PageRow(
-        (language, row),
-        language,
-        str(record.get("group", row)),
-        {name: float(value) for name, value in (record.get("values") or {}).items()},
-        record.get("unscored") or {},
-    )
-
-
-def source_language(sample: Sample) -> str:
-    """The language of the culture that a question is about, where its row names one, else of the question."""
-    record = sample["rows"]
-    culture = (sample.get("doc") or {}).get("culture_lang")
-    return str(culture or (record.get("cell") or {}).get("query_lang", ""))
+    @classmethod
+    def of(cls, sample: Sample) -> PageRow:
+        """Return what the page needs of a sample."""
+        record, language = sample.record, sample.source_language
+        return cls((language, record.row), language, record.resampled_with, record.values, record.unscored)
 
 
 def mode_of(result: LeafResult) -> str:
     """The IR mode of a task."""
-    return str((result.config.get("retrieval") or {}).get("mode", "no_ir"))
+    return result.config.mode or "no_ir"
 
 
 def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
@@ -82,7 +67,7 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     for file in files:
         for task, result in file.leaves.items():
             same = found[file.model, task, mode_of(result)]
-            same[:] = [old for old in same if differing(old[0].config, result.config)]
+            same[:] = [old for old in same if differing(old[0].settings, result.settings)]
             same.append((result, file))
     models = {model for model, _, _ in found}
     modes: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -90,29 +75,28 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
         modes[model, task].add(mode)
     out = []
     for (model, task, mode), versions in sorted(found.items(), key=lambda item: item[0]):
-        variants = _variants([result.config for result, _ in versions])
+        variants = _variants([result.settings for result, _ in versions])
         for (result, file), variant in zip(versions, variants, strict=True):
             said = [mode] if len(modes[model, task]) > 1 else []
             said += [variant] if variant else []
             label = f"{task} ({', '.join(said)})" if said else task
             label = label if len(models) == 1 else f"{label} · {model}"
-            benchmark = str((result.config.get("data") or {}).get("benchmark", task))
-            samples = _samples_beside(file.path, task)
-            out.append((Leaf(model, task, label, mode, benchmark, variant, result, samples), file))
+            benchmark = result.config.benchmark or task
+            out.append((Leaf(model, task, label, mode, benchmark, variant, result, file.samples(task)), file))
     return out
 
 
-def _variants(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+def _variants(settings: Sequence[Settings]) -> list[str]:
     """What tells each from the others: the settings that are not the same in all, the first few by name."""
-    if len(configs) == 1:
+    if len(settings) == 1:
         return [""]
     # against every other, so that two that agree with the first alone are told apart as well
-    pairs = {(i, j): differing(a, b) for i, a in enumerate(configs) for j, b in enumerate(configs) if i != j}
+    pairs = {(i, j): differing(a, b) for i, a in enumerate(settings) for j, b in enumerate(settings) if i != j}
     keys = {key for found in pairs.values() for key in found}
     half = {key for found in pairs.values() for key, values in found.items() if "not set" in values.split(" | ")}
     ends = [key.rpartition(".")[2] for key in keys]
     out = []
-    for i in range(len(configs)):
+    for i in range(len(settings)):
         said: list[str] = []
         # what every run sets says more than what some do, and a setting more than what an index is made of
         for key in sorted(keys, key=lambda key: (key.startswith("index"), key in half, key)):
@@ -123,9 +107,3 @@ def _variants(configs: Sequence[Mapping[str, Any]]) -> list[str]:
         out.append(", ".join(said))
     # settings beyond those named: number them
     return [f"{text} #{i}" if out.count(text) > 1 else text for i, text in enumerate(out, 1)]
-
-
-def _samples_beside(results: Path, task: str) -> Path | None:
-    date = results.stem.removeprefix("results_")
-    names = (f"judged_samples_{task}_{date}.jsonl", f"samples_{task}_{date}.jsonl")
-    return next((path for name in names if (path := results.parent / name).is_file()), None)

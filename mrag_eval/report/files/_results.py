@@ -1,4 +1,4 @@
-"""Reading the harness's result files: one run of one model, its tasks and their scores."""
+"""The harness's result files: one run of one model, its tasks and their scores."""
 
 from __future__ import annotations
 
@@ -6,36 +6,62 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError
+from mrag_eval.metrics import Estimate
+from mrag_eval.report.files._settings import Settings
+from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.scoring import MetricScore, TaskScores
 
 # The model arguments that the harness takes a model's name from.
 _NAMING_ARGUMENTS = {"peft", "delta", "pretrained", "model", "path", "engine"}
 _CELL = re.compile(r"(.+)\[(.+)\]")
-_CHAINS = ("selection", "attribution")
 
 
 @dataclass(frozen=True)
 class LeafResult:
-    """One task of a run: its metrics (0 to 1, with interval and n), what is unscored and why, and how it was run.
+    """One task of a run: its scores, how it was run, and which of its metrics are better when higher.
 
     ``directions``: metric -> whether more is better, None where more is neither better nor worse.
     """
 
     task: str
-    metrics: Mapping[str, Mapping[str, Any]]
-    unscored: Mapping[str, Mapping[str, int]]
-    config: Mapping[str, Any] = field(repr=False)
+    scores: TaskScores
+    config: TaskConfig = field(repr=False)
     directions: Mapping[str, bool | None] = field(default_factory=dict, repr=False)
 
+    @cached_property
+    def metrics(self) -> Mapping[str, MetricScore]:
+        """The metrics, with the scores of the task as a whole under names of their own: ``concurrence.KB_CS``,
+        ``concurrence.random.KB_CS``."""
+        out = dict(self.scores.metrics)
+        found = self.scores.concurrence
+        if found is not None:
+            out |= {
+                f"concurrence.{name}": _plain(score) for name, score in (*found.intervals.items(), *found.rates.items())
+            }
+            out |= {f"concurrence.random.{name}": MetricScore(value) for name, value in found.random.items()}
+        return out
+
+    @property
+    def unscored(self) -> Mapping[str, Mapping[str, int]]:
+        """Metric -> reason -> rows without a score."""
+        return self.scores.unscored
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings that decide what is measured."""
+        return Settings.of(self.config, self.scores)
+
     def higher_is_better(self, metric: str) -> bool | None:
-        """The metric's direction; where the results name no directions at all, more is taken for better."""
+        """Return the metric's direction; where the results name no directions at all, more is taken for better."""
         return self.directions.get(metric) if self.directions else True
 
-    def score(self, name: str) -> Mapping[str, Any] | None:
-        """A metric's score, or a part of one; None where there is none.
+    def score(self, name: str) -> Estimate | None:
+        """Return a metric's score, or a part of one; None where there is none.
 
         ``hit@20[en->ar]`` is the score of a pair of question and document language, ``hit@20[cross_language]`` a mean
         over such pairs; ``selection.retrieved`` and ``attribution.correct_if_kept`` are links of the chain from
@@ -45,29 +71,109 @@ class LeafResult:
             return self.metrics[name]
         cell = _CELL.fullmatch(name)
         if cell is not None:
-            parts = self.metrics.get(cell[1]) or {}
-            pairs = (parts.get("by") or {}).get("pair") or {}
-            return pairs.get(cell[2]) or (parts.get("macro") or {}).get(cell[2])
+            whole = self.metrics.get(cell[1])
+            return None if whole is None else whole.cells("pair").get(cell[2]) or whole.macro.get(cell[2])
         chain, _, link = name.partition(".")
-        if chain not in _CHAINS:
-            return None
-        return ((self.config["scores"].get(chain) or {}).get("overall") or {}).get(link)
+        table = {"selection": self.scores.selection, "attribution": self.scores.attribution}.get(chain)
+        found = None if table is None else getattr(table.overall, link, None)
+        return found if isinstance(found, Estimate) else None
+
+
+def _plain(score: Estimate) -> MetricScore:
+    return MetricScore(score.value, score.low, score.high, score.n, score.method, score.reason)
 
 
 @dataclass(frozen=True)
 class ResultFile:
-    """One ``results_*.json``: the model by its name, when it ran (UNIX seconds), and its tasks."""
+    """One ``results_*.json``: the model by its name, when it ran (UNIX seconds), and its scored tasks.
+
+    ``content`` is the whole of it, as the harness wrote it.
+    """
 
     path: Path
     model: str
     date: float
     leaves: Mapping[str, LeafResult]
+    content: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def configs(self) -> Mapping[str, TaskConfig]:
+        """The configuration of every task, scored or not."""
+        configs = self.content.get("configs") or {}
+        return {task: TaskConfig(config) for task, config in configs.items() if isinstance(config, dict)}
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """Group -> the tasks and groups directly in it."""
+        return self.content.get("group_subtasks") or {}
+
+    def groups_of(self, task: str) -> tuple[str, ...]:
+        """Return every group that holds the task, groups of groups too."""
+        found: dict[str, None] = {}
+        wanted = {task}
+        while wanted:
+            wanted = {group for group, inner in self.groups.items() if wanted & set(inner)} - found.keys()
+            found |= dict.fromkeys(sorted(wanted))
+        return tuple(found)
+
+    def tasks_of(self, group: str) -> list[str]:
+        """Return the tasks of a group, those of its groups too; empty for a task."""
+        out: dict[str, None] = {}
+        for child in self.groups.get(group) or ():
+            inner = self.tasks_of(child)
+            out |= dict.fromkeys(inner or ([child] if child in self.configs else []))
+        return list(out)
+
+    def reported(self, name: str) -> Mapping[str, Any]:
+        """Return what the harness reports of a task or group: ``metric,filter`` -> value."""
+        return (self.content.get("results") or {}).get(name) or {}
+
+    @property
+    def run(self) -> Mapping[str, Any]:
+        """How the harness was called: model, arguments, seeds, limit."""
+        found = self.content.get("config")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def model_id(self) -> str:
+        """``organisation/name`` where the model was named so, else the name alone."""
+        return str(self.content.get("model_name") or self.model) if "/" in self.model else self.model
+
+    @property
+    def model_type(self) -> str | None:
+        """The harness's model type."""
+        found = self.run.get("model")
+        return None if found is None else str(found)
+
+    @property
+    def model_revision(self) -> str | None:
+        """The revision of the model's weights."""
+        found = self.run.get("model_sha") or self.run.get("model_revision")
+        return None if not found else str(found)
+
+    @property
+    def harness_version(self) -> str:
+        """Of lm-eval, as the run recorded it."""
+        return str(self.content.get("lm_eval_version") or "unknown")
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the run took."""
+        found = self.content.get("total_evaluation_time_seconds")
+        return None if found is None else float(found)
+
+    def samples(self, task: str, *, judged: bool = True) -> Path | None:
+        """Return the sample file of a task beside the results, a ``judged`` one first; None where there is none."""
+        name = f"samples_{task}_{self.path.stem.removeprefix('results_')}.jsonl"
+        names = (f"judged_{name}", name) if judged else (name,)
+        return next((path for name in names if (path := self.path.parent / name).is_file()), None)
 
 
 def read_results(paths: Sequence[Path]) -> list[ResultFile]:
-    """The result files at ``paths`` (files, or folders searched for ``results_*.json``), in order of their date.
+    """Return the result files at ``paths`` (files, or folders searched for ``results_*.json``), in order of their date.
 
-    Raises DataError naming the path that is missing, holds no result file or is not one.
+    Raises DataError naming the path that is missing, holds no result file or is not one, and for scores of another
+    schema.
     """
     files: dict[Path, None] = {}
     for path in paths:
@@ -80,10 +186,11 @@ def read_results(paths: Sequence[Path]) -> list[ResultFile]:
             files[path] = None
         else:
             raise DataError(f"{path}: no such file or folder", "name the --output_path of a run")
-    return sorted((_read(path) for path in files), key=lambda result: (result.date, str(result.path)))
+    return sorted((read_result_file(path) for path in files), key=lambda result: (result.date, str(result.path)))
 
 
-def _read(path: Path) -> ResultFile:
+def read_result_file(path: Path) -> ResultFile:
+    """Return one result file. Raises DataError as :func:`read_results` does."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as err:
@@ -96,28 +203,12 @@ def _read(path: Path) -> ResultFile:
     leaves = {}
     for task, config in content["configs"].items():
         if isinstance(config, dict) and isinstance(config.get("scores"), dict):
-            scores = config["scores"]
-            metrics = {**(scores.get("metrics") or {}), **_of_the_task(scores)}
-            leaves[task] = LeafResult(
-                task,
-                metrics,
-                scores.get("unscored") or {},
-                config | _of_the_run(content, config),
-                (content.get("higher_is_better") or {}).get(task) or {},
-            )
+            scores = TaskScores.from_dict(config["scores"], f"{path}: configs.{task}.scores")
+            rest = {name: value for name, value in config.items() if name != "scores"}
+            directions = (content.get("higher_is_better") or {}).get(task) or {}
+            leaves[task] = LeafResult(task, scores, TaskConfig(rest | _of_the_run(content, config)), directions)
     date = content.get("date")
-    return ResultFile(path, model_name(content), float(date) if isinstance(date, int | float) else 0.0, leaves)
-
-
-def _of_the_task(scores: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Scores of the task as a whole under names of their own: ``concurrence.KB_CS``, ``concurrence.random.KB_CS``."""
-    found = scores.get("concurrence")
-    if not isinstance(found, Mapping):
-        return {}
-    out = {f"concurrence.{name}": score for name, score in (found.get("intervals") or {}).items()}
-    out |= {f"concurrence.{name}": score for name, score in (found.get("rates") or {}).items()}
-    out |= {f"concurrence.random.{name}": {"value": value} for name, value in (found.get("random") or {}).items()}
-    return out
+    return ResultFile(path, model_name(content), float(date) if isinstance(date, int | float) else 0.0, leaves, content)
 
 
 def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,7 +221,7 @@ def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[s
 
 
 def model_name(content: Mapping[str, Any]) -> str:
-    """The evaluated model's name; of a local folder its last part.
+    """Return the evaluated model's name; of a local folder its last part.
 
     For a model whose arguments name none (``oracle_answer``) the harness makes up a name, another one in each run.
     """

@@ -1,21 +1,112 @@
-"""Reading the harness's sample files: the scored rows of one task of one run."""
+"""The harness's sample files: the scored rows of one task of one run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
-from mrag_eval.report.files._results import model_name
+from mrag_eval.core import DataError, Hit, RagDoc, Vote, to_json, write_whole
+from mrag_eval.report.files._results import ResultFile, read_result_file
+from mrag_eval.report.files._settings import Settings
+from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.scoring import RowRecord
 
-Sample = dict[str, Any]
 
-# Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first; as in mrag_eval.scoring._summary.
-CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
+@dataclass(frozen=True)
+class Sample:
+    """One line of a sample file: the row's record, and the line as the harness wrote it, with question and reply."""
+
+    record: RowRecord
+    line: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def _doc(self) -> Mapping[str, Any]:
+        return self.line.get("doc") or {}
+
+    @cached_property
+    def doc(self) -> RagDoc:
+        """The question; of a sample that holds none its id and language alone."""
+        known = {"id": self.record.row, "query": "", "query_lang": self.record.query_lang}
+        return RagDoc.from_dict({**known, **self._doc})
+
+    @cached_property
+    def passages(self) -> tuple[Hit, ...]:
+        """The passages in the prompt."""
+        return tuple(Hit.from_dict(passage) for passage in self._doc.get("passages") or ())
+
+    @property
+    def trace(self) -> Mapping[str, Any]:
+        """How the agents' loop went; empty without one."""
+        return self._doc.get("trace") or {}
+
+    @property
+    def reply(self) -> str:
+        """What the model replied, after the task's filter; empty where nothing is kept."""
+        value: Any = self.line.get("filtered_resps")
+        while isinstance(value, list) and value:
+            value = value[0]
+        return value if isinstance(value, str) else ""
+
+    @property
+    def replies(self) -> list[str]:
+        """Every reply, after the task's filter."""
+        return list(_texts(self.line.get("filtered_resps")))
+
+    @property
+    def answer(self) -> str:
+        """The answer read off the reply."""
+        return self.record.answer_to(self.reply).text
+
+    @property
+    def prompt(self) -> str | None:
+        """The prompt as it was sent; None where the harness did not keep it."""
+        value: Any = self.line.get("arguments")
+        for key in ("gen_args_0", "arg_0"):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return None if value is None else str(value)
+
+    @property
+    def votes(self) -> Mapping[str, Mapping[str, Any]]:
+        """The judges' votes in full, by seat."""
+        return self.line.get("votes") or {}
+
+    @property
+    def source_language(self) -> str:
+        """The language of the culture that a question is about, where its row names one, else of the question."""
+        return self.doc.culture_lang or self.record.query_lang
+
+    def rescored(
+        self, record: RowRecord, stale: Collection[str], values: Mapping[str, float], votes: Mapping[str, Vote] | None
+    ) -> Sample:
+        """Return the sample with a new record, and the harness's own columns of metrics to match it.
+
+        ``stale`` names the columns to be replaced by ``values``; ``votes`` None leaves the column of votes as it is.
+        """
+        line = {key: value for key, value in self.line.items() if key not in stale}
+        kept = [name for name in line.get("metrics", ()) if name not in stale]
+        if votes is not None:
+            line["votes"] = to_json(votes)
+            kept = [*(name for name in kept if name != "votes"), "votes"]
+        return Sample(record, line | {"rows": record.to_dict(), **values, "metrics": [*kept, *values]})
+
+    def with_labels(self, labels: Mapping[str, Mapping[str, str]]) -> Sample:
+        """Return the sample with the labels of its passages (passage id -> labels) in place of any that it had."""
+        passages = []
+        for passage in self._doc.get("passages") or ():
+            kept = {key: value for key, value in passage.items() if key != "labels"}
+            found = labels.get(str(passage["id"]))
+            passages.append(kept if found is None else kept | {"labels": dict(found)})
+        return Sample(self.record, {**self.line, "doc": {**self._doc, "passages": passages}})
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return [] if value is None else [str(value)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +118,31 @@ class ScoredRow:
     group: str
     values: Mapping[str, float]
 
+    @classmethod
+    def of(cls, record: RowRecord) -> ScoredRow:
+        """Return what comparisons need of a row's record."""
+        return cls(record.row, record.query_lang, record.resampled_with, record.values)
+
 
 @dataclass(frozen=True)
 class SampleSet:
-    """The rows of one task of one run, and the task's configuration (empty where no result file lies beside them).
+    """The rows of one task of one run, and its settings (empty where no result file is beside them).
 
     ``groups`` are the groups of tasks in which the run reports it.
     """
 
     task: str
     path: Path
-    config: Mapping[str, Any]
+    settings: Settings
     rows: Mapping[str, ScoredRow]
     groups: tuple[str, ...] = ()
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """The lines of a sample file. Raises DataError, naming the line, for what is not a sample of one of our tasks."""
+    """Return the lines of a sample file.
+
+    Raises DataError, naming the line, for what is not a sample of one of our tasks, or of another schema.
+    """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as err:
@@ -64,25 +163,54 @@ def read_samples(path: Path) -> list[Sample]:
                 f"{where}: not a scored sample of one of our tasks",
                 "run with --log_samples --output_path FOLDER, without --predict_only",
             )
-        samples.append(sample)
+        samples.append(Sample(RowRecord.from_dict(sample["rows"], where), sample))
     if not samples:
         raise DataError(f"{path} holds no samples", "run again with --log_samples --output_path FOLDER")
     return samples
 
 
-def config_beside(path: Path) -> dict[str, Any]:
-    """The task's configuration in the result file of the run that wrote the samples at ``path``; empty without one."""
-    found = _result_beside(path).get("configs", {}).get(_task_and_date(path)[0])
-    return found if isinstance(found, dict) else {}
+def write_samples(path: Path, samples: Sequence[Sample]) -> None:
+    """Write samples to ``path``, whose folder is made where it is missing."""
+    text = "".join(json.dumps(sample.line, ensure_ascii=False) + "\n" for sample in samples)
+    # half a surrogate pair, which a model may write, becomes the JSON escape that it is in the run's file
+    write_whole(path, text, errors="backslashreplace")
+
+
+def result_beside(path: Path) -> ResultFile | None:
+    """Return the result file of the run that wrote the samples at ``path``; None where it is not beside them."""
+    results = results_beside(path)
+    try:
+        changed = results.stat().st_mtime_ns
+    except OSError:
+        return None
+    return _result(results, changed)
+
+
+@lru_cache(maxsize=4)
+def _result(path: Path, _modified: int) -> ResultFile:
+    """Read once for all the tasks of a run."""
+    return read_result_file(path)
+
+
+def config_beside(path: Path) -> TaskConfig:
+    """Return the task's configuration in the results beside the samples at ``path``; empty without one."""
+    found = result_beside(path)
+    return TaskConfig() if found is None else found.configs.get(task_of(path), TaskConfig())
 
 
 def model_beside(path: Path) -> str:
-    """The model whose run wrote the samples at ``path``, by its name."""
-    return model_name(_result_beside(path))
+    """Return the model whose run wrote the samples at ``path``, by its name."""
+    found = result_beside(path)
+    return "unnamed model" if found is None else found.model
+
+
+def results_beside(path: Path) -> Path:
+    """Return where the result file of the run that wrote the samples at ``path`` is, if it is there."""
+    return path.parent / f"results_{_task_and_date(path)[1]}.json"
 
 
 def sample_files(paths: Sequence[Path]) -> list[Path]:
-    """The sample files at ``paths``, files or folders; of one task in one folder the newest, a judged one first.
+    """Return the sample files at ``paths``, files or folders; of one task in one folder the newest, a judged one first.
 
     Raises DataError for a path without sample files.
     """
@@ -101,54 +229,8 @@ def sample_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def task_of(path: Path) -> str:
-    """The task whose rows the sample file at ``path`` holds, by its name."""
+    """Return the task whose rows the sample file at ``path`` holds, by its name."""
     return _task_and_date(path)[0]
-
-
-def reply_text(sample: Sample) -> str:
-    """What the model replied, after the task's filter; empty where nothing is kept."""
-    value: Any = sample.get("filtered_resps")
-    while isinstance(value, list) and value:
-        value = value[0]
-    return value if isinstance(value, str) else ""
-
-
-def verdict_of(record: Mapping[str, Any]) -> bool | None:
-    """Whether the row's answer is right, by the first of :data:`CORRECT` that it has; None without one."""
-    values = record.get("values") or {}
-    metric = next((name for name in CORRECT if name in values), None)
-    return None if metric is None else values[metric] == 1.0
-
-
-def _groups_beside(path: Path) -> tuple[str, ...]:
-    """Every group that holds the task, groups of groups too."""
-    members: Mapping[str, Sequence[str]] = _result_beside(path).get("group_subtasks") or {}
-    found: dict[str, None] = {}
-    wanted = {_task_and_date(path)[0]}
-    while wanted:
-        wanted = {group for group, inner in members.items() if wanted & set(inner)} - found.keys()
-        found |= dict.fromkeys(sorted(wanted))
-    return tuple(found)
-
-
-def results_beside(path: Path) -> Path:
-    """Where the result file of the run that wrote the samples at ``path`` lies, if it is there."""
-    return path.parent / f"results_{_task_and_date(path)[1]}.json"
-
-
-def _result_beside(path: Path) -> dict[str, Any]:
-    results = results_beside(path)
-    try:
-        return _result(results, results.stat().st_mtime_ns)
-    except (OSError, ValueError):
-        return {}
-
-
-@lru_cache(maxsize=4)
-def _result(path: Path, _modified: int) -> dict[str, Any]:
-    """Read once for all the tasks of a run."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    return content if isinstance(content, dict) and isinstance(content.get("configs"), dict) else {}
 
 
 def _task_and_date(path: Path) -> tuple[str, str]:
@@ -157,9 +239,9 @@ def _task_and_date(path: Path) -> tuple[str, str]:
 
 
 def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
-    """Task name -> its newest scored rows, from sample files or from folders searched for them.
+    """Return task name -> its newest scored rows, from sample files or from folders searched for them.
 
-    A file that ``mrag-eval judge run`` wrote stands before the one it was made from. Raises DataError for a path
+    A file that ``mrag-eval judge run`` wrote comes before the one it was made from. Raises DataError for a path
     without sample files.
     """
     files: dict[Path, None] = {}
@@ -184,14 +266,10 @@ def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
 
 
 def _sample_set(task: str, path: Path) -> SampleSet:
-    rows = {}
-    for sample in read_samples(path):
-        record = sample["rows"]
-        key = str(record["row"])
-        rows[key] = ScoredRow(
-            key,
-            str(record.get("cell", {}).get("query_lang", "")),
-            str(record.get("group", key)),
-            {name: float(value) for name, value in record.get("values", {}).items()},
-        )
-    return SampleSet(task, path, config_beside(path), rows, _groups_beside(path))
+    rows = {sample.record.row: ScoredRow.of(sample.record) for sample in read_samples(path)}
+    found = result_beside(path)
+    if found is None:
+        return SampleSet(task, path, Settings(), rows)
+    leaf = found.leaves.get(task)
+    settings = leaf.settings if leaf is not None else Settings.of(config_beside(path), None)
+    return SampleSet(task, path, settings, rows, found.groups_of(task))

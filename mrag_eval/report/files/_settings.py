@@ -1,32 +1,91 @@
-"""Whether two runs of a task measured the same thing: the settings that must agree, and those that differ."""
+"""The settings that decide what a task measures, and those in which two runs differ."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.config import PLACES, dotted
+from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.scoring import TaskScores
 
 # Blocks of a task's configuration that decide what is measured.
 _BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "agent", "generation_kwargs")
 # Names that stand for "leave everything unchecked".
 EVERYTHING = "all"
+# Who translates, as people name it and as what decides its output.
+_TRANSLATOR, _IDENTITY = "translator", "translator_identity"
 
 
-def differing(first: Mapping[str, Any], second: Mapping[str, Any], allowed: Sequence[str] = ()) -> dict[str, str]:
-    """Dotted key -> ``first | second`` for every setting that is not the same in two task configurations.
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What must agree for two runs to measure the same thing.
+
+    ``blocks`` are those of the task's configuration, ``texts`` the hashes of its prompts by what they are for, and
+    ``asked`` says who translated and judged, which a task leaves to the config file.
+    """
+
+    blocks: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.blocks)
+
+    @classmethod
+    def of(cls, config: TaskConfig, scores: TaskScores | None) -> Settings:
+        """Return the settings of a task, from its configuration and what its scores say of translators and judges."""
+        blocks = {name: config.raw[name] for name in (*_BLOCKS, "metadata") if name in config.raw}
+        return cls(blocks, config.texts, _asked(scores))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON, for baseline files."""
+        out = dict(self.blocks)
+        if self.texts:
+            out["provenance"] = {"texts": dict(self.texts)}
+        return {**out, "asked": dict(self.asked)} if self.asked else out
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Settings:
+        """Return the settings behind :meth:`to_dict`."""
+        blocks = {name: block for name, block in value.items() if name not in ("provenance", "asked")}
+        return cls(blocks, (value.get("provenance") or {}).get("texts") or {}, value.get("asked") or {})
+
+    def flat(self) -> dict[str, Any]:
+        """Return every setting of the blocks under its dotted key."""
+        chosen = {name: block for name, block in self.blocks.items() if name in _BLOCKS}
+        chosen["version"] = (self.blocks.get("metadata") or {}).get("version")
+        return dotted(chosen)
+
+
+def _asked(scores: TaskScores | None) -> dict[str, Any]:
+    if scores is None:
+        return {}
+    translation, judge, relevance = scores.translation, scores.judge, scores.relevance
+    found = {
+        _TRANSLATOR: None if translation is None else translation.translator,
+        _IDENTITY: None if translation is None else translation.identity,
+        "judges": {} if judge is None else {seat: column.model for seat, column in judge.judges.items()},
+        "relevance_judges": None if relevance is None else relevance.judges,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def differing(first: Settings, second: Settings, allowed: Sequence[str] = ()) -> dict[str, str]:
+    """Return dotted key -> ``first | second`` for every setting that is not the same.
 
     ``allowed`` names blocks or keys that differ on purpose (``retrieval``, ``retrieval.mode``, ``all``).
     """
-    a, b = _flat(first), _flat(second)
-    one, other = _asked(first), _asked(second)
-    if "translator_identity" in one and "translator_identity" in other:
+    a, b = first.flat(), second.flat()
+    one, other = dict(first.asked), dict(second.asked)
+    if _IDENTITY in one and _IDENTITY in other:
         # behind one label there may be another file or model, and behind two labels the same
         for asked in (one, other):
-            asked["translator"] = asked.pop("translator_identity")
+            asked[_TRANSLATOR] = asked.pop(_IDENTITY)
     # a name alone does not tell what a prompt said; a run of before this was recorded says nothing of it
-    for name in {*_texts(first)} & {*_texts(second)}:
-        a[f"{name}.text"], b[f"{name}.text"] = _texts(first)[name], _texts(second)[name]
+    for name in {*first.texts} & {*second.texts}:
+        a[f"{name}.text"], b[f"{name}.text"] = first.texts[name], second.texts[name]
     # one alone translates or judges by its other settings
     a |= dotted({name: value for name, value in one.items() if name in other})
     b |= dotted({name: value for name, value in other.items() if name in one})
@@ -39,39 +98,3 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any], allowed: Sequ
 
 def _is_allowed(key: str, allowed: Sequence[str]) -> bool:
     return any(name in (EVERYTHING, key) or key.startswith(f"{name}.") for name in allowed)
-
-
-def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a task's configuration that decides what is measured."""
-    kept = {name: config[name] for name in (*_BLOCKS, "metadata") if name in config}
-    if _texts(config):
-        kept["provenance"] = {"texts": _texts(config)}
-    asked = _asked(config)
-    return {**kept, "asked": asked} if asked else kept
-
-
-def _texts(config: Mapping[str, Any]) -> dict[str, str]:
-    """The hashes of the prompts, by what they are for."""
-    return dict((config.get("provenance") or {}).get("texts") or {})
-
-
-def _asked(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Who translated and judged, as the scores say it: a task leaves that to the config file, which no block shows."""
-    if "asked" in config:
-        return dict(config["asked"])
-    scores = config.get("scores") or {}
-    translation = scores.get("translation") or {}
-    judges = (scores.get("judge") or {}).get("judges") or {}
-    found = {
-        "translator": translation.get("translator"),
-        "translator_identity": translation.get("identity"),
-        "judges": {seat: judge.get("model") for seat, judge in judges.items() if isinstance(judge, Mapping)},
-        "relevance_judges": (scores.get("relevance") or {}).get("judges"),
-    }
-    return {name: value for name, value in found.items() if value}
-
-
-def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    chosen = {name: config[name] for name in _BLOCKS if name in config}
-    chosen["version"] = (config.get("metadata") or {}).get("version")
-    return dotted(chosen)

@@ -63,9 +63,9 @@ def systems(leaves: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> li
 
 def _fits(leaf: Leaf, part: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> bool:
     """Whether the task is a further part of a system: the same settings on other rows."""
-    if differing(leaf.result.config, part[0].result.config, _PARTS):
+    if differing(leaf.result.settings, part[0].result.settings, _PARTS):
         return False
-    if leaf.result.config.get("scored_by") != part[0].result.config.get("scored_by"):
+    if leaf.result.config.scored_by != part[0].result.config.scored_by:
         return False
     if leaf.variant and any(leaf.task == other.task for other in part):
         return False
@@ -97,12 +97,12 @@ def settings_apart(a: System, b: System) -> dict[str, str]:
     both = {(a.leaf_of[key].label, b.leaf_of[key].label): key for key in a.leaf_of if key in b.leaf_of}
     out: dict[str, str] = {}
     for key in both.values():
-        one, other = a.leaf_of[key].result.config, b.leaf_of[key].result.config
-        for name, values in differing(one, other, _OF_THE_MODE).items():
+        one, other = a.leaf_of[key].result, b.leaf_of[key].result
+        for name, values in differing(one.settings, other.settings, _OF_THE_MODE).items():
             first, _, second = values.partition(" | ")
             alone = "not set" in (first, second)
             if not (alone and name.startswith(_OF_RETRIEVAL)):
                 out[name] = values
-        if one.get("scored_by") != other.get("scored_by"):
-            out["scored_by"] = f"{one.get('scored_by', 'not set')} | {other.get('scored_by', 'not set')}"
+        if one.config.scored_by != other.config.scored_by:
+            out["scored_by"] = f"{one.config.scored_by or 'not set'} | {other.config.scored_by or 'not set'}"
     return out

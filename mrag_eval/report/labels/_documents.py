@@ -16,6 +16,7 @@ from mrag_eval.core import DataError
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT, Label
 from mrag_eval.models import AuxModel, Parsed, generate_parsed
 from mrag_eval.prompts import Conversation, load_template
+from mrag_eval.report.files._samples import Sample
 
 _YES_NO = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 _LETTER = re.compile(r"\W*([A-HX])\)")
@@ -60,39 +61,29 @@ class Annotations:
     asked: int
 
 
-def documents_of(samples: Sequence[Mapping[str, Any]]) -> list[Shown]:
-    """Every document that the samples of a run show; DataError for a sample without documents."""
+def documents_of(samples: Sequence[Sample]) -> list[Shown]:
+    """Return every document that the samples of a run show; DataError for samples without documents."""
     out = []
     for sample in samples:
-        doc, record = sample["doc"], sample["rows"]
-        claimants = tuple((record.get("concurrence") or {}).get("claimants") or ())
-        for passage in doc.get("passages") or ():
-            out.append(
-                Shown(
-                    str(doc["id"]),
-                    str(passage["id"]),
-                    str(doc["query"]),
-                    str(doc["query_lang"]),
-                    str(passage["text"]),
-                    str(passage["lang"]),
-                    int(passage["rank"]),
-                    claimants,
-                )
-            )
+        doc, territory = sample.doc, sample.record.concurrence
+        claimants = () if territory is None else territory.claimants
+        out += [
+            Shown(doc.id, hit.id, doc.query, doc.query_lang, hit.text, hit.lang, hit.rank, claimants)
+            for hit in sample.passages
+        ]
     if not out:
         raise DataError("the samples show no documents", "annotate a run that retrieves (--log_samples)")
     return out
 
 
-def labels_in(samples: Sequence[Mapping[str, Any]]) -> Annotations:
-    """The labels that the documents of the samples have already, e.g. the published ones."""
+def labels_in(samples: Sequence[Sample]) -> Annotations:
+    """Return the labels that the documents of the samples have already, e.g. the published ones."""
     labels: dict[Pair, Label] = {}
     for sample in samples:
-        for passage in sample["doc"].get("passages") or ():
-            found = passage.get("labels") or {}
+        for hit in sample.passages:
+            found = hit.labels or {}
             if "relevant" in found:
-                pair = (str(sample["doc"]["id"]), str(passage["id"]))
-                labels[pair] = Label(found["relevant"] == "yes", str(found.get("viewpoint", "")))
+                labels[sample.doc.id, hit.id] = Label(found["relevant"] == "yes", found.get("viewpoint", ""))
     return Annotations(labels, {}, 0)
 
 

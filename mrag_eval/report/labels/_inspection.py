@@ -16,15 +16,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import DataError, write_sheet
-from mrag_eval.report.files._samples import (
-    Sample,
-    model_beside,
-    read_samples,
-    reply_text,
-    sample_files,
-    task_of,
-    verdict_of,
-)
+from mrag_eval.report.files._samples import Sample, model_beside, read_samples, sample_files, task_of
 
 SYSTEM, DATA = "system performance", "data"
 # The categories of Table 8 in its order, by the number that stands for them in a sheet.
@@ -160,28 +152,26 @@ def _candidates(paths: Sequence[Path], wrong: bool, task: str | None) -> list[Dr
             continue
         model = model_beside(path)
         for sample in read_samples(path):
-            record = sample["rows"]
-            if not wrong or verdict_of(record) is False:
-                language = str((record.get("cell") or {}).get("query_lang", ""))
-                out.append(Drawn(model, name, str(record["row"]), language, sample))
+            record = sample.record
+            if not wrong or record.right is False:
+                out.append(Drawn(model, name, record.row, record.query_lang, sample))
     return out
 
 
 def _cells(one: Drawn, mark: str) -> dict[str, Any]:
-    doc, record = one.sample.get("doc") or {}, one.sample["rows"]
+    sample, doc = one.sample, one.sample.doc
     passages = [
-        f"[{i}] ({hit.get('lang', '')}) {hit.get('title') or ''}\n{str(hit.get('text', ''))[:_PASSAGE_CHARS]}"
-        for i, hit in enumerate(doc.get("passages") or (), 1)
+        f"[{i}] ({hit.lang}) {hit.title}\n{hit.text[:_PASSAGE_CHARS]}" for i, hit in enumerate(sample.passages, 1)
     ]
-    options = [f"{chr(65 + i)}. {choice}" for i, choice in enumerate(doc.get("choices") or ())]
+    options = [f"{chr(65 + i)}. {choice}" for i, choice in enumerate(doc.choices or ())]
     return {
         "draw": mark,
         "language": one.language,
-        "question": "\n".join([str(doc.get("query", "")), *options]),
-        "reference answers": "\n".join(map(str, doc.get("answers") or ())),
-        "reply": reply_text(one.sample),
+        "question": "\n".join([doc.query, *options]),
+        "reference answers": "\n".join(doc.answers),
+        "reply": sample.reply,
         "passages": "\n\n".join(passages),
-        "scores": "; ".join(f"{name} {100 * value:.1f}" for name, value in (record.get("values") or {}).items()),
+        "scores": "; ".join(f"{name} {100 * value:.1f}" for name, value in sample.record.values.items()),
         "model": one.model,
         "sample": one.name,
     }

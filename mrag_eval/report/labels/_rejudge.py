@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mrag_eval.config import SUFFICIENCY, VERDICTS, Judge, deep_merge, validated
-from mrag_eval.core import DataError, Hit, RagDoc, RowScores, Scored, write_whole
+from mrag_eval.core import DataError, RowScores, Scored, Vote
 from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged
 from mrag_eval.models import as_verdict
-from mrag_eval.report.files._samples import Sample, config_beside, read_samples
-from mrag_eval.scoring import Answer, against_human, score_rows, summarize
+from mrag_eval.report.files._samples import Sample, config_beside, read_samples, write_samples
+from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.scoring import (
+    HumanAgreement,
+    JudgedRecord,
+    RowRecord,
+    TaskScores,
+    against_human,
+    score_rows,
+    sufficiency_record,
+    summarize,
+)
+
+T = TypeVar("T")
 
 # What a judged sample holds besides what the run wrote.
 _NAMES = (*VERDICTS, "language_check")
@@ -27,7 +38,7 @@ class Rejudged:
 
     path: Path
     block: Judge
-    scores: dict[str, Any]
+    scores: TaskScores
 
 
 def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
@@ -41,20 +52,19 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     configured.
     """
     out, samples = _opened(path, out, "judged")
-    run, block, panel = _settings(path, changes)
+    config, block, panel = _settings(path, changes)
     rows = [_scored(sample) for sample in samples]
     check = language_check(block, {row.doc.query_lang for row in rows})
     rows, share = judged(rows, panel, block, check)
-    found = score_rows(rows, _NAMES if check is not None else VERDICTS, searched=False)
-    for sample, row, scores in zip(samples, rows, found, strict=True):
-        record = sample["rows"]
-        record.pop("panel", None)
-        _replace(sample, (*_NAMES, "votes"), scores, listed=("votes",))
+    scores = score_rows(rows, _NAMES if check is not None else VERDICTS, searched=False)
+    done = []
+    for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
+        record = replace(_rescored(sample.record, score, _NAMES), panel=share if i == 0 else None)
+        votes: Mapping[str, Vote] = {}
         if row.judgement is not None:
-            record["judge"] = row.judgement.as_record()
-            sample["votes"] = row.judgement.as_votes()
-    samples[0]["rows"]["panel"] = share
-    return _written(out, samples, run, block)
+            record, votes = replace(record, judge=JudgedRecord.of(row.judgement)), row.judgement.votes
+        done.append(sample.rescored(record, _NAMES, score.values, votes))
+    return _written(out, done, config, block)
 
 
 def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
@@ -64,21 +74,31 @@ def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejud
     DataError also where the samples hold no passages.
     """
     out, samples = _opened(path, out, "contexts")
-    passages = [[_hit(passage) for passage in sample["doc"].get("passages") or ()] for sample in samples]
-    if not any(passages):
+    if not any(sample.passages for sample in samples):
         raise DataError(f"{path}: no passages were shown in this run", "judge a run of a mode that retrieves some")
-    run, block, panel = _settings(path, changes)
+    config, block, panel = _settings(path, changes)
+    passages = [sample.passages for sample in samples]
     rows, share = sufficiency_judged([_scored(sample) for sample in samples], passages, panel, block)
-    for sample, row, scores in zip(samples, rows, score_rows(rows, (SUFFICIENCY,), searched=False), strict=True):
-        record = sample["rows"]
-        for key in ("sufficiency_panel", "sufficiency", "sufficiency_votes"):
-            record.pop(key, None)
-        _replace(sample, (SUFFICIENCY,), scores)
-        if row.sufficiency is not None:
-            record["sufficiency"] = row.sufficiency.as_record()
-            record["sufficiency_votes"] = row.sufficiency.as_votes()
-    samples[0]["rows"]["sufficiency_panel"] = share
-    return _written(out, samples, run, block)
+    done = []
+    for i, (sample, row, score) in enumerate(
+        zip(samples, rows, score_rows(rows, (SUFFICIENCY,), searched=False), strict=True)
+    ):
+        parts = {"sufficiency": None, "sufficiency_votes": None, **sufficiency_record(row.sufficiency)}
+        record = _rescored(sample.record, score, (SUFFICIENCY,))
+        record = replace(record, sufficiency_panel=share if i == 0 else None, **parts)
+        done.append(sample.rescored(record, (SUFFICIENCY,), score.values, None))
+    return _written(out, done, config, block)
+
+
+def _rescored(record: RowRecord, scores: RowScores, names: Sequence[str]) -> RowRecord:
+    """The record with new values of the metrics ``names`` in place of any that it had."""
+
+    def renewed(before: Mapping[str, T], new: Mapping[str, T]) -> dict[str, T]:
+        return {name: value for name, value in before.items() if name not in names} | dict(new)
+
+    return replace(
+        record, values=renewed(record.values, scores.values), unscored=renewed(record.unscored, scores.unscored)
+    )
 
 
 def _opened(path: Path, out: Path | None, prefix: str) -> tuple[Path, list[Sample]]:
@@ -89,41 +109,36 @@ def _opened(path: Path, out: Path | None, prefix: str) -> tuple[Path, list[Sampl
     return out, read_samples(path)
 
 
-def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[dict[str, Any], Judge, Panel]:
-    """Return the run's configuration, its judge block with the changes, and the panel that this asks for."""
-    run = config_beside(path)
+def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[TaskConfig, Judge, Panel]:
+    """The run's configuration, its judge block with the changes, and the panel that this asks for."""
+    config = config_beside(path)
     named = {key: value for key, value in changes.items() if value is not None}
-    settings = deep_merge(run.get("judge") or {}, named, {"required": True})
-    block = validated(Judge, settings, "judge")
+    block = validated(Judge, deep_merge(config.judge, named, {"required": True}), "judge")
     panel = build_panel(block)
     assert panel is not None, "judge.required"
     panel.check()
-    return run, block, panel
+    return config, block, panel
 
 
-def _written(out: Path, samples: Sequence[Sample], run: Mapping[str, Any], block: Judge) -> Rejudged:
-    text = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
-    # half a surrogate pair, which a model may write, becomes the JSON escape that it is in the run's file
-    write_whole(out, text, errors="backslashreplace")
-    metadata = run.get("metadata") or {}
-    evaluated = metadata.get("pretrained") or metadata.get("model")
-    seed = (run.get("retrieval") or {}).get("seed", 0)
-    return Rejudged(out, block, summarize([sample["rows"] for sample in samples], seed, evaluated))
+def _written(out: Path, samples: Sequence[Sample], config: TaskConfig, block: Judge) -> Rejudged:
+    write_samples(out, samples)
+    seed = config.retrieval.get("seed", 0)
+    return Rejudged(out, block, summarize([sample.record for sample in samples], seed, config.evaluated))
 
 
-def agreement(path: Path, human: Path) -> dict[str, Any]:
+def agreement(path: Path, human: Path) -> HumanAgreement:
     """The panel whose votes are in the sample file ``path``, and each of its judges, against the labels in ``human``.
 
     See :func:`mrag_eval.scoring.against_human`. Raises DataError where the samples hold no votes, or no label
     belongs to one of their rows.
     """
-    records = [sample["rows"] for sample in read_samples(path)]
-    if not any("votes" in record.get("judge", {}) for record in records):
+    records = [sample.record for sample in read_samples(path)]
+    if not any(record.judge is not None and record.judge.votes for record in records):
         raise DataError(f"{path}: no panel judged these answers", f"mrag-eval judge run {path}   judges them")
     labels = read_labels(human)
     found = against_human(records, labels)
-    if not found["rows"]:
-        known = str(records[0]["row"])
+    if not found.rows:
+        known = records[0].row
         raise DataError(
             f"{human}: none of its {len(labels)} ids is a judged row of {path} (one is '{known}')",
             "use the row ids of the sample file (rows.row)",
@@ -162,27 +177,5 @@ def read_labels(path: Path) -> dict[str, bool]:
 
 
 def _scored(sample: Sample) -> Scored:
-    doc = sample["doc"]
-    replies: Sequence[Any] = sample.get("filtered_resps") or [""]
-    reply = replies[0][0] if isinstance(replies[0], list) and replies[0] else replies[0]
-    answer = Answer.from_record(sample["rows"].get("answer", {}), str(reply))
-    answers, extra = tuple(doc.get("answers") or ()), doc.get("extra") or {}
-    row = RagDoc(str(doc["id"]), doc["query"], doc["query_lang"], answers, extra=extra)
-    return Scored(row, answer.text, tagged=answer.tagged, declined=answer.declined)
-
-
-def _hit(passage: Mapping[str, Any]) -> Hit:
-    title, date = passage.get("title", ""), passage.get("date", "")
-    return Hit(str(passage.get("id", "")), passage["lang"], passage["text"], 0.0, 0, title, date=date)
-
-
-def _replace(sample: Sample, names: Sequence[str], scores: RowScores, listed: Sequence[str] = ()) -> None:
-    """Replace the values of the metrics ``names``; ``listed`` are further names for the sample's list of metrics."""
-    record = sample["rows"]
-    for name in names:
-        sample.pop(name, None)
-    for part, found in (("values", scores.values), ("unscored", scores.unscored)):
-        record[part] = {k: v for k, v in record.get(part, {}).items() if k not in names} | found
-    sample |= scores.values
-    kept = [name for name in sample.get("metrics", ()) if name not in names]
-    sample["metrics"] = [*kept, *listed, *scores.values]
+    answer = sample.record.answer_to(sample.reply)
+    return Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined)

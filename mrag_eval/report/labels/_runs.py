@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import ConfigError, DataError
 from mrag_eval.models import AuxModel, get
-from mrag_eval.report.files._samples import config_beside, read_samples, results_beside, sample_files
+from mrag_eval.report.files._samples import (
+    Sample,
+    config_beside,
+    read_samples,
+    results_beside,
+    sample_files,
+    write_samples,
+)
 from mrag_eval.report.labels._agreement import agreement, read_human
 from mrag_eval.report.labels._documents import (
     Annotations,
@@ -57,7 +63,7 @@ def annotate_files(
 
 
 def _shows_documents(file: Path) -> bool:
-    return any(sample["doc"].get("passages") for sample in read_samples(file))
+    return any(sample.passages for sample in read_samples(file))
 
 
 def _annotate_file(
@@ -66,12 +72,12 @@ def _annotate_file(
     samples = read_samples(file)
     shown = documents_of(samples)
     found = labels_in(samples) if model is None else annotate(shown, model, few_shot=few_shot)
-    retrieval, data = (config_beside(file).get(block) or {} for block in ("retrieval", "data"))
+    config = config_beside(file)
     report: dict[str, Any] = {
         "samples": str(file),
         "output": None if output is None else str(_write(file, samples, found, output)),
-        "mode": retrieval.get("mode"),
-        "embedder": data.get("embedder"),
+        "mode": config.mode,
+        "embedder": config.data.get("embedder"),
         "prompts": "labels as they were" if model is None else "few-shot" if few_shot else "zero-shot",
         "pairs": len({document.pair for document in shown}),
         "labelled": len(found.labels),
@@ -84,22 +90,13 @@ def _annotate_file(
     return report
 
 
-def _write(file: Path, samples: Sequence[Mapping[str, Any]], found: Annotations, output: Path) -> Path:
+def _write(file: Path, samples: Sequence[Sample], found: Annotations, output: Path) -> Path:
     """A copy of the samples in which every labelled passage has its labels, and of the result file beside them."""
-    output.mkdir(parents=True, exist_ok=True)
+    labels: dict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
+    for (row, passage), label in found.labels.items():
+        labels[row][passage] = label.as_labels()
     target = output / file.name
-    temporary = target.with_suffix(".partial")
-    with temporary.open("w", encoding="utf-8") as handle:
-        for sample in samples:
-            doc = sample["doc"]
-            passages = []
-            for passage in doc.get("passages") or ():
-                label = found.labels.get((str(doc["id"]), str(passage["id"])))
-                kept = {key: value for key, value in passage.items() if key != "labels"}
-                passages.append(kept if label is None else kept | {"labels": label.as_labels()})
-            labelled = {**sample, "doc": {**doc, "passages": passages}}
-            handle.write(json.dumps(labelled, ensure_ascii=False) + "\n")
-    temporary.replace(target)
+    write_samples(target, [sample.with_labels(labels.get(sample.doc.id, {})) for sample in samples])
     results = results_beside(file)
     if results.is_file():
         shutil.copyfile(results, output / results.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from mrag_eval.report.files._leaves import Leaf, source_language
+from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.page._parts import shares
 
@@ -30,12 +30,12 @@ class PlannerCounts:
 
     def add(self, leaf: Leaf, sample: Sample) -> None:
         """Count one row; rows without a trace are none of the agents'."""
-        trace = (sample.get("doc") or {}).get("trace")
+        trace = sample.trace
         if not trace:
             return
-        agent = leaf.result.config.get("agent") or {}
+        agent = leaf.result.config.agent
         self.models |= {role: str(agent.get(role) or "") for role in ("planner", "critic")}
-        source = source_language(sample)
+        source = sample.source_language
         rounds = trace.get("rounds") or []
         for each in rounds:
             number = int(each["round"])
@@ -54,8 +54,8 @@ class PlannerCounts:
                 self.verdicts[number, f"ended: {str(trace.get('stopped')).replace('_', ' ')}"] += 1
             elif enough is not None:
                 self.verdicts[number, "enough" if enough else "not enough"] += 1
-        for hit in (sample.get("doc") or {}).get("passages") or ():
-            self.shown[source, str(hit.get("original_lang") or hit.get("lang"))] += 1
+        for hit in sample.passages:
+            self.shown[source, hit.original_lang or hit.lang] += 1
 
     def points(self) -> dict[str, list[Point]]:
         """By the name of their chart: languages by round, documents found by round, verdicts by round."""
@@ -99,20 +99,19 @@ class PlannerCounts:
 
 def loop_row(leaf: Leaf) -> list[Point]:
     """The agents' loop in one line: rounds, cost, questions without documents, faults."""
-    loop = leaf.result.config["scores"].get("loop")
-    if not loop:
+    loop = leaf.result.scores.loop
+    if loop is None:
         return []
-    rounds = sum(int(number) * count for number, count in loop["rounds"].items()) / loop["rows"]
     return [
         {
             "task": leaf.label,
-            "questions": loop["rows"],
-            "rounds": round(rounds, 2),
-            "valid": round(loop["per_question"]["valid"], 2),
-            "calls": round(loop["per_question"]["calls"], 1),
-            "tokens": round(loop["per_question"]["tokens"]),
-            "without": round(100 * loop["without_documents"]["value"], 1),
-            "stopped": ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in loop["stopped"].items()),
-            "faults": ", ".join(f"{fault} {n:,}" for fault, n in loop["faults"].items()) or "none",
+            "questions": loop.rows,
+            "rounds": round(loop.mean_rounds, 2),
+            "valid": round(loop.per_question.valid, 2),
+            "calls": round(loop.per_question.calls, 1),
+            "tokens": round(loop.per_question.tokens),
+            "without": round(100 * (loop.without_documents.value or 0.0), 1),
+            "stopped": ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in loop.stopped.items()),
+            "faults": ", ".join(f"{fault} {n:,}" for fault, n in loop.faults.items()) or "none",
         }
     ]

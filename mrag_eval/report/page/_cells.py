@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mrag_eval.core import base_language, language_tier
+from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._systems import System
 from mrag_eval.report.page._parts import percent
 from mrag_eval.report.tables._leaderboard import TIERS, languages_score
@@ -21,7 +22,7 @@ def language_points(systems: Sequence[System], seed: int = 0) -> list[Point]:
         base_point = {"benchmark": system.benchmark, "run": system.run, "mode": system.mode}
         for metric in _metrics(system):
             for language, score in _by_language(system, metric, seed).items():
-                if score.get("value") is not None:
+                if score.value is not None:
                     out.append(base_point | {"metric": metric, "language": language} | percent(score))
     return out
 
@@ -65,19 +66,21 @@ def _metrics(system: System) -> list[str]:
     return list(dict.fromkeys(name for row in system.rows.values() for name in row.values))
 
 
-def _by_language(system: System, metric: str, seed: int) -> dict[str, Any]:
+def _by_language(system: System, metric: str, seed: int) -> dict[str, Estimate]:
     if system.rows is not None:
         by: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for key, row in system.rows.items():
             if metric in row.values or metric in row.unscored:
                 by[key[0]].append(key)
         return {language: languages_score(system, metric, keys, seed) for language, keys in sorted(by.items())}
-    out: dict[str, Any] = {}
+    out: dict[str, Estimate] = {}
     for leaf in system.leaves:
-        score = leaf.result.metrics.get(metric) or {}
-        languages = list((leaf.result.config["scores"].get("query_langs")) or {})
-        found = {languages[0]: score} if len(languages) == 1 else (score.get("by") or {}).get("query_lang") or {}
+        score = leaf.result.metrics.get(metric)
+        if score is None:
+            continue
+        languages = list(leaf.result.scores.query_langs)
+        found = {languages[0]: score} if len(languages) == 1 else score.cells("query_lang")
         for language, cell in found.items():
             # several tasks in one language cannot be put together without their rows
-            out[language] = cell if language not in out else {}
+            out[language] = cell if language not in out else Estimate(None)
     return out

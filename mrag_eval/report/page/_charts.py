@@ -30,7 +30,7 @@ def _board_points(data: PageData) -> list[Point]:
         for entry in board.entries:
             base = {"benchmark": board.benchmark, "metric": board.metric, "run": entry.run, "mode": entry.mode}
             for over, score in {"all": entry.score, **entry.parts}.items():
-                if score.get("value") is not None:
+                if score.value is not None:
                     out.append({**base, "over": over, **percent(score)})
     order = {"all": 0, "low": 1, "mid": 2, "high": 3}
     return sorted(out, key=lambda point: (order.get(point["over"], 4), point["over"]))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError
-from mrag_eval.report.files._leaves import Leaf, PageRow, page_leaves, page_row
+from mrag_eval.report.files._leaves import Leaf, PageRow, page_leaves
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._systems import System, systems
@@ -75,7 +75,7 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     for leaf in data.leaves:
         # one task's samples at a time: they hold every passage of every prompt
         lines = read_samples(leaf.samples) if leaf.samples is not None else []
-        rows[leaf.label] = [page_row(sample) for sample in lines]
+        rows[leaf.label] = [PageRow.of(sample) for sample in lines]
         browser.add(leaf, lines)
         name = " · ".join(filter(None, (leaf.benchmark, leaf.run, leaf.variant)))
         planner = planners.setdefault(name, PlannerCounts(name))
@@ -133,14 +133,13 @@ def _runs(leaves: Sequence[tuple[Leaf, ResultFile]]) -> list[dict[str, Any]]:
             file.path,
             {"model": file.model, "date": file.date, "path": str(file.path), "tasks": 0, "rows": 0, "shortened": 0},
         )
-        scores = leaf.result.config["scores"]
+        scores = leaf.result.scores
         entry["tasks"] += 1
-        entry["rows"] += int(scores.get("rows", 0))
-        entry["shortened"] += (scores.get("prompts") or {}).get("shortened") or 0
+        entry["rows"] += scores.rows
+        entry["shortened"] += (scores.prompts.shortened or 0) if scores.prompts is not None else 0
         benchmarks, judges = entry.setdefault("benchmarks", {}), entry.setdefault("judges", {})
         benchmarks[leaf.benchmark] = None
-        for seat, judge in ((scores.get("judge") or {}).get("judges") or {}).items():
-            judges[str(judge.get("model") or seat)] = None
+        judges |= dict.fromkeys(scores.judge.models if scores.judge is not None else ())
     return [
         entry | {"benchmarks": ", ".join(entry["benchmarks"]), "judges": ", ".join(entry["judges"]) or "none"}
         for entry in out.values()

@@ -1,54 +1,54 @@
-"""Judges in the report: their leniency, their agreement, and what all auxiliary models of a run cost."""
+"""Judges in the report: their leniency, their agreement, and the cost of all auxiliary models of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from mrag_eval.core import to_json
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.page._parts import percent
+from mrag_eval.report.page._parts import percent, rounded
 
 Point = dict[str, Any]
-# Parts of the scores that hold ledgers, and what their models did.
-_PAID = {"judge": "judging answers", "sufficiency": "judging passages", "relevance": "labelling relevance"}
 
 
 def judge_parts(leaf: Leaf) -> tuple[list[Point], list[Point]]:
-    """The judges of answers and of passages: what each says, how far they agree."""
+    """Return the judges of answers and of passages: what each says, and how far they agree."""
     judges: list[Point] = []
     agreement: list[Point] = []
-    scores = leaf.result.config["scores"]
-    for about, table in (("answers", scores.get("judge")), ("passages suffice", scores.get("sufficiency"))):
-        if not table:
+    scores = leaf.result.scores
+    for about, table in (("answers", scores.judge), ("passages suffice", scores.sufficiency)):
+        if table is None:
             continue
         base = {"task": leaf.label, "about": about}
-        for seat, judge in (table.get("judges") or {}).items():
+        for seat, judge in table.judges.items():
             judges.append(
                 base
-                | {"judge": seat, "model": judge.get("model", "")}
-                | percent(judge.get("correct") or {})
-                | {"abstained": sum((judge.get("abstained") or {}).values())}
+                | {"judge": seat, "model": judge.model}
+                | percent(judge.correct)
+                | {"abstained": sum(judge.abstained.values())}
             )
-        found = table.get("agreement") or {}
-        pairs = {**(found.get("pairwise") or {}), "Fleiss, all judges": found.get("fleiss")}
-        for name, kappa in pairs.items():
-            entry = kappa if isinstance(kappa, Mapping) else {"value": kappa}
-            if entry.get("value") is not None:
-                limits = {k: None if entry.get(k) is None else round(float(entry[k]), 3) for k in ("low", "high")}
-                agreement.append(base | {"judges": name, "kappa": round(float(entry["value"]), 3), **limits})
+        if table.agreement is None:
+            continue
+        for name, kappa in {**table.agreement.pairwise, "Fleiss, all judges": table.agreement.fleiss}.items():
+            if kappa.value is not None:
+                limits = {"low": rounded(kappa.low), "high": rounded(kappa.high)}
+                agreement.append(base | {"judges": name, "kappa": rounded(kappa.value), **limits})
     return judges, agreement
 
 
 def ledger_rows(leaf: Leaf) -> list[Point]:
-    """Calls, tokens and time of every auxiliary model that the results have a ledger of."""
-    scores = leaf.result.config["scores"]
-    out = []
-    for part, about in _PAID.items():
-        for model, cost in ((scores.get(part) or {}).get("ledger") or {}).items():
-            out.append(_cost(leaf, about, model, cost))
-    translation = scores.get("translation") or {}
-    if isinstance(translation.get("cost"), Mapping):
-        out.append(_cost(leaf, "translating", str(translation.get("translator", "")), translation["cost"]))
+    """Return calls, tokens and time of every auxiliary model that the results have a ledger of."""
+    scores = leaf.result.scores
+    paid = (
+        ("judging answers", scores.judge.ledger if scores.judge is not None else None),
+        ("judging passages", scores.sufficiency.ledger if scores.sufficiency is not None else None),
+        ("labelling relevance", scores.relevance.ledger if scores.relevance is not None else None),
+    )
+    out = [_cost(leaf, about, model, to_json(cost)) for about, found in paid for model, cost in (found or {}).items()]
+    translation = scores.translation
+    if translation is not None and translation.cost is not None:
+        out.append(_cost(leaf, "translating", translation.translator, translation.cost))
     return out
 
 

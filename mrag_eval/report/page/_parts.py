@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.files._samples import Sample, reply_text
+from mrag_eval.report.files._samples import Sample
 
 Point = dict[str, Any]
 # Metrics of which a task must have one for the language of its answers to be looked at.
@@ -15,39 +16,43 @@ _OF_LANGUAGE = {"correct_language", "answered_in_english", "language_check"}
 TOO_SHORT = "too short to tell"
 
 
-def percent(entry: Mapping[str, Any]) -> Point:
-    """A score's value, interval and n, in percent."""
-    keys = ("value", "low", "high")
-    return {key: None if entry.get(key) is None else round(float(entry[key]) * 100, 2) for key in keys} | {
-        "n": entry.get("n")
-    }
+def percent(score: Estimate) -> Point:
+    """Return a score's value, interval and n, in percent."""
+    found = {"value": score.value, "low": score.low, "high": score.high}
+    return {key: None if end is None else round(end * 100, 2) for key, end in found.items()} | {"n": score.n or None}
+
+
+def rounded(value: float | None) -> float | None:
+    """Return a coefficient with the digits that the page shows."""
+    return None if value is None else round(value, 3)
 
 
 def score_points(leaf: Leaf) -> list[Point]:
-    """Every metric of a task."""
+    """Return every metric of a task."""
     base = {"task": leaf.label, "run": leaf.run, "mode": leaf.mode, "benchmark": leaf.benchmark}
     return [
-        base | {"metric": name} | percent(entry)
-        for name, entry in leaf.result.metrics.items()
-        if entry.get("value") is not None
+        base | {"metric": name} | percent(score)
+        for name, score in leaf.result.metrics.items()
+        if score.value is not None
     ]
 
 
 def pair_points(leaf: Leaf) -> list[Point]:
-    """Scores by language of the question and of the relevant document."""
+    """Return scores by language of the question and of the relevant document."""
     out = []
-    for name, entry in leaf.result.metrics.items():
-        for pair, cell in ((entry.get("by") or {}).get("pair") or {}).items():
+    for name, score in leaf.result.metrics.items():
+        for pair, cell in score.cells("pair").items():
             query, _, document = pair.partition("->")
-            if cell.get("value") is not None:
+            if cell.value is not None:
                 point = {"task": leaf.label, "metric": name, "question": query, "document": document}
                 out.append(point | percent(cell))
     return out
 
 
 def stage_points(leaf: Leaf) -> list[Point]:
-    """Where the errors come from, in rows."""
-    found = ((leaf.result.config["scores"].get("attribution") or {}).get("overall") or {}).get("stages") or {}
+    """Return where the errors come from, in rows."""
+    table = leaf.result.scores.attribution
+    found = table.overall.stages if table is not None else {}
     total = sum(found.values())
     return [
         {"task": leaf.label, "stage": stage, "rows": n, "share": round(100 * n / total, 1)}
@@ -56,85 +61,87 @@ def stage_points(leaf: Leaf) -> list[Point]:
     ]
 
 
+# Links from retrieval to the answer, and how the page names them.
+_LINKS = {
+    "retrieved": "retrieved",
+    "kept_if_retrieved": "in the prompt, if retrieved",
+    "correct_if_kept": "answered right, if in the prompt",
+    "end_to_end": "answered right, of all",
+    "correct_if_not_retrieved": "answered right, if not retrieved",
+}
+
+
 def link_points(leaf: Leaf) -> list[Point]:
-    """The chain from retrieval to the answer, each link given the one before (Cross-Lingual Cost, Tables 1 and 3)."""
-    scores = leaf.result.config["scores"]
-    chain = ((scores.get("attribution") or scores.get("selection") or {}).get("overall")) or {}
-    names = {
-        "retrieved": "retrieved",
-        "kept_if_retrieved": "in the prompt, if retrieved",
-        "correct_if_kept": "answered right, if in the prompt",
-        "end_to_end": "answered right, of all",
-        "correct_if_not_retrieved": "answered right, if not retrieved",
-    }
+    """Return the chain from retrieval to the answer, each link given the one before (Cross-Lingual Cost, Tables 1 and
+    3)."""
+    chain = "selection" if leaf.result.scores.attribution is None else "attribution"
+    found = {said: leaf.result.score(f"{chain}.{name}") for name, said in _LINKS.items()}
     return [
-        {"task": leaf.label, "link": said, **percent(chain[name])}
-        for name, said in names.items()
-        if isinstance(chain.get(name), Mapping) and chain[name].get("value") is not None
+        {"task": leaf.label, "link": said, **percent(score)}
+        for said, score in found.items()
+        if score is not None and score.value is not None
     ]
 
 
 def retrieved_points(leaf: Leaf) -> list[Point]:
-    """Passages of the rankings by language, and of the question."""
-    found = (leaf.result.config["scores"].get("languages") or {}).get("retrieved") or {}
+    """Return passages of the rankings by language, and of the question."""
+    table = leaf.result.scores.languages
+    found = table.retrieved if table is not None else {}
     return shares(found, {"task": leaf.label}, "question", "document", "passages")
 
 
 def preference_points(leaf: Leaf) -> list[Point]:
-    """By how much passages in the question's language are preferred over what the corpus would lead one to expect."""
-    found = (leaf.result.config["scores"].get("languages") or {}).get("preference") or {}
-    out = []
-    for language, entry in found.items():
-        ratio = entry.get("ratio") or {}
-        if ratio.get("value") is not None:
-            figures = {k: None if ratio.get(k) is None else round(float(ratio[k]), 3) for k in ("value", "low", "high")}
-            out.append({"task": leaf.label, "language": language, **figures, "n": entry.get("n_queries")})
-    return out
+    """Return by how much passages in the question's language are preferred over what the corpus would lead one to
+    expect."""
+    table = leaf.result.scores.languages
+    return [
+        {"task": leaf.label, "language": language}
+        | {"value": rounded(found.ratio.value), "low": rounded(found.ratio.low), "high": rounded(found.ratio.high)}
+        | {"n": found.n_queries}
+        for language, found in (table.preference if table is not None else {}).items()
+        if found.ratio.value is not None
+    ]
 
 
 def citation_points(leaf: Leaf) -> list[Point]:
-    """BordIRlines, Figure 4: of the documents in a prompt and of the citations, the share in each language."""
+    """Return the share of each language in the documents of a prompt, and in the citations (BordIRlines, Figure 4)."""
     out = []
-    for source, found in (leaf.result.config["scores"].get("citations") or {}).items():
-        for question, table in (found.get("by_query_language") or {}).items():
-            for document, entry in table.items():
-                for share, key in (("of the documents shown", "inclusion_mean"), ("of the citations", "citation_mean")):
-                    if entry.get(key) is not None:
-                        point = {"task": leaf.label, "source": source, "question": question, "document": document}
-                        count = entry["documents" if key.startswith("inclusion") else "citations"]
-                        out.append(point | {"share": share, "value": round(100 * entry[key], 2), "n": count})
+    for source, table in (leaf.result.scores.citations or {}).items():
+        for question, found in table.by_query_language.items():
+            for document, entry in found.items():
+                point = {"task": leaf.label, "source": source, "question": question, "document": document}
+                for share, value, count in (
+                    ("of the documents shown", entry.inclusion_mean, entry.documents),
+                    ("of the citations", entry.citation_mean, entry.citations),
+                ):
+                    if value is not None:
+                        out.append(point | {"share": share, "value": round(100 * value, 2), "n": count})
     return out
 
 
 def citation_rows(leaf: Leaf) -> list[Point]:
-    """How many questions were answered with citations, and what could not be counted."""
+    """Return how many questions were answered with citations, and what could not be counted."""
     return [
-        {"task": leaf.label, "source": source}
-        | {key: found.get(key) for key in ("queries", "citing", "unanswered", "without_documents", "out_of_range")}
-        for source, found in (leaf.result.config["scores"].get("citations") or {}).items()
+        {"task": leaf.label, "source": source, "queries": found.queries, "citing": found.citing}
+        | {"unanswered": found.unanswered, "without_documents": found.without_documents}
+        | {"out_of_range": found.out_of_range}
+        for source, found in (leaf.result.scores.citations or {}).items()
     ]
 
 
 def answer_languages(leaf: Leaf, rows: Sequence[Sample]) -> list[Point]:
-    """The languages of replies, by language of the question; none where no metric of the task looks at them."""
-    names = {name for s in rows for name in (*s["rows"].get("values", ()), *s["rows"].get("unscored", ()))}
+    """Return the languages of replies, by language of the question; none where no metric of the task looks at them."""
+    names = {name for s in rows for name in (*s.record.values, *s.record.unscored)}
     if not names & _OF_LANGUAGE:
         return []
     from mrag_eval.metrics import correct_language_rate
 
-    asked = [str((s["rows"].get("cell") or {}).get("query_lang", "")) for s in rows]
-    replies = [_said(s) for s in rows]
-    found = correct_language_rate(replies, asked)
+    asked = [s.record.query_lang for s in rows]
+    found = correct_language_rate([s.answer for s in rows], asked)
     counts: Counter[str] = Counter()
     for question, label, reason in zip(asked, found.detected, found.reasons, strict=True):
         counts[f"{question}->{_language(label, reason or '')}"] += 1
     return shares(counts, {"task": leaf.label}, "question", "answer", "replies")
-
-
-def _said(sample: Sample) -> str:
-    answer = sample["rows"].get("answer")
-    text = answer.get("text") if isinstance(answer, Mapping) else None
-    return str(text) if text is not None else reply_text(sample)
 
 
 def _language(label: str | None, reason: str) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import is_language, language_scripts
-from mrag_eval.report.files._leaves import Leaf, source_language
-from mrag_eval.report.files._samples import Sample, reply_text, verdict_of
+from mrag_eval.core import Hit, is_language, language_scripts
+from mrag_eval.report.files._leaves import Leaf
+from mrag_eval.report.files._samples import Sample
 
 # Texts are cut: what matters is which passage it is, and how a reply goes.
 _PASSAGE_CHARS = 700
@@ -70,44 +70,54 @@ class Browser:
         return total + sum(_size(self._passages[number]) for number in used)
 
     def _sample(self, leaf: Leaf, sample: Sample) -> dict[str, Any]:
-        doc, record = sample.get("doc") or {}, sample["rows"]
-        answer = record.get("answer")
-        cell = record.get("cell") or {}
+        doc, record = sample.doc, sample.record
         found = {
             "task": leaf.label,
-            "id": str(record["row"]),
-            "lang": str(cell.get("query_lang", "")),
-            "source": source_language(sample),
-            "doc_lang": cell.get("doc_lang"),
-            "question": doc.get("query", ""),
-            "choices": doc.get("choices"),
-            "references": doc.get("answers") or [],
-            "reply": _cut(reply_text(sample), _REPLY_CHARS),
-            "answer": answer.get("text") if isinstance(answer, Mapping) else None,
-            "passages": [self._shown(hit) for hit in doc.get("passages") or ()],
-            "values": {name: round(float(v), 4) for name, v in (record.get("values") or {}).items()},
-            "right": verdict_of(record),
-            "unscored": record.get("unscored") or {},
-            "retrieved": record.get("retrieved"),
-            "votes": sample.get("votes") or None,
-            "trace": self._trace(doc.get("trace")),
+            "id": record.row,
+            "lang": record.query_lang,
+            "source": sample.source_language,
+            "doc_lang": record.cell.get("doc_lang"),
+            "question": doc.query,
+            "choices": list(doc.choices or ()),
+            "references": list(doc.answers),
+            "reply": _cut(sample.reply, _REPLY_CHARS),
+            "answer": None if record.answer is None else record.answer.text,
+            "passages": [self._passage(hit) for hit in sample.passages],
+            "values": {name: round(value, 4) for name, value in record.values.items()},
+            "right": record.right,
+            "unscored": dict(record.unscored),
+            "retrieved": record.retrieved,
+            "votes": dict(sample.votes) or None,
+            "trace": self._trace(sample.trace),
         }
         # what is not there takes no room
         return {key: value for key, value in found.items() if value not in (None, {}, [])}
 
-    def _shown(self, hit: Mapping[str, Any]) -> list[Any]:
-        """A passage by its number, its score, and whether it is one that answers the question."""
-        entry = {"lang": hit.get("lang", ""), "title": hit.get("title", ""), "id": hit.get("id", "")}
-        if hit.get("original_lang"):
-            entry["from"] = hit["original_lang"]
+    def _passage(self, hit: Hit) -> list[Any]:
+        """A passage of the prompt by its number, its score, and whether it is one that answers the question."""
+        score = hit.score if hit.rerank_score is None else hit.rerank_score
+        known = self._number(hit.id, hit.lang, hit.title, hit.text, hit.original_lang)
+        return [known, round(score, 4), bool(hit.is_gold)]
+
+    def _number(self, id: str, lang: str, title: str, text: str, original: str | None = None) -> int:
+        """The number of a passage, kept once however often it is shown."""
+        entry = {"lang": lang, "title": title, "id": id}
+        if original:
+            entry["from"] = original
         if self.text:
-            entry["text"] = _cut(str(hit.get("text", "")), _PASSAGE_CHARS)
+            entry["text"] = _cut(text, _PASSAGE_CHARS)
         key = json.dumps(entry, sort_keys=True)
         if key not in self._known:
             self._known[key] = len(self._passages)
             self._passages.append(entry)
-        score = hit.get("rerank_score", hit.get("score"))
-        return [self._known[key], None if score is None else round(float(score), 4), bool(hit.get("is_gold"))]
+        return self._known[key]
+
+    def _found(self, hit: Mapping[str, Any]) -> list[Any]:
+        """A passage that the agents' loop found, by its number, its score, and what became of it."""
+        known = self._number(hit["id"], hit["lang"], hit.get("title", ""), hit.get("text", ""))
+        score = hit.get("score")
+        kept = [known, None if score is None else round(float(score), 4)]
+        return [*kept, bool(hit.get("new")), bool(hit.get("valid")), dict(hit["critic"]) if hit.get("critic") else None]
 
     def _trace(self, trace: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """The rounds of the agents' loop: what was searched and found, what the critic and the planner said."""
@@ -115,10 +125,7 @@ class Browser:
             return None
         rounds = []
         for each in trace.get("rounds") or ():
-            hits = [
-                [*self._shown(hit)[:2], bool(hit.get("new")), bool(hit.get("valid")), _critic(hit.get("critic"))]
-                for hit in each.get("hits") or ()
-            ]
+            hits = [self._found(hit) for hit in each.get("hits") or ()]
             entry = {
                 "languages": each.get("languages"),
                 "query": each.get("query"),
@@ -129,10 +136,6 @@ class Browser:
             }
             rounds.append({key: value for key, value in entry.items() if value not in (None, {}, [])})
         return {"stopped": trace.get("stopped"), "usage": trace.get("usage"), "rounds": rounds}
-
-
-def _critic(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return dict(said) if said else None
 
 
 def _cut(text: str, chars: int) -> str:

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mrag_eval.config import CORRECT
 from mrag_eval.core import is_language, language_name
-from mrag_eval.report.files._samples import CORRECT
 
 Point = Mapping[str, Any]
 Spec = dict[str, Any]

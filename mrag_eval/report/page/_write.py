@@ -10,8 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import CORRECT
 from mrag_eval.core import is_language, language_name, missing_extra, replaced
-from mrag_eval.report.files._samples import CORRECT
+from mrag_eval.metrics import Estimate
+from mrag_eval.report._table import Cell, percent_cell
 from mrag_eval.report.page._charts import charts
 from mrag_eval.report.page._data import PageData, page_data
 from mrag_eval.report.page._samples import directions
@@ -233,11 +235,8 @@ def _board_entry(entry: Entry, columns: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _percent(score: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if score is None or score.get("value") is None:
-        return None
-    limits = {key: None if score.get(key) is None else 100 * float(score[key]) for key in ("value", "low", "high")}
-    return {**limits, "n": score.get("n")}
+def _percent(score: Estimate | None) -> Cell | None:
+    return None if score is None or score.value is None else percent_cell(score)
 
 
 def _sums(points: Iterable[Mapping[str, Any]]) -> Counter[str]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mrag_eval.core import is_language, language_name
-from mrag_eval.report._table import Cell, Row
+from mrag_eval.metrics import Estimate
+from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
-
-_PERCENT = 100.0
 
 
 @dataclass(frozen=True)
@@ -27,35 +25,32 @@ def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Seque
     Runs belong into one row where benchmark, language of the question, corpus and number of passages are the same; the
     evaluated model has no say in the metric. ``files`` are in order of their date: the latest run of a mode counts.
     """
-    found: dict[tuple[str, str, str, str], dict[str, tuple[LeafResult, Mapping[str, Any] | None]]] = {}
+    found: dict[tuple[str, str, str, str], dict[str, tuple[LeafResult, Estimate | None]]] = {}
     for file in files:
         for leaf in file.leaves.values():
             if metric not in leaf.metrics and metric not in leaf.unscored:
                 continue
-            retrieval = leaf.config.get("retrieval") or {}
-            benchmark = str((leaf.config.get("data") or {}).get("benchmark", leaf.task))
-            where = (benchmark, str(retrieval.get("corpus")), str(retrieval.get("k")))
+            where = (leaf.config.benchmark or leaf.task, str(leaf.config.corpus), str(leaf.config.k))
             for lang, score in _by_language(leaf, metric).items():
-                found.setdefault((lang, *where), {})[str(retrieval.get("mode"))] = (leaf, score)
+                found.setdefault((lang, *where), {})[str(leaf.config.mode)] = (leaf, score)
     wanted = {mode for modes in columns.values() for mode in modes}
     return [_row(key, columns, metric, runs) for key, runs in sorted(found.items()) if not wanted.isdisjoint(runs)]
 
 
-def _by_language(leaf: LeafResult, metric: str) -> dict[str, Mapping[str, Any] | None]:
+def _by_language(leaf: LeafResult, metric: str) -> dict[str, Estimate | None]:
     """The score of each language of questions; None where no row has one."""
-    languages = list((leaf.config.get("scores") or {}).get("query_langs") or {})
+    languages = list(leaf.scores.query_langs)
     score = leaf.metrics.get(metric)
     if score is None or len(languages) == 1:
         return dict.fromkeys(languages, score)
-    by: Mapping[str, Mapping[str, Any]] = (score.get("by") or {}).get("query_lang") or {}
-    return {lang: by.get(lang) for lang in languages}
+    return {lang: score.cells("query_lang").get(lang) for lang in languages}
 
 
 def _row(
     key: tuple[str, str, str, str],
     columns: Mapping[str, Sequence[str]],
     metric: str,
-    runs: Mapping[str, tuple[LeafResult, Mapping[str, Any] | None]],
+    runs: Mapping[str, tuple[LeafResult, Estimate | None]],
 ) -> ModeRow:
     lang, benchmark, corpus, k = key
     passages = "1 passage" if k == "1" else f"{k} passages"
@@ -77,14 +72,11 @@ def _row(
     return ModeRow(Row((label,), "this run", tuple(cells)), tuple(dict.fromkeys(notes)))
 
 
-def _cell(leaf: LeafResult, metric: str, score: Mapping[str, Any] | None) -> Cell:
-    if score is None or score.get("value") is None:
+def _cell(leaf: LeafResult, metric: str, score: Estimate | None) -> Cell:
+    if score is None or score.value is None:
         reasons = ", ".join(leaf.unscored.get(metric) or {})
-        return Cell(None, reasons or str((score or {}).get("reason") or "no value"), task=leaf.task)
-    value, low, high = (
-        None if score.get(name) is None else _PERCENT * score[name] for name in ("value", "low", "high")
-    )
-    return Cell(value, None, low, high, score.get("n"), leaf.task, metric)
+        return Cell(None, reasons or (score.reason if score is not None else None) or "no value", task=leaf.task)
+    return percent_cell(score, leaf.task, metric)
 
 
 def _remarks(leaf: LeafResult, metric: str) -> list[str]:
@@ -93,8 +85,6 @@ def _remarks(leaf: LeafResult, metric: str) -> list[str]:
     if reasons and metric in leaf.metrics:
         counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
         out.append(f"{leaf.task}: {sum(reasons.values())} rows without {metric}: {counts}")
-    judges = ((leaf.config.get("scores") or {}).get("sufficiency") or {}).get("judges") or {}
-    if judges:
-        panel = ", ".join(str(judge.get("model", seat)) for seat, judge in judges.items())
-        out.append(f"{leaf.task}: judged by {panel}")
+    if leaf.scores.sufficiency is not None:
+        out.append(f"{leaf.task}: judged by {', '.join(leaf.scores.sufficiency.models)}")
     return out

@@ -13,7 +13,8 @@ from mrag_eval.config import mode_named
 from mrag_eval.core import DataError, did_you_mean
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT
 from mrag_eval.report._table import pipe_lines
-from mrag_eval.report.files._samples import Sample, config_beside, model_beside, read_samples, sample_files
+from mrag_eval.report.files._samples import Sample, config_beside, model_beside, read_samples, sample_files, task_of
+from mrag_eval.scoring import Territory, TerritoryAnswer
 
 _UNLABELLED = "no label"
 _FORM = re.compile(r"_(direct|citation|likelihood)(?:_|$)")
@@ -57,49 +58,37 @@ def read_case(territory: str, paths: Sequence[Path]) -> Case:
     """
     known: dict[str, None] = {}
     runs: list[CaseRun] = []
-    facts: dict[str, Any] = {}
+    facts: Territory | None = None
     languages: dict[str, None] = {}
     for path in sample_files(paths):
-        asked = [sample for sample in read_samples(path) if "concurrence" in sample["rows"]]
-        known |= dict.fromkeys(str(sample["rows"]["concurrence"]["territory"]) for sample in asked)
-        here = [sample for sample in asked if sample["rows"]["concurrence"]["territory"] == territory]
+        asked = [(sample, sample.record.concurrence) for sample in read_samples(path)]
+        known |= dict.fromkeys(answer.territory for _, answer in asked if answer is not None)
+        here = [(sample, answer) for sample, answer in asked if answer is not None and answer.territory == territory]
         if not here:
             continue
-        facts = here[0]["rows"]["concurrence"]
+        facts = here[0][1]
         runs.append(_run(path, here))
         languages |= dict.fromkeys(runs[-1].answers)
-    if not runs:
+    if facts is None:
         hint = did_you_mean(territory, known) if known else ": no file has questions about territories"
         raise DataError(f"no sample on '{territory}'{hint}", "the samples are those of tasks bordirlines_...")
     ordered = sorted(runs, key=lambda run: (run.model, run.form, mode_named(run.mode).shows != "nothing", run.task))
-    claimants = tuple(facts["claimants"])
-    return Case(territory, claimants, str(facts["controller"]), tuple(sorted(languages)), tuple(ordered))
+    return Case(territory, facts.claimants, facts.controller, tuple(sorted(languages)), tuple(ordered))
 
 
-def _run(path: Path, samples: Sequence[Sample]) -> CaseRun:
-    config = config_beside(path)
-    task = path.stem.removeprefix("judged_").removeprefix("samples_").rpartition("_")[0]
+def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseRun:
+    task = task_of(path)
     answers: dict[str, str | None] = {}
     replies: dict[str, str] = {}
     documents: dict[str, dict[str, int]] = {}
-    for sample in samples:
-        record = sample["rows"]["concurrence"]
-        lang, index = str(record["query_lang"]), int(record["claimant_ind"])
-        answers[lang] = record["claimants"][index] if index >= 0 else None
-        replies[lang] = str(sample["rows"].get("answer", {}).get("text") or _first_reply(sample))
-        passages = sample["doc"].get("passages") or []
-        views = Counter((passage.get("labels") or {}).get("viewpoint", _UNLABELLED) for passage in passages)
-        documents[lang] = dict(views)
+    for sample, answer in samples:
+        answers[answer.query_lang] = answer.country
+        replies[answer.query_lang] = sample.answer
+        views = Counter((hit.labels or {}).get("viewpoint", _UNLABELLED) for hit in sample.passages)
+        documents[answer.query_lang] = dict(views)
     form = _FORM.search(task)
-    mode = str((config.get("retrieval") or {}).get("mode") or "?")
+    mode = config_beside(path).mode or "?"
     return CaseRun(model_beside(path), task, mode, form[1] if form else "?", answers, replies, documents)
-
-
-def _first_reply(sample: Sample) -> str:
-    value: Any = sample.get("filtered_resps")
-    while isinstance(value, list) and value:
-        value = value[0]
-    return value if isinstance(value, str) else ""
 
 
 def shown_case(case: Case) -> str:

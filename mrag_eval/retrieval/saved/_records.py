@@ -55,7 +55,7 @@ def from_record(record: Mapping[str, Any]) -> Retrieved:
         second = record["reranked"]
         reranked = Reranking(_ranking(second["ranking"]), second.get("fault"), second["windows"], second["repaired"])
     return Retrieved(
-        tuple(Hit(**hit) for hit in record["passages"]),
+        tuple(Hit.from_dict(hit) for hit in record["passages"]),
         _ranking(record.get("ranking", ())),
         record.get("searchable", {}),
         tuple(record.get("queries", ())),

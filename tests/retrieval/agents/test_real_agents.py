@@ -12,7 +12,7 @@ from mrag_eval.datasets import load_benchmark
 from mrag_eval.models import AuxModel
 from mrag_eval.retrieval.agents._loop import Agents, retrieve_by_agents
 from mrag_eval.retrievers import build_index
-from mrag_eval.scoring import loop_line
+from mrag_eval.scoring import RowRecord, loop_line
 from mrag_eval.scoring._agents_table import loop_record, loop_table
 from tests.models.test_serving import served, weights  # noqa: F401
 from tests.retrieval.agents.culture import ARTICLES, passages
@@ -52,7 +52,7 @@ def test_eight_questions_of_click_through_two_rounds(
         assert all(hit.critic is not None and hit.critic["total"] >= 6 for hit in row.passages)
     assert small.ledger.failures == {}
     rows = [
-        {"loop": loop_record(doc, trace, row.passages), "values": {}}
+        RowRecord(doc.id, {}, {}, loop=loop_record(doc, trace, row.passages))
         for doc, trace, row in zip(docs, traces, found, strict=True)
     ]
     table = loop_table(rows, ("acc",))

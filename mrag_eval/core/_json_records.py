@@ -1,0 +1,91 @@
+"""Records as JSON: how frozen dataclasses are written to result and sample files, and read back as the same records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mrag_eval.core._errors import DataError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
+
+# The shape of rows and scores on disk. It counts up when a key is renamed, moves or changes its meaning; a further
+# optional key does not change it. Files without a version are of the first.
+SCHEMA_VERSION = 1
+_VERSION_KEY = "schema_version"
+_KEY = "optional"
+# A field's metadata by which it is left out of the JSON while it has its default.
+OPTIONAL: Mapping[str, Any] = MappingProxyType({_KEY: True})
+
+
+def optional_beside(name: str) -> Mapping[str, str]:
+    """Return a field's metadata by which it is left out of the JSON while the field ``name`` is empty."""
+    return {_KEY: name}
+
+
+def to_json(value: Any) -> Any:
+    """Return dataclasses, mappings and sequences as JSON values; see :data:`OPTIONAL` for what is left out."""
+    if is_dataclass(value) and not isinstance(value, type):
+        out: dict[str, Any] = {}
+        for part in fields(value):
+            inner = getattr(value, part.name)
+            if not _left_out(value, part, inner):
+                out[part.name] = to_json(inner)
+        return out
+    if isinstance(value, Mapping):
+        return {key: to_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(inner) for inner in value]
+    return value
+
+
+def _left_out(record: Any, part: Field[Any], value: Any) -> bool:
+    rule = part.metadata.get(_KEY)
+    if isinstance(rule, str):
+        return not getattr(record, rule)
+    return bool(rule) and value == (part.default if part.default_factory is MISSING else part.default_factory())
+
+
+def from_json(kind: type[T], value: Any, where: str, fix: str) -> T:
+    """Return the record of class ``kind`` that :func:`to_json` wrote.
+
+    Raises DataError that says ``where`` the value comes from, its first faulty key, and how to ``fix`` it.
+    """
+    from pydantic import ValidationError
+
+    try:
+        # mypy does not take a class for hashable
+        record: T = _adapter(kind).validate_python(value)  # type: ignore[arg-type]
+        return record
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = ".".join(map(str, first["loc"])) or "the whole"
+        raise DataError(f"{where}: {key}: {first['msg'][:1].lower()}{first['msg'][1:]}", fix) from None
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def with_version(record: Any) -> dict[str, Any]:
+    """Return a record as JSON, behind the version of its schema."""
+    return {_VERSION_KEY: SCHEMA_VERSION, **to_json(record)}
+
+
+def check_version(value: Mapping[str, Any], where: str) -> None:
+    """Raise DataError for a schema that this version of the package does not read."""
+    found = value.get(_VERSION_KEY, 1)
+    if found != SCHEMA_VERSION:
+        raise DataError(
+            f"{where}: {_VERSION_KEY} is {found!r}, this version of mrag-eval reads {SCHEMA_VERSION}",
+            "run again with this version (mrag-eval rerun prints the command), or read it with the one that wrote it",
+        )

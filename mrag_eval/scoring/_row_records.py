@@ -1,0 +1,258 @@
+"""The scored row as it is written to sample files, and the parts it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrag_eval.config import CORRECT
+from mrag_eval.core import OPTIONAL, Judgement, Labels, Vote, check_version, from_json, optional_beside, with_version
+from mrag_eval.models import Ledger
+from mrag_eval.scoring._answers import Answer
+
+_FIX = "run again with --log_samples --output_path FOLDER"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRecord:
+    """A panel's verdict on a row. ``votes``: seat -> its verdict, or the reason why it abstained."""
+
+    verdict: bool | None
+    outcome: str
+    disagreement: float | None = field(default=None, metadata=optional_beside("votes"))
+    votes: Mapping[str, bool | str | None] = field(default_factory=dict, metadata=OPTIONAL)
+
+    @classmethod
+    def of(cls, judgement: Judgement) -> JudgedRecord:
+        """Return what the panel's table needs of a judgement: verdicts, and for an abstention its reason."""
+        votes = {seat: vote.reason if vote.verdict is None else vote.verdict for seat, vote in judgement.votes.items()}
+        return cls(judgement.verdict, judgement.outcome, judgement.disagreement, votes)
+
+    def vote(self, seat: str) -> bool | None:
+        """Return the verdict of a seat; None where it abstained or was not asked."""
+        found = self.votes.get(seat)
+        return found if isinstance(found, bool) else None
+
+
+def sufficiency_record(judgement: Judgement | None) -> dict[str, Any]:
+    """Return what a panel said on a row's passages, by the fields of its record."""
+    if judgement is None:
+        return {}
+    return {"sufficiency": JudgedRecord.of(judgement), "sufficiency_votes": judgement.votes}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRecord:
+    """The relevance labels of a ranking: numbers of its relevant passages from 1, or the ``fault`` why it has none.
+
+    ``votes``: seat -> the numbers that it listed, or why it abstained.
+    """
+
+    by: str
+    judged: int
+    fault: str | None = field(default=None, metadata=OPTIONAL)
+    relevant: tuple[int, ...] | None = field(default=None, metadata=OPTIONAL)
+    votes: Mapping[str, tuple[int, ...] | str] = field(default_factory=dict, metadata=OPTIONAL)
+
+    @classmethod
+    def of(cls, labels: Labels) -> LabelRecord:
+        """Return what samples show of labels: numbers in the order of the ranking, and the votes."""
+        relevant = tuple(n for n, passage in enumerate(labels.judged, 1) if passage in labels.relevant)
+        found = relevant if labels.fault is None else None
+        return cls(labels.by, len(labels.judged), labels.fault, found, labels.votes)
+
+
+@dataclass(frozen=True, slots=True)
+class RerankedRecord:
+    """What became of a row's lists in a listwise reranker; ``fault`` is the reason why it failed."""
+
+    lists: int
+    repaired: int
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRecord:
+    """How the agents' loop went on a row.
+
+    ``source`` is the language of the row's culture, else of its question. ``chosen`` counts the rounds in which each
+    language was chosen, ``used`` the passages shown in it (in their own language, where they are shown translated).
+    """
+
+    source: str
+    rounds: int
+    stopped: str
+    valid: int
+    shown: int
+    fallback: bool
+    faults: Mapping[str, int]
+    calls: int
+    cached: int
+    tokens: int
+    chosen: Mapping[str, int]
+    used: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedLanguages:
+    """By language: how many passages were retrieved, and how many could have been."""
+
+    retrieved: Mapping[str, int]
+    searchable: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Territory:
+    """A question about a disputed territory, as the concurrence scores need it."""
+
+    query_id: str
+    query_lang: str
+    territory: str
+    claimants: tuple[str, ...]
+    claimant_langs: tuple[str, ...]
+    controller: str
+    controller_lang: str
+    control_query: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TerritoryAnswer(Territory):
+    """The same with the option chosen (its index, -1: none), and what the reply did instead of choosing."""
+
+    claimant_ind: int
+    outcome: str
+
+    @property
+    def country(self) -> str | None:
+        """The claimant that the reply names, None where no option could be read."""
+        return self.claimants[self.claimant_ind] if self.claimant_ind >= 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class CitedAnswer:
+    """A reply with citations, and the languages of the documents in its prompt."""
+
+    answer: str
+    document_langs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """The answer read off a reply: its ``text`` where it is not the whole reply."""
+
+    text: str | None = field(default=None, metadata=OPTIONAL)
+    tagged: bool | None = field(default=None, metadata=OPTIONAL)
+    declined: bool | None = field(default=None, metadata=OPTIONAL)
+    loglikelihoods: tuple[float, ...] = field(default=(), metadata=OPTIONAL)
+
+    @classmethod
+    def of(cls, answer: Answer, reply: str) -> AnswerRecord | None:
+        """Return what the reply alone does not show of an answer; None where it shows all of it."""
+        text = None if answer.text == reply else answer.text
+        if answer.tagged is None:
+            return None if text is None else cls(text)
+        return cls(text, answer.tagged, answer.declined)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCounts:
+    """The limit of tokens and where it comes from, the prompts, and those of them whose passages were shortened."""
+
+    limit: int | None = None
+    source: str = "unknown"
+    prompts: int = 0
+    shortened: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PanelShare:
+    """One rank's part of a panel's table: seat -> model, model -> ledger, and how languages were checked."""
+
+    models: Mapping[str, str]
+    ledger: Mapping[str, Ledger]
+    language_check: str | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class LabellingShare:
+    """One rank's part of the table of labels: by whom, with the panel's models and ledgers or the proxy's threshold."""
+
+    by: str
+    threshold: float | None = field(default=None, metadata=OPTIONAL)
+    n: int | None = field(default=None, metadata=OPTIONAL)
+    models: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    ledger: Mapping[str, Ledger] = field(default_factory=dict, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class RowRecord:
+    """What the scores need of one row, and what its line of a sample file shows.
+
+    ``row`` is the row's id, ``cell`` its place in every breakdown (``query_lang`` always), ``values`` its scores by
+    metric, ``unscored`` the reasons why a metric has none. Rows of one ``group`` are resampled together; ``question``
+    ties the versions of one question. ``gold_positions`` are the places, from 1, of supporting passages in the prompt.
+    ``retrieved`` and ``kept`` are 1 where a relevant document is in the ranking, and in the prompt.
+
+    The last six, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
+    """
+
+    row: str
+    cell: Mapping[str, str]
+    values: Mapping[str, float]
+    gold_positions: tuple[int, ...] = field(default=(), metadata=OPTIONAL)
+    group: str | None = field(default=None, metadata=OPTIONAL)
+    question: Any = field(default=None, metadata=OPTIONAL)
+    unscored: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    judge: JudgedRecord | None = field(default=None, metadata=OPTIONAL)
+    relevance: LabelRecord | None = field(default=None, metadata=OPTIONAL)
+    rerank: RerankedRecord | None = field(default=None, metadata=OPTIONAL)
+    loop: LoopRecord | None = field(default=None, metadata=OPTIONAL)
+    languages: SearchedLanguages | None = field(default=None, metadata=OPTIONAL)
+    retrieved: int | None = field(default=None, metadata=OPTIONAL)
+    kept: int | None = field(default=None, metadata=OPTIONAL)
+    concurrence: TerritoryAnswer | None = field(default=None, metadata=OPTIONAL)
+    citations: CitedAnswer | None = field(default=None, metadata=OPTIONAL)
+    sufficiency: JudgedRecord | None = field(default=None, metadata=OPTIONAL)
+    sufficiency_votes: Mapping[str, Vote] | None = field(default=None, metadata=OPTIONAL)
+    answer: AnswerRecord | None = field(default=None, metadata=OPTIONAL)
+    answer_translated: str | None = field(default=None, metadata=OPTIONAL)
+    prompts: PromptCounts | None = field(default=None, metadata=OPTIONAL)
+    skipped: tuple[Territory, ...] = field(default=(), metadata=OPTIONAL)
+    translation: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)
+    panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
+    sufficiency_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
+    labelling: LabellingShare | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def right(self) -> bool | None:
+        """Whether the answer is right, by the first of :data:`CORRECT` that the row has; None without one."""
+        metric = next((name for name in CORRECT if name in self.values), None)
+        return None if metric is None else self.values[metric] == 1.0
+
+    @property
+    def query_lang(self) -> str:
+        """The language of the question, empty where the record does not say it."""
+        return self.cell.get("query_lang", "")
+
+    def answer_to(self, reply: str) -> Answer:
+        """Return the answer that was read off the row's ``reply``."""
+        if self.answer is None:
+            return Answer(reply)
+        text = reply if self.answer.text is None else self.answer.text
+        return Answer(text, self.answer.tagged, bool(self.answer.declined))
+
+    @property
+    def resampled_with(self) -> str:
+        """What is resampled together with the row: its group, else the row alone."""
+        return self.row if self.group is None else self.group
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON."""
+        return with_version(self)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any], where: str = "a row's record") -> RowRecord:
+        """Return the record behind :meth:`to_dict`. Raises DataError for another schema, and for a faulty key."""
+        check_version(value, where)
+        return from_json(cls, value, where, _FIX)

@@ -1,0 +1,296 @@
+"""The scores of a task as they are written to result files, under ``configs.<task>.scores``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrag_eval.core import OPTIONAL, check_version, from_json, with_version
+from mrag_eval.metrics import ErrorAttribution, Estimate, LanguageCitations
+from mrag_eval.models import Ledger
+from mrag_eval.scoring._row_records import PromptCounts
+
+Counts = Mapping[str, int]
+_FIX = "run again, or name the results_*.json of another run"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricScore(Estimate):
+    """A metric's score over all rows, and in the cells of every dimension.
+
+    ``macro`` holds the plain means over pairs of question and document language, ``same_language`` and
+    ``cross_language``; ``unscored_by_pair`` counts the rows left out of each pair. ``by``: dimension -> cell -> score.
+    """
+
+    macro: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
+    unscored_by_pair: Counts = field(default_factory=dict, metadata=OPTIONAL)
+    by: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict, metadata=OPTIONAL)
+
+    def cells(self, dimension: str) -> Mapping[str, Estimate]:
+        """Return the scores of one dimension by cell, empty where it has none."""
+        return self.by.get(dimension, {})
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionTable:
+    """Where the errors come from, overall and by language pair; ``correct_by`` is the metric that calls rows right."""
+
+    correct_by: str
+    overall: ErrorAttribution
+    by_pair: Mapping[str, ErrorAttribution] = field(default_factory=dict, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionLinks:
+    """How often a relevant document was retrieved, and how often such a one was kept for the prompt."""
+
+    retrieved: Estimate
+    kept_if_retrieved: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionTable:
+    """The first two links from retrieval to the answer, overall and by language pair."""
+
+    overall: SelectionLinks
+    by_pair: Mapping[str, SelectionLinks] = field(default_factory=dict, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """By how much passages in one language are preferred over what the corpus would lead one to expect."""
+
+    ratio: Estimate
+    normalised: float | None = None
+    n_queries: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageTable:
+    """Languages of what was retrieved: ``query->document`` -> passages, and the preference for the question's own."""
+
+    retrieved: Counts
+    preference: Mapping[str, Preference] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RerankTable:
+    """Lists ordered by a language model, replies that were repaired, and rows it failed on by reason."""
+
+    rows: int
+    lists: int
+    repaired: int
+    faults: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationTable:
+    """Who translated, how many texts of each kind came to which outcome, and what was spent."""
+
+    translator: str = ""
+    identity: Any = field(default=None, metadata=OPTIONAL)
+    counts: Mapping[str, Counts] = field(default_factory=dict)
+    cost: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTable:
+    """How rankings were labelled: ``by`` judge or proxy, rows with labels and without, passages found relevant.
+
+    ``relevant`` is the mean number of relevant passages of a labelled row, ``none`` counts labelled rows without one.
+    ``threshold`` and ``n`` are the proxy's; ``judges`` (seat -> model), ``abstained`` and ``ledger`` the panel's.
+    """
+
+    by: str
+    labelled: int = 0
+    unlabelled: Counts = field(default_factory=dict)
+    relevant: float | None = None
+    none: int = 0
+    threshold: float | None = field(default=None, metadata=OPTIONAL)
+    n: int | None = field(default=None, metadata=OPTIONAL)
+    judges: Mapping[str, str] | None = field(default=None, metadata=OPTIONAL)
+    abstained: Counts | None = field(default=None, metadata=OPTIONAL)
+    ledger: Mapping[str, Ledger] | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class PerQuestion:
+    """Means over questions of calls, tokens (in and out) and valid documents."""
+
+    calls: float
+    tokens: float
+    valid: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLanguages:
+    """By language: how often its corpus was chosen, and how many passages in it were shown."""
+
+    chosen: Counts
+    used: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTable:
+    """How the agents' loop went over all rows.
+
+    ``rounds`` and ``stopped`` count rows by how many rounds they took and why they ended, ``faults`` the faults of the
+    agents' replies. ``without_documents`` is the share of rows that were answered without documents, ``fallback`` that
+    of rows shown documents of which none is valid. ``cached`` counts calls from the cache. ``languages``: source
+    language -> what was chosen and used. ``by_rounds`` and ``by_calls`` hold the score ``correct_by`` by their number.
+    """
+
+    rows: int
+    rounds: Counts = field(default_factory=dict)
+    stopped: Counts = field(default_factory=dict)
+    faults: Counts = field(default_factory=dict)
+    without_documents: Estimate = field(default=Estimate(None))
+    fallback: Estimate = field(default=Estimate(None))
+    per_question: PerQuestion = field(default=PerQuestion(0.0, 0.0, 0.0))
+    cached: int = 0
+    languages: Mapping[str, LoopLanguages] = field(default_factory=dict)
+    by_rounds: Mapping[str, Estimate] | None = field(default=None, metadata=OPTIONAL)
+    by_calls: Mapping[str, Estimate] | None = field(default=None, metadata=OPTIONAL)
+    correct_by: str | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def mean_rounds(self) -> float:
+        """The mean number of rounds of a row."""
+        return sum(int(number) * count for number, count in self.rounds.items()) / self.rows
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeColumn:
+    """One seat of a panel: ``correct`` is its share of verdicts "correct" (leniency), ``abstained`` counts reasons.
+
+    ``self_preference``: where its model is of the evaluated model's family, its verdicts less those of the other
+    families' judges on the same rows.
+    """
+
+    model: str = ""
+    correct: Estimate = field(default=Estimate(None))
+    abstained: Counts = field(default_factory=dict)
+    self_preference: Estimate | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAgreement:
+    """Cohen's kappa of every two seats (``a | b``), and Fleiss' kappa over rows where every seat voted."""
+
+    pairwise: Mapping[str, Estimate]
+    fleiss: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class PanelTable:
+    """How a panel judged.
+
+    ``size`` counts seats; ``outcomes`` rows: unanimous, majority, tie, unjudged, and without a vote declined, empty, no
+    reference; ``abstained`` votes by reason. ``disagreement`` is the mean share of votes against the majority.
+    ``judges`` are the seats; ``ledger``: model -> calls, tokens and time; ``language_check`` names the detector.
+    """
+
+    size: int = 0
+    outcomes: Counts = field(default_factory=dict)
+    abstained: Counts = field(default_factory=dict)
+    disagreement: float | None = None
+    judges: Mapping[str, JudgeColumn] = field(default_factory=dict)
+    agreement: JudgeAgreement | None = field(default=None, metadata=OPTIONAL)
+    ledger: Mapping[str, Ledger] = field(default_factory=dict)
+    language_check: str | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def models(self) -> list[str]:
+        """The seats' models, by their names."""
+        return [judge.model or seat for seat, judge in self.judges.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedQuestions:
+    """Questions that the mode skipped, and the territories that only they ask about."""
+
+    queries: int
+    territories: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrenceTable:
+    """Concurrence over territories (BordIRlines, section 4.1 and Table 4).
+
+    ``scores`` and ``intervals`` count refusals as the published tables do, ``exclude`` and ``incorrect`` in the two
+    other ways. ``random`` is what answers drawn at random would get. Questions that the mode skips count as missing:
+    ``deflated`` names the scores that this lowers, ``answered_only`` leaves their territories out.
+    """
+
+    scores: Mapping[str, Any] = field(default_factory=dict)
+    intervals: Mapping[str, Estimate] = field(default_factory=dict)
+    random: Mapping[str, float | None] = field(default_factory=dict)
+    refusals: int = 0
+    refused_controls: int = 0
+    outcomes: Counts = field(default_factory=dict)
+    rates: Mapping[str, Estimate] = field(default_factory=dict)
+    exclude: Mapping[str, Estimate] = field(default_factory=dict)
+    incorrect: Mapping[str, Estimate] = field(default_factory=dict)
+    skipped: SkippedQuestions | None = field(default=None, metadata=OPTIONAL)
+    deflated: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+    answered_only: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class CitationTable:
+    """Citations from one source (inline marks, or the line of cited documents), by language of the documents.
+
+    ``by_query_language``: question -> document language -> rates. ``preference``: column -> target -> cell -> figures.
+    The counts are of questions with documents, with citations, without a response, without documents; ``out_of_range``
+    counts citations of documents that were not in the prompt.
+    """
+
+    by_language: Mapping[str, LanguageCitations] = field(default_factory=dict)
+    by_query_language: Mapping[str, Mapping[str, LanguageCitations]] = field(default_factory=dict)
+    queries: int = 0
+    citing: int = 0
+    unanswered: int = 0
+    without_documents: int = 0
+    out_of_range: int = 0
+    preference: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScores:
+    """The scores of a task.
+
+    ``rows`` counts rows, ``query_langs`` those of each language of questions. ``metrics`` hold every score;
+    ``unscored`` counts the rows without one: metric -> reason -> rows. The other parts are present where they apply:
+    scores of the task as a whole (``concurrence``, ``citations``), prompts, where the errors come from
+    (``attribution``, if relevance and correctness are known; ``selection``, if relevance is), what was retrieved by
+    language, reranked, translated and labelled, how the agents' loop went, and how the panel judged answers
+    (``judge``) and passages (``sufficiency``).
+    """
+
+    rows: int = 0
+    metrics: Mapping[str, MetricScore] = field(default_factory=dict)
+    unscored: Mapping[str, Counts] = field(default_factory=dict)
+    query_langs: Counts = field(default_factory=dict)
+    concurrence: ConcurrenceTable | None = field(default=None, metadata=OPTIONAL)
+    citations: Mapping[str, CitationTable] | None = field(default=None, metadata=OPTIONAL)
+    prompts: PromptCounts | None = field(default=None, metadata=OPTIONAL)
+    attribution: AttributionTable | None = field(default=None, metadata=OPTIONAL)
+    selection: SelectionTable | None = field(default=None, metadata=OPTIONAL)
+    languages: LanguageTable | None = field(default=None, metadata=OPTIONAL)
+    rerank: RerankTable | None = field(default=None, metadata=OPTIONAL)
+    translation: TranslationTable | None = field(default=None, metadata=OPTIONAL)
+    relevance: LabelTable | None = field(default=None, metadata=OPTIONAL)
+    loop: LoopTable | None = field(default=None, metadata=OPTIONAL)
+    judge: PanelTable | None = field(default=None, metadata=OPTIONAL)
+    sufficiency: PanelTable | None = field(default=None, metadata=OPTIONAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores as JSON."""
+        return with_version(self)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any], where: str = "scores") -> TaskScores:
+        """Return the scores behind :meth:`to_dict`. Raises DataError for another schema, and for a faulty key."""
+        check_version(value, where)
+        return from_json(cls, value, where, _FIX)
