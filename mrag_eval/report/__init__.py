@@ -14,6 +14,7 @@ from mrag_eval.report.exports._every_eval_ever import Sender
 from mrag_eval.report.exports._formats import Options, export
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample, read_samples
+from mrag_eval.report.files._scores import load_results
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.labels._inspection import write_inspection
 from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
@@ -51,6 +52,7 @@ __all__ = [
     "judge_contexts",
     "judge_samples",
     "junit",
+    "load_results",
     "percent_cell",
     "read_case",
     "read_inspection",

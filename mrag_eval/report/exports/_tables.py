@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 from mrag_eval.report.exports._runs import Run
-from mrag_eval.report.files._scores import Score
+from mrag_eval.report.files._scores import Score, score_frame
 
 _COLUMNS = ("model", "date", "task", "kind", "dimension", "cell", "metric", "value", "low", "high", "n", "method",
             "reason", "unscored", "lower_is_better")  # fmt: skip
@@ -21,34 +20,10 @@ _LATEX = {
 
 
 def write_csv(runs: Sequence[Run], path: Path) -> int:
-    """A line a figure, of every task, group and cell, unrounded; returns their number."""
-    lines = 0
-    with path.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*_COLUMNS, *_SETTINGS])
-        for run in runs:
-            for task in run.tasks:
-                how = task.settings
-                for score in task.scores:
-                    where = score.cell or ("", "")
-                    row = (
-                        run.model_id,
-                        run.time.isoformat(),
-                        task.label,
-                        "group" if task.leaf is None else "task",
-                        *where,
-                    )
-                    figures = (score.metric, score.value, score.low, score.high, score.n, score.method, score.reason)
-                    tail = (score.unscored_line if score.cell is None else None, score.metric in task.lower_is_better)
-                    writer.writerow(
-                        [
-                            *row,
-                            *("" if x is None else x for x in (*figures, *tail)),
-                            *(how.get(k, "") for k in _SETTINGS),
-                        ]
-                    )
-                    lines += 1
-    return lines
+    """Write a line a figure, of every task, group and cell, unrounded; return their number."""
+    frame = score_frame((run.file, task) for run in runs for task in run.tasks)
+    frame.to_csv(path, columns=[*_COLUMNS, *_SETTINGS], index=False, lineterminator="\n")
+    return len(frame)
 
 
 def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> str:

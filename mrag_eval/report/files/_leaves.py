@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrag_eval.report.files._results import LeafResult, ResultFile
+from mrag_eval.core import DataError
+from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.files._settings import Settings, differing
 
@@ -107,3 +108,13 @@ def _variants(settings: Sequence[Settings]) -> list[str]:
         out.append(", ".join(said))
     # settings beyond those named: number them
     return [f"{text} #{i}" if out.count(text) > 1 else text for i, text in enumerate(out, 1)]
+
+
+def result_leaves(paths: Sequence[Path]) -> list[tuple[Leaf, ResultFile]]:
+    """The tasks of the result files at ``paths``. Raises DataError where there is none of ours."""
+    leaves = page_leaves(read_results(paths))
+    if not leaves:
+        raise DataError(
+            f"{', '.join(map(str, paths))}: no task of ours in these results", "name the --output_path of a run"
+        )
+    return leaves

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from importlib.metadata import version
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import mode_named
 from mrag_eval.metrics import Estimate
+from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._task_config import TaskConfig
 
@@ -134,7 +135,7 @@ COLUMNS: Mapping[str, str] = {
     **dict.fromkeys(("method", "reason", "unscored"), "object"),
     "unscored_rows": "Int64",
     "lower_is_better": "bool",
-    **dict.fromkeys(("unit", "label", "name", "path"), "object"),
+    **dict.fromkeys(("unit", "name", "path"), "object"),
     **dict.fromkeys(("retrieval_mode", "passages", "corpus", "index", "embedder", "judges", "prompt"), "object"),
     **dict.fromkeys(("task_version", "fingerprint", "seed", "mrag_eval_version"), "object"),
 }
@@ -146,7 +147,7 @@ def score_frame(tasks: Iterable[tuple[ResultFile, ScoredTask]]) -> DataFrame:
     ``value`` is a share, 0 to 1, unless ``unit`` says otherwise, with its 95% interval from ``low`` to ``high`` over
     ``n`` rows. ``dimension`` is empty for a task as a whole; else ``cell`` names the part: ``query_lang`` and ``ar``,
     ``pair`` and ``ar->en``, ``macro`` and ``cross_language``. A missing value has a ``reason``, and ``unscored`` says
-    which rows a value leaves out. ``label`` tells a task (``name``) apart from the same task under other settings.
+    which rows a value leaves out. ``task`` tells a task (its ``name``) apart from the same task under other settings.
     """
     from pandas import DataFrame
 
@@ -162,8 +163,8 @@ def _row(file: ResultFile, task: ScoredTask, score: Score) -> dict[str, Any]:
         "date": datetime.fromtimestamp(file.date, tz=timezone.utc).isoformat(),
         "task": task.label,
         "kind": "group" if task.leaf is None else "task",
-        "benchmark": config.benchmark,
-        "mode": config.mode,
+        "benchmark": None if task.leaf is None else config.benchmark or task.name,
+        "mode": None if task.leaf is None else mode_of(task.leaf),
         "dimension": score.dimension,
         "cell": "" if score.cell is None else score.cell[1],
         "metric": score.metric,
@@ -177,13 +178,33 @@ def _row(file: ResultFile, task: ScoredTask, score: Score) -> dict[str, Any]:
         "unscored_rows": sum(score.unscored.values()) if whole else None,
         "lower_is_better": score.metric in task.lower_is_better,
         "unit": "number" if any(part in score.metric for part in _NOT_SHARES) else "share",
-        "label": task.label,
         "name": task.name,
         "path": str(file.path),
         "corpus": config.corpus,
         "seed": config.seed,
         **{key: value for key, value in task.settings.items() if key in COLUMNS},
     }
+
+
+def leaf_frame(leaves: Iterable[tuple[Leaf, ResultFile]]) -> DataFrame:
+    """Return the tidy table of the scores of tasks as the report shows them, without groups."""
+    return score_frame((file, _scored_task(leaf)) for leaf, file in leaves)
+
+
+def _scored_task(leaf: Leaf) -> ScoredTask:
+    result = leaf.result
+    lower = frozenset(metric for metric, higher in result.directions.items() if higher is False)
+    return ScoredTask(leaf.task, leaf.label, tuple(scores_of(result)), lower, result, samples=leaf.samples)
+
+
+def load_results(results: Path | str | Sequence[Path | str]) -> DataFrame:
+    """Return all scores of result files, or of folders searched for them, as a tidy pandas DataFrame.
+
+    Of several runs of a model and task with the same settings the newest counts; see :func:`score_frame` for the
+    columns. Raises DataError for a path without results of our tasks, and for a file of another schema.
+    """
+    given = [results] if isinstance(results, Path | str) else list(results)
+    return leaf_frame(result_leaves([Path(path) for path in given]))
 
 
 def records(frame: DataFrame) -> list[dict[str, Any]]:

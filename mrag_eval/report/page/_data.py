@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
-from mrag_eval.report.files._leaves import Leaf, PageRow, page_leaves
-from mrag_eval.report.files._results import ResultFile, read_results
+from mrag_eval.report.files._leaves import Leaf, PageRow, result_leaves
+from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._scores import leaf_frame
 from mrag_eval.report.files._systems import System, systems
 from mrag_eval.report.page._agents import PlannerCounts, loop_row
 from mrag_eval.report.page._cells import language_points, tier_points
@@ -69,6 +69,10 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     """
     leaves = result_leaves(paths)
     data = PageData(_runs(leaves), [leaf for leaf, _ in leaves])
+    frame = leaf_frame(leaves)
+    data.scores = score_points(frame)
+    data.add("scores", [point for point in data.scores if point["low"] is not None or point["n"]])
+    data.add("pairs", pair_points(frame))
     browser = data.browser = Browser(samples, text, seed)
     rows: dict[str, list[PageRow]] = {}
     planners: dict[str, PlannerCounts] = {}
@@ -96,21 +100,8 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     return data
 
 
-def result_leaves(paths: Sequence[Path]) -> list[tuple[Leaf, ResultFile]]:
-    """The tasks of the result files at ``paths``. Raises DataError where there is none of ours."""
-    leaves = page_leaves(read_results(paths))
-    if not leaves:
-        raise DataError(
-            f"{', '.join(map(str, paths))}: no task of ours in these results", "name the --output_path of a run"
-        )
-    return leaves
-
-
 def _results(leaf: Leaf, data: PageData) -> None:
     """What stands in the results of one task."""
-    data.scores += score_points(leaf)
-    data.add("scores", [point for point in score_points(leaf) if point["low"] is not None or point["n"]])
-    data.add("pairs", pair_points(leaf))
     data.add("stages", stage_points(leaf))
     data.add("links", link_points(leaf))
     data.add("retrieved", retrieved_points(leaf))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._scores import records
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Point = dict[str, Any]
 # Metrics of which a task must have one for the language of its answers to be looked at.
@@ -18,8 +22,12 @@ TOO_SHORT = "too short to tell"
 
 def percent(score: Estimate) -> Point:
     """Return a score's value, interval and n, in percent."""
-    found = {"value": score.value, "low": score.low, "high": score.high}
-    return {key: None if end is None else round(end * 100, 2) for key, end in found.items()} | {"n": score.n or None}
+    return _percent({"value": score.value, "low": score.low, "high": score.high, "n": score.n or None})
+
+
+def _percent(row: Mapping[str, Any]) -> Point:
+    ends = {key: None if row[key] is None else round(row[key] * 100, 2) for key in ("value", "low", "high")}
+    return {**ends, "n": row["n"]}
 
 
 def rounded(value: float | None) -> float | None:
@@ -27,25 +35,23 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
-def score_points(leaf: Leaf) -> list[Point]:
-    """Return every metric of a task."""
-    base = {"task": leaf.label, "run": leaf.run, "mode": leaf.mode, "benchmark": leaf.benchmark}
+def score_points(frame: DataFrame) -> list[Point]:
+    """Return every metric of every task that has a value; ``frame`` is the tidy table."""
+    rows = records(frame[(frame.dimension == "") & frame.value.notna()])
     return [
-        base | {"metric": name} | percent(score)
-        for name, score in leaf.result.metrics.items()
-        if score.value is not None
+        {"task": row["task"], "run": row["model"], "mode": row["mode"], "benchmark": row["benchmark"]}
+        | {"metric": row["metric"], **_percent(row)}
+        for row in rows
     ]
 
 
-def pair_points(leaf: Leaf) -> list[Point]:
+def pair_points(frame: DataFrame) -> list[Point]:
     """Return scores by language of the question and of the relevant document."""
     out = []
-    for name, score in leaf.result.metrics.items():
-        for pair, cell in score.cells("pair").items():
-            query, _, document = pair.partition("->")
-            if cell.value is not None:
-                point = {"task": leaf.label, "metric": name, "question": query, "document": document}
-                out.append(point | percent(cell))
+    for row in records(frame[(frame.dimension == "pair") & frame.value.notna()]):
+        query, _, document = row["cell"].partition("->")
+        point = {"task": row["task"], "metric": row["metric"], "question": query, "document": document}
+        out.append(point | _percent(row))
     return out
 
 

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mrag_eval.report._table import Cell, Row, Table
-from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.page._data import result_leaves
+from mrag_eval.report.files._leaves import Leaf, result_leaves
+from mrag_eval.report.files._scores import leaf_frame
 from mrag_eval.report.page._parts import score_points
 
 
 def score_table(results: Sequence[Path]) -> Table:
-    """Tasks x metrics in percent, with interval and n, from result files or folders of them; blanks say why."""
-    leaves = [leaf for leaf, _ in result_leaves(results)]
-    found = {(point["task"], point["metric"]): point for leaf in leaves for point in score_points(leaf)}
+    """Return tasks x metrics in percent, with interval and n, from result files or folders of them; blanks say why."""
+    leaves = result_leaves(results)
+    found = {(point["task"], point["metric"]): point for point in score_points(leaf_frame(leaves))}
     metrics = list(dict.fromkeys(metric for _, metric in found))
     rows = []
-    for leaf in leaves:
+    for leaf, _ in leaves:
         cells = []
         for metric in metrics:
             point = found.get((leaf.label, metric))
