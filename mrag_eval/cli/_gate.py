@@ -1,4 +1,4 @@
-"""The commands that hold runs against each other: compare, baseline, gate."""
+"""``mrag-eval gate``: the check of a run against a baseline, and the file that keeps a baseline."""
 
 from __future__ import annotations
 
@@ -9,62 +9,61 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import refuse_with
 
-def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A run: its output folder, or a sample file.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another run.")],
-    metric: Annotated[list[str] | None, typer.Option(help="Compare this metric alone (repeat for more).")] = None,
-    pair: Annotated[
-        list[str] | None, typer.Option(metavar="A_TASK=B_TASK", help="Tasks to pair that have other names (repeat).")
+
+def gate(
+    context: typer.Context,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN", help="With --save: the output folders or sample files of the baseline."),
     ] = None,
-    differs: Annotated[
-        list[str] | None, typer.Option(help="A setting or block that differs on purpose: retrieval.mode, prompt, all.")
+    baseline: Annotated[
+        Path | None, typer.Option(help="A file written by --save, or the output folder of a run.")
     ] = None,
-    flips: Annotated[bool, typer.Option("--flips", help="List the rows that gained and lost.")] = False,
-    form: Annotated[str, typer.Option("--format", help="md, csv or json.")] = "md",
-    seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
+    candidate: Annotated[Path | None, typer.Option(help="The output folder of the run to be released.")] = None,
+    rules: Annotated[Path | None, typer.Option(help="The rules: a YAML file, described in docs/gate.md.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the scores of RUN to this file and check nothing.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write the result as JUnit XML to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Pair two runs row by row: difference, interval, p-value (paired; corrected by Holm), what flipped."""
-    from mrag_eval.report import compare as compare_runs
-    from mrag_eval.report import comparison_text
+    """Check whether a run is worse than its baseline by more than the rules allow.
 
-    pairs = {}
-    for text in pair or ():
-        a, sign, b = text.partition("=")
-        if not (a and sign and b):
-            raise typer.BadParameter(f"'{text}' is not of the form A_TASK=B_TASK", param_hint="--pair")
-        pairs[a] = b
-    found = compare_runs([first], [second], metrics=metric or (), pairs=pairs, differs=differs or (), seed=seed)
-    typer.echo(comparison_text(found, form, flips=flips))
+    Exit codes: 0 if no rule is broken, 1 for a regression, 2 if something cannot be compared. In GitHub Actions a
+    summary and annotations are written as well.
+
+    With --save FILE RUN..., the scores of runs are kept row by row, without texts, as a baseline for later.
+    """
+    if save is not None:
+        refuse_with(context, "--save", "baseline", "candidate", "rules", "junit", "as_json")
+        if not runs:
+            raise typer.BadParameter("--save writes the scores of a run: name one", param_hint="RUN")
+        _save(runs, save)
+        return
+    if runs:
+        raise typer.BadParameter("only --save takes runs; a check takes --candidate", param_hint="RUN")
+    if baseline is None or candidate is None or rules is None:
+        named = {"--baseline": baseline, "--candidate": candidate, "--rules": rules}
+        missing = next(option for option, value in named.items() if value is None)
+        raise typer.BadParameter("is missing: a check needs --baseline, --candidate and --rules", param_hint=missing)
+    raise typer.Exit(_check(baseline, candidate, rules, junit, as_json))
 
 
-def baseline(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Output folders, or sample files.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = Path("baseline.json"),
-) -> None:
-    """Keep the scores of a run, row by row and without its texts, for `mrag-eval gate` to compare with."""
+def _save(runs: list[Path], output: Path) -> None:
     from mrag_eval.report import write_baseline
 
     tasks = write_baseline(runs, output)
     typer.echo(f"{output}: {tasks} {'task' if tasks == 1 else 'tasks'}, {output.stat().st_size / 1e3:,.0f} kB")
 
 
-def gate(
-    baseline: Annotated[Path, typer.Option(help="A baseline file, or the output folder of a run.")],
-    candidate: Annotated[Path, typer.Option(help="The output folder of the run to be released.")],
-    rules: Annotated[Path, typer.Option(help="The rules, a YAML file (docs/gate.md).")],
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")] = False,
-) -> None:
-    """Exit code 0: no rule is broken; 1: a regression; 2: something cannot be compared.
-
-    In GitHub Actions a summary and annotations are written as well.
-    """
-    from mrag_eval.report import gate as hold
-    from mrag_eval.report import gate_lines, github_annotations, read_rules, summary
+def _check(baseline: Path, candidate: Path, rules: Path, junit: Path | None, as_json: bool) -> int:
+    """Print the result of the gate and return its exit code."""
+    from mrag_eval.report import gate, gate_lines, github_annotations, read_rules, summary
     from mrag_eval.report import junit as junit_xml
 
-    result = hold([baseline], [candidate], read_rules(rules))
+    result = gate([baseline], [candidate], read_rules(rules))
     if junit is not None:
         junit.write_text(junit_xml(result) + "\n", encoding="utf-8")
     if as_json:
@@ -77,4 +76,4 @@ def gate(
             out.write(summary(result))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         typer.echo("\n".join(github_annotations(result)), err=as_json)
-    raise typer.Exit(result.exit_code)
+    return result.exit_code

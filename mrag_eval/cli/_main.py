@@ -1,6 +1,6 @@
 """The command ``mrag-eval``.
 
-Exit codes: 0 done; 1 a check failed (``tasks --check``, ``index verify``, ``doctor --strict``); 2 wrong
+Exit codes: 0 done; 1 a check failed (``tasks --check``, ``index info --verify``, ``doctor --strict``, ``gate``, …); 2 wrong
 usage, configuration, data or a missing package, with one line on stderr that says what and the next step below it (any
 other failure too: a traceback comes with ``--debug`` only); 130 interrupted.
 """

@@ -1,4 +1,4 @@
-"""``mrag-eval rerun``: the command that repeats a run, printed or run."""
+"""``mrag-eval rerun``: the command that repeats a run."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ import typer
 
 
 def rerun(
-    results: Annotated[Path, typer.Argument(help="The results_*.json of a run, or its output folder (the newest).")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Output folder of the repetition.")] = Path(
+    results: Annotated[
+        Path, typer.Argument(help="The results_*.json of a run, or its output folder, whose newest file is read.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The output folder of the repetition.")] = Path(
         "out/rerun"
     ),
     execute: Annotated[
-        bool, typer.Option("--run", help="Run it, and compare the numbers (exit code 1: they differ).")
+        bool, typer.Option("--run", help="Run the command and compare the scores. The exit code is 1 if they differ.")
     ] = False,
 ) -> None:
-    """Print the exact command on stdout, and on stderr what the file does not tell (keys, config file, versions)."""
+    """Print the exact command that repeats a run.
+
+    Notes on what the results do not contain (keys, config file, versions) go to standard error.
+    """
     from mrag_eval.cli._catalog import tasks_folder
     from mrag_eval.report import repeated
     from mrag_eval.report import rerun as command_for

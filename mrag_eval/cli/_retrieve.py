@@ -10,33 +10,36 @@ import typer
 
 
 def retrieve(
-    tasks: Annotated[str, typer.Option("--tasks", "-t", help="Names of tasks and groups, separated by commas.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to, or to go on with.")],
+    tasks: Annotated[str, typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, separated by commas.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write to. A folder from an earlier call is continued.")
+    ],
     metadata: Annotated[
-        list[str] | None, typer.Option("--metadata", help="Settings of our blocks, as for a run; may be repeated.")
+        list[str] | None,
+        typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
     ] = None,
     limit: Annotated[
-        float | None, typer.Option("--limit", "-L", help="So many rows of each task, or that share of them.")
+        float | None, typer.Option("--limit", "-L", help="Number (or, below 1, the fraction) of rows of each task.")
     ] = None,
     samples: Annotated[
-        str | None, typer.Option("--samples", "-E", help="Row numbers by task, as JSON or a file of it.")
+        str | None, typer.Option("--samples", "-E", help="The rows of each task by number, as JSON or a JSON file.")
     ] = None,
     include_path: Annotated[
-        str | None, typer.Option("--include_path", "--include-path", help="A folder of task files of your own.")
+        str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Retrieve anew what the folder holds of these tasks.")
+        bool, typer.Option("--overwrite", help="Retrieve again what the folder already contains of these tasks.")
     ] = False,
 ) -> None:
-    """Search, plan, translate and rerank for the rows of tasks, and keep what each row gets.
+    """Retrieve the passages of every row of the tasks, and keep them in a folder.
 
-    Runs of any model then take it from there: mrag-eval run ... --metadata retrieval.run_folder=FOLDER
+    Runs of any model can then use them: mrag-eval run ... --metadata retrieval.run_folder=FOLDER
     """
     from mrag_eval.cli._harness import built_tasks
     from mrag_eval.retrieval import open_folder, retrieve_into
 
     if limit is not None and samples is not None:
-        raise typer.BadParameter("goes without --samples", param_hint="--limit")
+        raise typer.BadParameter("cannot be combined with --samples", param_hint="--limit")
     found, chosen = built_tasks(_flags(tasks, metadata, limit, samples, include_path))
     folder = open_folder(output)
     done = []

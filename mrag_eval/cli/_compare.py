@@ -1,0 +1,110 @@
+"""``mrag-eval compare``: two runs, the answers of several tasks, or the languages of one task."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, cast, get_args
+
+import typer
+
+from mrag_eval.cli._options import refuse_with
+
+
+def compare(
+    context: typer.Context,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN", help="Runs: their output folders, or sample files (--log_samples)."),
+    ],
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Compare only this metric. Repeat the option for several.")
+    ] = None,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A_TASK=B_TASK", help="Compare two tasks of different names. Repeat for several."),
+    ] = None,
+    differs: Annotated[
+        list[str] | None,
+        typer.Option(help="A setting that is meant to differ: retrieval.mode, prompt, ..., or `all`. May be repeated."),
+    ] = None,
+    rows: Annotated[bool, typer.Option("--rows", help="List the rows whose score rose or fell.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap resamples.")] = 0,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Count the answers that change between any two tasks of a model.")
+    ] = False,
+    most: Annotated[
+        int, typer.Option(help="With --answers: the number of territories or questions to name for each pair.")
+    ] = 10,
+    languages: Annotated[
+        bool, typer.Option("--languages", help="Measure whether a model answers alike in every language.")
+    ] = False,
+    by: Annotated[
+        str,
+        typer.Option(help="With --languages: the field that versions of a question share (question, group or row)."),
+    ] = "question",
+    form: Annotated[
+        str, typer.Option("--format", help="md, csv or json; md or json with --answers and --languages.")
+    ] = "md",
+) -> None:
+    """Compare two runs row by row: difference, confidence interval, and a paired p-value corrected by Holm.
+
+    With --answers, one or more runs are read, and for every two tasks of a model the changed answers, those that became
+    right or wrong, and McNemar's p-value are printed.
+
+    With --languages, one or more runs on parallel questions are read, and the share of language pairs with the same
+    answer, and with the same correctness, is printed.
+    """
+    of_two = ("metric", "pair", "differs", "rows", "seed")
+    if answers:
+        refuse_with(context, "--answers", *of_two, "languages", "by")
+        _print_answers(runs, most, _md_or_json(form))
+    elif languages:
+        refuse_with(context, "--languages", *of_two, "most")
+        _print_languages(runs, by, _md_or_json(form))
+    else:
+        refuse_with(context, "a comparison of two runs; it belongs to --answers or --languages", "most", "by")
+        _print_comparison(runs, metric or [], pair or [], differs or [], rows, seed, form)
+
+
+def _print_comparison(
+    runs: list[Path], metrics: list[str], pair: list[str], differs: list[str], rows: bool, seed: int, form: str
+) -> None:
+    from mrag_eval.report import compare as compare_runs
+    from mrag_eval.report import comparison_text
+
+    if len(runs) != 2:
+        raise typer.BadParameter(
+            "name two runs, or add --answers or --languages, which take any number", param_hint="RUN"
+        )
+    pairs = {}
+    for text in pair:
+        a, sign, b = text.partition("=")
+        if not (a and sign and b):
+            raise typer.BadParameter(f"'{text}' is not of the form A_TASK=B_TASK", param_hint="--pair")
+        pairs[a] = b
+    found = compare_runs(runs[:1], runs[1:], metrics=metrics, pairs=pairs, differs=differs, seed=seed)
+    typer.echo(comparison_text(found, form, flips=rows))
+
+
+def _print_answers(runs: list[Path], most: int, form: str) -> None:
+    from mrag_eval.report import flips, shown_flips
+
+    found = flips(runs)
+    typer.echo(json.dumps([e.as_dict() for e in found], indent=2) if form == "json" else shown_flips(found, most))
+
+
+def _print_languages(runs: list[Path], by: str, form: str) -> None:
+    from mrag_eval.report import By, consistency, shown_consistency
+
+    if by not in get_args(By):
+        raise typer.BadParameter("must be question, group or row", param_hint="--by")
+    found = consistency(runs, by=cast(By, by))
+    typer.echo(json.dumps([asdict(e) for e in found], indent=2) if form == "json" else shown_consistency(found))
+
+
+def _md_or_json(form: str) -> str:
+    if form not in ("md", "json"):
+        raise typer.BadParameter("must be md or json with --answers and --languages", param_hint="--format")
+    return form

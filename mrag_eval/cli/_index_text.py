@@ -1,0 +1,36 @@
+"""The lines about a finished index that several commands print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Index
+
+
+def echo_index(path: Path, index: Index) -> None:
+    """Print the number of passages by language, and how they are searched."""
+    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
+    typer.echo(f"{path}: {len(index):,} passages ({languages})")
+    echo_approximate(index.manifest.model_dump(), asked=index.manifest.approximation is not None)
+
+
+def echo_approximate(manifest: dict[str, Any], *, asked: bool) -> None:
+    """Print a line for each language that is searched approximately, and one for the others if ``asked``."""
+    records = {lang: record["approximate"] for lang, record in manifest["languages"].items()}
+    for lang, record in records.items():
+        if record is not None:
+            tuned = f", {record['parameter']} {record['value']}" if record["parameter"] else ""
+            parts = (
+                f"{lang}: {record['factory']}{tuned}, {record['rescore']} candidates a hit scored exactly",
+                f"recall@{record['k']} {record['recall']:.3f} (aim {record['aimed_at']:.2f}; "
+                f"{record['queries']} queries, {record['queries_from']})",
+                "mapped" if record["mapped"] else "in memory",
+            )
+            typer.echo(f"{'search':<11} {' · '.join(parts)}")
+    exact = [lang for lang, record in records.items() if record is None]
+    if asked and exact:
+        typer.echo(f"{'search':<11} {', '.join(exact)}: exact")

@@ -1,0 +1,50 @@
+"""``mrag-eval judge agree``: the agreement of judges with people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mrag_eval.cli._judge_columns import number, percent, print_columns
+from mrag_eval.core import to_json
+
+
+def agree(
+    samples: Annotated[Path, typer.Argument(metavar="SAMPLES", help="A sample file that was judged.")],
+    human: Annotated[
+        Path,
+        typer.Option(
+            "--human", metavar="CSV", help="People's labels: columns `id` and `label` (correct or incorrect)."
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the agreement as JSON.")] = False,
+) -> None:
+    """Compare a panel, and each of its judges, with people.
+
+    Cohen's kappa is printed with its 95 % interval, with the share of equal verdicts and the share called correct.
+    """
+    from mrag_eval.report import agreement
+
+    found = agreement(samples, human)
+    if as_json:
+        typer.echo(json.dumps(to_json(found), indent=2, ensure_ascii=False))
+        return
+    counts = (("unjudged", found.unjudged), ("unlabelled", found.unlabelled), ("unmatched", found.unmatched))
+    left_out = [f"{n} {what}" for what, n in counts if n]
+    typer.echo(f"rows       {found.rows} judged and labelled" + (f" · {', '.join(left_out)}" if left_out else ""))
+    typer.echo(f"humans     {percent(found.human_correct)} correct")
+    raters = {"panel": found.panel, **found.judges}
+    lines = [("", "kappa", "agreement", "says correct", "n")]
+    lines += [
+        (name, number(r.kappa), percent(r.agreement), percent(r.correct), str(r.kappa.n)) for name, r in raters.items()
+    ]
+    print_columns(lines)
+    together = found.independence
+    if together is not None and together.effective_size is None:
+        typer.echo(f"together   {together.reason or ''}")
+    elif together is not None:
+        worth = f"{together.effective_size:.1f} independent judges' worth"
+        typer.echo(f"together   {together.size} judges are {worth}")

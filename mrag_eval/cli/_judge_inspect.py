@@ -1,0 +1,54 @@
+"""``mrag-eval judge inspect``: a sheet of predictions for people to fill in, and its counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def inspect(
+    samples: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="SAMPLES", help="Sample files, or folders that contain them (--log_samples)."),
+    ] = None,
+    n: Annotated[
+        int, typer.Option("--n", min=1, help="Number of predictions to draw, the same number from each language.")
+    ] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the draw.")] = 0,
+    per_language: Annotated[
+        bool, typer.Option("--per-language", help="Draw --n predictions from each language, as in the mRAG paper.")
+    ] = False,
+    wrong: Annotated[bool, typer.Option("--wrong", help="Draw only predictions that are scored as wrong.")] = False,
+    task: Annotated[str | None, typer.Option(help="Draw only from this task.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The sheet to write, as CSV.")] = Path(
+        "inspection.csv"
+    ),
+    read: Annotated[
+        Path | None, typer.Option(metavar="SHEET", help="Count a sheet that people have filled in.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="With --read: print the counts as md, csv or json.")] = "md",
+) -> None:
+    """Write a sheet on which people note what is wrong with predictions, in the categories of the mRAG paper's Table 8.
+
+    With --read SHEET, the counts by language and category are printed with intervals. The exit code is 1 if rows of the
+    sheet are lost, altered or not filled in.
+    """
+    if (read is None) == (not samples):
+        raise typer.BadParameter("name the samples to draw from, or --read SHEET, and not both", param_hint="SAMPLES")
+    if read is not None:
+        from mrag_eval.report import inspection_table, read_inspection, render
+
+        found = read_inspection(read)
+        typer.echo(render([inspection_table(found)], form))
+        raise typer.Exit(0 if found.complete else 1)
+    from mrag_eval.report import write_inspection
+
+    drawn = write_inspection(samples or [], output, n=n, seed=seed, per_language=per_language, wrong=wrong, task=task)
+    counts = Counter(one.language or "no language" for one in drawn)
+    by_language = ", ".join(f"{language} {count}" for language, count in sorted(counts.items()))
+    typer.echo(f"{output}: {len(drawn)} predictions ({by_language}), seed {seed}")
+    typer.echo("fill in the column 'categories' (numbers as in the column 'legend', 0: nothing to note), save as CSV")
+    typer.echo(f"next       mrag-eval judge inspect --read {output}")

@@ -1,0 +1,147 @@
+"""``mrag-eval judge answers`` and ``judge passages``: a panel's verdicts on finished runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mrag_eval.cli._judge_columns import number, percent, print_columns
+
+if TYPE_CHECKING:
+    from mrag_eval.report import Rejudged
+
+_Samples = Annotated[list[Path], typer.Argument(metavar="SAMPLES", help="Sample files of runs (samples_*.jsonl).")]
+_Panel = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--panel",
+        metavar="NAME",
+        help="A judge: a model of the config file. Repeat the option, or separate names by commas.",
+    ),
+]
+_Tie = Annotated[
+    str | None,
+    typer.Option(
+        help="The verdict if the panel is split evenly: incorrect (the answer is no) or abstain (no verdict)."
+    ),
+]
+_Repeats = Annotated[int | None, typer.Option(help="Number of times that each judge is asked.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a file: its scores and the panel's table.")]
+
+
+def answers(
+    samples: _Samples,
+    panel: _Panel = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="The rubric: correctness, equivalence, or the path of your own template.")
+    ] = None,
+    tie: _Tie = None,
+    language_check: Annotated[
+        str | None, typer.Option(help="How to check the language of answers: none, fasttext or lingua.")
+    ] = None,
+    repeats: _Repeats = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The file to write. The default adds `judged_` to the name of the samples."
+        ),
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Judge the answers of finished runs; no answer is generated again.
+
+    The samples are written to a new file with votes and scores, and the panel's table is printed. A setting that is not
+    given here is that of the run, if the run's result file is in the same folder.
+    """
+    from mrag_eval.report import judge_samples
+
+    settings = {"prompt": prompt, "tie": tie, "language_check": language_check, "repeats": repeats}
+    metrics = ("judged_accuracy", "judge_correct", "language_check")
+    _judge(judge_samples, samples, output, panel, as_json, settings, metrics)
+
+
+def passages(
+    samples: _Samples,
+    panel: _Panel = None,
+    country: Annotated[
+        str | None, typer.Option(help="The country in which the questions are asked, if the samples do not say it.")
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="The rubric: sufficiency, or the path of your own template.")
+    ] = None,
+    tie: _Tie = None,
+    repeats: _Repeats = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The file to write. The default adds `contexts_` to the name of the samples."
+        ),
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Judge whether the passages of finished runs suffice to answer the question; nothing is retrieved again.
+
+    The samples are written to a new file with votes and the metric context_sufficiency, and the panel's table is printed.
+    """
+    from mrag_eval.report import judge_contexts
+
+    given = {key: value for key, value in (("country", country), ("prompt", prompt)) if value is not None}
+    settings = {"tie": tie, "repeats": repeats, "sufficiency": given or None}
+    _judge(judge_contexts, samples, output, panel, as_json, settings, ("context_sufficiency",), on_contexts=True)
+
+
+def _judge(
+    judge: Callable[..., Rejudged],
+    samples: Sequence[Path],
+    output: Path | None,
+    panel: Sequence[str] | None,
+    as_json: bool,
+    settings: Mapping[str, Any],
+    metrics: Sequence[str],
+    *,
+    on_contexts: bool = False,
+) -> None:
+    """Judge each file and print its ``metrics``, and the panel's table on its answers or its contexts."""
+    if output is not None and len(samples) > 1:
+        raise typer.BadParameter("can only be used with a single sample file", param_hint="--output")
+    names = [name.strip() for given in panel or () for name in given.split(",") if name.strip()]
+    for path in samples:
+        done = judge(path, output, panel=names or None, **settings)
+        if as_json:
+            typer.echo(json.dumps({"output": str(done.path), **done.scores.to_dict()}, ensure_ascii=False))
+        else:
+            _show(path, done, metrics, on_contexts=on_contexts)
+
+
+def _show(source: Path, done: Rejudged, metrics: Sequence[str], *, on_contexts: bool = False) -> None:
+    from mrag_eval.scoring import panel_line
+
+    scores = done.scores
+    table = scores.sufficiency if on_contexts else scores.judge
+    assert table is not None, "a panel is required"
+    what, says = ("contexts", "says sufficient") if on_contexts else ("answers", "says correct")
+    typer.echo(f"{source.name}: {panel_line(table, what)}")
+    for name in metrics:
+        if name in scores.metrics:
+            score = scores.metrics[name]
+            typer.echo(f"{name:<16} {percent(score)}  n = {score.n}")
+        elif name in scores.unscored:
+            typer.echo(f"{name:<16} unscored: {', '.join(scores.unscored[name])}")
+    lines = [("judge", says, "abstained", "model")]
+    for seat, judge in table.judges.items():
+        reasons = ", ".join(f"{count} {reason}" for reason, count in judge.abstained.items())
+        lines.append((seat, percent(judge.correct), reasons or "0", judge.model))
+    print_columns(lines)
+    if table.agreement is not None:
+        kappas = {f"kappa {pair}": kappa for pair, kappa in table.agreement.pairwise.items()}
+        kappas["Fleiss' kappa"] = table.agreement.fleiss
+        print_columns([(name, number(value)) for name, value in kappas.items()])
+    for seat, judge in table.judges.items():
+        if judge.self_preference is not None:
+            excess = percent(judge.self_preference)
+            typer.echo(f"{seat} is of the evaluated model's family: {excess} points above the other judges")
+    typer.echo(f"samples    {done.path}")

@@ -1,0 +1,43 @@
+"""``mrag-eval judge rewrites``: the kinds of rewritten queries in the traces of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def rewrites(
+    places: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PLACE",
+            help="Trace or sample files, or folders that contain them. The default is the folder `traces`.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="The model of the config file that labels. The default only counts the rewrites.")
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="Read only this task.")] = None,
+    questions: Annotated[
+        int | None, typer.Option(min=1, help="Number of questions to draw at random. The default is all.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the draw and of the order in the file.")] = 0,
+    human: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="People's labels to compare with: columns previous, rewritten, label."),
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Write the pairs of queries to this file, for people to label.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Count the planner's rewritten queries, and have a model label whether each narrows, paraphrases or expands."""
+    from mrag_eval.report import rewrites_report, shown_report
+
+    report = rewrites_report(
+        places or [Path("traces")], model, task=task, questions=questions, seed=seed, people=human, write=write
+    )
+    typer.echo(json.dumps(report, indent=2, ensure_ascii=False) if as_json else shown_report(report))

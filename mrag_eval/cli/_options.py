@@ -1,0 +1,45 @@
+"""Checks of options that only the command line has: which may be combined, and the form of an output file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+FORMS = ("md", "csv", "json")
+
+
+def refuse_with(context: typer.Context, option: str, *names: str) -> None:
+    """Raise BadParameter for every parameter among ``names`` that was given, as it cannot be combined with ``option``."""
+    given = {parameter.name: parameter.opts[0] for parameter in context.command.params if parameter.name in names}
+    for name, flag in given.items():
+        source = context.get_parameter_source(name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"cannot be combined with {option}", param_hint=flag)
+
+
+def form_of(form: str | None, output: Path | None, others: Sequence[str] = ()) -> str:
+    """Return the form of an output: ``form``, else what the ending of ``output`` says, else ``md``.
+
+    Raises BadParameter for an ending that is neither a form nor among ``others``, and for one that contradicts
+    ``form``.
+    """
+    if output is None:
+        return form or "md"
+    ending = output.suffix.removeprefix(".")
+    known = (*others, *FORMS)
+    if ending not in known:
+        endings = ", ".join(f".{one}" for one in known)
+        raise typer.BadParameter(f"{output}: the file's name must end in one of {endings}", param_hint="--output")
+    if form is not None and form != ending:
+        raise typer.BadParameter(f"{form} does not fit the name {output}; leave one of them out", param_hint="--format")
+    return ending
+
+
+def write_or_print(text: str, output: Path | None) -> None:
+    """Write ``text`` to the file ``output``, or print it where no file is named."""
+    if output is None:
+        typer.echo(text)
+    else:
+        output.write_text(f"{text}\n", encoding="utf-8")

@@ -1,0 +1,76 @@
+"""``mrag-eval report``: finished runs as tables or as one HTML page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mrag_eval.cli._options import form_of, refuse_with, write_or_print
+
+
+def report(
+    context: typer.Context,
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULTS", help="Result files of runs, or folders that contain them (--output_path of a run)."
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to this file. Its ending decides the form: .html (a page), .md, .csv or .json.",
+        ),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="The form of what is printed: md, csv or json. The default is md.")
+    ] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(help="Print the tables of a paper (xrag, ...), or `policies`: retrieval by language pair."),
+    ] = None,
+    territory: Annotated[
+        str | None,
+        typer.Option(help="Show one disputed territory of BordIRlines, such as `Spratly Islands`. Needs samples."),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Number of samples of each task in the HTML page. The default is as many as fit into 5 MB."
+        ),
+    ] = None,
+    text: Annotated[bool, typer.Option(help="Include the texts of passages in the HTML page.")] = True,
+) -> None:
+    """Show the scores of runs with their confidence intervals.
+
+    With --layout, the figures of a paper are printed next to yours; a cell is blank if no run fits it.
+
+    With --territory, the answers about a territory are printed by model, mode and language, with the viewpoints of the
+    documents shown. RESULTS are then sample files (--log_samples), or folders that contain them.
+
+    With -o FILE.html, everything is written to one page that needs no network: charts, error sources, judges and
+    samples.
+    """
+    from mrag_eval.report import read_case, render, report_tables, score_table, shown_case, write_report
+
+    form = form_of(form, output, () if territory is not None else ("html",))
+    if form == "html" and output is not None:
+        refuse_with(context, "an HTML page", "layout")
+        data = write_report(results, output, samples=samples, text=text)
+        size = output.stat().st_size / 1e6
+        typer.echo(f"{output}: {len(data.leaves)} tasks, {len(data.samples):,} samples, {size:.1f} MB")
+        return
+    if territory is None:
+        write_or_print(render(report_tables(layout, results) if layout else [score_table(results)], form), output)
+        return
+    refuse_with(context, "--territory", "layout", "samples", "text")
+    if form == "csv":
+        raise typer.BadParameter("--territory is printed as md or json", param_hint="--format")
+    found = read_case(territory, results)
+    shown = json.dumps(found.as_dict(), indent=2, ensure_ascii=False) if form == "json" else shown_case(found)
+    write_or_print(shown, output)

@@ -1,0 +1,44 @@
+"""``mrag-eval run``: an evaluation by lm-evaluation-harness."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def run(
+    context: typer.Context,
+    not_first: Annotated[
+        bool,
+        typer.Option(
+            "--no-retrieve-first",
+            "--no_retrieve_first",
+            help="Retrieve in the process of the model, instead of in a process of its own before the model is loaded.",
+        ),
+    ] = False,
+) -> None:
+    """Evaluate a model on tasks. All options of `lm_eval run` are accepted; our tasks need no --include_path.
+
+    The ones you need most are --model and --model_args (the model), --tasks (names from `mrag-eval tasks`,
+    separated by commas), --limit (number of rows), --output_path (folder for the results) and --log_samples (keep
+    each answer, which most other commands read). `lm_eval run --help` explains all of them.
+
+    --metadata changes settings of our tasks, as KEY=VALUE separated by commas. Retrieval has these, among others:
+
+    - `retrieval.mode`: the passages that the model is shown (no_ir, qlang, all, given, ...).
+    - `retrieval.k`: the number of passages shown.
+    - `retrieval.corpus`: the name of a corpus (`mrag-eval corpus list`) or the folder of an index.
+    - `retrieval.kind`: dense, bm25, hybrid, sparse or milvus.
+    - `retrieval.rerank`: a model that reorders the passages.
+    - `retrieval.run_folder`: the folder of `mrag-eval retrieve`, whose passages are used again.
+
+    docs/reference/configuration.md lists every setting, docs/ir_modes.md explains the modes.
+
+    For example: `mrag-eval run --model hf --model_args pretrained=Qwen/Qwen3-1.7B --tasks xquad_rag_de --metadata
+    retrieval.mode=all,retrieval.k=3 --log_samples --output_path out`
+    """
+    from mrag_eval.cli._harness import run as run_harness
+
+    arguments = [*context.args, "--no-retrieve-first"] if not_first else context.args
+    run_harness(arguments, debug=context.obj.debug)
