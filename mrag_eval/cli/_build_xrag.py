@@ -33,7 +33,8 @@ def xrag(
 ) -> None:
     """Build questions on two news articles each, from dated articles in several languages.
 
-    The tasks `xrag_mono_*` and `xrag_multi_*` can read the set. Run the command again to continue after an interruption.
+    The tasks `xrag_mono_*` and `xrag_multi_*` can read the set. Run the command again to continue after an
+    interruption.
     """
     from mrag_eval.building import build_xrag, read_settings, yield_table
 

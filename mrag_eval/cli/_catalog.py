@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """One name that ``--tasks`` takes. ``mode`` is the IR mode, empty for groups; ``summary`` is one line about it."""
+    """One name that ``--tasks`` takes. ``mode`` is the IR mode, empty for groups; ``summary`` is one line about it.
+
+    ``tags`` are the other names under which ``--tasks`` finds it, together with all tasks of that tag.
+    """
 
     name: str
     kind: str
     mode: str
     summary: str
     path: Path
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,10 +132,18 @@ def list_tags(folder: Path | None = None) -> dict[str, list[str]]:
     """Return the tasks of every tag in ``folder`` (default: ours): ``--tasks`` takes a tag for all of them."""
     tags: dict[str, list[str]] = defaultdict(list)
     for entry in list_tasks(folder):
-        named = _load(entry.path).get("tag") or []
-        for tag in [named] if isinstance(named, str) else named:
+        for tag in entry.tags:
             tags[tag].append(entry.name)
     return dict(sorted(tags.items()))
+
+
+def tag_names() -> list[str]:
+    """Return the names of our tags; no task file is parsed for it."""
+    found = (
+        re.search(r"^tag: \[?([\w, ]+)", file.read_text("utf-8"), re.MULTILINE)
+        for file in tasks_folder().rglob("*yaml")
+    )
+    return sorted({tag.strip() for match in found if match is not None for tag in match[1].split(",")})
 
 
 def _yaml_files(folder: Path) -> Iterator[Path]:
@@ -161,7 +173,15 @@ def _entry(path: Path, config: dict[str, Any]) -> TaskEntry:
     from mrag_eval.config import MODES
 
     mode = str((config.get("retrieval") or {}).get("mode", "no_ir"))
-    return TaskEntry(str(config["task"]), "task", mode, MODES[mode].summary if mode in MODES else "", path)
+    tags = config.get("tag") or ()
+    return TaskEntry(
+        str(config["task"]),
+        "task",
+        mode,
+        MODES[mode].summary if mode in MODES else "",
+        path,
+        (tags,) if isinstance(tags, str) else tuple(tags),
+    )
 
 
 def _members(config: dict[str, Any]) -> list[str]:

@@ -194,9 +194,9 @@ def _unknown_tasks(error: ValueError, folders: Sequence[str]) -> Exception:
     from mrag_eval.cli._catalog import list_tasks
 
     missing = message.partition(":")[2].split(",")[0].strip()
-    known = [entry.name for folder in (None, *map(Path, folders)) for entry in list_tasks(folder)]
+    known = [name for folder in (None, *map(Path, folders)) for e in list_tasks(folder) for name in (e.name, *e.tags)]
     close = did_you_mean(missing, known)
     return ConfigError(
         f"no task '{missing}'{close if 'did you mean' in close else ''}",
-        "mrag-eval tasks   lists ours, lm_eval ls tasks the harness's",
+        "mrag-eval tasks   lists our benchmarks and tags, lm_eval ls tasks the harness's tasks",
     )

@@ -24,7 +24,7 @@ def build(
         str,
         typer.Argument(
             metavar="DOCUMENTS",
-            help="A .jsonl, .jsonl.gz or .parquet file; a folder of such files or of .txt and .md files; or hub:DATASET.",
+            help="A .jsonl, .jsonl.gz or .parquet file; a folder of such files, or of .txt or .md files; or hub:NAME.",
         ),
     ],
     path: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder to make; with --add, the index to add to.")],

@@ -68,7 +68,10 @@ def milvus(
     patience: Annotated[float, typer.Option(help="Seconds to wait for a server that does not answer.")] = 120.0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace another index of that name.")] = False,
 ) -> None:
-    """Load an index into Milvus and count its passages there. Run the command again to continue after an interruption."""
+    """Load an index into Milvus and count its passages there.
+
+    Run the command again to continue after an interruption.
+    """
     from mrag_eval.retrievers import MilvusPlace, load_index, load_into_milvus
 
     index = load_into_milvus(

@@ -85,7 +85,8 @@ def passages(
 ) -> None:
     """Judge whether the passages of finished runs suffice to answer the question; nothing is retrieved again.
 
-    The samples are written to a new file with votes and the metric context_sufficiency, and the panel's table is printed.
+    The samples are written to a new file with votes and the metric context_sufficiency, and the panel's table is
+    printed.
     """
     from mrag_eval.report import judge_contexts
 

@@ -1,8 +1,9 @@
 """The command ``mrag-eval``.
 
-Exit codes: 0 done; 1 a check failed (``tasks --check``, ``index info --verify``, ``doctor --strict``, ``gate``, …); 2 wrong
-usage, configuration, data or a missing package, with one line on stderr that says what and the next step below it (any
-other failure too: a traceback comes with ``--debug`` only); 130 interrupted.
+Exit codes: 0 done; 1 a check failed (``tasks --check``, ``index info --verify``, ``doctor --strict``, ``gate``) or
+nothing has that name (``tasks NAME``); 2 wrong usage, configuration, data or a missing package, with one line on stderr
+that says what is wrong and the next step below it (any other failure too: a traceback comes with ``--debug`` only);
+130 interrupted.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ FORMS = ("md", "csv", "json")
 
 
 def refuse_with(context: typer.Context, option: str, *names: str) -> None:
-    """Raise BadParameter for every parameter among ``names`` that was given, as it cannot be combined with ``option``."""
+    """Raise BadParameter if a parameter among ``names`` was given, as it cannot be combined with ``option``."""
     given = {parameter.name: parameter.opts[0] for parameter in context.command.params if parameter.name in names}
     for name, flag in given.items():
         source = context.get_parameter_source(name or "")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
-from mrag_eval.cli._catalog import BenchmarkEntry, TaskEntry
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.cli._catalog import BenchmarkEntry, TaskEntry, tag_names
+from mrag_eval.core import did_you_mean
 from mrag_eval.datasets import LOADERS, Declaration
 
 # What a user must have, in a few words.
@@ -27,22 +28,25 @@ def benchmark_named(name: str) -> Declaration | None:
     return next((found for found in declared if name in (found.name, found.tasks)), None)
 
 
-def matching(tasks: Sequence[TaskEntry], part: str) -> list[TaskEntry]:
-    """Return the tasks whose names contain ``part``.
+def matching(tasks: Sequence[TaskEntry], name: str) -> list[TaskEntry]:
+    """Return the tasks of the tag ``name``, or else those whose names contain it."""
+    return [task for task in tasks if name in task.tags] or [task for task in tasks if name in task.name]
 
-    Raises ConfigError where no name does.
-    """
-    found = [task for task in tasks if part in task.name]
-    if part and not found:
-        raise ConfigError(
-            f"no benchmark is called '{part}', and no task has it in its name{did_you_mean(part, LOADERS)}",
-            "mrag-eval tasks   lists the benchmarks",
-        )
-    return found
+
+def nothing_named(name: str, tasks: Sequence[TaskEntry]) -> str:
+    """Return the message for a name that no benchmark, tag or task has, with the closest one if there is any."""
+    known = {*LOADERS, *(task.name for task in tasks), *(tag for task in tasks for tag in task.tags)}
+    close = did_you_mean(name, known)
+    return "\n".join(
+        [
+            f"mrag-eval: no benchmark, tag or task is called '{name}'{close if 'did you mean' in close else ''}",
+            "    mrag-eval tasks   lists the benchmarks and tags",
+        ]
+    )
 
 
 def benchmarks_text(entries: Sequence[BenchmarkEntry]) -> str:
-    """Return one line a benchmark: number of tasks, languages, needs, and what it asks."""
+    """Return one line a benchmark (number of tasks, languages, needs, what it asks), and the tags."""
     rows = [("benchmark", "tasks", "languages", "needs", "asks")]
     for entry in entries:
         declared = entry.declaration
@@ -58,8 +62,9 @@ def benchmarks_text(entries: Sequence[BenchmarkEntry]) -> str:
     lines += ["", *(f"{need:<{widths[0]}}  {NEEDS[need]}" for need in used)]
     lines += [
         "",
-        f"{_number(total, 'task')}, {_number(groups, 'group')}",
-        "mrag-eval tasks NAME   lists the tasks of one benchmark, mrag-eval tasks --all every task",
+        f"{_number(total, 'task')}, {_number(groups, 'group')}, and tags for one IR mode over all benchmarks:",
+        *wrap(", ".join(tag_names()), 100, initial_indent="    ", subsequent_indent="    "),
+        "mrag-eval tasks NAME   lists the tasks of one benchmark or tag, mrag-eval tasks --all every task",
     ]
     return "\n".join(lines)
 

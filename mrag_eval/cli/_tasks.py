@@ -1,4 +1,4 @@
-"""``mrag-eval tasks``: the benchmarks, the tasks of one of them, and the check of task files."""
+"""``mrag-eval tasks``: the benchmarks, the tasks of one of them or of a tag, and the check of task files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def tasks(
-    name: Annotated[str, typer.Argument(help="A benchmark, or a part of the names of tasks.")] = "",
+    name: Annotated[str, typer.Argument(help="A benchmark, a tag, or a part of the names of tasks.")] = "",
     every: Annotated[bool, typer.Option("--all", help="List every task and group by name.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
     path: Annotated[bool, typer.Option("--path", help="Print the folder of task files and nothing else.")] = False,
@@ -18,7 +18,8 @@ def tasks(
 ) -> None:
     """List the benchmarks: what each asks, its languages, its number of tasks, and what you need to run it.
 
-    With the name of a benchmark, print what is known about it and list its groups and tasks.
+    With the name of a benchmark, print what is known about it and list its groups and tasks. With the name of a tag,
+    list its tasks. The exit code is 1 if nothing has that name.
     """
     from mrag_eval.cli import _catalog as catalog
     from mrag_eval.cli import _task_lists as task_lists
@@ -42,5 +43,9 @@ def tasks(
         own = catalog.tasks_of(found)
         typer.echo(task_lists.benchmark_json(found, own) if as_json else task_lists.benchmark_text(found, own))
         return
-    listed = task_lists.matching(catalog.list_tasks(folder), name)
+    known = catalog.list_tasks(folder)
+    listed = task_lists.matching(known, name)
+    if name and not listed:
+        typer.echo(task_lists.nothing_named(name, known), err=True)
+        raise typer.Exit(1)
     typer.echo(task_lists.tasks_json(listed) if as_json else task_lists.tasks_text(listed))

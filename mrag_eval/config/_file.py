@@ -101,6 +101,6 @@ def _read_config(path: Path, _modified: int) -> FileConfig:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as err:
         raise ConfigError(
-            f"{path}: not readable as YAML: {' '.join(str(err).split())}", "correct it, then: mrag-eval config show"
+            f"{path}: not readable as YAML: {' '.join(str(err).split())}", "correct it, then: mrag-eval doctor --config"
         ) from None
     return validated(FileConfig, content or {}, str(path), joint=", ")

@@ -41,8 +41,11 @@ def test_version_and_help(cli: Run) -> None:
     assert cli("--version").stdout.startswith("mrag-eval 0.")
     shown = cli("--help")
     assert shown.returncode == 0
-    for command in ("run", "demo", "tasks", "index", "config", "doctor"):
-        assert command in shown.stdout
+    panels = ("Start", "Run", "Look", "Compare and gate", "Judge", "Corpora and indexes", "Build")
+    places = [shown.stdout.index(f"─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
+    for command in ("run", "demo", "tasks", "index", "gate", "doctor"):
+        assert f"│ {command} " in shown.stdout
     assert "Exit codes" in shown.stdout
 
 
@@ -56,28 +59,28 @@ def test_unknown_command_and_option_exit_with_2(cli: Run) -> None:
 
 def test_errors_are_one_line_and_the_next_step(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "mrag.yaml").write_text("corpra: {}\n", encoding="utf-8")
-    done = cli("config", "show")
+    done = cli("doctor", "--config")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("mrag-eval: ")
     assert "corpra" in done.stderr
     assert "did you mean 'corpora'" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "Traceback" in cli("--debug", "config", "show").stderr
+    assert "Traceback" in cli("--debug", "doctor", "--config").stderr
 
 
 def test_next_step_is_indented_below_the_message(cli: Run) -> None:
-    done = cli("config", "show", MRAG_CONFIG="missing.yaml")
+    done = cli("doctor", "--config", MRAG_CONFIG="missing.yaml")
     first, second = done.stderr.splitlines()
     assert first.startswith("mrag-eval: ")
     assert second.startswith("    ")
     assert second.strip()
 
 
-def test_config_show_names_the_file_and_what_it_says(cli: Run, tmp_path: Path) -> None:
-    assert "no config file" in cli("config", "show").stdout
+def test_doctor_shows_the_config_file_and_its_path(cli: Run, tmp_path: Path) -> None:
+    assert "no config file" in cli("doctor", "--config").stdout
     (tmp_path / "mrag.yaml").write_text("corpora: {wikipedia: /srv/wiki}\n", encoding="utf-8")
-    shown = cli("config", "show").stdout
+    shown = cli("doctor", "--config").stdout
     assert shown.splitlines()[0] == f"# {tmp_path.resolve() / 'mrag.yaml'}"
     assert "wikipedia: /srv/wiki" in shown
 
@@ -124,7 +127,7 @@ def test_tasks_lists_the_benchmarks_first() -> None:
     assert " 49 " in rows["bordirlines"]
     tasks = catalog.list_tasks()
     leaves = sum(task.kind == "task" for task in tasks)
-    assert lines[-2] == f"{leaves} tasks, {len(tasks) - leaves} groups"
+    assert any(line.startswith(f"{leaves} tasks, {len(tasks) - leaves} groups") for line in lines)
 
 
 def test_tasks_of_one_benchmark_by_its_name_or_its_folder() -> None:
@@ -148,10 +151,21 @@ def test_tasks_as_json_and_by_every_name() -> None:
 
 
 def test_tasks_says_that_nothing_has_that_name(cli: Run) -> None:
-    done = cli("tasks", "xrga")
-    assert done.returncode == 2
-    assert "no benchmark is called 'xrga', and no task has it in its name; did you mean 'xrag'" in done.stderr
-    assert "mrag-eval tasks   lists the benchmarks" in done.stderr
+    for name, close in (("xrga", "xrag"), ("mrag_norga", "mrag_norag")):
+        done = cli("tasks", name)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"no benchmark, tag or task is called '{name}'; did you mean '{close}'?" in done.stderr
+    assert "mrag-eval tasks   lists the benchmarks and tags" in done.stderr
+
+
+def test_tasks_names_the_tags_and_lists_the_tasks_of_one() -> None:
+    tags = catalog.list_tags()
+    assert catalog.tag_names() == list(tags)
+    shown = here("tasks")
+    assert all(tag in shown for tag in tags)
+    *lines, count = here("tasks", "mrag_trag").splitlines()
+    assert [line.split()[0] for line in lines] == tags["mrag_trag"]
+    assert count == f"{len(lines)} tasks, 0 groups"
 
 
 def test_tasks_path_is_the_folder_alone(cli: Run) -> None:
@@ -278,14 +292,15 @@ def test_an_index_is_built_described_and_searched(cli: Run, tmp_path: Path) -> N
     assert "2 · en 1, ko 1" in described.stdout
     assert "bm25" in described.stdout
     assert json.loads(cli("index", "info", "ferry", "--json").stdout)["passages"] == 2
-    assert "all as they were built" in cli("index", "verify", "ferry").stdout
+    assert "all as they were built" in cli("index", "info", "ferry", "--verify").stdout
+    assert "all as they" in json.loads(cli("index", "info", "ferry", "--verify", "--json").stdout)["verified"]
     assert "The ferry leaves" in cli("index", "search", "ferry", "ferry").stdout
     missing = cli("index", "search", "ferry", "ferry", "--lang", "de")
     assert missing.returncode == 2
     assert "no German shard" in missing.stderr
     file = tmp_path / "ferry" / "passages" / "ko.text"
     file.write_bytes(file.read_bytes()[::-1])
-    damaged = cli("index", "verify", "ferry")
+    damaged = cli("index", "info", "ferry", "--verify")
     assert (damaged.returncode, damaged.stdout) == (1, "")
     assert "passages/ko.text is damaged" in damaged.stderr
 
@@ -428,7 +443,7 @@ def test_a_fault_of_ours_shows_no_traceback_unless_asked_for(
 
     monkeypatch.setattr(show, "shown_config", fail)
     with pytest.raises(SystemExit) as caught:
-        main(["config", "show"])
+        main(["doctor", "--config"])
     assert caught.value.code == code
     lines = capsys.readouterr().err.splitlines()
     if first is not None:
@@ -437,4 +452,4 @@ def test_a_fault_of_ours_shows_no_traceback_unless_asked_for(
         assert "mrag-eval --debug" in lines[1]
         assert "mrag-eval doctor --json" in lines[1]
         with pytest.raises(type(fault)):
-            main(["--debug", "config", "show"])
+            main(["--debug", "doctor", "--config"])

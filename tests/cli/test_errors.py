@@ -82,7 +82,7 @@ CASES = [
     ("gate --baseline gone.json --candidate b --rules rules.yaml", ["max_dropp", "rules.yaml", "max_drop"]),
     ("gate --baseline a --candidate b --rules broken.yaml", ["broken.yaml"]),
     ("gate --baseline a --candidate b --rules gone.yaml", ["gone.yaml"]),
-    ("baseline empty", ["empty", "--log_samples"]),
+    ("gate --save b.json empty", ["empty", "--log_samples"]),
     ("index build broken.jsonl idx --kind bm25", ["broken.jsonl", "line 2"]),
     ("index build unlabelled.jsonl idx --kind bm25", ["unlabelled.jsonl", "line 1", "lang"]),
     ("index build gone.jsonl idx --kind bm25", ["gone.jsonl"]),
@@ -93,11 +93,14 @@ CASES = [
     ("export stranger.json --format csv", ["stranger.json"]),
     ("rerun empty", ["empty", "results_"]),
     ("rerun a", ["no task of ours"]),
-    ("consistency empty", ["empty", "--log_samples"]),
-    ("flips nowhere", ["nowhere"]),
-    ("case Nowhere a", ["Nowhere"]),
-    ("judge run nowhere -o out", ["nowhere"]),
-    ("trace show row-1 nowhere", ["nowhere"]),
+    ("compare empty --languages", ["empty", "--log_samples"]),
+    ("compare nowhere --answers", ["nowhere"]),
+    ("report a --territory Nowhere", ["Nowhere"]),
+    ("judge answers nowhere -o out", ["nowhere"]),
+    ("trace row-1 nowhere", ["nowhere"]),
+    ("flips nowhere", ["'flips'", "mrag-eval compare RUN --answers"]),
+    ("judge contexts nowhere", ["'judge contexts'", "mrag-eval judge passages"]),
+    ("index add a b", ["'index add'", "mrag-eval index build DOCUMENTS INDEX --add"]),
 ]
 
 
@@ -139,7 +142,7 @@ def test_faults_of_the_config_file(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], config: str, named: list[str]
 ) -> None:
     monkeypatch.setenv("MRAG_CONFIG", config)
-    code, lines = stderr_of("config show", capsys)
+    code, lines = stderr_of("doctor --config", capsys)
     assert code == 2
     assert lines[0].startswith("mrag-eval: ")
     assert len(lines) <= 2
@@ -160,7 +163,7 @@ def test_a_judge_of_an_unknown_type_is_named_before_the_model_answers(
 
 
 def test_a_path_that_cannot_be_written_is_a_line_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, lines = stderr_of("baseline a -o nowhere/baseline.json", capsys)
+    code, lines = stderr_of("gate --save nowhere/baseline.json a", capsys)
     assert code == 2
     assert lines[0].startswith("mrag-eval: nowhere/baseline.json")
     assert lines[1].startswith("    ")
@@ -177,14 +180,14 @@ def test_what_nobody_expected_is_told_without_a_traceback_and_where_to_report(
         raise fault
 
     monkeypatch.setattr(show, "shown_config", fail)
-    code, lines = stderr_of("config show", capsys)
+    code, lines = stderr_of("doctor --config", capsys)
     assert code == 2
     assert len(lines) == 2
     assert lines[0].startswith(f"mrag-eval: {type(fault).__name__}")
     assert "--debug" in lines[1]
     assert "CONTRIBUTING.md" in lines[1]
     with pytest.raises(type(fault)):
-        main(["--debug", "config", "show"])
+        main(["--debug", "doctor", "--config"])
 
 
 @pytest.mark.slow

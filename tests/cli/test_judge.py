@@ -161,7 +161,7 @@ def test_over_http_the_table_is_printed_and_a_second_time_costs_nothing(
 ) -> None:
     monkeypatch.setenv("MRAG_CONFIG", str(samples.parents[2] / "judges.yaml"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
-    done = cli("judge", "run", str(samples))
+    done = cli("judge", "answers", str(samples))
     assert done.exit_code == 0, done.output
     assert "judged by a panel of 3 · 14 answers" in done.output
     assert "not asked: 1 declined" in done.output
@@ -171,7 +171,7 @@ def test_over_http_the_table_is_printed_and_a_second_time_costs_nothing(
     assert asked == 3 * 14 + 2
     assert "2 unreadable" in done.output
     out = samples.parent / "again.jsonl"
-    again = cli("judge", "run", str(samples), "-o", str(out), "--json")
+    again = cli("judge", "answers", str(samples), "-o", str(out), "--json")
     assert len(server.requests) == asked
     table = json.loads(again.output)["judge"]
     assert {name: ledger["calls"] for name, ledger in table["ledger"].items()} == dict.fromkeys(
@@ -180,7 +180,7 @@ def test_over_http_the_table_is_printed_and_a_second_time_costs_nothing(
     first = lines(samples.with_name(f"judged_{samples.name}"))
     assert [row["votes"] for row in lines(out)] == [row["votes"] for row in first]
     assert b"sk-planted" not in out.read_bytes()
-    alone = cli("judge", "run", str(samples), "--panel", "lenient", "-o", str(out), "--json")
+    alone = cli("judge", "answers", str(samples), "--panel", "lenient", "-o", str(out), "--json")
     assert list(json.loads(alone.output)["judge"]["judges"]) == ["lenient"]
 
 
@@ -231,7 +231,7 @@ def test_agreement_needs_votes_and_labels_of_their_rows(
     human = write_labels(tmp_path / "labels.csv", {"x": "correct"})
     with pytest.raises(DataError, match="no panel judged these answers") as caught:
         agreement(samples, human)
-    assert "mrag-eval judge run" in str(caught.value.next_step)
+    assert "mrag-eval judge answers" in str(caught.value.next_step)
     seat(YES)
     with pytest.raises(DataError, match="none of its 1 ids is a judged row"):
         agreement(judge_samples(samples).path, human)

@@ -202,7 +202,7 @@ def _quickstart(folder: Path, copies: Path) -> None:
 
 
 STAGES: Mapping[str, Stage] = {
-    "README.md": Stage(_readme, first=f"{_XRAG}\n{_XRAG}put\nmrag-eval baseline output -o baseline.json"),
+    "README.md": Stage(_readme, first=f"{_XRAG}\n{_XRAG}put\nmrag-eval gate --save baseline.json output"),
     "docs/building.md": Stage(_building),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/reports.md": Stage(first=_XRAG),

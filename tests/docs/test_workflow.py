@@ -39,7 +39,7 @@ def repository(test_data: Path, tmp_path_factory: pytest.TempPathFactory, progra
     released = model.replace("--output_path out", "--output_path released")
     assert "oracle_answer" in model
     assert "released" in released
-    execute(f"{released}\nmrag-eval baseline released -o baseline.json", home)
+    execute(f"{released}\nmrag-eval gate --save baseline.json released", home)
     return home
 
 

@@ -318,7 +318,7 @@ def test_the_passages_of_a_finished_run_are_judged_without_searching_again(
     judge = ScriptedJudge(finds)
     monkeypatch.setattr(rejudge, "build_panel", lambda block: Panel({"j": judge}))  # type: ignore[dict-item]
     before = finished.read_bytes()
-    shown = CliRunner().invoke(app, ["judge", "contexts", str(finished)], obj=Session())
+    shown = CliRunner().invoke(app, ["judge", "passages", str(finished)], obj=Session())
     assert shown.exit_code == 0, shown.output
     assert "judged by a panel of 1 · 15 contexts · 15 unanimous" in shown.output
     assert "context_sufficiency 33.3 [" in shown.output

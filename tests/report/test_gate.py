@@ -322,7 +322,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = runs(tmp_path, [1] * 100, [0] * 10 + [1] * 90)
     file, rule_file, xml = tmp_path / "baseline.json", tmp_path / "gate.yaml", tmp_path / "gate.xml"
     rule_file.write_text(yaml.safe_dump({"rules": [{"metric": "acc", "task": "qa"}]}), "utf-8")
-    done = CliRunner().invoke(app, ["baseline", str(a), "-o", str(file)], obj=Session())
+    done = CliRunner().invoke(app, ["gate", "--save", str(file), str(a)], obj=Session())
     assert done.exit_code == 0, done.output
     where = ["--baseline", str(file), "--rules", str(rule_file)]
     done = CliRunner().invoke(app, ["gate", *where, "--candidate", str(b), "--junit", str(xml)], obj=Session())

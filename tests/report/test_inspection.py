@@ -177,7 +177,7 @@ def test_another_table_is_no_sheet(tmp_path: Path) -> None:
 
 def test_the_command(runs: Path, tmp_path: Path) -> None:
     def typed(*words: str) -> tuple[int, str]:
-        done = CliRunner().invoke(app, ["inspect", *words], obj=Session())
+        done = CliRunner().invoke(app, ["judge", "inspect", *words], obj=Session())
         return done.exit_code, done.output
 
     sheet = tmp_path / "s.csv"

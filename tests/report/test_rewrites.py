@@ -211,11 +211,11 @@ def test_the_command_counts_writes_and_says_what_is_missing(tmp_path: Path, caps
     traces, pairs = str(tmp_path / "t.jsonl"), str(tmp_path / "pairs.csv")
     Path(traces).write_text(json.dumps(trace("a", "q", "eaten in Iran")) + "\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="0"):
-        main(["trace", "rewrites", traces, "--write", pairs])
+        main(["judge", "rewrites", traces, "--write", pairs])
     said = capsys.readouterr().out
     assert "1 rewritings in 1 of 1 questions" in said
     assert "1 pairs to label" in said
     with pytest.raises(SystemExit) as failed:
-        main(["trace", "rewrites", traces, "--human", pairs])
+        main(["judge", "rewrites", traces, "--human", pairs])
     assert failed.value.code not in (0, None)
     assert "--human needs a model" in capsys.readouterr().err

@@ -284,7 +284,7 @@ def traced(looped: Path, seat: ScriptedAgents) -> Path:
 def test_a_trace_reads_like_the_papers_figure(traced: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """CORAL, Figure 9: the question, each trial's documents, the decision with its reason, the rewritten query."""
     with pytest.raises(SystemExit) as done:
-        main(["trace", "show", "q-lighthouse-en", str(traced)])
+        main(["trace", "q-lighthouse-en", str(traced)])
     assert done.value.code == 0
     shown = capsys.readouterr().out
     order = [
@@ -351,7 +351,7 @@ def test_a_missing_trace_is_an_error_of_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as done:
-        main(["trace", "show", "x", *places])
+        main(["trace", "x", *places])
     assert done.value.code == 2
     assert "no such file or folder" in capsys.readouterr().err
 

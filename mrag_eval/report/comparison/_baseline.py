@@ -49,17 +49,19 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file", "mrag-eval baseline OUT -o FILE.json   writes one") from None
+        raise DataError(f"{path}: no such file", "mrag-eval gate --save FILE.json OUT   writes one") from None
     except (OSError, ValueError) as err:
         raise DataError(
-            f"{path}: not readable as JSON ({err})", "write it again: mrag-eval baseline RUN -o FILE.json"
+            f"{path}: not readable as JSON ({err})", "write it again: mrag-eval gate --save FILE.json RUN"
         ) from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise DataError(f"{path}: not a baseline file", "mrag-eval baseline OUT -o FILE.json   writes one")
+        raise DataError(f"{path}: not a baseline file", "mrag-eval gate --save FILE.json OUT   writes one")
     try:
         return {task: _task(task, path, entry) for task, entry in content["tasks"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as err:
-        raise DataError(f"{path}: a damaged baseline file ({err!r})", "write it again: mrag-eval baseline") from None
+        raise DataError(
+            f"{path}: a damaged baseline file ({err!r})", "write it again: mrag-eval gate --save FILE RUN"
+        ) from None
 
 
 def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:

@@ -241,7 +241,7 @@ def _task_and_date(path: Path) -> tuple[str, str]:
 def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
     """Return task name -> its newest scored rows, from sample files or from folders searched for them.
 
-    A file that ``mrag-eval judge run`` wrote comes before the one it was made from. Raises DataError for a path
+    A file that ``mrag-eval judge answers`` wrote comes before the one it was made from. Raises DataError for a path
     without sample files.
     """
     files: dict[Path, None] = {}

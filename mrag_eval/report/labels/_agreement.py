@@ -33,7 +33,7 @@ def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
         if pair not in claimants:
             raise DataError(
                 f"{where}: the run shows no passage '{pair[1]}' for row '{pair[0]}'",
-                "label passages that the run shows: mrag-eval annotate SAMPLES writes them",
+                "label passages that the run shows: mrag-eval judge documents SAMPLES writes them",
             )
         relevant = read_relevance(row["relevant"], where)
         view = read_viewpoint(row.get("viewpoint", ""), claimants[pair], where) if claimants[pair] else ""

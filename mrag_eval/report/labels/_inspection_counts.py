@@ -47,7 +47,9 @@ def read_inspection(path: Path) -> Inspection:
     # the sheet that most rows are from is the sheet; rows of another were pasted in
     sheets = Counter((int(mark[2]), mark[3]) for mark in marks if mark is not None)
     if not sheets:
-        raise DataError(f"{path}: no row of a sheet for inspection", "write one: mrag-eval inspect SAMPLES -o FILE")
+        raise DataError(
+            f"{path}: no row of a sheet for inspection", "write one: mrag-eval judge inspect SAMPLES -o FILE"
+        )
     (total, seal), _ = max(sheets.items(), key=lambda item: (item[1], item[0]))
     inspected: Counter[str] = Counter()
     counts: dict[int, Counter[str]] = defaultdict(Counter)

@@ -134,7 +134,7 @@ def agreement(path: Path, human: Path) -> HumanAgreement:
     """
     records = [sample.record for sample in read_samples(path)]
     if not any(record.judge is not None and record.judge.votes for record in records):
-        raise DataError(f"{path}: no panel judged these answers", f"mrag-eval judge run {path}   judges them")
+        raise DataError(f"{path}: no panel judged these answers", f"mrag-eval judge answers {path}   judges them")
     labels = read_labels(human)
     found = against_human(records, labels)
     if not found.rows:
