@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers import RayEngine
 
 # Settings that an index has already when documents are added to it.
-_FIXED = ("kind", "embedder", "chunker", "size", "joint", "window", "workers", "overwrite", "factory", "memory")
-_FIXED += ("recall", "queries", "engine", "address", "actors")
+_FIXED = (
+    *("kind", "embedder", "chunker", "size", "joint", "window", "workers", "overwrite", "factory", "memory"),
+    *("recall", "queries", "engine", "address", "actors"),
+)
 
 
 def build(
