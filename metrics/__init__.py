@@ -12,7 +12,6 @@ from mrag_eval.metrics._attribution import (
     ErrorAttribution,
     conditional_rate,
     error_attribution,
-    error_attribution_by_cell,
 )
 from mrag_eval.metrics._char_ngram import (
     OverlapColumns,
@@ -33,18 +32,15 @@ from mrag_eval.metrics._choices_official import (
 )
 from mrag_eval.metrics._citation_preference import CitationPreference, citation_preference, citation_preferences
 from mrag_eval.metrics._citations import (
-    CitationPrecision,
     CitationRates,
     Citations,
     LanguageCitations,
-    citation_precision,
     citation_rates,
     parse_citations,
 )
 from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
 from mrag_eval.metrics._concurrence import ConcurrenceScores, concurrence_intervals, concurrence_scores
 from mrag_eval.metrics._concurrence_baseline import random_concurrence
-from mrag_eval.metrics._evaluate_front import EvaluateMetric, as_evaluate
 from mrag_eval.metrics._intervals import (
     Estimate,
     Kind,
@@ -71,8 +67,7 @@ from mrag_eval.metrics._language_rate import LanguageBreakdown, LanguageRate, ac
 from mrag_eval.metrics._option_replies import Outcome, reply_outcome
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
-from mrag_eval.metrics._power import DetectableEffect, minimum_detectable_effect, paired_power
-from mrag_eval.metrics._ranking import pool_judgements, rank_documents, ranking_metrics
+from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
 from mrag_eval.metrics._scripts import script
 from mrag_eval.metrics._short_answers import (
     ShortAnswerScores,
@@ -104,16 +99,13 @@ from mrag_eval.metrics._text import (
 
 __all__ = [
     "BorderlinesCitation",
-    "CitationPrecision",
     "CitationPreference",
     "CitationRates",
     "Citations",
     "CodeSwitch",
     "ConcurrenceScores",
-    "DetectableEffect",
     "ErrorAttribution",
     "Estimate",
-    "EvaluateMetric",
     "FastTextDetector",
     "InLanguagePreference",
     "Kind",
@@ -136,7 +128,6 @@ __all__ = [
     "ShortAnswerScores",
     "VotedAnswer",
     "accepts",
-    "as_evaluate",
     "benjamini_hochberg",
     "bootstrap_mean",
     "bootstrap_statistic",
@@ -147,7 +138,6 @@ __all__ = [
     "char_ngram_scores",
     "char_ngram_scores_batch",
     "check_stemmers",
-    "citation_precision",
     "citation_preference",
     "citation_preferences",
     "citation_rates",
@@ -161,7 +151,6 @@ __all__ = [
     "default_detector",
     "effective_panel_size",
     "error_attribution",
-    "error_attribution_by_cell",
     "exact_match",
     "extract_choice",
     "extract_choice_blend_official",
@@ -178,19 +167,16 @@ __all__ = [
     "majority_vote",
     "match",
     "mcnemar_exact",
-    "minimum_detectable_effect",
     "normalize_answer",
     "paired_cluster_bootstrap",
     "paired_difference",
     "paired_permutation",
-    "paired_power",
     "paired_ranks",
     "pairwise_kappas",
     "parse_borderlines_citation",
     "parse_borderlines_direct",
     "parse_borderlines_freetext",
     "parse_citations",
-    "pool_judgements",
     "random_concurrence",
     "rank_documents",
     "ranking_metrics",

@@ -153,31 +153,6 @@ def error_attribution(
     )
 
 
-def error_attribution_by_cell(
-    retrieved: Column, kept: Column | None, correct: Column, cells: Sequence[Hashable], **options: Any
-) -> dict[Hashable, ErrorAttribution]:
-    """:func:`error_attribution` of the rows of each cell (N,), for instance of each language pair; same options."""
-    if len(cells) != len(retrieved):
-        raise MetricError(f"{len(retrieved)} rows but {len(cells)} cells")
-    by_cell: dict[Hashable, list[int]] = {}
-    for i, cell in enumerate(cells):
-        by_cell.setdefault(cell, []).append(i)
-    parts: dict[Hashable, ErrorAttribution] = {}
-    for cell, rows in by_cell.items():
-        chosen: dict[str, Any] = {
-            name: None if options[name] is None else [options[name][i] for i in rows]
-            for name in ("groups", "right_language")
-            if name in options
-        }
-        parts[cell] = error_attribution(
-            [retrieved[i] for i in rows],
-            None if kept is None else [kept[i] for i in rows],
-            [correct[i] for i in rows],
-            **(options | chosen),
-        )
-    return parts
-
-
 def _stages(hit: list[Any], top: list[Any], right: list[Any], language: list[Any]) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for found, kept, good, same in zip(hit, top, right, language, strict=True):

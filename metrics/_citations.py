@@ -203,68 +203,6 @@ def cited_languages(
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class CitationPrecision:
-    """Share of citations that go to relevant documents; rates in 0..1, None where nothing can be divided.
-
-    Attributes:
-        mean: average over the queries that have a judged citation.
-        pooled: relevant citations of all queries / judged citations of all queries.
-        per_query: one value a query, None where it has no judged citation.
-        judged: citations of judged documents.
-        unjudged: citations of documents without a judgement (left out).
-        out_of_range: citations of documents that were not in the prompt (left out).
-    """
-
-    mean: float | None
-    pooled: float | None
-    per_query: tuple[float | None, ...]
-    judged: int
-    unjudged: int
-    out_of_range: int
-
-
-def citation_precision(
-    responses: Sequence[str | Citations | None],
-    relevance: Sequence[Sequence[bool | None]],
-    *,
-    source: CitationSource = "inline",
-    repeats: bool = True,
-) -> CitationPrecision:
-    """Precision of the citations against gold or judged relevance.
-
-    Args:
-        responses: raw responses or parsed citations, one a query; None where the model gave none.
-        relevance: for each query and document, in prompt order, whether it is relevant; None for unjudged.
-        source: the inline marks or the ``Cited Documents:`` line.
-        repeats: count a document as often as it is cited, or once.
-
-    Raises:
-        MetricError: lengths differ, or ``source`` is unknown.
-    """
-    _same_length(responses, relevance, "lists of judgements")
-    per_query: list[float | None] = []
-    hits = judged = unjudged = out_of_range = 0
-    for response, labels in zip(responses, relevance, strict=True):
-        numbers = () if response is None else _numbers(response, source, repeats)
-        valid = [labels[number] for number in numbers if number < len(labels)]
-        known = [label for label in valid if label is not None]
-        out_of_range += len(numbers) - len(valid)
-        unjudged += len(valid) - len(known)
-        judged += len(known)
-        hits += sum(known)
-        per_query.append(sum(known) / len(known) if known else None)
-    values = [value for value in per_query if value is not None]
-    return CitationPrecision(
-        mean=sum(values) / len(values) if values else None,
-        pooled=hits / judged if judged else None,
-        per_query=tuple(per_query),
-        judged=judged,
-        unjudged=unjudged,
-        out_of_range=out_of_range,
-    )
-
-
 def _numbers(response: str | Citations, source: str, repeats: bool) -> tuple[int, ...]:
     cited = response if isinstance(response, Citations) else parse_citations(response)
     if source not in ("inline", "listed"):

@@ -65,7 +65,7 @@ def ranking_metrics(
         measures: names out of hit@k, recall@k, precision@k, mrr[@k], ndcg[@k], map[@k].
         ndcg_pool: further judgements that the ideal order of NDCG may draw on. By default it draws on ``qrels``
             alone: where a judge saw only the retrieved list, on the relevant documents of that list. To compare
-            several runs that were judged apart, give the union (:func:`pool_judgements`), so that all share one ideal.
+            several runs that were judged separately, pass the union, so that all share one ideal.
         engine: ``ranks`` computes from the ranks of the relevant documents; ``pytrec_eval`` hands the run, re-scored
             by rank, to pytrec_eval. Both give the same values; the first is several times faster.
 
@@ -94,17 +94,6 @@ def ranking_metrics(
         facts = _Judged(list(ranks), list(ranks.values()), len(gains), sorted(pooled.values(), reverse=True))
         scores[query] = {name: kernel(facts) for name, kernel in kernels}
     return scores
-
-
-def pool_judgements(*qrels: Mapping[str, Judgements]) -> dict[str, dict[str, int]]:
-    """The union of several sets of judgements; a document judged more than once keeps its highest grade."""
-    pool: dict[str, dict[str, int]] = {}
-    for judgements in qrels:
-        for query, entry in judgements.items():
-            grades = pool.setdefault(query, {})
-            for document, grade in _grades(entry):
-                grades[document] = max(grade, grades.get(document, grade))
-    return pool
 
 
 def rank_documents(ranking: Ranking) -> list[str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import conditional_rate, error_attribution, error_attribution_by_cell
+from mrag_eval.metrics import conditional_rate, error_attribution
 
 #          8 retrieved of 10, 6 of them kept, 4 of those right; 1 right of the 2 that were lost, 1 of the 2 never found
 RETRIEVED = [1, 1, 1, 1, 1, 1, 1, 1, 0, 0]
@@ -68,16 +68,6 @@ def test_rows_without_a_verdict_are_unscored() -> None:
     found = error_attribution([*RETRIEVED, 1, None], [*KEPT, 1, None], [*CORRECT, None, 1])
     assert found.unscored == 2
     assert replace(found, unscored=0) == error_attribution(RETRIEVED, KEPT, CORRECT)
-
-
-def test_cells() -> None:
-    cells = ["en->en"] * 5 + ["en->ar"] * 5
-    found = error_attribution_by_cell(RETRIEVED, KEPT, CORRECT, cells, groups=[i // 2 for i in range(10)])
-    assert list(found) == ["en->en", "en->ar"]
-    assert found["en->ar"].retrieved.value == pytest.approx(0.6)
-    assert found["en->ar"].retrieved.n == 5
-    assert found["en->ar"].retrieved.method.startswith("cluster bootstrap")
-    assert found["en->en"].retrieved.method == "Wilson over clusters"  # every row of the cell was retrieved
 
 
 def test_conditional_hit_of_the_reranker() -> None:

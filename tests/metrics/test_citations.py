@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import Citations, citation_precision, citation_rates, parse_citations
+from mrag_eval.metrics import Citations, citation_rates, parse_citations
 
 
 def explained(text: str, listed: str = "0") -> str:
@@ -91,17 +91,6 @@ def test_shares_sum_to_one(rows: list[tuple[list[int], list[str]]], repeats: boo
     }
 
 
-def test_precision_by_hand() -> None:
-    responses = [explained("<doc0,0,1,7>"), explained("<doc2>"), explained("nothing"), None]
-    relevance = [[True, False], [True, True, None], [True], [True]]
-    found = citation_precision(responses, relevance)
-    assert found.per_query == (pytest.approx(2 / 3), None, None, None)
-    assert (found.mean, found.pooled) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
-    assert (found.judged, found.unjudged, found.out_of_range) == (3, 1, 1)
-    assert citation_precision(responses, relevance, repeats=False).pooled == 0.5
-    assert citation_precision([None], [[True]]).mean is None
-
-
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -109,7 +98,6 @@ def test_precision_by_hand() -> None:
         (lambda: citation_rates(["x"], [["en"]], query_languages=[]), "1 responses but 0 query languages"),
         (lambda: citation_rates(["x"], [["qq"]]), r"document_languages\[0\]: unknown language 'qq'"),
         (lambda: citation_rates(["x"], [["en"]], source="inlin"), "did you mean 'inline'"),
-        (lambda: citation_precision(["x"], []), "1 responses but 0 lists"),
         (lambda: parse_citations(None), "must be a string"),
     ],
 )

@@ -16,11 +16,9 @@ from mrag_eval.metrics import (
     benjamini_hochberg,
     holm,
     mcnemar_exact,
-    minimum_detectable_effect,
     paired_cluster_bootstrap,
     paired_difference,
     paired_permutation,
-    paired_power,
 )
 
 
@@ -160,42 +158,6 @@ def test_corrections_bound_each_other(p_values: list[float], rng: Any) -> None:
     assert holm([p_values[i] for i in order]) == pytest.approx([stepped[i] for i in order])
 
 
-def test_detectable_effect_has_the_power_it_claims() -> None:
-    rng = np.random.default_rng(3)
-    effect = minimum_detectable_effect(300, discordance=0.2).value
-    assert effect is not None
-    assert paired_power(effect, 300, discordance=0.2) == pytest.approx(0.8, abs=1e-6)
-    found = 0
-    for _ in range(1000):
-        wins, losses, _ = rng.multinomial(300, [(0.2 + effect) / 2, (0.2 - effect) / 2, 0.8])
-        # the asymptotic test that the formula describes
-        found += (wins - losses) ** 2 / max(1, wins + losses) > 1.96**2
-    assert found / 1000 == pytest.approx(0.8, abs=0.04)
-
-
-def test_detectable_effect_of_scores() -> None:
-    # textbook: (1.96 + 0.84) sd / sqrt(n)
-    found = minimum_detectable_effect(1190, sd=0.3).value
-    assert found == pytest.approx((1.95996 + 0.84162) * 0.3 / math.sqrt(1190), rel=2e-3)
-    clustered = minimum_detectable_effect(1190, sd=0.3, design_effect=4).value
-    assert clustered == pytest.approx(2 * (found or 0), rel=5e-3)
-
-
-def test_too_few_rows_to_show_anything() -> None:
-    found = minimum_detectable_effect(5, discordance=0.2)
-    assert found.value is None
-    assert "no difference up to 0.2" in (found.reason or "")
-
-
-@given(st.integers(30, 5000), st.floats(0.1, 1.0))
-def test_more_rows_show_smaller_differences(n: int, discordance: float) -> None:
-    fewer = minimum_detectable_effect(n, discordance=discordance).value
-    more = minimum_detectable_effect(2 * n, discordance=discordance).value
-    if fewer is not None:
-        assert more is not None
-        assert more < fewer <= discordance
-
-
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -206,12 +168,6 @@ def test_more_rows_show_smaller_differences(n: int, discordance: float) -> None:
         (lambda: paired_cluster_bootstrap([1.0], [0.0], ["a"], n_resamples=5), "too few"),
         (lambda: holm([1.5]), "outside 0..1"),
         (lambda: benjamini_hochberg([math.nan]), "nan"),
-        (lambda: paired_power(0.1, 100), "either discordance"),
-        (lambda: paired_power(0.1, 100, sd=1.0, discordance=0.5), "either discordance"),
-        (lambda: paired_power(0.3, 100, discordance=0.2), "impossible"),
-        (lambda: minimum_detectable_effect(1, sd=1.0), "n >= 2"),
-        (lambda: minimum_detectable_effect(10, sd=-1.0), "positive deviation"),
-        (lambda: minimum_detectable_effect(10, sd=1.0, power=1.0), "power 1.0"),
     ],
 )
 def test_bad_input_is_named(call: Any, says: str) -> None:

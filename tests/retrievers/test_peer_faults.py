@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -101,13 +99,3 @@ def test_language_is_known_per_passage_not_from_the_first(make_index: MakeIndex)
     texts = [*corpus("en", "a bridge"), *corpus("zh", "这座旧桥很长")]
     index = make_index(texts, kind="bm25")
     assert [hit.lang for hit in index.search(["旧桥"], 5)[0]] == ["zh"]
-
-
-def test_importing_the_package_loads_nothing_heavy() -> None:
-    script = (
-        "import sys, mrag_eval.retrievers as r; r.merge_by_score; r.read_jsonl; r.chunk_documents; dir(r)\n"
-        "heavy = {'torch', 'faiss', 'bm25s', 'datasets', 'pyarrow', 'lm_eval', 'sentence_transformers', 'requests'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.strip() == "[]"
