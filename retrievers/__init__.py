@@ -1,11 +1,11 @@
 """Corpora, chunking, embedders, indexes, search and rerankers, without the harness."""
 
+from mrag_eval.retrievers.build._adding import add_documents
 from mrag_eval.retrievers.build._build import build_index
-from mrag_eval.retrievers.build._build_ray import RayEngine
 from mrag_eval.retrievers.build._cached import cached_index
-from mrag_eval.retrievers.build._joining import join_indexes
-from mrag_eval.retrievers.build._merging import add_documents, merge_indexes
+from mrag_eval.retrievers.build._merging import join_indexes, merge_indexes
 from mrag_eval.retrievers.build._progress import log
+from mrag_eval.retrievers.build._settings import RayEngine
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.chunking._sentences import sentence_spans
 from mrag_eval.retrievers.chunking._token_counters import named_token_counter

@@ -13,7 +13,6 @@ import socket
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,33 +29,14 @@ from mrag_eval.retrievers.build._ray_work import (
     from_table,
     raise_carried,
 )
+from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine
 from mrag_eval.retrievers.build._windows import Made
-from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter
 from mrag_eval.retrievers.corpora._reading import Share
 
 # batches of documents that wait for Ray to take them
 _WAITING = 16
 # seconds until a cluster that does not answer counts as absent
 _PATIENCE = 10.0
-
-
-@dataclass(frozen=True)
-class RayEngine:
-    """Where a build cuts and embeds.
-
-    - ``address`` of a running cluster (``auto``: the one this machine belongs to); None starts Ray on this machine for
-      the build, unless the process has done so, and stops it afterwards.
-    - ``actors`` that embed; by default one a GPU, else one a CPU.
-    - ``block_bytes`` of text make what an actor gets at a time, within which texts are sorted by length.
-    """
-
-    address: str | None = None
-    actors: int | None = None
-    block_bytes: int = 1 << 20
-
-    def __post_init__(self) -> None:
-        if self.actors is not None and self.actors < 1:
-            raise ConfigError(f"actors is {self.actors}, it must be at least 1", "leave it out for the default")
 
 
 class RayCluster:
@@ -99,10 +79,8 @@ class RayCluster:
     def made(
         self,
         items: Iterable[Item],
-        chunking: ChunkConfig,
+        settings: BuildSettings,
         loading: Loading | None,
-        batch_size: int,
-        count: TokenCounter,
         share: Share,
     ) -> Iterator[Made]:
         """The passages of ``items`` with their vectors, in their order."""
@@ -113,7 +91,7 @@ class RayCluster:
         reader = Reader(items, feed, share)
         with _context(self.block_bytes), _said_by_ray():
             fed = ray.data.read_datasource(datasource(feed), override_num_blocks=1, num_cpus=0)
-            cutter = Cutter(chunking, count)
+            cutter = Cutter(settings.chunking, settings.token_counter)
             whole: dict[str, Any] = {"batch_size": None, "batch_format": "pyarrow"}
             pool = ActorPoolStrategy(size=self.actors)
             if loading is None:
@@ -122,7 +100,7 @@ class RayCluster:
                 first = None if self.on_gpu else cutter
                 if self.on_gpu:
                     fed = fed.map_batches(cutter, num_cpus=1, **whole)
-                arguments = (loading, self.device, batch_size, first)
+                arguments = (loading, self.device, settings.batch_size, first)
                 out = fed.map_batches(
                     Embedding, compute=pool, fn_constructor_args=arguments, **self._of_an_actor, **whole
                 )

@@ -11,6 +11,7 @@ from typing import Any
 from mrag_eval.core import CorpusError, Passage, build_lock
 from mrag_eval.core import cache_dir as cache_dir_in_force
 from mrag_eval.retrievers.build._build import build_unlocked
+from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
@@ -44,14 +45,23 @@ def cached_index(
 
     Arguments as in ``build_index``; ``cache_dir`` is ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``.
     """
+    settings = BuildSettings(
+        kind=kind,
+        embedder=embedder,
+        chunking=ChunkConfig.of(chunker),
+        joint=joint,
+        batch_size=batch_size,
+        resume=True,
+        progress=progress,
+        device=device,
+    )
     items: list[Passage | Document] = list(passages)
-    chunking = ChunkConfig.of(chunker)
     model: Any = None
     if kind != "bm25":
         is_spec = isinstance(embedder, str | Mapping | EmbedderSpec)
         load: Any = load_sparse_encoder if kind == "sparse" else load_embedder
         model = load(embedder, device=device) if is_spec else embedder
-    fingerprint = _fingerprint(items, kind, model, chunking, joint)
+    fingerprint = _fingerprint(items, settings, model)
     root = Path(cache_dir) if cache_dir is not None else cache_dir_in_force()
     path = root / "indexes" / fingerprint
     custom = None if model is None or isinstance(embedder, str | Mapping | EmbedderSpec) else model
@@ -62,18 +72,7 @@ def cached_index(
         found = _load(path, device, custom)
         if found is not None:
             return found
-        return build_unlocked(
-            items,
-            path,
-            kind=kind,
-            embedder=embedder,
-            chunker=chunking,
-            joint=joint,
-            batch_size=batch_size,
-            resume=True,
-            progress=progress,
-            device=device,
-        )
+        return build_unlocked(items, path, settings)
 
 
 def _load(path: Path, device: str, embedder: Embedder | SparseEncoder | None) -> Index | None:
@@ -86,11 +85,7 @@ def _load(path: Path, device: str, embedder: Embedder | SparseEncoder | None) ->
 
 
 def _fingerprint(
-    items: Iterable[Passage | Document],
-    kind: str,
-    embedder: Embedder | SparseEncoder | None,
-    chunking: ChunkConfig,
-    joint: bool,
+    items: Iterable[Passage | Document], settings: BuildSettings, model: Embedder | SparseEncoder | None
 ) -> str:
     content = ContentHash()
     documents = 0
@@ -103,10 +98,10 @@ def _fingerprint(
         "format": FORMAT,
         "content": content.hexdigest,
         "documents": documents,
-        "kind": kind,
-        "joint": joint,
-        "embedder": [embedder.name, embedder.revision, embedder.dim] if embedder is not None else None,
-        "chunker": chunking.to_dict() if documents else None,
-        "tokenizer": [TOKENIZER_NAME, TOKENIZER_VERSION] if kind != "dense" else None,
+        "kind": settings.kind,
+        "joint": settings.joint,
+        "embedder": [model.name, model.revision, model.dim] if model is not None else None,
+        "chunker": settings.chunking.to_dict() if documents else None,
+        "tokenizer": [TOKENIZER_NAME, TOKENIZER_VERSION] if settings.kind != "dense" else None,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,39 +1,48 @@
-"""Merging indexes, and adding documents to one, without embedding again what is there."""
+"""Merging indexes, without embedding anything again."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, build_lock, room_on_disk
+from mrag_eval.core import ConfigError, CorpusError, Passage, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
-from mrag_eval.retrievers.build._build import build_index, write_index
 from mrag_eval.retrievers.build._building import move_into_place
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, FEW, Approximation, approximation
-from mrag_eval.retrievers.build._joining import Part, check_alike, check_ids, link_parts
+from mrag_eval.retrievers.build._index_writer import IndexWriter
+from mrag_eval.retrievers.build._linking import Part, link_parts
+from mrag_eval.retrievers.build._merge_checks import check_alike, check_disjoint, check_ids
 from mrag_eval.retrievers.build._passages_finish import read_records
+from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.build._windows import Made
-from mrag_eval.retrievers.corpora._corpus import Document
-from mrag_eval.retrievers.embedding._embedders import Embedder
-from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
 from mrag_eval.retrievers.index._passages import Record
-from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.shards._manifest import (
     ApproximateRecord,
     Manifest,
     check_files,
     manifest_bytes,
     parse_manifest,
-    write_manifest,
 )
 from mrag_eval.retrievers.shards._sparse_rows import vectors_by_passage
+
+
+def join_indexes(parts: Sequence[str | Path], path: str | Path, *, overwrite: bool = False) -> Index:
+    """Merge indexes that have no language in common, and open the result; nothing is embedded.
+
+    Like :func:`merge_indexes`, but refuses what could not be linked, so joining takes little time and space. Search
+    finds what it would in an index built in one go.
+
+    Raises ConfigError for parts that differ in kind, embedder, chunker or tokenizer, have a language in common, or hold
+    one joint lexical shard; DataError for passages that two parts hold; CorpusError where ``path`` exists, and for a
+    part that is missing or damaged.
+    """
+    return _merge(parts, path, overwrite=overwrite, disjoint=True)
 
 
 def merge_indexes(
@@ -45,53 +54,68 @@ def merge_indexes(
     memory_budget: int | str | None = None,
     recall: float = DEFAULT_RECALL,
 ) -> Index:
-    """One index of all passages of several, and open it; nothing is embedded.
+    """Merge the passages of several indexes into one, and open it; nothing is embedded.
 
-    Languages that one part alone holds are linked, as :func:`join_indexes` does. Those of several parts are written
-    anew: passages in the order of the parts, vectors as they are stored. So the result has the fingerprint of an index
-    built at once from the parts' passages one after the other. A joint lexical shard is written anew as a whole; there
-    words are numbered language by language, so that files differ from a build whose corpus mixed the languages, and
-    hits do not.
+    Languages of one part only are linked: their shards are the same files under a second name (copies, where the file
+    system has no hard links). Languages of several parts are rewritten: passages in the order of the parts, vectors as
+    they are stored. So the result has the fingerprint of an index built in one go from the parts' passages, one part
+    after the other. A joint lexical shard is rewritten as a whole; its words are numbered language by language, so its
+    files differ from a build whose corpus mixed the languages, but its hits do not.
 
     Args:
-        parts: index folders, of the same kind, embedder, chunker and tokenizer.
+        parts: index folders, of the same kind, embedder, chunker and tokenizer; they stay as they are.
         path: the folder to make; may be one of the parts, with ``overwrite``.
-        overwrite: replace what is there once the new index is whole.
-        factory: another kind of dense shards, as in ``build_index``; None keeps what the parts have. With it a single
-            part may be given, to make an exact index approximate or the other way round.
+        overwrite: replace an existing index once the new one is complete.
+        factory: another kind of dense shards, as in ``build_index``; None keeps the kind of the parts. With it a single
+            part is allowed, to make an exact index approximate or the other way round.
         memory_budget, recall: as in ``build_index``.
 
     Raises ConfigError for parts that differ, DataError naming passage ids that two parts hold, CorpusError where
-    ``path`` is taken, and for a part that is missing or damaged.
+    ``path`` exists, and for a part that is missing or damaged.
     """
+    if factory is None and memory_budget is not None:
+        raise ConfigError("memory_budget requires a factory", "use --factory auto")
+    wanted = None if factory is None else approximation(factory, memory_budget=memory_budget, recall=recall)
+    return _merge(parts, path, overwrite=overwrite, wanted=wanted, keep=factory is None)
+
+
+def _merge(
+    parts: Sequence[str | Path],
+    path: str | Path,
+    *,
+    overwrite: bool,
+    wanted: Approximation | None = None,
+    keep: bool = True,
+    disjoint: bool = False,
+) -> Index:
+    """Merge indexes; ``keep``: linked languages keep their approximate shards, ``disjoint``: nothing is rewritten."""
     target = Path(path).resolve()
     folders = [Path(part).resolve() for part in parts]
     if len(set(folders)) < len(folders):
         raise ConfigError("an index is named twice among those to merge", "name each once")
-    wanted = None if factory is None else approximation(factory, memory_budget=memory_budget, recall=recall)
-    if factory is None and memory_budget is not None:
-        raise ConfigError("a memory budget goes with a factory", "use --factory auto")
     with build_lock(target):
         if target.exists() and not overwrite:
             raise CorpusError(f"{target} exists already", "choose another path, or replace it: --overwrite")
         manifests = [parse_manifest(folder, manifest_bytes(folder)) for folder in folders]
         for folder, manifest in zip(folders, manifests, strict=True):
             check_files(folder, manifest)
-        check_alike(folders, manifests, approximation=factory is None)
-        if factory is None and manifests[0].approximation is not None:
-            wanted = Approximation(**manifests[0].approximation)
+        check_alike(folders, manifests, approximation=keep)
+        if disjoint:
+            check_disjoint(folders, manifests)
         first = manifests[0]
+        if keep:
+            wanted = BuildSettings.like(first).approximation
         check_wanted(wanted, first.kind, first.embedder.dim if first.embedder else 0)
         check_ids(folders, manifests)
-        with room_on_disk(target, "free some space, then give the same command again; the parts are as they were"):
-            _merge(folders, manifests, target, wanted, keep=factory is None)
+        with room_on_disk(target, "free some space, then give the same command again; the parts are unchanged"):
+            _write(folders, manifests, target, wanted, keep=keep)
     return load_index(target)
 
 
-def _merge(
+def _write(
     folders: list[Path], manifests: list[Manifest], target: Path, wanted: Approximation | None, *, keep: bool
 ) -> None:
-    """Write the merged index; ``keep``: approximate shards of languages that are linked stay as they are."""
+    """Write the merged index: link the languages of one part, rewrite those of several."""
     first = manifests[0]
     counts: dict[str, int] = {}
     shared: set[str] = set()
@@ -99,51 +123,48 @@ def _merge(
         shared |= counts.keys() & manifest.languages.keys()
         for lang, record in manifest.languages.items():
             counts[lang] = counts.get(lang, 0) + record.passages
-    anew = sorted(counts if first.joint and len(folders) > 1 else shared)
+    rewritten = sorted(counts if first.joint and len(folders) > 1 else shared)
     parts = [
-        Part(folder, manifest, tuple(lang for lang in manifest.languages if lang not in anew))
+        Part(folder, manifest, tuple(lang for lang in manifest.languages if lang not in rewritten))
         for folder, manifest in zip(folders, manifests, strict=True)
     ]
     building = target.with_name(target.name + ".building")
     written = target.with_name(target.name + ".merging")
     shutil.rmtree(written, ignore_errors=True)
     try:
-        if anew:
+        if rewritten:
             batches = (
                 batch
-                for lang in anew
+                for lang in rewritten
                 for folder, manifest in zip(folders, manifests, strict=True)
                 if lang in manifest.languages
                 for batch in _stored(folder, manifest, lang, written.with_name(written.name + ".rows"))
             )
-            share = _share(wanted, {lang: counts[lang] for lang in anew}, counts) if keep else None
-            write_index(written, first, batches, wanted=share)
+            share = _share(wanted, counts, rewritten) if keep else None
+            settings = replace(BuildSettings.like(first), approximation=share)
+            IndexWriter(written, settings, first.embedder).write(batches)
             parts = [part for part in parts if part.languages]
-            parts.append(Part(written, parse_manifest(written, manifest_bytes(written)), tuple(anew)))
-        asked = wanted.asked() if wanted else None
+            parts.append(Part(written, parse_manifest(written, manifest_bytes(written)), tuple(rewritten)))
 
         def approximate(folder: Path) -> dict[str, ApproximateRecord]:
             if wanted is None or first.embedder is None:
                 return {}
             return approximate_shards(folder, counts, first.embedder.dim, wanted)
 
-        link_parts(parts, building, whole=manifests, approximate=None if keep else approximate, approximation=asked)
-        if keep and anew:
-            # the languages written anew had a share of the memory: the manifest says what all have together
-            manifest = parse_manifest(building, manifest_bytes(building))
-            write_manifest(building, manifest.model_copy(update={"approximation": asked}))
+        # rewritten languages had a share of the memory budget; the manifest records the whole
+        link_parts(parts, building, whole=manifests, wanted=wanted, approximate=None if keep else approximate)
         move_into_place(building, target)
     finally:
         shutil.rmtree(written, ignore_errors=True)
 
 
-def _share(wanted: Approximation | None, anew: dict[str, int], all_of_them: dict[str, int]) -> Approximation | None:
-    """What was asked for, with the share of its memory that some languages have."""
-    large = sum(count for count in all_of_them.values() if count >= FEW)
+def _share(wanted: Approximation | None, counts: dict[str, int], rewritten: Sequence[str]) -> Approximation | None:
+    """Return ``wanted`` with the part of its memory budget that the rewritten languages get."""
+    large = {lang: count for lang, count in counts.items() if count >= FEW}
     if wanted is None or wanted.factory != AUTO or not large:
         return wanted
-    own = sum(count for count in anew.values() if count >= FEW)
-    return replace(wanted, memory=max(1, wanted.memory * own // large))
+    own = sum(large.get(lang, 0) for lang in rewritten)
+    return replace(wanted, memory=max(1, wanted.memory * own // sum(large.values())))
 
 
 def _stored(folder: Path, manifest: Manifest, lang: str, scratch: Path) -> Iterator[Made]:
@@ -175,70 +196,3 @@ def _stored(folder: Path, manifest: Manifest, lang: str, scratch: Path) -> Itera
 
 def _passages(records: list[Record], lang: str) -> list[Passage]:
     return [Passage(identifier, lang, text, title, doc_id) for identifier, doc_id, title, text in records]
-
-
-def add_documents(
-    path: str | Path,
-    corpus: Iterable[Passage | Document],
-    *,
-    embedder: Embedder | SparseEncoder | None = None,
-    batch_size: int = 256,
-    resume: bool = False,
-    progress: bool = True,
-    device: str = "cpu",
-    source: str | None = None,
-) -> Index:
-    """Add passages or documents to the index at ``path``, and open it.
-
-    They are cut and embedded as those of the index were, into ``<path>.adding``, and merged with it
-    (:func:`merge_indexes`); only the languages they are in are written anew. The index that is there can be
-    searched until the new one is in its place, and stays as it is when anything fails.
-
-    Args:
-        path: an index folder.
-        corpus: as in ``build_index``; a passage id that the index holds already is an error.
-        embedder: the object it was built with, where that has no name to load it by.
-        batch_size, resume, progress, device, source: as in ``build_index``. With ``resume`` what an interrupted call
-            embedded is not embedded again.
-    """
-    target = Path(path).resolve()
-    manifest = parse_manifest(target, manifest_bytes(target))
-    check_files(target, manifest)
-    record = manifest.embedder
-    if record is not None and record.spec is None and embedder is None:
-        raise CorpusError(
-            f"index {target} was built with an embedder '{record.name}' that cannot be loaded by name",
-            "pass it: add_documents(path, corpus, embedder=...)",
-        )
-    new = target.with_name(target.name + ".adding")
-    half_made = new.with_name(new.name + ".building")
-    if new.exists():
-        # finished, and not merged: resuming compares its documents with those given now
-        shutil.rmtree(half_made, ignore_errors=True)
-        new.rename(half_made)
-    options: dict[str, Any] = {} if record is None else {"embedder": embedder if record.spec is None else record.spec}
-    if (asked := manifest.approximation) is not None:
-        options |= {"factory": asked["factory"], "memory_budget": asked.get("memory"), "recall": asked["recall"]}
-    build_index(
-        corpus,
-        new,
-        kind=manifest.kind,
-        chunker=manifest.chunker or "none",
-        joint=manifest.joint,
-        bm25=Bm25Parameters(**manifest.bm25) if manifest.bm25 else None,
-        batch_size=batch_size,
-        resume=resume,
-        progress=progress,
-        device=device,
-        source=source,
-        **options,
-    )
-    try:
-        merged = merge_indexes([target, new], target, overwrite=True)
-    except DataError as error:
-        # what was embedded is of documents that must change: nothing of it can be used again
-        shutil.rmtree(new, ignore_errors=True)
-        said = error.message.replace(f"indexes {target} and {new}", f"index {target} and the documents to add")
-        raise DataError(said, "leave them out of the documents: what is there stays as it is") from None
-    shutil.rmtree(new, ignore_errors=True)
-    return merged if embedder is None else load_index(target, device=device, embedder=embedder)

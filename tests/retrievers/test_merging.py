@@ -144,7 +144,7 @@ def test_parts_that_differ_are_refused(tmp_path: Path) -> None:
         merge_indexes([one], one)
     with pytest.raises(ConfigError, match="no index to join"):
         merge_indexes([], tmp_path / "merged")
-    with pytest.raises(ConfigError, match="goes with a factory"):
+    with pytest.raises(ConfigError, match="requires a factory"):
         merge_indexes([one], tmp_path / "merged", memory_budget="1GB")
 
 

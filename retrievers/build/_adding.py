@@ -1,0 +1,80 @@
+"""Adding documents to an index, without embedding its passages again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from mrag_eval.core import CorpusError, DataError, Passage
+from mrag_eval.retrievers.build._build import build_at
+from mrag_eval.retrievers.build._merging import merge_indexes
+from mrag_eval.retrievers.build._settings import BuildSettings
+from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.embedding._embedders import Embedder
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
+from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._load import load_index
+from mrag_eval.retrievers.shards._manifest import check_files, manifest_bytes, parse_manifest
+
+
+def add_documents(
+    path: str | Path,
+    corpus: Iterable[Passage | Document],
+    *,
+    embedder: Embedder | SparseEncoder | None = None,
+    batch_size: int = 256,
+    resume: bool = False,
+    progress: bool = True,
+    device: str = "cpu",
+    source: str | None = None,
+) -> Index:
+    """Add passages or documents to the index at ``path``, and open it.
+
+    They are cut and embedded as those of the index were, into ``<path>.adding``, and merged with it
+    (:func:`merge_indexes`); only the languages they are in are written anew. The index that is there can be
+    searched until the new one is in its place, and stays as it is when anything fails.
+
+    Args:
+        path: an index folder.
+        corpus: as in ``build_index``; a passage id that the index holds already is an error.
+        embedder: the object it was built with, where that has no name to load it by.
+        batch_size, resume, progress, device, source: as in ``build_index``. With ``resume`` what an interrupted call
+            embedded is not embedded again.
+    """
+    target = Path(path).resolve()
+    manifest = parse_manifest(target, manifest_bytes(target))
+    check_files(target, manifest)
+    record = manifest.embedder
+    if record is not None and record.spec is None and embedder is None:
+        raise CorpusError(
+            f"index {target} was built with an embedder '{record.name}' that cannot be loaded by name",
+            "pass it: add_documents(path, corpus, embedder=...)",
+        )
+    new = target.with_name(target.name + ".adding")
+    half_made = new.with_name(new.name + ".building")
+    if new.exists():
+        # finished, and not merged: resuming compares its documents with those given now
+        shutil.rmtree(half_made, ignore_errors=True)
+        new.rename(half_made)
+    settings = replace(
+        BuildSettings.like(manifest),
+        batch_size=batch_size,
+        resume=resume,
+        progress=progress,
+        device=device,
+        source=source,
+    )
+    if record is not None and record.spec is None and embedder is not None:
+        settings = replace(settings, embedder=embedder)
+    build_at(corpus, new, settings)
+    try:
+        merged = merge_indexes([target, new], target, overwrite=True)
+    except DataError as error:
+        # what was embedded is of documents that must change: nothing of it can be used again
+        shutil.rmtree(new, ignore_errors=True)
+        said = error.message.replace(f"indexes {target} and {new}", f"index {target} and the documents to add")
+        raise DataError(said, "leave them out of the documents: what is there stays as it is") from None
+    shutil.rmtree(new, ignore_errors=True)
+    return merged if embedder is None else load_index(target, device=device, embedder=embedder)

@@ -1,0 +1,212 @@
+"""The files of an index under construction, from the first batch to the finished manifest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from mrag_eval.core import CorpusError, DataError, Passage
+from mrag_eval.retrievers.build._approximating import approximate_shards, check_same_wanted
+from mrag_eval.retrievers.build._building import AHEAD, WORK, Building, lengths_name, postings_name, vectors_name
+from mrag_eval.retrievers.build._chunk_workers import cut
+from mrag_eval.retrievers.build._intake import checked_passage
+from mrag_eval.retrievers.build._passages_finish import finish_passages
+from mrag_eval.retrievers.build._progress import Progress
+from mrag_eval.retrievers.build._settings import BuildSettings
+from mrag_eval.retrievers.build._windows import Ahead, Made, made_in_windows
+from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
+from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder, query_vectors
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
+from mrag_eval.retrievers.index._hashing import ContentHash, SeenIds
+from mrag_eval.retrievers.shards import _bm25_shard as bm25_shard
+from mrag_eval.retrievers.shards import _faiss_shard as faiss_shard
+from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
+from mrag_eval.retrievers.shards._manifest import (
+    FORMAT,
+    ApproximateRecord,
+    EmbedderRecord,
+    FileRecord,
+    LanguageRecord,
+    Manifest,
+    file_record,
+    library_versions,
+    write_manifest,
+)
+from mrag_eval.retrievers.shards._tokenize import TOKENIZER_NAME, TOKENIZER_VERSION, tokenize
+
+
+class IndexWriter:
+    """Writes one index into ``<target>.building`` and renames the folder to ``target``; the caller holds the lock.
+
+    Args:
+        target: the folder to make.
+        settings: how to build it.
+        record: the embedder's entry in the manifest; None for a lexical index.
+        model: the embedder; None where the vectors come from elsewhere.
+    """
+
+    def __init__(
+        self,
+        target: Path,
+        settings: BuildSettings,
+        record: EmbedderRecord | None,
+        model: Embedder | SparseEncoder | None = None,
+    ) -> None:
+        self.target, self.settings, self.record, self.model = target, settings, record, model
+        self.folder = target.with_name(target.name + ".building")
+        lexical = settings.is_lexical
+        self._recorded = {
+            "format": FORMAT,
+            "kind": settings.kind,
+            "joint": settings.joint,
+            "embedder": record.model_dump() if record else None,
+            "chunker": settings.chunking.to_dict(),
+            "tokenizer": {"name": TOKENIZER_NAME, "version": TOKENIZER_VERSION} if lexical else None,
+            "bm25": asdict(settings.bm25) if lexical else None,
+        }
+        self.building = Building(self.folder, self._recorded, tokenize if lexical else None, settings.joint)
+
+    def run(self, produce: Callable[[], Iterator[Made]], progress: Progress) -> None:
+        """Write the batches of ``produce``, which follow the passages already written, and finish the index."""
+        building = self.building
+        building.start(resume=self.settings.resume)
+        if building.is_complete:
+            check_same_wanted(self.folder, self.settings.approximation)
+        with progress:
+            for made in produce():
+                if building.is_complete:
+                    raise _other_corpus(f"the corpus continues after the {building.done} passages", self.folder)
+                building.append(made.passages, made.vectors, made.sparse)
+            if not building.done:
+                shutil.rmtree(self.folder)
+                raise DataError(
+                    "the corpus holds no passages",
+                    "look at the documents: one JSON object a line with id, lang and text",
+                )
+            progress.phase("writing")
+            if not building.is_complete:
+                self._finish()
+            building.publish(self.target)
+
+    def write(self, batches: Iterable[Made]) -> None:
+        """Write an index of passages whose vectors exist already."""
+        self.building.start(resume=False)
+        for made in batches:
+            self.building.append(made.passages, made.vectors, made.sparse)
+        self._finish()
+        self.building.publish(self.target)
+
+    def made(self, passages: Iterator[Passage], progress: Progress) -> Iterator[Made]:
+        """Embed the passages that are not written yet, in this process."""
+        self._skip(passages, self.building.done)
+        progress.start(self.building.done)
+        yield from made_in_windows(
+            passages,
+            self.model,
+            batch_size=self.settings.batch_size,
+            window=self.settings.window_size,
+            ahead=Ahead(self.folder / AHEAD),
+            on_batch=progress.add,
+        )
+
+    def items_left(self, corpus: Iterable[Passage | Document], seen: SeenIds) -> Iterator[Passage | Document]:
+        """Return the items that are not written yet; of a document written in part, its other passages."""
+        items = iter(corpus)
+        left: list[Passage] = []
+
+        def passages() -> Iterator[Passage]:
+            for item in items:
+                left.extend(cut([item], self.settings.chunking, self.settings.token_counter))
+                while left:
+                    yield checked_passage(left.pop(0), seen)
+
+        self._skip(passages(), self.building.done)
+        return chain(left, items)
+
+    def _skip(self, passages: Iterator[Passage], done: int) -> None:
+        """Skip the passages already written; raise CorpusError unless the corpus begins with them."""
+        content = ContentHash()
+        for number in range(done):
+            passage = next(passages, None)
+            if passage is None:
+                raise _other_corpus(f"the corpus ends after {number} of the {done} passages", self.folder)
+            content.add(passage)
+        if content.hexdigest != self.building.content.hexdigest:
+            raise _other_corpus(f"the corpus does not begin with the {done} passages", self.folder)
+
+    def _finish(self) -> None:
+        building = self.building
+        order = tuple(sorted(building.counts))
+        documents = finish_passages(self.folder, order)
+        if self.record is not None and self.settings.kind == "sparse":
+            for lang in order:
+                files = self.folder / lengths_name(lang), self.folder / postings_name(lang)
+                sparse_shard.finish(self.folder / "sparse" / lang, *files, self.record.dim)
+        elif self.record is not None:
+            for lang in order:
+                faiss_shard.finish(self.folder / vectors_name(lang), self.record.dim, building.counts[lang])
+        if self.settings.is_lexical:
+            self._finish_lexical(order)
+        approximate = self._approximate()
+        languages = {
+            lang: LanguageRecord(
+                passages=building.counts[lang],
+                documents=documents[lang],
+                max_norm=building.max_norms.get(lang),
+                approximate=approximate.get(lang),
+            )
+            for lang in order
+        }
+        write_manifest(self.folder, self._manifest(languages))
+
+    def _approximate(self) -> dict[str, ApproximateRecord]:
+        wanted = self.settings.approximation
+        if wanted is None or self.record is None:
+            return {}
+        model = self.model
+        if model is None and wanted.queries and self.record.spec:
+            # the passages were embedded elsewhere, so this process has not loaded the model yet
+            model = load_embedder(parse_spec(self.record.spec))
+        assert not isinstance(model, SparseEncoder)
+        embed = None if model is None else partial(query_vectors, model)
+        return approximate_shards(self.folder, self.building.counts, self.record.dim, wanted, embed)
+
+    def _finish_lexical(self, languages: Sequence[str]) -> None:
+        shards = {"joint": list(languages)} if self.settings.joint else {lang: [lang] for lang in languages}
+        for shard, members in shards.items():
+            sources = [(self.folder / lengths_name(lang), self.folder / postings_name(lang)) for lang in members]
+            vocabulary = list(self.building.postings[shard].vocabulary)
+            bm25_shard.finish(self.folder / "bm25" / shard, sources, vocabulary, self.settings.bm25)
+
+    def _manifest(self, languages: dict[str, LanguageRecord]) -> Manifest:
+        source, wanted = self.settings.source, self.settings.approximation
+        files: dict[str, FileRecord] = {}
+        for file in sorted(self.folder.rglob("*")):
+            name = file.relative_to(self.folder).as_posix()
+            if file.is_file() and not name.startswith(f"{WORK}/"):
+                with file.open("rb") as handle:
+                    os.fsync(handle.fileno())
+                files[name] = file_record(file)
+        return Manifest.model_validate(
+            {
+                **self._recorded,
+                "embedder": self.record,
+                "content_hash": self.building.content.hexdigest,
+                "passages": sum(record.passages for record in languages.values()),
+                "languages": languages,
+                "versions": library_versions(),
+                "sources": {} if source is None else dict.fromkeys(languages, source),
+                "approximation": wanted.asked() if wanted else None,
+                "files": files,
+            }
+        )
+
+
+def _other_corpus(what: str, folder: Path) -> CorpusError:
+    return CorpusError(f"{what} of the interrupted build in {folder}", "build again without --resume")

@@ -1,0 +1,122 @@
+"""An index whose shards are files of other indexes, under a second name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mrag_eval.retrievers.build._factory import Approximation
+from mrag_eval.retrievers.build._passages_finish import finish_passages
+from mrag_eval.retrievers.index._hashing import ContentHash
+from mrag_eval.retrievers.shards._manifest import (
+    ApproximateRecord,
+    FileRecord,
+    LanguageRecord,
+    Manifest,
+    approximate_name,
+    file_record,
+    library_versions,
+    write_manifest,
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The languages to take from one index."""
+
+    folder: Path
+    manifest: Manifest
+    languages: tuple[str, ...]
+
+
+def link_parts(
+    parts: Sequence[Part],
+    building: Path,
+    *,
+    whole: Sequence[Manifest],
+    wanted: Approximation | None,
+    approximate: Callable[[Path], dict[str, ApproximateRecord]] | None = None,
+) -> None:
+    """Write an index into the folder ``building`` whose shards are those of the parts, under a second name.
+
+    Args:
+        parts: no two of them with the same language.
+        building: an existing folder is replaced.
+        whole: the manifests of all merged indexes, for the content hash and the sources.
+        wanted: the approximation to record in the manifest.
+        approximate: builds new approximate shards in the folder; None keeps those of the parts.
+    """
+    shutil.rmtree(building, ignore_errors=True)
+    files: dict[str, FileRecord] = {}
+    languages: dict[str, LanguageRecord] = {}
+    for part in parts:
+        replaced = {approximate_name(lang) for lang in part.languages} if approximate else set()
+        for name, record in part.manifest.files.items():
+            if _is_taken(name, part) and name not in replaced:
+                _link(part.folder / name, building / name)
+                files[name] = record
+        languages |= {lang: part.manifest.languages[lang] for lang in part.languages}
+    finish_passages(building, tuple(sorted(languages)))
+    if approximate is not None:
+        records = approximate(building)
+        languages = {
+            lang: record.model_copy(update={"approximate": records.get(lang)}) for lang, record in languages.items()
+        }
+    for file in sorted(building.rglob("*")):
+        name = file.relative_to(building).as_posix()
+        if file.is_file() and name not in files:
+            with file.open("rb") as handle:
+                os.fsync(handle.fileno())
+            files[name] = file_record(file)
+    write_manifest(building, _merged_manifest(whole, languages, files, wanted))
+
+
+def _is_taken(name: str, part: Part) -> bool:
+    """Whether a file belongs to a language that is taken, and is no file over all languages that is written anew."""
+    if name.startswith("passages/") and not name.endswith((".text", ".offsets")):
+        return False
+    shard = name.split("/")[1].partition(".")[0]
+    return shard in part.languages or shard == "joint"
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _merged_manifest(
+    manifests: Sequence[Manifest],
+    languages: dict[str, LanguageRecord],
+    files: dict[str, FileRecord],
+    wanted: Approximation | None,
+) -> Manifest:
+    content = ContentHash()
+    for manifest in manifests:
+        content.add_all(manifest.content_hash)
+    return manifests[0].model_copy(
+        update={
+            "content_hash": content.hexdigest,
+            "passages": sum(record.passages for record in languages.values()),
+            "languages": languages,
+            "versions": library_versions(),
+            "sources": _sources(manifests),
+            "approximation": wanted.asked() if wanted else None,
+            "files": files,
+        }
+    )
+
+
+def _sources(manifests: Sequence[Manifest]) -> dict[str, str]:
+    """Where each language's documents come from; several sources one after the other, each once."""
+    found: dict[str, list[str]] = {}
+    for manifest in manifests:
+        for lang, source in manifest.sources.items():
+            known = found.setdefault(lang, [])
+            known += [one for one in source.split("; ") if one not in known]
+    return {lang: "; ".join(sources) for lang, sources in found.items()}

