@@ -87,18 +87,18 @@ _ROOM = "mrag_eval.retrievers"
 # where the process dies: module (and class), function, at which call, and whether that call is done first
 POINTS: dict[str, tuple[str, str, int, bool]] = {
     "embedding": ("__main__:Lengths", "embed_passages", 2, False),
-    "first append": (f"{_ROOM}._building:Building", "append", 1, False),
-    "between the files of a batch": (f"{_ROOM}._building:Building", "_write", 40, False),
-    "before a state is saved": (f"{_ROOM}._building:Building", "_save", 4, False),
-    "after a state is saved": (f"{_ROOM}._building:Building", "_save", 5, True),
-    "reading up to the last batch": (f"{_ROOM}._hashing:ContentHash", "add", 50, True),
+    "first append": (f"{_ROOM}.build._building:Building", "append", 1, False),
+    "between the files of a batch": (f"{_ROOM}.build._building:Building", "_write", 40, False),
+    "before a state is saved": (f"{_ROOM}.build._building:Building", "_save", 4, False),
+    "after a state is saved": (f"{_ROOM}.build._building:Building", "_save", 5, True),
+    "reading up to the last batch": (f"{_ROOM}.index._hashing:ContentHash", "add", 50, True),
     "Parquet half written": ("pyarrow.parquet:ParquetWriter", "write_table", 2, True),
-    "lookup half written": (f"{_ROOM}._passages_finish", "save_array", 1, True),
-    "some vectors finished": (f"{_ROOM}.faiss_shard", "finish", 2, True),
-    "some postings finished": (f"{_ROOM}.bm25_shard", "finish", 2, True),
-    "before the manifest": (f"{_ROOM}.build", "write_manifest", 1, False),
-    "manifest written": (f"{_ROOM}.build", "write_manifest", 1, True),
-    "state removed": (f"{_ROOM}._building", "move_into_place", 1, False),
+    "lookup half written": (f"{_ROOM}.build._passages_finish", "save_array", 1, True),
+    "some vectors finished": (f"{_ROOM}.shards._faiss_shard", "finish", 2, True),
+    "some postings finished": (f"{_ROOM}.shards._bm25_shard", "finish", 2, True),
+    "before the manifest": (f"{_ROOM}.build._index_writer", "write_manifest", 1, False),
+    "manifest written": (f"{_ROOM}.build._index_writer", "write_manifest", 1, True),
+    "state removed": (f"{_ROOM}.build._building", "move_into_place", 1, False),
 }
 
 

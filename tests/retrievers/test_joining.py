@@ -83,7 +83,7 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
         join_indexes([part, make(tmp_path / "d", "en", kind="bm25")], target)
     with pytest.raises(ConfigError, match="one lexical shard over all its languages"):
         join_indexes([make(tmp_path / "e", "en", kind="bm25", joint=True)], target)
-    with pytest.raises(ConfigError, match="no index to join"):
+    with pytest.raises(ConfigError, match="no index to merge"):
         join_indexes([], target)
     (part / "dense" / "ko.faiss").unlink()
     with pytest.raises(CorpusError, match=r"ko\.faiss is missing"):

@@ -142,7 +142,7 @@ def test_parts_that_differ_are_refused(tmp_path: Path) -> None:
         merge_indexes([one, one], tmp_path / "merged")
     with pytest.raises(CorpusError, match="exists already"):
         merge_indexes([one], one)
-    with pytest.raises(ConfigError, match="no index to join"):
+    with pytest.raises(ConfigError, match="no index to merge"):
         merge_indexes([], tmp_path / "merged")
     with pytest.raises(ConfigError, match="requires a factory"):
         merge_indexes([one], tmp_path / "merged", memory_budget="1GB")

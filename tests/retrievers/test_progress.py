@@ -98,7 +98,7 @@ def test_lines_of_the_log_twice_a_minute(log_at_info: pytest.LogCaptureFixture) 
             progress.add(10)
         progress.phase("writing")
     assert [record.message for record in log_at_info.records] == [
-        "wiki: goes on after 10 passages",
+        "wiki: continues after 10 passages",
         "wiki: 40 passages, 1.0 a second, about 1 min 00 s left",
         "wiki: 70 passages, 1.0 a second, about 30 s left",
         "wiki: 90 passages, 1.0 a second, about 10 s left, writing",
