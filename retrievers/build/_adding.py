@@ -32,16 +32,16 @@ def add_documents(
 ) -> Index:
     """Add passages or documents to the index at ``path``, and open it.
 
-    They are cut and embedded as those of the index were, into ``<path>.adding``, and merged with it
-    (:func:`merge_indexes`); only the languages they are in are written anew. The index that is there can be
-    searched until the new one is in its place, and stays as it is when anything fails.
+    They are cut and embedded with the settings of the index, into ``<path>.adding``, and merged with it
+    (:func:`merge_indexes`); only their languages are rewritten. The existing index can be searched until the new one
+    replaces it, and stays unchanged if anything fails.
 
     Args:
         path: an index folder.
-        corpus: as in ``build_index``; a passage id that the index holds already is an error.
-        embedder: the object it was built with, where that has no name to load it by.
-        batch_size, resume, progress, device, source: as in ``build_index``. With ``resume`` what an interrupted call
-            embedded is not embedded again.
+        corpus: as in ``build_index``; a passage id that the index already holds is an error.
+        embedder: the object the index was built with, if it cannot be loaded by name.
+        batch_size, resume, progress, device, source: as in ``build_index``. With ``resume`` the work of an
+            interrupted call is reused.
     """
     target = Path(path).resolve()
     manifest = parse_manifest(target, manifest_bytes(target))
@@ -55,7 +55,7 @@ def add_documents(
     new = target.with_name(target.name + ".adding")
     half_made = new.with_name(new.name + ".building")
     if new.exists():
-        # finished, and not merged: resuming compares its documents with those given now
+        # finished but not merged: resuming compares its documents with the ones given now
         shutil.rmtree(half_made, ignore_errors=True)
         new.rename(half_made)
     settings = replace(
@@ -72,9 +72,9 @@ def add_documents(
     try:
         merged = merge_indexes([target, new], target, overwrite=True)
     except DataError as error:
-        # what was embedded is of documents that must change: nothing of it can be used again
+        # the documents must change, so their vectors cannot be reused
         shutil.rmtree(new, ignore_errors=True)
         said = error.message.replace(f"indexes {target} and {new}", f"index {target} and the documents to add")
-        raise DataError(said, "leave them out of the documents: what is there stays as it is") from None
+        raise DataError(said, "leave them out of the documents; the index is unchanged") from None
     shutil.rmtree(new, ignore_errors=True)
     return merged if embedder is None else load_index(target, device=device, embedder=embedder)

@@ -1,6 +1,6 @@
-"""Approximate shards at build time: trained on a sample, filled from the stored vectors, tuned, and measured.
+"""Approximate shards at build time: train, add the stored vectors, tune and measure.
 
-All reading is by blocks of the flat file, so that memory holds the sample, one block and the index being made.
+The flat file is read in blocks, so memory holds the sample, one block and the index under construction.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ logger = logging.getLogger(__name__)
 _HALF = 256
 _DEPTHS = (2, 4, 6, 8, 12, 16, 24, 32)
 _BLOCK_BYTES = 64 << 20
-# a vector read at random costs about this many times its bytes read in a row
+# cost of reading a vector at random, relative to reading its bytes sequentially
 _RANDOM_READ = 8
 _LEAST_TRAINED = 65_536
 
 
 def check_wanted(wanted: Approximation | None, kind: str, dimension: int) -> None:
-    """Before anything is embedded: ConfigError for a factory string FAISS refuses, or an index without vectors."""
+    """Raise ConfigError for a factory string that FAISS refuses, or for an index without vectors."""
     if wanted is None:
         return
     if kind not in ("dense", "hybrid"):
         raise ConfigError(
-            f"factory '{wanted.factory}' makes approximate dense shards, an index of kind '{kind}' has none",
+            f"factory '{wanted.factory}' requires dense shards; an index of kind '{kind}' has none",
             "leave --factory out, or build a dense or hybrid index",
         )
     if wanted.factory != AUTO:
@@ -59,7 +59,7 @@ def check_wanted(wanted: Approximation | None, kind: str, dimension: int) -> Non
 
 
 def check_same_wanted(folder: Path, wanted: Approximation | None) -> None:
-    """Raise CorpusError where the finished index in ``folder`` was approximated otherwise."""
+    """Raise CorpusError if the finished index in ``folder`` has other approximation settings."""
     held, asked = parse_manifest(folder, manifest_bytes(folder)).approximation, wanted.asked() if wanted else None
     if held != asked:
         raise CorpusError(
@@ -75,17 +75,17 @@ def approximate_shards(
     wanted: Approximation,
     embed: Callable[[tuple[str, ...]], Vectors] | None = None,
 ) -> dict[str, ApproximateRecord]:
-    """Write an approximate index beside every flat shard that is large enough; the rest is left exact.
+    """Write an approximate index for every flat shard that is large enough; the others stay exact.
 
     Args:
         folder: an index folder with finished flat shards and passages.
         counts: vectors by language.
         dimension: of the vectors.
-        wanted: what was asked for.
-        embed: makes vectors of ``wanted.queries``.
+        wanted: the requested approximation.
+        embed: embeds ``wanted.queries``.
 
-    Returns what the manifest says of each language that has one. Languages that stay exact, and those whose recall
-    misses its aim, are named in a warning.
+    Returns the manifest record of each language that has one. A warning names the languages that stay exact, and those
+    whose recall misses the target.
     """
     given = embed(wanted.queries) if wanted.queries and embed is not None else None
     large = {lang: count for lang, count in counts.items() if count >= FEW}
@@ -95,10 +95,10 @@ def approximate_shards(
         if factory == AUTO:
             factory = choose(count, sum(large.values()), dimension, wanted.memory)
             if factory == EXACT:
-                logger.info("%s: %s stays exact, %d vectors are few", folder, lang, count)
+                logger.info("%s: %s stays exact: only %d vectors", folder, lang, count)
         elif count < max(least_vectors(factory), 2 * K):
             logger.warning(
-                "%s: %s stays exact, its %d vectors are fewer than the %d that training %s takes",
+                "%s: %s stays exact, its %d vectors are fewer than the %d that training %s requires",
                 folder, lang, count, max(least_vectors(factory), 2 * K), factory,
             )  # fmt: skip
             factory = EXACT
@@ -114,15 +114,15 @@ def approximate_shards(
         records[lang] = record = shard.tune(factory, low, store.ids)
         if record.recall < wanted.recall:
             logger.warning(
-                "%s: %s finds %.1f %% of the exact %d best with %s, below the %.1f %% aimed at; "
-                "choose a finer factory, or more memory for auto",
+                "%s: %s finds %.1f %% of the exact %d best with %s, below the target of %.1f %%; "
+                "choose a finer factory, or allow more memory for auto",
                 folder, lang, 100 * record.recall, K, factory, 100 * wanted.recall,
             )  # fmt: skip
     return records
 
 
 class _Shard:
-    """One language while its approximate index is made."""
+    """Build the approximate index of one language."""
 
     def __init__(
         self, flat: Path, file: Path, count: int, dimension: int, wanted: Approximation, given: Vectors | None
@@ -136,7 +136,7 @@ class _Shard:
             self.sample = Sample(self._rows(own), count, own)
         else:
             self.sample = Sample(given, count)
-        # which queries tune and which measure must not go by their order: given ones may be sorted by topic
+        # given queries may be sorted by topic, so the halves that tune and measure are drawn at random
         self.shuffled = self.generator.permutation(len(self.sample.queries))
         self.trained = 0
         self.index: Any = None
@@ -146,7 +146,7 @@ class _Shard:
         return np.sort(self.generator.choice(self.count, size, replace=False, shuffle=False)).astype(np.int64)
 
     def _rows(self, rows: Rows) -> Vectors:
-        """Vectors by single reads: mapping the file would count all its pages as memory of this process."""
+        """Return vectors by single reads; mapping the file would count all its pages as memory of this process."""
         width = 4 * self.dimension
         out = np.empty((len(rows), self.dimension), dtype=np.float32)
         descriptor = os.open(self.flat, os.O_RDONLY)
@@ -167,11 +167,11 @@ class _Shard:
                 yield first, np.frombuffer(raw, dtype="<f4").reshape(number, self.dimension)
 
     def make(self, factory: str) -> None:
-        """Train, add every vector, write; the exact best of the sample are found in the same pass.
+        """Train, add every vector and write the index; the same pass finds the exact best of the sample.
 
-        Inverted lists hold vectors less the mean of the sample. That takes the same amount from every score of a query,
-        so the order stays, and lists are then told apart by what tells vectors apart: embeddings share a large mean
-        (multilingual-e5 above all), and beside it the directions of centroids hardly differ.
+        Inverted lists hold vectors minus the mean of the sample. This lowers all scores of a query by the same amount,
+        so the ranking is unchanged. Embeddings share a large mean (multilingual-e5 above all); without it, the
+        centroids of the lists differ more clearly.
         """
         self.index = new_index(factory, self.dimension)
         mean = np.float32(0.0)
@@ -189,10 +189,10 @@ class _Shard:
         save_faiss(self.file, self.index)
 
     def tune(self, factory: str, first_row: int, ids_of: Callable[[Rows], list[str]]) -> ApproximateRecord:
-        """Search parameters that reach the recall aimed at for the least cost, and the recall that is then measured.
+        """Return the cheapest search parameters that reach the target recall, and the recall measured with them.
 
-        One half of the sample tunes (:func:`likely_at_least`), the other measures; where the measured half misses the
-        aim, the next dearer setting is taken, up to the last.
+        One half of the sample tunes (:func:`likely_at_least`), the other measures. If the measured recall misses the
+        target, the next more expensive setting is tried.
         """
         right = self.sample.right()
         half = len(self.sample.queries) // 2
@@ -201,7 +201,7 @@ class _Shard:
         self.index = None
         parameter = parameter_of(factory)
         good = [setting for setting in settings if setting[3] >= self.wanted.recall]
-        # nothing reached it: the best there is, and of equals the cheapest
+        # no setting reached the target: take the best one, and the cheapest among equals
         good = good or [max(settings, key=lambda setting: (setting[3], -setting[0]))]
         best: ApproximateRecord | None = None
         for _, value, depth, _ in good:
@@ -222,11 +222,12 @@ class _Shard:
         return best
 
     def _by_cost(self, factory: str, tuning: Rows, right: list[set[int]]) -> list[tuple[float, int | None, int, float]]:
-        """(cost, parameter, rescoring depth, recall by the tuning half), cheapest first.
+        """Return (cost, parameter, rescoring depth, recall of the tuning half), cheapest first.
 
-        The cost is a count of bytes, not a time, so that the same vectors always give the same parameters: codes
-        scanned, and vectors read at random to score candidates exactly. The exact best are the best of the candidates
-        too, so recall after re-scoring is the share of them among the candidates.
+        The cost is a number of bytes, not a time, so that the same vectors always give the same parameters: codes
+            scanned,
+        plus vectors read at random to score candidates exactly. Re-scoring ranks the exact best first, so recall is
+        their share among the candidates.
         """
         import faiss
 
@@ -254,14 +255,14 @@ class _Shard:
                 recalls.append(likely_at_least(self.sample.recalls(found[:, : depth * K + 1], tuning, right)))
                 out.append((scanned + _RANDOM_READ * depth * K * vector, value, depth, recalls[-1]))
             reached += recalls[-1] >= self.wanted.recall
-            # some settings beyond the first that suffices: a shorter re-scoring may pay, or the other half need more
+            # try a few more settings: less re-scoring may pay, or the other half may need more
             if reached >= 5:
                 break
         return sorted(out, key=lambda setting: (setting[0], setting[1] or 0, setting[2]))
 
 
 def _steps(first: int, most: int) -> list[int]:
-    """Doubling, with three steps between where there is room: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, …, up to ``most``."""
+    """Return doubling values and three steps in between: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, …, up to ``most``."""
     steps, value = [], first
     while value < most:
         steps += [value + value * quarter // 4 for quarter in range(4)]
@@ -270,7 +271,7 @@ def _steps(first: int, most: int) -> list[int]:
 
 
 def _code_size(index: Any) -> int:
-    """Bytes of one vector's code, of the innermost index."""
+    """Return the bytes of one vector's code in the innermost index."""
     import faiss
 
     inner = faiss.downcast_index(index)

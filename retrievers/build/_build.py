@@ -1,4 +1,4 @@
-"""Building an index: streamed, resumable, renamed into place at the end."""
+"""Streaming, resumable builds of an index."""
 
 from __future__ import annotations
 
@@ -57,40 +57,40 @@ def build_index(
 ) -> Index:
     """Build an index from a stream of passages or documents and open it.
 
-    Batches are appended to files in ``<path>.building``, which becomes ``path`` when all is written: a build that is
-    killed leaves nothing at ``path``. Memory holds one batch, 8 bytes per passage id and the vocabulary of a lexical
-    index, never the corpus or its vectors.
+    Batches are appended to files in ``<path>.building``, which is renamed to ``path`` at the end, so a killed build
+    leaves nothing at ``path``. Memory holds one batch, 8 bytes per passage id and the vocabulary of a lexical index,
+    never the corpus or its vectors.
 
     Args:
-        corpus: passages, taken as they are, or documents, cut by ``chunker``.
+        corpus: passages, used unchanged, or documents, cut by ``chunker``.
         path: the folder to make.
         kind: ``dense``, ``bm25``, ``hybrid`` or ``sparse`` (learned sparse vectors).
         embedder: as in ``load_embedder``, or an embedder object; for ``sparse`` as in ``load_sparse_encoder``, or an
             encoder object; not used by ``bm25``.
         chunker: as in ``ChunkConfig``.
-        joint: one lexical shard over all languages, whose scores may be compared between them.
-        batch_size: passages embedded at a time; what is embedded is kept, however the process ends.
-        window: passages that are sorted by length before they are batched, so that little padding is embedded; by
-            default eight batches. Vectors are stored in the order of the corpus.
-        workers: processes that cut documents, in their order; 0: this one does.
-        resume: continue an interrupted build after its last complete batch. The corpus must come in the same order;
-            a different one is noticed.
-        overwrite: replace an index that is there, once the new one is whole.
-        progress: show rate and time left: a bar on a terminal, else a line of the log every half minute.
+        joint: one lexical shard for all languages, so that their scores are comparable.
+        batch_size: passages embedded at a time; finished batches survive a killed process.
+        window: passages that are sorted by length before batching, which reduces padding; by default eight batches.
+            Vectors are stored in the order of the corpus.
+        workers: processes that cut documents, in order; 0 cuts in this process.
+        resume: continue an interrupted build after its last complete batch. The corpus must be the same, in the same
+            order; another one raises CorpusError.
+        overwrite: replace an existing index once the new one is complete.
+        progress: show rate and time left: a bar on a terminal, else a log line every half minute.
         device: where the embedder runs.
         bm25: parameters of the lexical score.
-        token_counter: what the chunker ``sentences`` counts with.
-        source: where the documents come from, for the manifest.
+        token_counter: counts tokens for the chunkers ``sentences`` and ``llamaindex``.
+        source: origin of the documents, for the manifest.
         factory: ``flat`` (exact), ``auto`` (by count and memory) or a string of FAISS's ``index_factory`` such as
-            ``IVF1024,SQ8``: an approximate index beside the vectors of every language that has enough of them.
-        memory_budget: for ``auto``, what its structures may hold in memory, all languages together (``2GB``).
-        recall: recall@20 against the exact search that the search parameters of an approximate index are tuned to.
-        recall_queries: texts to tune and to measure with; none: stored vectors, drawn with a seed.
-        engine: cut and embed on Ray Data; None: in this process. The index is the same, where the embedder gives a text
-            the same vector alone and in a batch.
+            ``IVF1024,SQ8``: an approximate index for every language with enough vectors.
+        memory_budget: for ``auto``, the memory its structures may take, all languages together (``2GB``).
+        recall: target recall@20 of an approximate index against exact search.
+        recall_queries: texts to tune and measure with; by default stored vectors, drawn with a seed.
+        engine: cut and embed on Ray Data; None uses this process. The index is the same, provided that the embedder
+            gives a text the same vector alone and in a batch.
 
     Raises :class:`~mrag_eval.core.DataError` for an empty corpus, repeated passage ids and passages without text,
-    :class:`~mrag_eval.core.CorpusError` where an index is there already or another process is building it.
+    :class:`~mrag_eval.core.CorpusError` if the index exists or another process is building it.
     """
     settings = BuildSettings(
         kind=kind,
@@ -172,7 +172,7 @@ def _made_by_ray(
 def _described(
     loading: Loading, device: str, cluster: RayCluster | None
 ) -> tuple[Embedder | SparseEncoder | None, EmbedderRecord]:
-    """The model, unless Ray's actors alone load it, and its record for the manifest."""
+    """Return the model (None if only Ray's actors load it) and its record for the manifest."""
     if not isinstance(loading.model, EmbedderSpec):
         model: Any = loading.model
         return model, EmbedderRecord(name=model.name, revision=model.revision, dim=model.dim)
@@ -183,14 +183,14 @@ def _described(
     else:
         model = None
         name, revision, dim, commit = cluster.described(loading)
-    # queries must find the very commit the passages were embedded with
+    # queries must be embedded with the same commit as the passages
     if commit:
         identity["revision"] = commit
     return model, EmbedderRecord(name=name, revision=revision, dim=dim, spec=identity)
 
 
 def _watched(corpus: Iterable[Passage | Document]) -> tuple[Iterable[Passage | Document], Share]:
-    """The corpus, and what knows which share of it is read."""
+    """Return the corpus and the share of it that has been read."""
     if isinstance(corpus, Sized):
         corpus = counted(corpus, len(corpus))
     if isinstance(corpus, Stream):

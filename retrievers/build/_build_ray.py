@@ -1,8 +1,8 @@
-"""Cutting and embedding on Ray Data, on this machine or a cluster; reading, checking and writing stay with the build.
+"""Cutting and embedding on Ray Data, on this machine or a cluster.
 
-The build reads the corpus and hands batches of documents to a feed, an actor that Ray Data reads from; a pool of actors
-cuts and embeds them (where there are GPUs, tasks on CPUs cut and actors with a GPU each embed); what comes back, in the
-order of the corpus, is written by the build itself. So the index is that of the built-in engine.
+The build reads the corpus and sends batches of documents to a feed, an actor that Ray Data reads from. A pool of actors
+cuts and embeds them; with GPUs, CPU tasks cut and actors with one GPU each embed. The build itself writes the results
+in the order of the corpus, so the index equals that of the built-in engine.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.corpora._reading import Share
 
-# batches of documents that wait for Ray to take them
+# batches of documents waiting for Ray
 _WAITING = 16
-# seconds until a cluster that does not answer counts as absent
+# seconds to wait for an answer of a cluster
 _PATIENCE = 10.0
 
 
 class RayCluster:
-    """A running Ray, and what of it a build takes."""
+    """A running Ray cluster and the resources a build uses."""
 
     def __init__(self, engine: RayEngine, device: str) -> None:
         import ray
@@ -63,7 +63,7 @@ class RayCluster:
         return {"num_gpus": 1, "num_cpus": 0} if self.on_gpu else {"num_cpus": 1}
 
     def described(self, loading: Loading) -> tuple[str, str, int, str | None]:
-        """Name, revision, dimension and commit of a model, which is loaded where the actors will load it."""
+        """Return name, revision, dimension and commit of a model, loaded on a node of the actors."""
         import ray
 
         with _said_by_ray():
@@ -83,7 +83,7 @@ class RayCluster:
         loading: Loading | None,
         share: Share,
     ) -> Iterator[Made]:
-        """The passages of ``items`` with their vectors, in their order."""
+        """Yield the passages of ``items`` with their vectors, in order."""
         import ray
         from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
@@ -111,7 +111,7 @@ class RayCluster:
                     raise_carried(table)
                     numbers = table["batch"].to_numpy()
                     if len(numbers) and (numbers[0] < last or (numbers[1:] < numbers[:-1]).any()):
-                        raise CorpusError("Ray Data handed passages back out of order", RESUME)
+                        raise CorpusError("Ray Data returned passages out of order", RESUME)
                     if len(numbers):
                         last = int(numbers[-1])
                         share.follow(reader.shares.get(last))
@@ -123,12 +123,12 @@ class RayCluster:
 
 @contextmanager
 def ray_cluster(engine: RayEngine, device: str = "auto") -> Iterator[RayCluster]:
-    """Ray, connected to or started on this machine, quiet.
+    """Connect to Ray, or start it on this machine, without its log output.
 
-    ``device``: ``auto`` takes GPUs if there are any. MissingExtraError without Ray; ConfigError where there is no
-    cluster at the address, or it has fewer CPUs or GPUs than actors are asked for.
+    ``device``: ``auto`` uses GPUs if there are any. Raises MissingExtraError without Ray, ConfigError if there is no
+    cluster at the address or it has fewer CPUs or GPUs than actors.
     """
-    # before Ray's libraries are loaded, which read it then; Ray does not report to its makers what is run
+    # Ray's libraries read these on import; usage reports to Ray's makers are off
     quiet = {"RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "1"}
     quiet["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
     for name, value in quiet.items():
@@ -162,7 +162,7 @@ def ray_cluster(engine: RayEngine, device: str = "auto") -> Iterator[RayCluster]
 
 
 def _check_address(address: str | None) -> None:
-    """ConfigError where nobody listens at an address: Ray itself would try for minutes."""
+    """Raise ConfigError if nothing listens at an address; Ray itself would try for minutes."""
     if address is None or address == "auto":
         return
     parts = urlsplit(f"//{address}")
@@ -181,7 +181,7 @@ def _check_address(address: str | None) -> None:
 
 @contextmanager
 def _standard_error_closed() -> Iterator[None]:
-    """Nothing reaches standard error, not even from C++; what goes wrong is raised as well."""
+    """Silence standard error, C++ code included; errors are raised as well."""
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
@@ -195,7 +195,7 @@ def _standard_error_closed() -> Iterator[None]:
 
 @contextmanager
 def _context(block_bytes: int) -> Iterator[None]:
-    """Ray Data's settings while a pipeline is set up and run; as they were afterwards."""
+    """Set Ray Data's options for a pipeline and restore them afterwards."""
     from ray.data import DataContext
 
     context = DataContext.get_current()
@@ -220,7 +220,7 @@ def _context(block_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def _said_by_ray() -> Iterator[None]:
-    """Errors that Ray carries from its workers, as they were raised there; Ray's own as a CorpusError."""
+    """Raise our errors from workers unchanged, and Ray's own as CorpusError."""
     from ray.exceptions import RayError
 
     try:

@@ -1,4 +1,4 @@
-"""The half-made index: files that are only appended to, and a record of how far they are valid."""
+"""The unfinished index: append-only files and a record of their valid sizes."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def vocabulary_name(shard: str) -> str:
 
 
 class Building:
-    """The folder ``<path>.building``.
+    """The folder ``<path>.building`` of an unfinished index.
 
-    A batch is appended file by file, then ``work/state.json`` is replaced; whatever lies beyond the sizes recorded
-    there belongs to a batch that was cut short, and is cut off on resuming.
+    A batch is appended file by file, then ``work/state.json`` is replaced. Bytes beyond the sizes recorded there belong
+    to an incomplete batch and are removed on resuming.
 
     Args:
-        folder: where the files are.
-        settings: everything that must be the same for a build to be continued.
-        tokenizer: of a lexical or hybrid index.
+        folder: the folder of the files.
+        settings: must be equal when a build is continued.
+        tokenizer: for a lexical or hybrid index.
         joint: whether all languages share one vocabulary.
     """
 
@@ -66,9 +66,10 @@ class Building:
         self.postings: dict[str, Postings] = {}
 
     def start(self, *, resume: bool) -> None:
-        """Begin anew, or continue what lies there; CorpusError when that was built otherwise or is damaged.
+        """Start a new build, or continue an existing one.
 
-        Afterwards ``is_complete`` says whether all was written and only the renaming is missing.
+        Afterwards ``is_complete`` is true if everything is written and only the renaming is left. Raises CorpusError if
+        the existing build has other settings or is damaged.
         """
         state_path = self.folder / WORK / _STATE
         if resume and state_path.exists():
@@ -96,8 +97,8 @@ class Building:
             self._save()
 
     def publish(self, target: Path) -> None:
-        """Rename the finished folder to its place; an index that is there is removed once the new one is."""
-        # from here on a resumed build finds the manifest and no state: all that is left to do is this
+        """Rename the finished folder to ``target``, replacing an existing index."""
+        # a build resumed after this finds the manifest and no state, and only repeats this step
         (self.folder / WORK / _STATE).unlink(missing_ok=True)
         shutil.rmtree(self.folder / WORK, ignore_errors=True)
         move_into_place(self.folder, target)
@@ -138,13 +139,13 @@ class Building:
     def append(
         self, passages: Sequence[Passage], vectors: Vectors | None, sparse: Sequence[SparseVector] | None = None
     ) -> None:
-        """Write one batch; afterwards it is kept whatever happens to the process."""
+        """Write one batch; it survives a killed process."""
         by_language: dict[str, list[int]] = {}
         for position, passage in enumerate(passages):
             by_language.setdefault(passage.lang, []).append(position)
             self.content.add(passage)
         if self._tokenizer is not None and self._joint:
-            # together, so that tokens are numbered in the order of the corpus, whatever the size of batches
+            # encoded together, so that token numbers follow the corpus and not the batch size
             all_lengths, all_postings, words = self._shard("joint").encode([passage.text for passage in passages])
             self._write(vocabulary_name("joint"), words)
         for lang, positions in by_language.items():
@@ -199,7 +200,7 @@ class Building:
 
 
 def move_into_place(folder: Path, target: Path) -> None:
-    """Rename a finished folder to ``target``; an index that is there is removed once the new one is in its place."""
+    """Rename a finished folder to ``target``; an existing index is removed afterwards."""
     replaced = target.with_name(target.name + ".replaced")
     if target.exists():
         shutil.rmtree(replaced, ignore_errors=True)

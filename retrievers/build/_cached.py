@@ -1,4 +1,4 @@
-"""Indexes of corpora that a benchmark brings itself, built once and found again by what they hold."""
+"""Indexes of a benchmark's own corpora, cached by content."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def cached_index(
     progress: bool = True,
     device: str = "cpu",
 ) -> Index:
-    """The index of these passages (or documents), from the cache or built into it.
+    """Return the index of these passages (or documents), from the cache or newly built.
 
-    It lies in ``<cache_dir>/indexes/<fingerprint>``; the fingerprint covers every passage, the kind, the embedder and
-    its revision, chunker, tokenizer and file format, so that nothing stale is ever found. A process that meets another
-    one building the same index waits for it; an interrupted build is continued; an index whose damage shows
-    when it is opened (a missing file, another size; see ``load_index``) is built again.
+    It is stored in ``<cache_dir>/indexes/<fingerprint>``. The fingerprint covers every passage, the kind, the embedder
+    and its revision, chunker, tokenizer and file format, so a stale index is never returned. A process waits while
+    another one builds the same index. An interrupted build is continued, and an index that ``load_index`` finds damaged
+    is rebuilt.
 
-    Arguments as in ``build_index``; ``cache_dir`` is ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``.
+    Arguments as in ``build_index``; ``cache_dir`` defaults to ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``.
     """
     settings = BuildSettings(
         kind=kind,

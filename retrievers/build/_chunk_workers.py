@@ -14,7 +14,7 @@ from mrag_eval.retrievers.corpora._reading import Share
 
 Item = Passage | Document
 
-# What a worker gets at a time: enough to pay for its way there and back, little enough to bound memory.
+# Size of a batch for a worker: large enough to pay for the transfer, small enough to bound memory.
 _MOST_ITEMS = 256
 _MOST_CHARACTERS = 500_000
 
@@ -22,7 +22,7 @@ _MOST_CHARACTERS = 500_000
 def item_batches(
     items: Iterable[Item], most: int = _MOST_ITEMS, characters: int = _MOST_CHARACTERS
 ) -> Iterator[list[Item]]:
-    """Lists of up to ``most`` items, or of as few as hold ``characters`` characters."""
+    """Yield lists of up to ``most`` items; a list ends early once it has ``characters`` characters."""
     held: list[Item] = []
     size = 0
     for item in items:
@@ -36,7 +36,7 @@ def item_batches(
 
 
 def cut(items: Iterable[Item], chunking: ChunkConfig, count: TokenCounter = count_tokens) -> list[Passage]:
-    """The passages of documents; passages as they are."""
+    """Return the passages of documents; passages stay unchanged."""
     passages: list[Passage] = []
     for item in items:
         if isinstance(item, Document):
@@ -53,10 +53,11 @@ def cut_by_workers(
     count: TokenCounter = count_tokens,
     share: Share | None = None,
 ) -> Iterator[Passage]:
-    """As :func:`cut`, by ``workers`` processes; memory holds a few batches a worker, and ``share`` follows what comes.
+    """Cut like :func:`cut`, in ``workers`` processes, with a few batches per worker in memory.
 
-    The workers are started afresh, not forked: threads of FAISS and torch do not survive a fork. They are loky's, which
-    do not run the caller's script a second time as those of the standard library do. CorpusError where a worker dies.
+    ``share`` follows the passages yielded. Workers are started, not forked: threads of FAISS and torch do not survive a
+    fork. They are loky's, since those of the standard library would run the caller's script again. Raises CorpusError
+    if a worker dies.
     """
     from joblib.externals.loky import ProcessPoolExecutor
 

@@ -1,4 +1,4 @@
-"""What comes into a build: documents cut into passages, every passage checked, in batches."""
+"""Input of a build: documents cut into passages, checked and batched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def checked_passages(
     workers: int = 0,
     share: Share | None = None,
 ) -> Iterator[Passage]:
-    """Passages with normalised languages, checked one by one; cut by ``workers`` processes, or (0) by this one."""
+    """Yield checked passages with normalised languages; ``workers`` processes cut documents (0: this one)."""
     seen = SeenIds()
     if workers and chunking.method != "none":
         cut: Iterable[Passage] = cut_by_workers(corpus, chunking, workers, count, share)
@@ -35,16 +35,16 @@ def _pieces(item: Passage | Document, chunking: ChunkConfig, count: TokenCounter
 
 
 def checked_passage(passage: Passage, seen: SeenIds) -> Passage:
-    """A passage with its language normalised; DataError for what no index can hold."""
+    """Return the passage with its language normalised; raise DataError if it cannot be indexed."""
     if not passage.id:
-        raise DataError(f"a passage of document '{passage.doc_id}' has no id", "give every passage an id of its own")
+        raise DataError(f"a passage of document '{passage.doc_id}' has no id", "give every passage a unique id")
     if not passage.text.strip():
         raise DataError(f"passage '{passage.id}' has no text", "leave passages without text out of the corpus")
     try:
         "".join((passage.id, passage.doc_id, passage.title, passage.text)).encode("utf-8")
     except UnicodeEncodeError as error:
         raise DataError(
-            f"passage '{passage.id}' holds half a surrogate pair, which is not text",
+            f"passage '{passage.id}' contains half a surrogate pair, which is not text",
             "correct the text: it was cut inside a character",
         ) from error
     try:
@@ -57,7 +57,7 @@ def checked_passage(passage: Passage, seen: SeenIds) -> Passage:
 
 
 def batches(passages: Iterable[Passage], size: int) -> Iterator[list[Passage]]:
-    """Lists of ``size`` passages, the last one shorter."""
+    """Yield lists of ``size`` passages; the last one may be shorter."""
     batch: list[Passage] = []
     for passage in passages:
         batch.append(passage)

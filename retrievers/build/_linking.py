@@ -75,7 +75,7 @@ def link_parts(
 
 
 def _is_taken(name: str, part: Part) -> bool:
-    """Whether a file belongs to a language that is taken, and is no file over all languages that is written anew."""
+    """Return whether to link a file: it belongs to a language of ``part`` and is not rewritten for all languages."""
     if name.startswith("passages/") and not name.endswith((".text", ".offsets")):
         return False
     shard = name.split("/")[1].partition(".")[0]
@@ -113,7 +113,7 @@ def _merged_manifest(
 
 
 def _sources(manifests: Sequence[Manifest]) -> dict[str, str]:
-    """Where each language's documents come from; several sources one after the other, each once."""
+    """Return the origin of each language's documents; several sources are joined, each once."""
     found: dict[str, list[str]] = {}
     for manifest in manifests:
         for lang, source in manifest.sources.items():

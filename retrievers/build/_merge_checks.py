@@ -19,9 +19,9 @@ _NAMED = 5
 
 
 def check_alike(folders: Sequence[Path], manifests: Sequence[Manifest], *, approximation: bool = True) -> None:
-    """Raise ConfigError for indexes that were built otherwise than the first; ``approximation``: in that too."""
+    """Raise ConfigError for an index with other settings than the first; ``approximation`` compares that, too."""
     if not manifests:
-        raise ConfigError("there is no index to join", "name two index folders or more")
+        raise ConfigError("there is no index to merge", "name at least two index folders")
     first = manifests[0]
     for folder, manifest in zip(folders, manifests, strict=True):
         expected, found = first.settings(), manifest.settings()
@@ -32,7 +32,7 @@ def check_alike(folders: Sequence[Path], manifests: Sequence[Manifest], *, appro
                 other = key == "approximation"
                 raise ConfigError(
                     f"index {folder} has {key} = {found[key]!r}, index {folders[0]} has {value!r}",
-                    "say which it is to be: index merge --factory" if other else "build both with the same settings",
+                    "choose one: index merge --factory" if other else "build both with the same settings",
                 )
 
 
@@ -56,7 +56,7 @@ def check_disjoint(folders: Sequence[Path], manifests: Sequence[Manifest]) -> No
 def check_ids(folders: Sequence[Path], manifests: Sequence[Manifest]) -> None:
     """Raise DataError naming passage ids that two indexes hold.
 
-    Only ids whose hashes two lookups have in common are read; documents may be in several indexes.
+    Only ids whose hashes are in both lookups are read. A document may be in several indexes, a passage may not.
     """
     stores = [
         PassageStore(folder, {lang: record.passages for lang, record in manifest.languages.items()})

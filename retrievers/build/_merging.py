@@ -168,7 +168,7 @@ def _share(wanted: Approximation | None, counts: dict[str, int], rewritten: Sequ
 
 
 def _stored(folder: Path, manifest: Manifest, lang: str, scratch: Path) -> Iterator[Made]:
-    """The passages of one language with their stored vectors, batch by batch; nothing is mapped for long."""
+    """Yield the passages of one language with their stored vectors, batch by batch."""
     count = manifest.languages[lang].passages
     dimension = manifest.embedder.dim if manifest.embedder else 0
     records = read_records(folder, lang)

@@ -1,7 +1,7 @@
-"""What is derived from the passages when an index is finished: Parquet copies and the lookup from ids to rows.
+"""Files derived from the passages of a finished index: Parquet copies and the lookup from ids to rows.
 
-The files are read from front to back, not mapped: a build's memory does not grow with its corpus (the lookup excepted,
-about 50 bytes a passage while it is sorted).
+Files are read sequentially, not mapped, so memory does not grow with the corpus, except for about 50 bytes per passage
+while the lookup is sorted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BATCH = 4_096
 
 
 def read_records(folder: Path, lang: str) -> Iterator[list[Record]]:
-    """The passages of a language in order, a batch at a time."""
+    """Yield the passages of a language in order, batch by batch."""
     with text_path(folder, lang).open("rb") as text, offsets_path(folder, lang).open("rb") as offsets:
         last = 0
         while raw := offsets.read(8 * FIELDS * _BATCH):
@@ -34,7 +34,7 @@ def read_records(folder: Path, lang: str) -> Iterator[list[Record]]:
 
 
 def finish_passages(folder: Path, languages: tuple[str, ...]) -> dict[str, int]:
-    """Write ``<lang>.parquet`` for every language and the lookup; returns the number of documents per language."""
+    """Write ``<lang>.parquet`` for every language, and the lookup; return the number of documents per language."""
     hashes: list[NDArray[np.uint64]] = []
     rows: list[NDArray[np.int64]] = []
     documents: dict[str, int] = {}
@@ -62,7 +62,7 @@ def finish_passages(folder: Path, languages: tuple[str, ...]) -> dict[str, int]:
 
 
 class _Distinct:
-    """Counts distinct hashes; they are sorted anew only when twice as many are held, so time grows as one sort does."""
+    """Count distinct hashes; they are sorted only when their number has doubled, so the cost stays that of one sort."""
 
     def __init__(self) -> None:
         self._parts: list[NDArray[np.uint64]] = []

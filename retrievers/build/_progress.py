@@ -1,4 +1,4 @@
-"""How far a build has got, how fast, when it will be done: a bar on a terminal, else a line of the log now and then."""
+"""Progress of a build, its rate and the time left: a bar on a terminal, else log lines."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
-# Below the harness's logger, so that its command shows our lines as it shows its own.
+# A child of the harness's logger, so that the harness shows these lines like its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 T = TypeVar("T")
 
-# seconds between two lines of the log
+# seconds between two log lines
 EVERY = 30.0
 
 
@@ -22,12 +22,11 @@ class Progress:
     """The progress of one build, counted in passages.
 
     Args:
-        name: of the index.
-        total: passages there will be, where that is known.
-        share: the share of the source that the passages taken in (:meth:`taking`) stand for, where the total is not
-            known.
-        shown: False for no bar; the log is written either way where there is no terminal.
-        clock: seconds.
+        name: the index's name.
+        total: expected number of passages, if known.
+        share: the share of the source read for the passages taken (:meth:`taking`), if the total is unknown.
+        shown: False shows neither bar nor log lines.
+        clock: returns seconds.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Progress:
             self._bar.close()
 
     def start(self, done: int) -> None:
-        """From here on passages are made, the first ``done`` having been there."""
+        """Start counting after the ``done`` passages of an earlier attempt."""
         self.done = self._first = done
         self._started = self._said = self._clock()
         if self._on_terminal:
@@ -65,10 +64,10 @@ class Progress:
 
             self._bar = tqdm(total=self._total, initial=done, unit=" passages", desc=self._name)
         if done and self._logged:
-            log.info("%s: goes on after %s passages", self._name, f"{done:,}")
+            log.info("%s: continues after %s passages", self._name, f"{done:,}")
 
     def add(self, count: int) -> None:
-        """Say that ``count`` more passages are made."""
+        """Count ``count`` more finished passages."""
         self.done += count
         if self._bar is not None:
             self._bar.total = self.expected()
@@ -78,7 +77,7 @@ class Progress:
             log.info("%s: %s", self._name, self.line())
 
     def phase(self, what: str) -> None:
-        """Say that something else than passages is being made now."""
+        """Show that the build does something else now, such as writing."""
         if self._bar is not None:
             self._bar.total = self.done
             self._bar.set_description(f"{self._name}: {what}")
@@ -86,7 +85,7 @@ class Progress:
             log.info("%s: %s, %s", self._name, self.line(), what)
 
     def line(self) -> str:
-        """Passages made, a second, and the time that is left."""
+        """Return passages done, passages per second and the time left."""
         elapsed = self._clock() - self._started
         rate = (self.done - self._first) / elapsed if elapsed > 0 else 0.0
         parts = [f"{self.done:,} passages", f"{rate:,.0f} a second" if rate >= 10 else f"{rate:.1f} a second"]
@@ -95,20 +94,20 @@ class Progress:
         return ", ".join(parts)
 
     def taking(self, passages: Iterable[T]) -> Iterator[T]:
-        """``passages``, counted as they are taken in, which may be long before they are made."""
+        """Yield ``passages`` and count them as taken; they may be finished much later."""
         for passage in passages:
             self._taken += 1
             yield passage
 
     def expected(self) -> int | None:
-        """Passages there will be; None where neither their number nor the size of the source is known."""
+        """Return the expected number of passages, or None if neither it nor the size of the source is known."""
         if self._total is not None:
             return self._total
         share = self._share()
         return max(self.done, round(self._taken / share)) if share else None
 
     def seconds_left(self) -> float | None:
-        """From the rate so far; None where it is not known how many passages there will be."""
+        """Return the time left at the rate so far, or None if the number of passages is unknown."""
         expected, made = self.expected(), self.done - self._first
         if expected is None or not made:
             return None
@@ -116,7 +115,7 @@ class Progress:
 
 
 def spoken(seconds: float) -> str:
-    """A duration in the two units that matter."""
+    """Return a duration in its two largest units."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""What Ray Data reads a corpus from: an actor that the build's own thread fills, batch by numbered batch."""
+"""The actor that Ray Data reads a corpus from, filled by a thread of the build in numbered batches."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mrag_eval.retrievers.corpora._reading import Share
 
 
 class Feed:
-    """An actor that holds the batches which wait to be taken, each until the next one is asked for.
+    """Actor that holds each batch until the next one is requested.
 
-    Batches are numbered. Ray reads again from the start where it lost a worker or a node; what is gone by then cannot
-    be given a second time, and saying so ends the build: half a corpus must not look whole.
+    After losing a worker or a node, Ray reads again from the start. Batches dropped by then cannot be sent again, so
+    the build ends with an error: half a corpus must not look complete.
     """
 
     def __init__(self, most: int) -> None:
@@ -30,7 +30,7 @@ class Feed:
         self._changed = asyncio.Condition()
 
     async def put(self, rows: list[Any]) -> int:
-        """Add a batch, once there is room; its number."""
+        """Add a batch once there is room, and return its number."""
         async with self._changed:
             await self._changed.wait_for(lambda: len(self._held) < self._most)
             number = self._next
@@ -45,7 +45,7 @@ class Feed:
             self._changed.notify_all()
 
     async def get(self, number: int) -> list[Any] | None:
-        """A batch, once it is there; None behind the last one."""
+        """Return a batch once it has arrived, or None after the last one."""
         if number < self._first:
             raise CorpusError("Ray lost a worker that read documents", RESUME)
         async with self._changed:
@@ -58,7 +58,7 @@ class Feed:
 
 
 class Reader:
-    """The thread of the build that fills the feed; an error of the corpus is kept for it."""
+    """The thread that fills the feed; it keeps an error of the corpus for the build."""
 
     def __init__(self, items: Iterable[Item], feed: Any, share: Share) -> None:
         self._items, self._feed, self._share = items, feed, share
@@ -71,7 +71,7 @@ class Reader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Read no more; what waits is thrown away with the feed."""
+        """Stop reading and discard waiting batches."""
         import ray
 
         self._stopped.set()
@@ -79,7 +79,7 @@ class Reader:
         self._thread.join()
 
     def check(self) -> None:
-        """Raise what ended the reading before the end of the corpus."""
+        """Raise the error that stopped reading, if any."""
         if self._error is not None:
             raise self._error
 
@@ -93,7 +93,7 @@ class Reader:
                 read = self._share.read()
                 number = ray.get(self._feed.put.remote([_row(item) for item in batch]))
                 self.shares[number] = read
-        except BaseException as error:  # raised in the build's thread
+        except BaseException as error:  # raised again in the build's thread
             if not self._stopped.is_set():
                 self._error = error
         finally:
@@ -108,7 +108,7 @@ def _row(item: Item) -> tuple[bool, str, str, str, str, str]:
 
 
 def datasource(feed: Any) -> Any:
-    """The feed as Ray Data reads it: one task, whose blocks come one after the other."""
+    """Return the feed as a Ray datasource: one task that yields its blocks in order."""
     import pyarrow as pa
     from ray.data import Datasource
     from ray.data.block import BlockMetadata

@@ -1,4 +1,4 @@
-"""What runs on Ray's workers: cutting and embedding, from table to table, with errors carried home."""
+"""Work of Ray's workers: cut and embed tables, and carry errors back in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMNS = ("id", "doc_id", "lang", "title", "text")
 
 @dataclass(frozen=True)
 class Loading:
-    """How an actor comes by its model: it loads what ``model`` specifies on its device, or takes the object itself."""
+    """A model for an actor: a specification to load on its device, or the object itself."""
 
     model: EmbedderSpec | Embedder | SparseEncoder
     sparse: bool
@@ -44,12 +44,12 @@ def described(loading: Loading, device: str) -> tuple[str, str, str, int, str | 
 
 
 def _or_error(work: Callable[[Any], Any], table: Any) -> Any:
-    """``work(table)``, or a table of one row that carries the error: Ray would hand on its text alone."""
+    """Return ``work(table)``, or a one-row table with the pickled error, as Ray would pass on only its text."""
     import pyarrow as pa
 
     try:
         return work(table)
-    except Exception as error:  # whatever an embedder raises is raised again where the build is
+    except Exception as error:  # any error of an embedder is raised again by the build
         number = table["batch"][0].as_py() if len(table) else 0
         told = error if isinstance(error, MragError) else CorpusError(f"on Ray: {_named(error)}", RESUME)
         return pa.table(
@@ -72,7 +72,7 @@ def raise_carried(table: Any) -> None:
 
 
 class Cutter:
-    """Documents to passages, table to table."""
+    """Cut a table of documents into a table of passages."""
 
     def __init__(self, chunking: ChunkConfig, count: TokenCounter) -> None:
         self._chunking, self._count = chunking, count
@@ -81,7 +81,7 @@ class Cutter:
         return _or_error(self.cut, table)
 
     def cut(self, table: Any) -> Any:
-        """Without vectors and without an error, whose columns are empty."""
+        """Return the passages; the columns for vectors and errors are empty."""
         import pyarrow as pa
 
         numbers: list[int] = []
@@ -100,7 +100,7 @@ class Cutter:
 
 
 class Embedding:
-    """An actor: passages to passages with vectors, table to table; it cuts first where it is given documents."""
+    """Actor that adds vectors to a table of passages; with a cutter it takes documents."""
 
     def __init__(self, loading: Loading, device: str, batch_size: int, cutter: Cutter | None) -> None:
         self._model, self._batch_size, self._cutter = loading.load(device), batch_size, cutter

@@ -67,13 +67,13 @@ class BuildSettings:
             raise ConfigError(f"unknown kind of index '{self.kind}'{did_you_mean(self.kind, KINDS)}")
         if self.joint and not self.is_lexical:
             raise ConfigError(
-                f"joint=True has no use for a {self.kind} index: its scores are comparable over languages anyway",
+                f"joint cannot be combined with kind '{self.kind}': its scores are comparable across languages anyway",
                 "leave joint out",
             )
         if self.batch_size < 1:
             raise ConfigError(f"batch_size is {self.batch_size}, it must be at least 1", "leave it out for the default")
         if self.engine is not None and (self.workers or self.window is not None):
-            raise ConfigError("workers and window belong to the built-in engine", "Ray has actors (and block_bytes)")
+            raise ConfigError("workers and window cannot be combined with Ray", "set actors or block_bytes instead")
         if self.window_size < self.batch_size:
             raise ConfigError(
                 f"window is {self.window}, it must be at least batch_size ({self.batch_size})",

@@ -1,4 +1,4 @@
-"""Embedding passages sorted by length within a window, so that a batch holds texts of one length and little padding."""
+"""Embedding passages sorted by length within a window, so that batches need little padding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors, checked
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, SparseVector, checked_sparse
 from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
 
-# batches of a window, unless told otherwise
+# default number of batches in a window
 WINDOW = 8
 
 Part = Vectors | Sequence[SparseVector]
@@ -23,7 +23,7 @@ Part = Vectors | Sequence[SparseVector]
 
 @dataclass(frozen=True)
 class Made:
-    """Passages with their vectors, in the order of the corpus; both None in a lexical index."""
+    """Passages with their vectors, in corpus order; both kinds are None in a lexical index."""
 
     passages: list[Passage]
     vectors: Vectors | None = None
@@ -31,17 +31,17 @@ class Made:
 
 
 class Ahead:
-    """The vectors of a window's batches, kept in a file until the whole window is written.
+    """File with the vectors of a window's finished batches, kept until the window is written.
 
-    So a build that is killed within a window loses one batch. The file belongs to one window: it begins with a hash of
-    its texts and the size of its batches.
+    A build killed within a window therefore loses only one batch. The file starts with a hash of the window's texts and
+    batch size.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def begin(self, texts: Sequence[str], batch_size: int) -> list[bytes]:
-        """Start a window; what is kept of it from an earlier attempt, batch by batch."""
+        """Start a window; return its batches from an earlier attempt."""
         digest = hashlib.sha256(str(batch_size).encode())
         for text in texts:
             raw = text.encode()
@@ -70,7 +70,7 @@ class Ahead:
             file.write(len(part).to_bytes(8, "little") + part)
 
     def end(self) -> None:
-        """Forget the window: it is written."""
+        """Delete the file once the window is written."""
         self._path.unlink(missing_ok=True)
 
 
@@ -83,7 +83,7 @@ def made_in_windows(
     ahead: Ahead,
     on_batch: Callable[[int], None],
 ) -> Iterator[Made]:
-    """Windows of passages with their vectors; ``on_batch`` is told of every batch as it is done."""
+    """Yield windows of passages with their vectors; call ``on_batch`` after every batch."""
     if model is None:
         for held in batches(passages, batch_size):
             on_batch(len(held))
@@ -101,7 +101,7 @@ def made(
     ahead: Ahead | None = None,
     on_batch: Callable[[int], None] = lambda _: None,
 ) -> Made:
-    """One window, embedded in batches of similar length."""
+    """Embed one window in batches of similar length."""
     texts = [passage.text for passage in passages]
     order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
     kept = ahead.begin(texts, batch_size) if ahead is not None else []

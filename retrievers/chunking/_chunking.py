@@ -31,30 +31,30 @@ def _counted() -> re.Pattern[str]:
 
 
 def count_tokens(text: str) -> int:
-    """A model-free count of tokens: words, punctuation marks, and each letter of scripts without spaces.
+    """Count tokens without a model: words, punctuation marks, and each letter of scripts without spaces.
 
-    A letter and its combining marks count once. Near enough to subword tokens to bound the size of passages, and the
-    same on every machine. Where a paper counts with a model's tokenizer, pass that one as ``token_counter``.
+    A letter and its combining marks count once. The count is close enough to subword tokens to bound the size of
+    passages, and the same on every machine. To count with a model's tokenizer, pass it as ``token_counter``.
     """
     return sum(1 for _ in _counted().finditer(text))
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkConfig:
-    """How documents become passages; stored in the index's manifest.
+    """Settings for cutting documents into passages; stored in the index's manifest.
 
     - ``words``: ``size`` (100) whitespace words, or as many characters for languages written without spaces (a
       combining mark stays with its letter); whitespace becomes single spaces. The split of KILT, and of Retrieval-
       augmented generation in multilingual settings (section 3), with ``title_in_front``.
-    - ``sentences``: whole sentences, in any script, up to ``size`` (100) tokens, no overlap; a sentence longer than
-      that is cut between words. The title in front is not counted.
-    - ``llamaindex``: the same sizes, cut as LlamaIndex's ``SentenceSplitter`` cuts, passage by passage. The split of
-      The Cross-Lingual Cost (section 3). Knows only ``.``, ``?`` and ``!`` as ends of sentences.
-    - ``paragraphs``: cut at blank lines; a paragraph shorter than ``min_chars`` characters is left out.
-    - ``none``: one passage a document.
+    - ``sentences``: whole sentences, in any script, up to ``size`` (100) tokens, no overlap; a longer sentence is cut
+      between words. The prepended title is not counted.
+    - ``llamaindex``: up to ``size`` (100) tokens, cut like LlamaIndex's ``SentenceSplitter``. The split of The
+      Cross-Lingual Cost (section 3). Only ``.``, ``?`` and ``!`` end sentences.
+    - ``paragraphs``: cut at blank lines; paragraphs shorter than ``min_chars`` characters are left out.
+    - ``none``: one passage per document.
 
-    ``title_in_front`` writes ``<title>. `` before the text of every passage, so that it can be found by its title; of
-    ``paragraphs`` and ``none`` not before a text that begins with the title. Documents and pieces without text give
+    ``title_in_front`` prepends ``<title>. `` to every passage, so that it can be found by its title; with
+    ``paragraphs`` and ``none`` only if the text does not begin with the title. Documents and pieces without text give
     no passage.
     """
 
@@ -75,7 +75,7 @@ class ChunkConfig:
 
     @classmethod
     def of(cls, spec: str | Mapping[str, Any] | ChunkConfig) -> ChunkConfig:
-        """From a method's name, a mapping of the fields, or a config as it is; ConfigError names a wrong key."""
+        """Return the config for a method's name or a mapping of the fields; raise ConfigError for a wrong key."""
         if isinstance(spec, ChunkConfig):
             return spec
         if isinstance(spec, str):
@@ -102,10 +102,10 @@ def chunk_documents(
     *,
     token_counter: TokenCounter = count_tokens,
 ) -> Iterator[Passage]:
-    """The passages of ``documents``, one document at a time.
+    """Yield the passages of ``documents``, one document at a time.
 
     ``Passage.doc_id`` is the document's id; ``Passage.id`` is a hash of document id, language, position and text, so
-    a rebuild gives every unchanged passage the id it had. ``token_counter`` serves ``sentences`` and ``llamaindex``.
+    unchanged passages keep their ids in a rebuild. ``token_counter`` is used by ``sentences`` and ``llamaindex``.
     """
     settings = ChunkConfig.of(config)
     for document in documents:
@@ -123,7 +123,7 @@ def chunk_documents(
 def _behind_title(title: str, piece: str, settings: ChunkConfig) -> str:
     if not settings.title_in_front:
         return piece
-    # the papers' splits put it before every piece, whatever that begins with
+    # the papers' splits prepend the title to every piece
     if settings.method in ("words", "sentences", "llamaindex"):
         return f"{title}. {piece}" if title else piece
     return titled(title, piece)
@@ -152,7 +152,7 @@ def _pieces(document: Document, settings: ChunkConfig, count: TokenCounter) -> I
 
 
 def _characters(text: str, size: int) -> Iterator[str]:
-    """Pieces of ``size`` code points; longer where a combining mark would be parted from its letter."""
+    """Yield pieces of ``size`` code points, or longer ones to keep combining marks with their letters."""
     start = 0
     while start < len(text):
         end = start + size
@@ -182,7 +182,7 @@ def _sentences(document: Document, size: int, count: TokenCounter) -> Iterator[s
 
 
 def _cut_sentence(sentence: str, size: int, count: TokenCounter) -> Iterator[str]:
-    """A sentence over the limit, cut between words; a word over the limit (no spaces) between characters."""
+    """Cut a sentence over the limit between words, and a word over the limit between characters."""
     held = ""
     for word in re.findall(r"\S+\s*", sentence):
         if held and count(held + word) > size:

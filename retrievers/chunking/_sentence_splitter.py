@@ -1,4 +1,4 @@
-"""Passages as LlamaIndex's ``SentenceSplitter`` cuts them, without overlap."""
+"""The passages of LlamaIndex's ``SentenceSplitter``, without overlap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 Cut = Callable[[str], list[str]]
 
 _PARAGRAPH_END = "\n\n\n"
-# A stretch without these marks and the mark that ends it, or a mark by itself.
+# Text up to and including one of these marks, or a mark alone.
 _PHRASE = re.compile("[^,.;。？！]+[,.;。？！]?|[,.;。？！]")
 
 
@@ -23,13 +23,13 @@ def _punkt() -> Any:
 
 
 def _sentences(text: str) -> list[str]:
-    """Punkt's sentences, each with the white space up to the next; white space in front of the first one is lost."""
+    """Return Punkt's sentences with trailing white space; leading white space of the text is dropped."""
     starts = [start for start, _ in _punkt().span_tokenize(text)]
     return [text[low:high] for low, high in zip(starts, [*starts[1:], len(text)][: len(starts)], strict=True)]
 
 
 def _before(separator: str) -> Cut:
-    """Cuts in front of every ``separator``, which stays with what follows it."""
+    """Return a cut before every ``separator``; the separator stays with the text after it."""
 
     def cut(text: str) -> list[str]:
         first, *others = text.split(separator)
@@ -38,25 +38,25 @@ def _before(separator: str) -> Cut:
     return cut
 
 
-# From the coarsest to the finest: what is too long for one is cut by the next.
+# From coarse to fine: pieces that are still too long are cut by the next.
 _CUTS: tuple[Cut, ...] = (_before(_PARAGRAPH_END), _sentences, _PHRASE.findall, _before(" "), list)
 
 
 def split_sentences(text: str, size: int, count: Callable[[str], int]) -> list[str]:
-    """The passages of ``text``, up to ``size`` tokens each, ``count`` counting them.
+    """Return the passages of ``text``, each of up to ``size`` tokens as counted by ``count``.
 
-    A text that is too long is cut into paragraphs (three new lines), sentences (Punkt, untrained), phrases (up to a
-    comma or full stop), words or characters, whichever is the first to cut it at all, and the pieces again where they
-    are too long. Neighbouring pieces are then joined as long as the sum of their tokens allows. White space around a
-    passage is removed. Equal, passage by passage, to ``SentenceSplitter(chunk_size=size, chunk_overlap=0)`` of
-    LlamaIndex 0.14; but a single character of more than ``size`` tokens, an error there, is a passage here.
+    A text that is too long is cut into paragraphs (three newlines), sentences (Punkt, untrained), phrases (up to a
+    comma or full stop), words or characters: the first of these that cuts it. Pieces that are too long are cut again.
+    Neighbouring pieces are joined while the sum of their tokens allows, and stripped. The result equals
+    ``SentenceSplitter(chunk_size=size, chunk_overlap=0)`` of LlamaIndex 0.14, except that a single character of more
+    than ``size`` tokens is a passage here and an error there.
     """
     passages = ("".join(pieces).strip() for pieces in _joined(list(_cut(text, size, count)), size))
     return [passage for passage in passages if passage]
 
 
 def _cut(text: str, size: int, count: Callable[[str], int]) -> Iterator[tuple[str, int]]:
-    """Pieces with their number of tokens."""
+    """Yield pieces with their number of tokens."""
     tokens = count(text)
     if tokens <= size:
         yield text, tokens

@@ -1,4 +1,4 @@
-"""Where sentences end, by Unicode punctuation: no model, the same for all languages."""
+"""Sentence boundaries by Unicode punctuation, without a model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from mrag_eval.core import base_language
 
-# Marks that end a sentence whatever follows: CJK full stops, danda, Ethiopic, Armenian, Burmese, Khmer, Tibetan, Urdu
+# Marks that always end a sentence: CJK full stops, danda, Ethiopic, Armenian, Burmese, Khmer, Tibetan, Urdu
 _FULL = (
     "。！？｡．\u0964\u0965\u1362\u1367\u1368\u0589\u104b\u17d4\u17d5\u0f0d\u0f0e\u06d4\u061f\u203c-\u203d\u2047-\u2049"
 )
-# Marks that end one only before white space: a dot may belong to a number or an abbreviation
+# Marks that end a sentence only before white space: a dot may belong to a number or an abbreviation
 _OPEN = ".!?…"
 _CLOSING = "\"'”’»›」』）】〉》\\])"
 _END = re.compile(rf"(?:[{_FULL}]+[{_FULL}{_OPEN}]*[{_CLOSING}]*|[{_OPEN}]+[{_CLOSING}]*(?=\s|$))\s*|\s*\n\s*")
@@ -21,10 +21,10 @@ _SPACE_ENDS = frozenset({"th", "lo"})
 
 
 def sentence_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
-    """Half-open spans of the sentences of ``text``: they follow on one another and cover all of it.
+    """Yield the half-open spans of the sentences of ``text``, which cover it without gaps.
 
-    A sentence ends at a full stop of any script (with closing quotes and brackets), at a new line, or, in Thai and
-    Lao, at a space. The white space after it belongs to it. Known limit: ``Dr. Smith`` ends one after ``Dr.``.
+    A sentence ends at a full stop of any script (with closing quotes and brackets), at a newline, or, in Thai and
+    Lao, at a space. It includes the white space after it. Known limit: ``Dr. Smith`` is cut after ``Dr.``.
     """
     start = 0
     pattern = _END_AT_SPACE if base_language(lang) in _SPACE_ENDS else _END

@@ -1,4 +1,4 @@
-"""What passages are measured in: a count without a model, or the tokens of tiktoken's ``cl100k_base``."""
+"""Token counters by name: model-free, or tiktoken's ``cl100k_base``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mrag_eval.core import ConfigError, did_you_mean
 
-# LlamaIndex counts in it by default, as the tokenizer of gpt-3.5-turbo.
+# LlamaIndex's default, the tokenizer of gpt-3.5-turbo.
 CL100K = "cl100k_base"
 MODEL_FREE = "model_free"
 TOKENIZERS = (CL100K, MODEL_FREE)
@@ -23,7 +23,7 @@ def named_token_counter(name: str) -> Callable[[str], int]:
     """Return the counter called ``cl100k_base`` or ``model_free`` (``count_tokens``).
 
     tiktoken reads the vocabulary of ``cl100k_base`` from ``$TIKTOKEN_CACHE_DIR``, else from the copy inside an
-    installed LlamaIndex, else it downloads it. Raises ConfigError, naming the way out, where none of this works.
+    installed LlamaIndex, else it downloads it. Raises ConfigError if none of this works.
     """
     if name == CL100K:
         return _cl100k()
@@ -42,7 +42,7 @@ def _cl100k() -> Callable[[str], int]:
 
         with _bundled_vocabulary():
             encoding = tiktoken.get_encoding(CL100K)
-    except Exception as error:  # no tiktoken, no network, a damaged copy: one way out for all of them
+    except Exception as error:  # no tiktoken, no network, a damaged copy: the same next step for all
         reason = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
         raise ConfigError(f"the tokenizer {CL100K} cannot be loaded ({reason})", way_out) from None
     return lambda text: len(encoding.encode(text, allowed_special="all"))
@@ -50,7 +50,7 @@ def _cl100k() -> Callable[[str], int]:
 
 @contextmanager
 def _bundled_vocabulary() -> Iterator[None]:
-    """Shows tiktoken LlamaIndex's copy of the vocabulary, where there is one and the user names no folder."""
+    """Point tiktoken to LlamaIndex's copy of the vocabulary, if there is one and the user has set no folder."""
     found = find_spec("llama_index") if _CACHE not in os.environ else None
     folders = [] if found is None else [Path(part) for part in found.submodule_search_locations or ()]
     bundled = next((p for f in folders if (p := f / "core" / "_static" / "tiktoken_cache").is_dir()), None)

@@ -1,8 +1,8 @@
-"""Reading corpora as streams of documents: JSONL, Parquet, folders of text, datasets of the hub.
+"""Readers of corpora as streams of documents: JSONL, Parquet, folders of text, hub datasets.
 
-Every reader is a generator that holds one record at a time (and 8 bytes per document id, to notice repetitions).
-A file that cannot be read raises :class:`~mrag_eval.core.DataError` naming file and line (or row). Text is passed
-through as it stands: it is never a template.
+Every reader is a generator that holds one record at a time, and 8 bytes per document id to detect repeated ids.
+A file that cannot be read raises :class:`~mrag_eval.core.DataError` naming file and line (or row). Text is passed on
+unchanged and never treated as a template.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mrag_eval.retrievers.index._hashing import SeenIds
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a corpus holds before chunking. ``id`` is unique within its language (translations may share one)."""
+    """A document before chunking; ``id`` is unique within its language (translations may share one)."""
 
     id: str
     lang: str
@@ -29,7 +29,7 @@ class Document:
     title: str = ""
 
 
-# Where each field is looked for, in this order, unless `keys` names the place.
+# Keys of each field, tried in this order unless `keys` names another.
 DEFAULT_KEYS: dict[str, tuple[str, ...]] = {
     "id": ("id", "doc_id", "_id"),
     "text": ("text", "content", "contents"),
@@ -42,7 +42,7 @@ _TEXT_SUFFIXES = (".txt", ".md")
 
 
 class _Records:
-    """Turns records into documents; remembers ids so that a repetition is noticed across files."""
+    """Turn records into documents; detect repeated ids, also across files."""
 
     def __init__(self, keys: Mapping[str, str] | None, lang: str | None, reading: Reading | None = None) -> None:
         for field in keys or ():
@@ -88,7 +88,7 @@ class _Records:
             looked_for = " or ".join(f"'{key}'" for key in self.keys[field])
             present = ", ".join(sorted(map(str, record))[:12]) or "none"
             next_step = f"name it with keys={{'{field}': ...}}" + (" or give lang=..." if field == "lang" else "")
-            raise DataError(f"{where}: no {looked_for} (keys there: {present})", next_step)
+            raise DataError(f"{where}: no {looked_for} (keys present: {present})", next_step)
         if field == "id" and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
@@ -101,7 +101,7 @@ class _Records:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
             raise DataError(
-                f"{where}: '{field}' holds half a surrogate pair, which is not text",
+                f"{where}: '{field}' contains half a surrogate pair, which is not text",
                 "correct the text: it was cut inside a character",
             ) from error
         return value
@@ -180,14 +180,14 @@ def _parquet(path: Path, records: _Records) -> Iterator[Document]:
 def read_jsonl(
     source: str | Path | Iterable[str | Path], *, keys: Mapping[str, str] | None = None, lang: str | None = None
 ) -> Iterator[Document]:
-    """Documents of one or several JSON Lines files (``.gz`` too), one object a line, blank lines skipped.
+    """Yield the documents of JSON Lines files (``.gz`` too): one object per line, blank lines skipped.
 
     Args:
         source: path or paths.
-        keys: where a field is found if not under its usual names, e.g. ``{"text": "body"}``; the fields are ``id``
+        keys: other names of fields, e.g. ``{"text": "body"}``; the fields are ``id``
             (``id``, ``doc_id``, ``_id``), ``text`` (``text``, ``content``, ``contents``), ``title`` (optional) and
             ``lang`` (``lang``, ``language``).
-        lang: the language of all documents; then no ``lang`` key is needed and a present one is not read.
+        lang: the language of all documents; ``lang`` keys are then ignored.
 
     Raises :class:`~mrag_eval.core.DataError` for a missing key, invalid UTF-8 or JSON, an unknown language or a
     repeated id, naming file and line, and for a corpus without documents.
@@ -202,7 +202,7 @@ def read_jsonl(
 def read_parquet(
     source: str | Path | Iterable[str | Path], *, keys: Mapping[str, str] | None = None, lang: str | None = None
 ) -> Iterator[Document]:
-    """Documents of one or several Parquet files, read batch by batch; arguments and errors as :func:`read_jsonl`."""
+    """Yield the documents of Parquet files, read in batches; arguments and errors as in :func:`read_jsonl`."""
     paths = _paths(source)
     records = _Records(keys, lang)
     for path in paths:
@@ -211,7 +211,7 @@ def read_parquet(
 
 
 def read_folder(source: str | Path, *, lang: str | None = None) -> Iterator[Document]:
-    """The ``.txt`` and ``.md`` files below a folder, in order of their paths; one file is one document.
+    """Yield the ``.txt`` and ``.md`` files below a folder as documents, sorted by path.
 
     The id is the path within the folder, the title the file name without suffix. Without ``lang`` the first folder of
     the path must be a language code (``ko/seoul.txt``). Raises :class:`~mrag_eval.core.DataError` naming the file
@@ -238,7 +238,7 @@ def _folder(root: Path, paths: Iterable[Path], records: _Records) -> Iterator[Do
             line = raw.count(b"\n", 0, error.start) + 1
             raise DataError(f"{path}, line {line}: invalid UTF-8", "save it as UTF-8") from error
         if records.lang is None and len(inside.parts) < 2:
-            raise DataError(f"{path}: no language is known for it", "give lang=..., or folders named by language code")
+            raise DataError(f"{path}: its language is unknown", "give lang=..., or folders named by language code")
         yield records.from_text(inside.as_posix(), inside.parts[0], text, path.stem, str(path))
 
 
@@ -251,7 +251,7 @@ def read_hub(
     keys: Mapping[str, str] | None = None,
     lang: str | None = None,
 ) -> Iterator[Document]:
-    """Documents of a dataset on the Hugging Face hub, streamed: nothing but the rows read is downloaded.
+    """Stream the documents of a dataset on the Hugging Face hub; only the rows read are downloaded.
 
     ``config``, ``split`` and ``revision`` as in ``datasets.load_dataset``; ``keys``, ``lang`` and errors as
     :func:`read_jsonl` (``wikimedia/wikipedia`` has no language column, so it needs ``lang``).
@@ -269,11 +269,11 @@ def _hub(dataset: str, config: str | None, split: str, revision: str | None, rec
 def read_corpus(
     source: str | Path, *, keys: Mapping[str, str] | None = None, lang: str | None = None, split: str = "train"
 ) -> Stream[Document]:
-    """Documents of whatever ``source`` is.
+    """Return a stream of the documents of ``source``.
 
     A ``.jsonl``, ``.jsonl.gz``, ``.ndjson`` or ``.parquet`` file; a folder of such files, or else of ``.txt`` and
     ``.md`` files; or ``hub:<dataset>``, ``hub:<dataset>:<config>``, either with ``@<revision>``. Arguments and errors
-    as in the reader that fits. The stream knows which share of its source it has read.
+    as in the reader for that format. The stream knows the share of its source it has read.
     """
     return Stream(lambda reading: _any(source, split, _Records(keys, lang, reading)))
 

@@ -1,4 +1,4 @@
-"""A corpus in one language that is read when it is built, not before."""
+"""Corpora of one language, read lazily."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mrag_eval.retrievers.corpora._reading import counted
 
 @dataclass(frozen=True)
 class Edition:
-    """Documents of one language; ``source`` says in a manifest where they come from.
+    """Documents of one language; ``source`` is their origin, for the manifest.
 
-    ``documents`` reads them from the beginning, in the same order, whenever it is called.
+    Each call of ``documents`` reads them from the beginning, in the same order.
     """
 
     lang: str
@@ -23,7 +23,7 @@ class Edition:
     documents: Callable[[], Iterator[Document]]
 
     def first(self, limit: int) -> Edition:
-        """Its first ``limit`` documents, for trying things out; the source says so."""
+        """Return an edition of the first ``limit`` documents, with a source that says so."""
         if limit < 1:
             raise ConfigError(f"the number of documents is {limit}, it must be at least 1", "leave it out to take all")
         return replace(

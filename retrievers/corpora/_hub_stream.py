@@ -1,4 +1,4 @@
-"""Rows of a dataset on the Hugging Face hub, one after another, without downloading the rest."""
+"""Streaming rows of a dataset on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def stream_rows(
     revision: str | None = None,
     reading: Reading | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The dataset's rows in their order; arguments as in ``datasets.load_dataset``; ``reading`` is told how far it is.
+    """Yield the dataset's rows in order and update ``reading``; arguments as in ``datasets.load_dataset``.
 
-    Raises DataError where it cannot be opened, and, naming the row, where the stream breaks off.
+    Raises DataError if it cannot be opened or, naming the row, if the stream breaks off.
     """
     import datasets
 
@@ -27,7 +27,7 @@ def stream_rows(
     try:
         stream = datasets.load_dataset(dataset, config, split=split, revision=revision, streaming=True)
         rows = iter(stream)
-    except Exception as error:  # the network fails in the words of whichever client the libraries use
+    except Exception as error:  # network errors depend on the client that the libraries use
         raise DataError(
             f"dataset {name} cannot be opened: {said(error)}", "check its name, config and split, and the network"
         ) from error
@@ -42,7 +42,7 @@ def stream_rows(
         except Exception as error:  # as above
             raise DataError(
                 f"{name}: the stream broke off after row {read:,}: {said(error)}",
-                "give the same command again (index build: with --resume): it goes on where it stopped",
+                "give the same command again (index build: with --resume); it continues where it stopped",
             ) from error
         if row is None:
             return
@@ -51,5 +51,5 @@ def stream_rows(
 
 
 def said(error: Exception) -> str:
-    """The first line of an error of a library, or its kind."""
+    """Return the first line of a library's error, or its type."""
     return (str(error).splitlines() or [""])[0] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Reading KILT's knowledge source, the English Wikipedia of August 2019 in paragraphs (JSON Lines)."""
+"""KILT's knowledge source: the English Wikipedia of August 2019 in paragraphs (JSON Lines)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIST_ITEM, _SECTION = "BULLET::::", "Section::::"
 
 
 def kilt_edition(path: Path) -> Edition:
-    """KILT's knowledge source as an edition; DataError where there is no such file."""
+    """Return KILT's knowledge source as an edition; raise DataError if there is no such file."""
     file = path / FILE if path.is_dir() else path
     if not file.is_file():
         raise DataError(f"{file} does not exist", f"name KILT's {FILE}, or its folder, with --from")
@@ -27,11 +27,11 @@ def kilt_edition(path: Path) -> Edition:
 
 
 def read_kilt(path: Path, reading: Reading | None = None) -> Iterator[Document]:
-    """The pages of ``kilt_knowledgesource.json`` (``.gz`` too), one a line; a document's id is the page's.
+    """Yield the pages of ``kilt_knowledgesource.json`` (``.gz`` too), one per line, with the page's id.
 
-    Paragraphs that are list items are left out, the mark of a section becomes ``Section:``, and the paragraph that
-    repeats the title stays: the text that the passages of Retrieval-augmented generation in multilingual settings were
-    cut from. Raises DataError naming file and line for what is no such record.
+    List items are left out, section marks become ``Section:``, and the paragraph that repeats the title stays, as in
+    the passages of Retrieval-augmented generation in multilingual settings. Raises DataError naming file and line for
+    an invalid record.
     """
     number = 0
     try:
@@ -60,7 +60,7 @@ def _document(line: str, where: str) -> Document:
 
 
 def _paragraphs(record: Mapping[str, Any]) -> list[str] | None:
-    """As a list, or as the hub's copy has it: ``{"paragraph": [...]}``."""
+    """Return the paragraphs: a list, or, in the hub's copy, ``{"paragraph": [...]}``."""
     text = record.get("text")
     found = text.get("paragraph") if isinstance(text, Mapping) else text
     return found if isinstance(found, list) and all(isinstance(part, str) for part in found) else None

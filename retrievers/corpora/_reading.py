@@ -1,4 +1,4 @@
-"""How far a reader has got in its sources, so that a build can say when it will be done."""
+"""The share of a source that has been read, from which a build estimates the time left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Reading:
-    """What has been read of a known whole, in units of the reader's choice (bytes, rows, files)."""
+    """Amount read of a known total, in any unit (bytes, rows, files)."""
 
     def __init__(self) -> None:
         self.whole = 0.0
@@ -21,27 +21,27 @@ class Reading:
 
     @property
     def share(self) -> float | None:
-        """Between 0 and 1; None where the whole is not known."""
+        """Return the share read, from 0 to 1, or None if the total is unknown."""
         if not self.whole:
             return None
         within = self._within
         try:
             read = self._before + (within() if within is not None else 0.0)
-        except ValueError:  # closed since, by the thread that reads
+        except ValueError:  # closed meanwhile by the reading thread
             read = self._before
         return min(1.0, read / self.whole)
 
     def expect(self, paths: Iterable[Path]) -> None:
-        """The whole is the bytes of these files."""
+        """Set the total to the bytes of these files."""
         self.whole = float(sum(path.stat().st_size for path in paths))
 
     def count(self, whole: int, done: Callable[[], int]) -> None:
-        """The whole is ``whole`` rows, of which ``done`` says how many are read."""
+        """Set the total to ``whole`` rows; ``done`` returns the number read."""
         self.whole, self._within = float(whole), done
 
     @contextmanager
     def part(self, size: float, within: Callable[[], float]) -> Iterator[None]:
-        """A part of the whole; ``within`` says how much of it is read."""
+        """Read a part of the total; ``within`` returns the amount of it that is read."""
         self._within = within
         try:
             yield
@@ -50,13 +50,13 @@ class Reading:
             self._before += size
 
     def rows_of(self, path: Path, rows: int, done: Callable[[], int]) -> AbstractContextManager[None]:
-        """A file as a part in bytes, of whose ``rows`` rows ``done`` are read."""
+        """Count a file as a part in bytes, by the share of its ``rows`` that ``done`` returns."""
         size = path.stat().st_size
         return self.part(size, lambda: size * done() / max(rows, 1))
 
     @contextmanager
     def binary(self, path: Path, opener: Callable[[IO[bytes]], Any] | None = None) -> Iterator[Any]:
-        """A file opened as bytes, through ``opener`` where it is compressed; counts the bytes on disk."""
+        """Open a file as bytes, through ``opener`` if compressed, and count its bytes on disk."""
         with path.open("rb") as raw, self.part(path.stat().st_size, raw.tell):
             if opener is None:
                 yield raw
@@ -66,14 +66,14 @@ class Reading:
 
 
 def gunzipped(raw: IO[bytes]) -> gzip.GzipFile:
-    """An ``opener`` for :meth:`Reading.binary`."""
+    """Open gzipped bytes; an ``opener`` for :meth:`Reading.binary`."""
     return gzip.GzipFile(fileobj=raw)
 
 
 class Stream(Generic[T]):
-    """An iterator that knows which share of its source it has read.
+    """Iterator that knows the share of its source it has read.
 
-    ``read`` is called once, when the first item is asked for.
+    ``read`` is called once, on construction.
     """
 
     def __init__(self, read: Callable[[Reading], Iterator[T]]) -> None:
@@ -88,14 +88,14 @@ class Stream(Generic[T]):
 
     @property
     def share_read(self) -> float | None:
-        """Between 0 and 1; None where the size of the source is not known."""
+        """Return the share read, from 0 to 1, or None if the size of the source is unknown."""
         return self._reading.share
 
 
 class Share:
-    """The share of a source that the passages taken in stand for.
+    """The share of a source that the passages taken so far come from.
 
-    It is what the source says, unless somebody reads ahead of them: who does calls :meth:`follow`.
+    By default the source's own share; code that reads ahead calls :meth:`follow` instead.
     """
 
     def __init__(self, read: Callable[[], float | None] = lambda: None) -> None:
@@ -104,7 +104,7 @@ class Share:
         self._is_followed = False
 
     def follow(self, share: float | None) -> None:
-        """The passages taken in from now on stand for this share."""
+        """Set the share that the passages taken from now on correspond to."""
         self._followed, self._is_followed = share, True
 
     def __call__(self) -> float | None:
@@ -112,7 +112,7 @@ class Share:
 
 
 def counted(items: Iterable[T], count: int) -> Stream[T]:
-    """``items``, of which there are ``count``."""
+    """Return a stream of ``items``, whose number is ``count``."""
 
     def read(reading: Reading) -> Iterator[T]:
         done = 0

@@ -1,4 +1,4 @@
-"""Reading the pages of a Wikimedia XML dump (``pages-articles``), one at a time."""
+"""Pages of a Wikimedia XML dump (``pages-articles``), read one at a time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from xml.etree import ElementTree
 from mrag_eval.core import DataError
 from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
 
-# Numbers of namespaces, the same in every wiki.
+# Namespace numbers, the same in every wiki.
 _ARTICLES, _FILES, _CATEGORIES = "0", "6", "14"
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.BZ2File, ".gz": gunzipped}
 
 
 @dataclass(frozen=True, slots=True)
 class WikiPage:
-    """An article in its markup; ``hidden`` are the wiki's names of the namespaces of files and categories."""
+    """An article in wiki markup; ``hidden`` holds the wiki's names of the file and category namespaces."""
 
     id: str
     title: str
@@ -28,11 +28,11 @@ class WikiPage:
 
 
 def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterator[WikiPage]:
-    """The articles of a dump in its order: pages of the main namespace that are no redirects and hold wikitext.
+    """Yield the articles of a dump in order: wikitext pages of the main namespace, without redirects.
 
     The file may be compressed (``.bz2``, also of several streams, or ``.gz``); memory holds one page, and ``reading``
-    is told how far it is. Raises DataError for a dump of another ``wiki`` (``kowiki``), and for a file that is cut off
-    or no such dump, naming the last page.
+    is updated. Raises DataError for a dump of another ``wiki`` (``kowiki``) and, naming the last page, for a file that
+    is truncated or not a dump.
     """
     title = "none"
     hidden: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterato
             _, root = next(events)
             if _name(root) != "mediawiki":
                 raise DataError(
-                    f"{path} is no dump of a wiki (its root is '{_name(root)}')", "name a pages-articles dump"
+                    f"{path} is not a dump of a wiki (its root is '{_name(root)}')", "name a pages-articles dump"
                 )
             for event, element in events:
                 if event == "start":
@@ -55,14 +55,14 @@ def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterato
                     page = _article(element, hidden)
                     if page is not None:
                         yield page
-                    root.clear()  # the pages read so far would stay in memory below it
+                    root.clear()  # otherwise all pages read so far would stay in memory
     except (OSError, EOFError, ElementTree.ParseError, StopIteration) as error:
         reason = (str(error).splitlines() or [""])[0] or "it is empty"
         raise DataError(f"{path}: cannot be read after page '{title}': {reason}", "fetch the file again") from None
 
 
 def _name(element: ElementTree.Element) -> str:
-    """The tag without the format's namespace, whose number changes with the years."""
+    """Return the tag without the format's namespace, whose version number changes."""
     return element.tag.rpartition("}")[2]
 
 

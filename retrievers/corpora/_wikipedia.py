@@ -1,8 +1,8 @@
-"""Reading Wikipedia as a stream of documents: the hub's plain texts, a local copy of them, or Wikimedia's XML dumps.
+"""Wikipedia as a stream of documents: the hub's plain texts, a local copy of them, or Wikimedia's XML dumps.
 
-A document's id is the number of its page; outside the English edition it stands behind the language (``ko:1234``),
-since every edition counts its pages from one. So the English pages that KILT names are found by their ids, and no page
-of another edition is taken for one of them.
+A document's id is its page number, prefixed with the language outside the English edition (``ko:1234``), since every
+edition numbers its pages from one. The English pages in KILT are thus found by their ids, and pages of other editions
+are never confused with them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from mrag_eval.retrievers.corpora._wikitext import MarkupError, plain_text
 log = logging.getLogger(__name__)
 
 HUB_ID = "wikimedia/wikipedia"
-# The newest dump that the hub's dataset is known to hold.
+# The newest known dump in the hub's dataset.
 HUB_DUMP = "20231101"
-# Editions whose code is not that of their language.
+# Editions whose code differs from their language's.
 _EDITIONS = {
     "nb": "no", "fil": "tl", "yue": "zh-yue", "nan": "zh-min-nan", "lzh": "zh-classical", "gsw": "als", "bho": "bh",
     "cbk": "cbk-zam", "nrf": "nrm", "rup": "roa-rup", "sgs": "bat-smg", "vro": "fiu-vro",
@@ -35,12 +35,12 @@ _COLUMNS = ("id", "title", "text")
 
 
 def page_document_id(lang: str, page: str) -> str:
-    """The document id of a page."""
+    """Return the document id of a page."""
     return page if lang == "en" else f"{lang}:{page}"
 
 
 def edition_code(lang: str) -> str:
-    """The code of a language's edition (``no`` for ``nb``); ConfigError for an unknown language or a script of one."""
+    """Return the code of a language's edition (``no`` for ``nb``); raise ConfigError if there is none."""
     code = normalize_language(lang)
     if "-" in code:
         whole = code.partition("-")[0]
@@ -52,16 +52,15 @@ def edition_code(lang: str) -> str:
 
 
 def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None = None) -> Edition:
-    """The edition of a language.
+    """Return the Wikipedia edition of a language.
 
     Args:
-        lang: any spelling of its code.
+        lang: its code, in any spelling.
         dump: the date of the dump, ``yyyymmdd``; by default :data:`HUB_DUMP`, or that of the XML file.
         source: None for the hub (``wikimedia/wikipedia``, streamed); else a folder that holds a copy of that dataset
             (``<dump>.<lang>/*.parquet``) or XML dumps (``<lang>wiki-<dump>-pages-articles*.xml.bz2``), or such a file.
 
-    Raises ConfigError for an unknown language, DataError where there is no such dump, and where the hub cannot be
-    reached.
+    Raises ConfigError for an unknown language, DataError if there is no such dump or the hub cannot be reached.
     """
     code, edition = normalize_language(lang), edition_code(lang)
     if source is None:
@@ -93,7 +92,7 @@ def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None
 
 
 def _one_copy(dumps: list[Path]) -> list[Path]:
-    """Of a dump that lies there in several forms one: whole before split in files, plain before multistream."""
+    """Choose one form of a dump: whole before split into files, plain before multistream."""
     for multistream in (False, True):
         form = [file for file in dumps if ("-multistream" in file.name) is multistream]
         whole = [file for file in form if ".xml-p" not in file.name]
@@ -125,12 +124,12 @@ def _streamed(config: str, revision: str, reading: Reading) -> Iterator[tuple[st
 
 
 def _hub_revision(config: str) -> str:
-    """The dataset's commit; DataError where the hub cannot be reached or has no such dump."""
+    """Return the dataset's commit; raise DataError if the hub cannot be reached or has no such dump."""
     from huggingface_hub import HfApi
 
     try:
         info = HfApi().dataset_info(HUB_ID)
-    except Exception as error:  # the network fails in the words of whichever client the libraries use
+    except Exception as error:  # network errors depend on the client that the libraries use
         offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON")
         reason = "HF_HUB_OFFLINE is set" if offline else said(error)
         raise DataError(

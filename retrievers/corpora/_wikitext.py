@@ -1,7 +1,7 @@
-"""From the markup of a wiki page to the text that a reader sees: paragraphs, headings and list items, one a line.
+"""The visible text of a wiki page's markup: paragraphs, headings and list items, one per line.
 
-Templates, tables, references, formulas and pictures are left out, and a heading below which nothing is left.
-What a template would have written (converted units, names of people) is lost: expanding templates needs a whole wiki.
+Templates, tables, references, formulas, pictures and headings of empty sections are left out. The output of templates
+(converted units, names of people) is lost: expanding them requires a whole wiki.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from mrag_eval.core import missing_extra
 
-# Tags whose content is no running text.
+# Tags whose content is not running text.
 _DROPPED = frozenset(
     {
         "ref", "references", "table", "gallery", "imagemap", "math", "chem", "timeline", "score", "graph", "mapframe",
@@ -20,9 +20,9 @@ _DROPPED = frozenset(
         "section", "indicator",
     }
 )  # fmt: skip
-# The wiki's own marks of lists, which stand before their text.
+# List marks of the wiki, which precede their text.
 _MARKS = frozenset({"li", "dd", "dt"})
-# Dumps name each namespace in the wiki's language, but not its older names; a picture is known by its file, too.
+# Dumps list the current names of namespaces but not older ones, so files are recognised by suffix, too.
 _FILE = re.compile(
     r"\.(jpe?g|png|gif|svg|tiff?|webp|xcf|pdf|djvu|og[gva]|opus|wav|flac|midi?|mp[34]|web[mp]|stl)$", re.IGNORECASE
 )
@@ -35,14 +35,14 @@ _HEADING = "\0"
 
 
 class MarkupError(ValueError):
-    """The markup of a page that its parser gives up on."""
+    """Markup that the parser cannot handle."""
 
 
 def plain_text(source: str, hidden: Collection[str] = ()) -> str:
-    """The text of a page.
+    """Return the text of a page.
 
-    ``hidden`` are names of namespaces, in lower case, links into which show nothing (files, categories). Raises
-    MarkupError where the parser gives up, MissingExtraError without the extra ``wikipedia``.
+    Links into the namespaces ``hidden`` (lower-case names of files and categories) are dropped. Raises MarkupError for
+    markup that cannot be parsed, MissingExtraError without the extra ``wikipedia``.
     """
     try:
         import mwparserfromhell
@@ -57,7 +57,7 @@ def plain_text(source: str, hidden: Collection[str] = ()) -> str:
 
 
 def _one_variant(found: re.Match[str]) -> str:
-    """The first of several variants; nothing for a rule that is only stated."""
+    """Return the first of several variants, or nothing for a rule without output."""
     text = found[1]
     flags = _FLAGS.match(text)
     if flags is not None:
@@ -103,7 +103,7 @@ def _character(node: Any) -> str:
 def _is_hidden(target: str, named: bool, hidden: frozenset[str]) -> bool:
     target = target.strip()
     prefix, colon, _ = target.partition(":")
-    if not colon or not prefix:  # [[:File:x]] is a link that shows
+    if not colon or not prefix:  # [[:File:x]] is a visible link
         return False
     prefix = prefix.strip().lower().replace("_", " ")
     if prefix in hidden or prefix in ("file", "image", "media", "category"):
@@ -112,9 +112,9 @@ def _is_hidden(target: str, named: bool, hidden: frozenset[str]) -> bool:
 
 
 def _without_empty_sections(lines: list[str]) -> list[str]:
-    """The lines that hold text; a heading where text or a kept heading of a lower rank follows."""
+    """Return lines with text, and headings followed by text or by a kept heading of lower rank."""
     kept: list[str] = []
-    below = 0  # rank of what follows: 7 for text, that of a kept heading, 0 where nothing is left to head
+    below = 0  # rank of what follows: 7 for text, a kept heading's own rank, 0 for nothing
     for line in reversed(lines):
         if not line.startswith(_HEADING):
             if line:
