@@ -44,7 +44,7 @@ def checked_passage(passage: Passage, seen: SeenIds) -> Passage:
         "".join((passage.id, passage.doc_id, passage.title, passage.text)).encode("utf-8")
     except UnicodeEncodeError as error:
         raise DataError(
-            f"passage '{passage.id}' contains half a surrogate pair, which is not text",
+            f"passage '{passage.id}' holds half a surrogate pair, which is not text",
             "correct the text: it was cut inside a character",
         ) from error
     try:

@@ -101,7 +101,7 @@ class _Records:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
             raise DataError(
-                f"{where}: '{field}' contains half a surrogate pair, which is not text",
+                f"{where}: '{field}' holds half a surrogate pair, which is not text",
                 "correct the text: it was cut inside a character",
             ) from error
         return value

@@ -1,4 +1,4 @@
-"""How an embedder is named in configs, commands and manifests."""
+"""Specifications of embedders in configs, commands and manifests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SUGGESTIONS = (
 
 
 class EmbedderSpec(BaseModel):
-    """An embedder and every setting that changes its vectors; what is left out follows the model's family."""
+    """An embedder and all settings that change its vectors; the defaults are those of the model's family."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
@@ -51,19 +51,19 @@ class EmbedderSpec(BaseModel):
 
     @property
     def name(self) -> str:
-        """What the embedder calls itself, known without loading it."""
+        """Return the embedder's name without loading it."""
         return f"openai:{self.model}" if self.kind == "openai" else self.model
 
     def identity(self) -> dict[str, Any]:
-        """The settings given, without those that do not change vectors: what a manifest stores to load it again."""
+        """Return the given settings that change vectors; a manifest stores them to load the embedder again."""
         return self.model_dump(exclude_none=True, exclude={"batch_size"})
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A spec as a key by which a loaded model is found again: how many texts it takes at a time makes no other model.
+    """A spec as the cache key of a loaded model, regardless of its batch size.
 
-    An index names the embedder it was built with without that number, so that one model would be loaded twice.
+    An index records its embedder without the batch size; otherwise the same model would be loaded twice.
     """
 
     identity: str
@@ -75,7 +75,7 @@ class Asked:
 
 
 def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
-    """See :func:`mrag_eval.retrievers.load_embedder`."""
+    """Return the validated spec; see :func:`mrag_eval.retrievers.load_embedder`."""
     if isinstance(spec, EmbedderSpec):
         return spec
     fields: dict[str, Any] = dict(spec) if isinstance(spec, Mapping) else {"model": spec}
@@ -92,7 +92,7 @@ def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
         fields["model"] = model
         fields["base_url"] = _without_secrets(fields.get("base_url") or url or OPENAI_URL)
         if fields["base_url"] == OPENAI_URL:
-            # only there: a key must not be sent to another host because it happens to be set
+            # a key that happens to be set must not be sent to other hosts
             fields.setdefault("api_key_env", "OPENAI_API_KEY")
     try:
         return EmbedderSpec(**fields)
@@ -120,7 +120,7 @@ def _kind(name: str) -> str:
 
 
 def _without_secrets(url: str) -> str:
-    """A base URL without user, password and query: it is stored in manifests and named in errors."""
+    """Return a base URL without user, password and query, as manifests and errors contain it."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(

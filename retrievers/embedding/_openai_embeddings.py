@@ -26,12 +26,12 @@ _PROBLEMS = {"connection": "ConnectionError", "timeout": "Timeout"}
 
 
 class OpenAIEmbedder:
-    """Vectors from ``POST <base url>/embeddings``, in batches, with retries.
+    """Embedder that calls ``POST <base url>/embeddings`` in batches, with retries.
 
     The key is read from the environment variable ``api_key_env`` (``OPENAI_API_KEY`` for api.openai.com, none for
     other hosts unless named), is sent to that endpoint only, and never appears in a message or a file. Timeouts,
-    dropped connections and the statuses 408, 409, 425, 429 and 5xx are tried again, up to six times, after as long as
-    ``Retry-After`` asks for, else 1, 2, 4, ... seconds. Prefixes follow the model's family.
+    dropped connections and the status codes 408, 409, 425, 429 and 5xx are retried, up to six attempts, after
+    ``Retry-After`` or 1, 2, 4, ... seconds. Prefixes follow the model's family.
     """
 
     def __init__(self, spec: EmbedderSpec) -> None:
@@ -44,14 +44,14 @@ class OpenAIEmbedder:
             spec.passage_prefix if spec.passage_prefix is not None else known.passage_prefix if known else ""
         )
         self.normalize = spec.normalize if spec.normalize is not None else (known.normalize if known else True)
-        # one name may be another model at another address
+        # the same name may be another model at another address
         settings = [self._url, self.query_prefix, self.passage_prefix, self.normalize, spec.dimensions]
         digest = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
         self.revision = f"{spec.revision or 'api'}/{digest}"
 
     @cached_property
     def dim(self) -> int:
-        """Return the number of dimensions: known from the spec, else asked for with one short request."""
+        """Return the dimension, from the spec or one short request."""
         return self._spec.dimensions or int(self._vectors(["dimensions"]).shape[1])
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
@@ -100,8 +100,8 @@ class OpenAIEmbedder:
             complete = False
         if not complete:
             raise CorpusError(
-                f"embedder {self.name}: {self._url} did not answer with {len(texts)} embeddings",
-                "ask the server for the model by name, and look at its log",
+                f"embedder {self.name}: {self._url} did not return {len(texts)} embeddings",
+                "check that the server knows the model, and look at its log",
             )
         return vectors
 
@@ -115,16 +115,16 @@ class OpenAIEmbedder:
         problem = _PROBLEMS.get(reason, reason) if status is None else f"status {status}"
         times = "once" if response.attempts == 1 else f"{response.attempts} times"
         raise CorpusError(
-            f"embedder {self.name}: {self._url} failed {times}, at last with {problem}",
+            f"embedder {self.name}: {self._url} failed {times}, last with {problem}",
             "try again later; an interrupted build continues with --resume",
         )
 
     def _refused(self, status: int) -> ConfigError:
-        # the body of a refusal may quote the key, so it is left out
+        # the body of an error may quote the key, so it is left out
         hints = {401: "check the key", 403: "check the key's rights", 404: "check base_url and the model's name"}
         next_step = hints.get(status, "check the model's name and settings, and that texts fit its context length")
         if status in (401, 403) and self._spec.api_key_env:
             next_step += f" in {self._spec.api_key_env}"
         elif status in (401, 403):
-            next_step = "name the environment variable that holds the key with api_key_env"
+            next_step = "set api_key_env to the environment variable of the key"
         return ConfigError(f"embedder {self.name}: {self._url} answered with status {status}", next_step)

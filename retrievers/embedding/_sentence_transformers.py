@@ -19,7 +19,7 @@ _SMALL_FILE = 1 << 20
 
 
 class SentenceTransformersEmbedder:
-    """A model of the hub or of a folder, with the prefixes, pooling and normalisation of its family.
+    """Embedder from the hub or a folder, with the prefixes, pooling and normalisation of its family.
 
     The spec's settings come first, then the family's (:mod:`._families`), then the model's own configuration.
     ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of these settings.
@@ -76,7 +76,7 @@ class SentenceTransformersEmbedder:
             return np.empty((0, self.dim), dtype=np.float32)
         vectors = self._model.encode(
             list(texts),
-            # an empty prompt also keeps the model's own default prompt away
+            # an empty prompt also disables the model's own default prompt
             prompt=prefix,
             batch_size=self._batch_size,
             normalize_embeddings=self.normalize,
@@ -93,7 +93,7 @@ def _offline() -> bool:
 
 
 def _set_pooling(model: Any, wanted: str | None) -> str:
-    """Give the model's pooling layer the mode wanted (a folder without one gets a mean); returns the mode in force."""
+    """Set the pooling mode of the model, if ``wanted``, and return the mode in use."""
     for position, module in enumerate(model):
         if type(module).__name__ != "Pooling":
             continue
@@ -118,7 +118,7 @@ def _commit(model: Any) -> str | None:
 
 
 def _files_hash(folder: Path) -> str:
-    """Names and sizes of a model's files, and what the small ones say; weights are told apart by their size alone."""
+    """Return a hash of names and sizes of a model's files and the content of small ones; weights count by size only."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.startswith("."):

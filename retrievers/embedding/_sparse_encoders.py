@@ -1,4 +1,4 @@
-"""Learned sparse retrieval: what turns texts into a few weighted terms of a vocabulary (SPLADE and its kin)."""
+"""Encoders of learned sparse retrieval (such as SPLADE): texts become weighted terms of a vocabulary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mrag_eval.core import ConfigError, CorpusError, loading_device, missing_ext
 from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
 from mrag_eval.retrievers.embedding._sentence_transformers import _files_hash, _offline
 
-# The first release of sentence-transformers whose sparse encoders this was written for.
+# Oldest supported release of sentence-transformers.
 _OLDEST = 6
 _SETTINGS = {"model", "kind", "revision", "max_tokens", "trust_remote_code", "batch_size"}
 
@@ -51,21 +51,21 @@ class SparseEncoder(Protocol):
 
 
 def load_sparse_encoder(spec: str | Mapping[str, Any] | EmbedderSpec, *, device: str = "cpu") -> SparseEncoder:
-    """A sparse encoder of sentence-transformers, from the hub (``naver/splade-v3``) or a folder, loaded once a process.
+    """Load a sparse encoder of sentence-transformers from the hub (``naver/splade-v3``) or a folder, once per process.
 
     ``spec`` is a name or a mapping with ``model``, ``revision``, ``max_tokens``, ``trust_remote_code``, ``batch_size``.
-    Raises :class:`~mrag_eval.core.ConfigError` for a model that is none or a setting it does not have, and
-    :class:`~mrag_eval.core.MissingExtraError` where sentence-transformers is missing or older than 6.
+    Raises :class:`~mrag_eval.core.ConfigError` for another kind of model or a setting that sparse encoders lack, and
+    :class:`~mrag_eval.core.MissingExtraError` if sentence-transformers is missing or older than 6.
     """
     parsed = parse_spec(spec)
     if parsed.kind != "sentence-transformers":
         raise ConfigError(
-            f"embedder {parsed.name} is no sparse encoder, which an index of kind 'sparse' needs",
+            f"embedder {parsed.name} is not a sparse encoder, which an index of kind 'sparse' requires",
             "name one with embedder, such as naver/splade-v3 (English)",
         )
     for key in sorted(parsed.model_fields_set - _SETTINGS):
         if getattr(parsed, key) is not None:
-            raise ConfigError(f"embedder {parsed.name}: '{key}' has no meaning for a sparse encoder", "leave it out")
+            raise ConfigError(f"embedder {parsed.name}: '{key}' is not allowed for a sparse encoder", "leave it out")
     return _load(Asked.of(parsed), device)
 
 
@@ -97,7 +97,7 @@ class SentenceTransformersSparse:
         placed(self._model, device, f"sparse encoder {spec.model}")
         if spec.max_tokens is not None:
             self._model.max_seq_length = spec.max_tokens
-        # what the library calls the embedding's dimension is, for some models, that of a layer below the vocabulary
+        # for some models the library's embedding dimension is that of a layer below the vocabulary
         self.dim = int(self._tensors(self._model.encode_query, ["dimensions"])[0].shape[-1])
         config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
         self.commit = getattr(config, "_commit_hash", None) or spec.revision or ""
@@ -134,16 +134,16 @@ class SentenceTransformersSparse:
         return found
 
 
-# Per encoder the vectors of recent queries: the modes of a suite ask the same questions of the same index.
+# Vectors of recent queries per encoder: the modes of a suite ask the same questions.
 _MEMO_SIZE = 16_384
 _MEMO: WeakKeyDictionary[SparseEncoder, dict[str, SparseVector]] = WeakKeyDictionary()
 
 
 def sparse_query_vectors(encoder: SparseEncoder, texts: Sequence[str]) -> list[SparseVector]:
-    """``encoder.encode_queries``, each distinct text once, remembering recent ones within the process."""
+    """Encode queries, each distinct text once; recent ones are remembered within the process."""
     try:
         memo = _MEMO.setdefault(encoder, {})
-    except TypeError:  # an object of the caller's that cannot be hashed or weakly referenced
+    except TypeError:  # a caller's object that cannot be hashed or weakly referenced
         memo = {}
     known = {text: memo[text] for text in texts if text in memo}
     new = [text for text in dict.fromkeys(texts) if text not in known]
@@ -157,15 +157,16 @@ def sparse_query_vectors(encoder: SparseEncoder, texts: Sequence[str]) -> list[S
 
 
 def checked_sparse(encoder: SparseEncoder, vectors: Sequence[SparseVector], count: int) -> Sequence[SparseVector]:
-    """The vectors, after checking their number, terms and that their weights are finite."""
+    """Return the vectors; raise CorpusError for a wrong number, terms outside the vocabulary or infinite weights."""
     if len(vectors) != count:
         raise CorpusError(
-            f"sparse encoder {encoder.name} gave {len(vectors)} vectors for {count} texts", "return one vector a text"
+            f"sparse encoder {encoder.name} returned {len(vectors)} vectors for {count} texts",
+            "return one vector per text",
         )
     for number, (terms, weights) in enumerate(vectors):
         if len(terms) and not (terms.min() >= 0 and terms.max() < encoder.dim and np.isfinite(weights).all()):
             raise CorpusError(
-                f"sparse encoder {encoder.name} gave a vector with a term outside its {encoder.dim} "
+                f"sparse encoder {encoder.name} returned a vector with a term outside its {encoder.dim} "
                 f"or a weight that is not finite (text {number} of the batch)",
                 "return terms below dim and finite weights",
             )

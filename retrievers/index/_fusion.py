@@ -1,4 +1,4 @@
-"""Merging ranked lists: by score, by reciprocal rank, by quota per language, by score normalised per language."""
+"""Merging ranked lists: by score, reciprocal rank, quota per language, or score normalised per language."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _check_k(k: int) -> None:
 
 
 def merge_by_score(lists: Iterable[Sequence[Hit]], k: int) -> list[Hit]:
-    """The ``k`` best hits of all lists by score; a passage in several lists counts once, with its higher score.
+    """Return the ``k`` best hits of all lists by score; a passage in several lists counts once, with its best score.
 
     Ties: score descending, then passage id ascending. Ranks are renumbered from 1. Only meaningful where scores are
     comparable: inner products of one embedder are, lexical scores of separate indexes are not.
@@ -39,10 +39,10 @@ def merge_by_score(lists: Iterable[Sequence[Hit]], k: int) -> list[Hit]:
 
 
 def reciprocal_rank_fusion(lists: Iterable[Sequence[Hit]], k: int, c: int = 60) -> list[Hit]:
-    """The ``k`` best hits by the sum over the lists of ``1 / (c + rank)``; that sum becomes the score.
+    """Return the ``k`` best hits by the sum over the lists of ``1 / (c + rank)``, which becomes the score.
 
-    The rank of a hit is its place in the list given, from 1 (``Hit.rank`` is not looked at); a passage twice in one
-    list counts at its better place. Ties: score descending, then passage id ascending. Source: Cormack, Clarke and
+    The rank of a hit is its position in the list, from 1 (``Hit.rank`` is ignored); a passage that is twice in a list
+    counts at its better position. Ties: score descending, then passage id ascending. Source: Cormack, Clarke and
     Buettcher, Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods (SIGIR 2009), c = 60.
     """
     _check_k(k)
@@ -62,12 +62,12 @@ def reciprocal_rank_fusion(lists: Iterable[Sequence[Hit]], k: int, c: int = 60) 
 
 
 def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mapping[str, int], k: int) -> list[Hit]:
-    """``quotas[language]`` hits from each language's list, ``k`` in all.
+    """Return ``quotas[language]`` hits from each language's list, ``k`` in total.
 
-    Places that a language cannot fill (and those ``quotas`` leaves open) are handed on to the other languages one at
-    a time, round by round, largest quota first, ties by language code. The result is ordered by score, then id; but
-    quota lists have no single ranking, so rank measures over them are undefined. Raises
-    :class:`~mrag_eval.core.ConfigError` for a negative quota or quotas that add up to more than ``k``.
+    Places that a language cannot fill, or that ``quotas`` leaves open, go to the other languages one at a time, in
+    rounds, largest quota first, ties by language code. The result is ordered by score, then id; quota lists have no
+    single ranking, so rank measures over them are undefined. Raises :class:`~mrag_eval.core.ConfigError` for a negative
+    quota or quotas that add up to more than ``k``.
     """
     _check_k(k)
     negative = sorted(language for language, quota in quotas.items() if quota < 0)
@@ -111,20 +111,20 @@ def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mappi
 
 
 def equal_quotas(languages: Iterable[str], k: int, seed: int = 0) -> dict[str, int]:
-    """``k`` places divided equally; the remainder goes round by language code, beginning at place ``seed``.
+    """Return ``k`` places divided equally; the remainder goes to languages in order of code, starting at ``seed``.
 
-    ``equal_quotas(["en", "ar"], 5) == {"ar": 3, "en": 2}``. Give every query a seed of its own: with the same one for
-    all, and fewer places than languages, some languages would never be shown.
+    ``equal_quotas(["en", "ar"], 5) == {"ar": 3, "en": 2}``. Use a different seed for every query: with
+    one seed and fewer places than languages, some languages would never be shown.
     """
     return share_quotas(dict.fromkeys(languages, 1), k, seed)
 
 
 def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, int]:
-    """``k`` places divided in proportion to ``counts`` (passages per language), by largest remainder.
+    """Return ``k`` places divided in proportion to ``counts`` (passages per language), by largest remainder.
 
-    Every language gets the floor of its exact share; the places left over go to the largest remainders, ties round by
-    language code, beginning at place ``seed``. ``share_quotas({"ar": 75, "en": 25}, 20) == {"ar": 15, "en": 5}``.
-    Exact in integers. Raises :class:`~mrag_eval.core.ConfigError` where there is no language or no count above zero.
+    Every language gets the floor of its exact share; the places left over go to the largest remainders, ties in
+    order of language code, starting at ``seed``. ``share_quotas({"ar": 75, "en": 25}, 20) == {"ar": 15, "en": 5}``.
+    Integer arithmetic, so exact. Raises :class:`~mrag_eval.core.ConfigError` without a language or a positive count.
     """
     _check_k(k)
     total = sum(counts.values())
@@ -144,12 +144,12 @@ def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, 
 
 
 def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int) -> list[Hit]:
-    """The ``k`` best hits by how far each stands out in its own language: ``z = (score - mean) / deviation``.
+    """Return the ``k`` best hits by their z-score within their language: ``z = (score - mean) / deviation``.
 
-    Mean and deviation (of the population) are those of the language's list as given, so the lists should be deeper than
-    ``k``. A list whose scores are all equal, or of one hit, has z = 0. z becomes the score. Ties: score descending,
-    then passage id ascending. Source: the normalisation to zero mean and unit variance of Montague and Aslam, Relevance
-    score normalization for metasearch (CIKM 2001), here per language.
+    Mean and (population) deviation are those of the given list, so lists should be deeper than ``k``. A list of one hit
+    or of equal scores has z = 0. z becomes the score. Ties: score descending, then passage id ascending. Source: the
+    normalisation to zero mean and unit variance of Montague and Aslam, Relevance score normalization for metasearch
+    (CIKM 2001), here per language.
     """
     _check_k(k)
     return _normalised(lists_by_language, k, _zscores)
@@ -158,18 +158,18 @@ def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int) -> l
 def _zscores(_: str, hits: Sequence[Hit]) -> list[float]:
     mean = math.fsum(hit.score for hit in hits) / len(hits)
     variance = math.fsum((hit.score - mean) ** 2 for hit in hits) / len(hits)
-    # what is left of equal scores after rounding is no deviation
+    # a rounding error of equal scores is not a deviation
     deviation = math.sqrt(variance) if variance > (1e-12 * max(abs(mean), 1e-12)) ** 2 else 0.0
     return [(hit.score - mean) / deviation if deviation else 0.0 for hit in hits]
 
 
 def merge_by_rank_share(lists_by_language: Mapping[str, Sequence[Hit]], counts: Mapping[str, int], k: int) -> list[Hit]:
-    """The ``k`` best hits by the share of their language that they stand above: ``1 - (rank - 1/2) / passages``.
+    """Return the ``k`` best hits by the share of their language ranked below them: ``1 - (rank - 1/2) / passages``.
 
-    ``counts`` are the passages of each language. A language with three times the passages gets three times the places,
-    as in :func:`share_quotas`, but in one ranking. The share becomes the score. Ties: score descending, then passage id
-    ascending. Raises :class:`~mrag_eval.core.ConfigError` for a language without a count, or with fewer passages than
-    hits.
+    ``counts`` holds the passages of each language. A language with three times the passages gets three times the
+    places, as in :func:`share_quotas`, but in one ranking. The share becomes the score. Ties: score descending, then
+    passage id ascending. Raises :class:`~mrag_eval.core.ConfigError` for a language without a count, or with fewer
+    passages than hits.
     """
     _check_k(k)
     for language, hits in lists_by_language.items():

@@ -14,7 +14,7 @@ _MODULUS = 1 << 256
 
 
 def _packed(fields: Iterable[str]) -> bytes:
-    """Fields joined so that no two different tuples give the same bytes: each is preceded by its length."""
+    """Join fields, each preceded by its length, so that different tuples give different bytes."""
     parts: list[bytes] = []
     for field in fields:
         raw = field.encode("utf-8")
@@ -24,23 +24,23 @@ def _packed(fields: Iterable[str]) -> bytes:
 
 
 def passage_id(doc_id: str, lang: str, position: int, text: str) -> str:
-    """16 hex digits that depend on document, language, position and text only: stable over rebuilds.
+    """Return 16 hex digits that depend only on document, language, position and text, so they are stable over rebuilds.
 
-    The language takes part because parallel corpora give translations of one document the same id.
+    The language is included because parallel corpora give translations of a document the same id.
     """
     return hashlib.blake2b(_packed((doc_id, lang, str(position), text)), digest_size=8).hexdigest()
 
 
 def hash64(text: str) -> int:
-    """A 64-bit hash that is the same in every process (unlike :func:`hash`)."""
+    """Return a 64-bit hash that is the same in every process (unlike :func:`hash`)."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
 
 
 class ContentHash:
-    """A hash over a multiset of passages: independent of their order, resumable from its hex form.
+    """Hash of a multiset of passages, independent of their order and resumable from its hex form.
 
-    It is the sum of the passages' SHA-256 values modulo 2**256, so that a build in several processes, or one that
-    was interrupted and resumed, arrives at the same value. It protects against mistakes, not against an adversary.
+    It is the sum of the passages' SHA-256 values modulo 2**256, so that a parallel or resumed build arrives at
+    the same value. It protects against mistakes, not against an adversary.
     """
 
     def __init__(self, hexdigest: str = "0") -> None:
@@ -51,7 +51,7 @@ class ContentHash:
         self._sum = (self._sum + int.from_bytes(hashlib.sha256(record).digest(), "little")) % _MODULUS
 
     def add_all(self, hexdigest: str) -> None:
-        """Add another multiset, given by its hash."""
+        """Add another multiset by its hash."""
         self._sum = (self._sum + int(hexdigest, 16)) % _MODULUS
 
     @property
@@ -60,9 +60,9 @@ class ContentHash:
 
 
 class SeenIds:
-    """Which ids have been seen, in about 8 bytes each: sorted runs of 64-bit hashes, merged as they grow.
+    """Set of seen ids in about 8 bytes each: sorted runs of 64-bit hashes, merged as they grow.
 
-    Two different ids of one hash would be taken for a repetition: one chance in 90,000 at 20 million ids.
+    Two ids with the same hash count as a repetition: a chance of one in 90,000 at 20 million ids.
     """
 
     _RECENT = 65_536
@@ -72,7 +72,7 @@ class SeenIds:
         self._runs: list[NDArray[np.uint64]] = []
 
     def add(self, identifier: str) -> bool:
-        """Remember ``identifier``; False when it was there already."""
+        """Remember ``identifier``; return False if it is known already."""
         value = hash64(identifier)
         if value in self._recent or any(self._holds(run, value) for run in self._runs):
             return False
@@ -89,7 +89,7 @@ class SeenIds:
     def _fold(self) -> None:
         run = np.sort(np.fromiter(self._recent, dtype=np.uint64, count=len(self._recent)))
         self._recent = set()
-        # runs of similar size are merged, so their number stays logarithmic and each id moves few times
+        # merging runs of similar size keeps their number logarithmic and moves each id few times
         while self._runs and len(self._runs[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate([self._runs.pop(), run]))
         self._runs.append(run)

@@ -1,4 +1,4 @@
-"""Searching an index: shard by shard, merged over languages, ties in one order."""
+"""Search in an index: shard by shard, merged over languages, with one order of ties."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mrag_eval.retrievers.shards._ordering import Rows, Scores, fuse_reciprocal,
 from mrag_eval.retrievers.shards._sparse_shard import SparseShard
 from mrag_eval.retrievers.shards._tokenize import tokenizer
 
-# How deep dense and lexical lists are fused in a hybrid search, so that small k are prefixes of larger ones
+# Depth of fused lists in a hybrid search; a fixed one makes results of a small k prefixes of larger ones
 FUSION_DEPTH = 100
 
 # language -> (positions of the queries that have it in scope, scores, rows); both queries × depth
@@ -41,8 +41,8 @@ class Index:
     """Passages of several languages, one shard each; made by ``build_index``, opened by :func:`load_index`.
 
     ``kind`` is ``dense`` (inner products of one embedder), ``bm25``, ``hybrid`` (both, by reciprocal rank fusion) or
-    ``sparse`` (inner products of learned sparse vectors; passages that share no term with a query are no hits).
-    Files are opened on first use. Hits are ordered by score, descending, then passage id, ascending, everywhere.
+    ``sparse`` (inner products of learned sparse vectors; a hit shares at least one term with its query). Files are
+    opened on first use. Hits are ordered by score, descending, then passage id, ascending, everywhere.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Index:
         device: str = "cpu",
         embedder: Embedder | SparseEncoder | None = None,
     ) -> None:
-        # where it is, for messages
+        # location, for messages
         self.path: Path | str = path
         self.manifest, self._device, self._embedder = manifest, device, embedder
         self.languages: tuple[str, ...] = tuple(sorted(manifest.languages))
@@ -94,30 +94,30 @@ class Index:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What beside the manifest decides which passages are found: nothing, here."""
+        """Return settings besides the manifest that affect search: none here."""
         return {}
 
     @property
     def queries_at_once(self) -> int | None:
-        """How many queries a search should be given at a time; None: all, which reads every shard once."""
+        """Return the recommended number of queries per search; None means all, which reads every shard once."""
         return None
 
     @property
     def counts(self) -> dict[str, int]:
-        """Passages per language: what quotas by corpus share are computed from."""
+        """Return the number of passages per language."""
         return {lang: record.passages for lang, record in self.manifest.languages.items()}
 
     @property
     def merges_by_score(self) -> bool:
-        """Whether the scores of different languages in :meth:`search_by_language` may be compared.
+        """Return whether scores of different languages in :meth:`search_by_language` are comparable.
 
-        Inner products, sparse ones too, and the scores of a joint lexical shard may; those of separate lexical shards,
-        and the fused ranks of a hybrid index, may not.
+        Inner products (dense or sparse) and scores of a joint lexical shard are; scores of separate lexical shards and
+        the fused ranks of a hybrid index are not.
         """
         return self.kind in ("dense", "sparse") or (self.kind == "bm25" and self.manifest.joint)
 
     def shard(self, language: str) -> FaissShard:
-        """The dense shard of one language; ``.index`` is the FAISS index itself."""
+        """Return the dense shard of one language; its ``.index`` is the FAISS index."""
         (lang,) = self.resolve([language])
         if lang not in self._dense:
             raise CorpusError(
@@ -126,23 +126,23 @@ class Index:
         return self._dense[lang]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """The passages with these ids, in this order; CorpusError names one that the index does not hold."""
+        """Return the passages with these ids, in this order; raise CorpusError for an unknown id."""
         return self._store.passages(self._store.rows_of_passages(ids))
 
     def passages_named(self, names: Collection[str]) -> dict[str, list[Passage]]:
-        """The passages with these passage or document ids, by name, in the corpus's order; none for an unknown one."""
+        """Return passages by passage or document id, in corpus order; an unknown id has none."""
         found = self._store.rows_named(names)
         return {name: self._store.passages(np.sort(rows)) if len(rows) else [] for name, rows in found.items()}
 
     def counts_named(self, candidates: Sequence[Collection[str]]) -> list[dict[str, int]]:
-        """Per collection of passage or document ids: language -> passages; unknown ids count nothing."""
+        """Count the passages per language in each collection of passage or document ids; unknown ids count zero."""
         return candidate_counts(self._store, candidates)
 
     def resolve(self, languages: Sequence[str] | None) -> tuple[str, ...]:
-        """The shards a scope names, sorted; None names all.
+        """Return the sorted shards of a scope; None means all.
 
-        Codes may be in any spelling. Where a language has no shard of its own, its scripts stand in: ``zh`` finds
-        ``zh-Hans`` and ``zh-Hant``, and either of those finds ``zh``. CorpusError for a language without a shard.
+        Codes may have any spelling. A language without a shard is replaced by its scripts: ``zh`` finds ``zh-Hans`` and
+        ``zh-Hant``, and each of those finds ``zh``. Raises CorpusError for a language without a shard.
         """
         return resolve(self.path, self.languages, languages)
 
@@ -155,21 +155,21 @@ class Index:
         candidates: Candidates = None,
         embeddings: Vectors | None = None,
     ) -> list[list[Hit]]:
-        """The ``k`` best passages of every query, fewer where there are fewer; one list a query, in their order.
+        """Return up to ``k`` best passages per query; one list per query, in order.
 
         Over several languages: inner products are merged by score, which is exact; lexical lists by reciprocal rank,
         because their scores are not comparable, unless the index was built with ``joint=True``. A hybrid search fuses
         the dense ranking over the scope with the lexical list of every language (or the joint one) by reciprocal rank.
-        A lexical hit shares at least one token with its query; a query without hits gets an empty list.
+        A lexical hit shares at least one token with its query.
 
         Args:
             queries: texts.
-            k: number of hits, from 1.
+            k: maximum number of hits, at least 1.
             languages: None (all), codes for all queries, or one collection of codes (or None) per query;
                 see :meth:`resolve`.
-            candidates: per query the document or passage ids the search is restricted to, or None. Ids that the index
-                does not hold are left out with a warning.
-            embeddings: vectors of the queries (queries × dimensions), to be used instead of embedding them.
+            candidates: per query the document or passage ids to restrict the search to, or None. Unknown ids are
+                ignored with a warning.
+            embeddings: vectors of the queries (queries × dimensions); None embeds them.
 
         Raises :class:`~mrag_eval.core.DataError` for an empty query (naming its position) or arguments of different
         lengths, :class:`~mrag_eval.core.CorpusError` for a language without a shard.
@@ -188,7 +188,7 @@ class Index:
         candidates: Candidates = None,
         embeddings: Vectors | None = None,
     ) -> list[dict[str, list[Hit]]]:
-        """Per query the list of every language in its scope, each ``k`` deep; arguments and errors as :meth:`search`.
+        """Return, per query, up to ``k`` hits for every language in scope; arguments and errors as :meth:`search`.
 
         Keys are the codes of the shards (:attr:`languages`). Every shard is searched once for all its queries.
         """
@@ -206,14 +206,14 @@ class Index:
     def _prepare(
         self, queries: Sequence[str], k: int, languages: Scope, candidates: Candidates, embeddings: Vectors | None
     ) -> tuple[dict[str, Rows], list[Rows | None] | None, Vectors | None]:
-        """Positions of the queries per language in scope, rows of the candidates, vectors of the queries."""
+        """Check the arguments; return query positions per language, rows of candidates, and query vectors."""
         if isinstance(queries, str):
             raise DataError("queries is one text, expected a list of them", "wrap it: [query]")
         if k < 1:
             raise ConfigError(f"k is {k}, it must be at least 1", "e.g. k=5")
         for position, query in enumerate(queries):
             if not query.strip():
-                raise DataError(f"query {position} is empty", "leave it out, or give it words")
+                raise DataError(f"query {position} is empty", "leave it out, or give it text")
         scopes = queries_by_language(self.path, self.languages, languages, len(queries))
         rows = None if candidates is None else candidate_rows(self._store, candidates, len(queries))
         if self.manifest.embedder is None or self.kind == "sparse" or not len(queries):
@@ -225,24 +225,24 @@ class Index:
         if vectors.shape != expected:
             raise CorpusError(
                 f"index {self.path} has {expected[1]} dimensions and there are {expected[0]} queries, "
-                f"the embeddings given have shape {vectors.shape}",
+                f"the given embeddings have shape {vectors.shape}",
                 f"embed the queries with {self.manifest.embedder.name}",
             )
         if not np.isfinite(vectors).all():
             raise DataError(
-                "the embeddings given hold a value that is not finite", "look at the embedder that made them"
+                "the given embeddings contain a value that is not finite", "check the embedder that made them"
             )
         return scopes, rows, vectors
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder the index was built with, loaded on first use; CorpusError if the one at hand differs."""
+        """Return the index's embedder, loaded on first use; raise CorpusError if the installed one differs."""
         record = self.manifest.embedder
         if record is None:
             raise CorpusError(f"index {self.path} is lexical, it has no embedder", "search with texts: Index.search")
         if self.kind == "sparse":
             raise CorpusError(
-                f"index {self.path} is sparse, it has a sparse encoder and no embedder",
+                f"index {self.path} is sparse: it has a sparse encoder, not an embedder",
                 "search with texts: Index.search",
             )
         if self._embedder is None:
@@ -252,7 +252,7 @@ class Index:
 
     @property
     def sparse_encoder(self) -> SparseEncoder:
-        """The sparse encoder the index was built with, as :attr:`embedder`."""
+        """Return the index's sparse encoder, like :attr:`embedder`."""
         record = self.manifest.embedder
         if record is None or self.kind != "sparse":
             raise CorpusError(
@@ -367,7 +367,7 @@ class Index:
         for place, (positions, scores, rows) in enumerate(lists.values()):
             columns = slice(place * k, place * k + scores.shape[1])
             if self.kind == "bm25" and not self.manifest.joint:
-                # lists of different languages have no passage in common: fusing them is taking 1 / (c + rank) as score
+                # lists of different languages are disjoint, so fusing them means using 1 / (c + rank) as score
                 several = (in_scope[positions] > 1)[:, None]
                 scores = np.where(several, reciprocal_ranks(rows), scores)
             all_scores[positions, columns] = scores
@@ -398,7 +398,7 @@ def _spec(path: Path | str, record: EmbedderRecord) -> dict[str, Any]:
     if record.spec is None:
         raise CorpusError(
             f"index {path} was built with an embedder '{record.name}' that cannot be loaded by name",
-            "pass it: load_index(path, embedder=...), or search with embeddings=...",
+            "pass it to load_index(path, embedder=...), or search with embeddings=...",
         )
     return record.spec
 
@@ -406,14 +406,14 @@ def _spec(path: Path | str, record: EmbedderRecord) -> dict[str, Any]:
 def _check_revision(path: Path | str, record: EmbedderRecord, here: str) -> None:
     if here != record.revision:
         raise CorpusError(
-            f"index {path} was built with {record.name} {record.revision}, here it is {here}",
+            f"index {path} was built with {record.name} {record.revision}, the installed one is {here}",
             "install or pin that revision, or rebuild the index",
         )
 
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Without the garbage collector, which would walk through tens of thousands of new hits again and again."""
+    """Pause the garbage collector, which would scan tens of thousands of new hits repeatedly."""
     enabled = gc.isenabled()
     gc.disable()
     try:

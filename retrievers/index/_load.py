@@ -1,4 +1,4 @@
-"""Opening an index: its manifest, the sizes of its files and its embedder are checked before anything is searched."""
+"""Opening an index, with checks of its manifest, files and embedder."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def load_index(
     verify: bool = False,
     embedder: Embedder | SparseEncoder | None = None,
 ) -> Index:
-    """Open an index; once per process for the same folder with the same manifest.
+    """Open an index, once per process for the same folder and manifest.
 
     Args:
         path: the folder.
         mmap: map the shards instead of reading them into memory.
-        device: where the embedder runs.
-        expect_embedder: the embedder the run asks for (as in ``load_embedder``); another one in the index is an error.
-        verify: compare the SHA-256 of every file, each time; without it sizes are compared, the SHA-256 of files below
-            1 MiB, and whether the passages' offsets fit their texts, when the folder is first opened. A changed byte in
-            a large file goes unnoticed then.
-        embedder: an embedder object for queries, where the index was built with one that has no name to load it by.
+        device: device of the embedder.
+        expect_embedder: the embedder of the run (as in ``load_embedder``); another one in the index is an error.
+        verify: compare the SHA-256 of every file, each time. Otherwise, when the folder is first opened, sizes, the
+            SHA-256 of files below 1 MiB and the passages' offsets are checked; a changed byte in a large file goes
+            unnoticed.
+        embedder: an embedder object for queries, if the index's embedder cannot be loaded by name.
 
     Raises :class:`~mrag_eval.core.CorpusError` for a missing, unfinished, damaged or newer index, or another
     embedder.
@@ -70,7 +70,7 @@ def load_index(
 
 
 def check_embedder(index: Index, expected: str | Mapping[str, Any] | EmbedderSpec) -> None:
-    """Raise CorpusError where an index was built with another embedder than the one a run asks for."""
+    """Raise CorpusError if an index was built with another embedder than the one the run requires."""
     asked = parse_spec(expected)
     record = index.manifest.embedder
     if record is None or record.name != asked.name:
@@ -99,7 +99,7 @@ def _other_embedder(index: Index, asked: str, name_asked: str) -> CorpusError:
 
 
 def index_info(path: str | Path) -> dict[str, Any]:
-    """What an index holds and how it was made, without opening its shards; errors as :func:`load_index`."""
+    """Return manifest, fingerprint and size of an index, without opening its shards; errors as :func:`load_index`."""
     folder = Path(path).resolve()
     manifest = parse_manifest(folder, manifest_bytes(folder))
     _check(folder, manifest)
@@ -113,7 +113,7 @@ def index_info(path: str | Path) -> dict[str, Any]:
 
 
 def verify_index(path: str | Path) -> int:
-    """Read every file of an index and compare its SHA-256; returns how many there are.
+    """Read every file of an index and compare its SHA-256; return the number of files.
 
     Raises :class:`~mrag_eval.core.CorpusError` for the first one that is missing or damaged.
     """

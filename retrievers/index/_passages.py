@@ -1,12 +1,11 @@
 """Passages on disk, addressable by row without reading the rest.
 
-``<lang>.text`` holds the UTF-8 of id, document id, title and text of every passage one after the other, and
-``<lang>.offsets`` where each of the four ends (little-endian int64). Both are only ever appended to while an index is
-built and memory-mapped afterwards, so opening them costs nothing and a passage costs four slices. ``<lang>.parquet``
-holds the same passages for other tools; search does not read it, because Parquet has to decode a whole row group to
-give one row.
+``<lang>.text`` holds id, document id, title and text of every passage in sequence, as UTF-8, and ``<lang>.offsets`` the
+end of each of the four (little-endian int64). Both are append-only during a build and memory-mapped afterwards, so
+opening them is free and reading a passage takes four slices. ``<lang>.parquet`` holds the same passages for other
+tools; search does not read it, because Parquet decodes a whole row group to return one row.
 
-A *row* is the number of a passage in its index: languages in order of their codes, passages in the order they came.
+A *row* is the number of a passage in its index: languages in order of code, passages in corpus order.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ Record = tuple[str, str, str, str]
 """Id, document id, title, text."""
 
 FIELDS = 4
-# offsets compared at a time: a large index is checked without holding them all
+# offsets compared at a time
 _CHECKED = 1 << 20
-# hashes of all passage and document ids, ascending, and the row each belongs to
+# hashes of all passage and document ids, ascending, and the row of each
 LOOKUP_HASHES = "lookup.hash.npy"
 LOOKUP_ROWS = "lookup.row.npy"
 
 
 class PassageRows(Protocol):
-    """Passages by row, wherever they lie."""
+    """Access to passages by row, in a folder or in Milvus."""
 
     def __len__(self) -> int: ...
 
@@ -66,7 +65,7 @@ def offsets_path(folder: Path, lang: str) -> Path:
 
 
 def encode(passages: Sequence[Passage], start: int) -> tuple[bytes, bytes]:
-    """What to append to the two files of a language, given the length of its text file so far."""
+    """Return the bytes to append to the two files of a language, whose text file has ``start`` bytes."""
     parts: list[bytes] = []
     for passage in passages:
         parts += (passage.id.encode(), passage.doc_id.encode(), passage.title.encode(), passage.text.encode())
@@ -75,9 +74,9 @@ def encode(passages: Sequence[Passage], start: int) -> tuple[bytes, bytes]:
 
 
 def check_offsets(folder: Path, counts: dict[str, int]) -> None:
-    """Raise CorpusError where the offsets of a language cannot be those of its text file.
+    """Raise CorpusError if the offsets of a language do not fit its text file.
 
-    They must be four a passage, ascend from zero and end with the file; reads 32 bytes a passage.
+    There must be four ascending offsets per passage, up to the end of the file. Reads 32 bytes per passage.
     """
     for lang, count in counts.items():
         ends = np.memmap(offsets_path(folder, lang), dtype="<i8", mode="r")
@@ -86,7 +85,7 @@ def check_offsets(folder: Path, counts: dict[str, int]) -> None:
         if not sound or not all(_ascending(ends[at : at + _CHECKED + 1]) for at in range(0, len(ends), _CHECKED)):
             name = offsets_path(folder, lang).relative_to(folder).as_posix()
             raise CorpusError(
-                f"index {folder}: file {name} is damaged (it does not fit the passages)",
+                f"index {folder}: file {name} is damaged (it does not match the passages)",
                 "rebuild it: mrag-eval index build --overwrite ...",
             )
 
@@ -105,7 +104,7 @@ class _LanguageFile:
         self._ends = np.memmap(offsets_path(folder, lang), dtype="<i8", mode="r")
 
     def _bounds(self, rows: Rows, first: int, last: int) -> list[list[int]]:
-        """Per row the offsets from the start of field ``first`` to the end of field ``last``."""
+        """Return, per row, the offsets from the start of field ``first`` to the end of field ``last``."""
         columns = rows[:, None] * FIELDS + np.arange(first - 1, last + 1)
         bounds = self._ends[np.maximum(columns, 0)]
         bounds[columns < 0] = 0
@@ -124,13 +123,13 @@ class _LanguageFile:
         return [str(text[a:b], "utf-8") for a, b in self._bounds(rows, 0, 0)]
 
     def names(self, rows: Rows) -> list[tuple[str, str]]:
-        """Passage id and document id."""
+        """Return passage id and document id per row."""
         text = self._text
         return [(str(text[a:b], "utf-8"), str(text[b:c], "utf-8")) for a, b, c in self._bounds(rows, 0, 1)]
 
 
 class PassageStore:
-    """The passages of an index by row; ``counts`` are passages per language."""
+    """Access to the passages of an index folder by row; ``counts`` holds passages per language."""
 
     def __init__(self, folder: Path, counts: dict[str, int]) -> None:
         self._folder = folder
@@ -149,7 +148,7 @@ class PassageStore:
         return int(self._starts[-1])
 
     def span(self, lang: str) -> tuple[int, int]:
-        """First row of a language and the row after its last."""
+        """Return the first row of a language and the row after its last."""
         at = self.languages.index(lang)
         return int(self._starts[at]), int(self._starts[at + 1])
 
@@ -159,7 +158,7 @@ class PassageStore:
         return self._files[lang]
 
     def by_language(self, rows: Rows) -> Iterator[tuple[str, Rows, Rows]]:
-        """(language, positions within ``rows``, rows within the language) for every language that occurs."""
+        """Yield (language, positions within ``rows``, rows within the language) for every language in ``rows``."""
         if len(self.languages) == 1:
             yield self.languages[0], np.arange(len(rows)), rows
             return
@@ -176,11 +175,11 @@ class PassageStore:
         return out
 
     def counts_of(self, rows: Rows) -> dict[str, int]:
-        """How many of the rows are in each language that occurs."""
+        """Count the rows per language."""
         return {lang: len(positions) for lang, positions, _ in self.by_language(rows) if len(positions)}
 
     def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
-        """(language, positions within ``rows``, their records) for every language that occurs."""
+        """Yield (language, positions within ``rows``, their records) for every language in ``rows``."""
         for lang, positions, local in self.by_language(rows):
             yield lang, positions, self._file(lang).records(local)
 
@@ -192,7 +191,7 @@ class PassageStore:
         return [out[position] for position in range(len(rows))]
 
     def longest(self, lang: str) -> tuple[int, int]:
-        """Bytes of the longest field (id, document id, title or text) of a language, and the row it is in."""
+        """Return the bytes of a language's longest field (id, document id, title or text), and its row."""
         ends = np.memmap(offsets_path(self.folder, lang), dtype="<i8", mode="r")
         most, row, before = 0, 0, 0
         for start in range(0, len(ends), _CHECKED):
@@ -216,7 +215,7 @@ class PassageStore:
         return self._lookup
 
     def rows_named(self, names: Collection[str]) -> dict[str, Rows]:
-        """Rows whose passage id or document id is the name, for every name; none for an unknown one."""
+        """Return, for every name, the rows with that passage id or document id."""
         hashes, rows = self._load_lookup()
         unique = list(dict.fromkeys(names))
         wanted = np.fromiter(map(hash64, unique), dtype=np.uint64, count=len(unique))
@@ -225,14 +224,14 @@ class PassageStore:
         for name, a, b in zip(unique, low.tolist(), high.tolist(), strict=True):
             candidates = np.asarray(rows[a:b])
             keep = np.zeros(len(candidates), dtype=bool)
-            # different ids may share a hash: compare the ids themselves
+            # different ids may share a hash, so compare the ids
             for lang, positions, local in self.by_language(candidates):
                 keep[positions] = [name in names for names in self._file(lang).names(local)]
             found[name] = candidates[keep]
         return found
 
     def ids_of_hashes(self, hashes: NDArray[np.uint64]) -> list[str]:
-        """Ids of the passages whose own or whose document's id has one of these hashes."""
+        """Return the ids of passages whose id or document id has one of these hashes."""
         known, rows = self._load_lookup()
         low, high = np.searchsorted(known, hashes, side="left"), np.searchsorted(known, hashes, side="right")
         pairs = zip(low.tolist(), high.tolist(), strict=True)
@@ -240,7 +239,7 @@ class PassageStore:
         return self.ids(np.unique(np.concatenate(found))) if found else []
 
     def rows_of_passages(self, ids: Sequence[str]) -> Rows:
-        """The row of every passage id; CorpusError names one that the index does not hold."""
+        """Return the row of every passage id; raise CorpusError for an unknown one."""
         found = self.rows_named(ids)
         out = np.empty(len(ids), dtype=np.int64)
         for position, identifier in enumerate(ids):

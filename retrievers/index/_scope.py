@@ -1,4 +1,4 @@
-"""What a search is restricted to: languages and candidates, per query."""
+"""The scope of a search: languages and candidates per query."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Scope = Sequence[str] | Sequence[Sequence[str] | None] | None
 """None (all languages), codes for all queries, or one collection of codes (or None) per query."""
 
 Candidates = Sequence[Collection[str] | None] | None
-"""Per query the document or passage ids it may find, or None."""
+"""Per query the document or passage ids to search in, or None."""
 
 
 def resolve(path: Path | str, shards: tuple[str, ...], languages: Sequence[str] | None) -> tuple[str, ...]:
-    """The shards that a scope names, sorted; see ``Index.resolve``."""
+    """Return the sorted shards of a scope; see ``Index.resolve``."""
     if languages is None:
         return shards
     found: set[str] = set()
@@ -41,7 +41,7 @@ def resolve(path: Path | str, shards: tuple[str, ...], languages: Sequence[str] 
 
 
 def queries_by_language(path: Path | str, shards: tuple[str, ...], languages: Scope, count: int) -> dict[str, Rows]:
-    """Positions of the queries that have a shard in scope, for every shard that any of them has."""
+    """Return, for every shard in scope, the positions of its queries."""
     if languages is None or isinstance(languages, str):
         return dict.fromkeys(resolve(path, shards, languages), np.arange(count))
     codes = [code for code in languages if isinstance(code, str)]
@@ -60,7 +60,7 @@ def queries_by_language(path: Path | str, shards: tuple[str, ...], languages: Sc
 
 
 def candidate_rows(store: PassageRows, candidates: Sequence[Collection[str] | None], count: int) -> list[Rows | None]:
-    """The rows of every query's candidates; ids that the index does not hold are left out and reported."""
+    """Return the rows of every query's candidates; unknown ids are ignored with a warning."""
     _same_length("candidates", candidates, count)
     if any(isinstance(ids, str) for ids in candidates):
         raise DataError(
@@ -76,7 +76,7 @@ def candidate_rows(store: PassageRows, candidates: Sequence[Collection[str] | No
 
 
 def candidate_counts(store: PassageRows, candidates: Sequence[Collection[str]]) -> list[dict[str, int]]:
-    """Passages by language among each collection of ids, every passage once; ids not in the index count nothing."""
+    """Count distinct passages per language in each collection of ids; unknown ids count zero."""
     named = store.rows_named(dict.fromkeys(i for ids in candidates for i in ids))
     return [store.counts_of(_together(named, ids)) for ids in candidates]
 
@@ -88,4 +88,4 @@ def _together(named: Mapping[str, Rows], ids: Collection[str]) -> Rows:
 
 def _same_length(what: str, values: Sequence[Any], count: int) -> None:
     if len(values) != count:
-        raise DataError(f"{what} has {len(values)} entries for {count} queries", "give one entry a query")
+        raise DataError(f"{what} has {len(values)} entries for {count} queries", "give one entry per query")

@@ -1,4 +1,4 @@
-"""What searching needs of an index, wherever it lies."""
+"""The interface of a searchable index."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mrag_eval.retrievers.shards._manifest import Manifest
 
 
 class Searchable(Protocol):
-    """An index: in a folder (:class:`~mrag_eval.retrievers.Index`) or in Milvus.
+    """An index in a folder (:class:`~mrag_eval.retrievers.Index`) or in Milvus.
 
-    ``path`` says where, for messages. ``settings`` are what beside the manifest decides which passages are found, and
-    belong to every key that remembers them. ``queries_at_once`` is how many queries should be given at a time (None:
-    all), ``merges_by_score`` whether scores of different languages may be compared.
+    ``path`` is the location, for messages. ``settings`` affect search besides the manifest and belong in every cache
+    key of results. ``queries_at_once`` is the recommended number of queries per search (None: all). ``merges_by_score``
+    tells whether scores of different languages are comparable.
     """
 
     manifest: Manifest

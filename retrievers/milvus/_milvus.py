@@ -1,4 +1,4 @@
-"""An index that lies in Milvus, searched as one in a folder is."""
+"""An index in Milvus, with the interface of one in a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mrag_eval.retrievers.shards._manifest import Manifest, parse_manifest
 from mrag_eval.retrievers.shards._ordering import Rows
 from mrag_eval.retrievers.shards._tokenize import tokenizer
 
-# queries of one batch: what is found is kept batch by batch, so that little is lost where the server goes away
+# queries per batch: results are kept batch by batch, so a lost server costs little
 BATCH = 256
 
 _FORMAT = 1
@@ -30,15 +30,15 @@ _Lists = dict[str, tuple[Rows, Any, Rows]]
 
 @dataclass(frozen=True)
 class MilvusPlace:
-    """Where an index lies in Milvus.
+    """Location of an index in Milvus.
 
     Args:
         uri: a server (``http://HOST:19530``), or a local file ending in ``.db`` for ``milvus-lite``.
         collection: its name there.
-        token_env: the environment variable that holds the token (or ``USER:PASSWORD``).
-        patience: seconds that a call is tried for while the server does not answer.
-        search: parameters of the vector index for searching, such as ``ef`` of HNSW; over those that were stored with
-            the collection.
+        token_env: the environment variable with the token (or ``USER:PASSWORD``).
+        patience: seconds to retry a call while the server does not answer.
+        search: search parameters of the vector index, such as ``ef`` of HNSW; they override those stored with the
+            collection.
     """
 
     uri: str
@@ -58,8 +58,8 @@ class MilvusPlace:
 class MilvusIndex(Index):
     """Passages of several languages in a Milvus collection, with the interface of :class:`Index`.
 
-    What is searched where is the same as there: one shard a language, merged, fused and put in order by the same code;
-    only the lists of a shard come from Milvus. Made by :func:`~mrag_eval.retrievers.load_into_milvus`.
+    As there, every language has one shard, and the same code merges, fuses and sorts; only the lists of a shard come
+    from Milvus. Made by :func:`~mrag_eval.retrievers.load_into_milvus`.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class MilvusIndex(Index):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What beside the content decides which passages are found."""
+        """Return settings besides the content that affect search."""
         return {"engine": "milvus", "index": self._built["index"], "search": self._search_params}
 
     @property
     def made_of(self) -> str:
-        """The fingerprint of the index that was loaded."""
+        """Return the fingerprint of the index that was loaded into Milvus."""
         return str(self._built["made_of"])
 
     @property
@@ -103,7 +103,9 @@ class MilvusIndex(Index):
         return BATCH
 
     def shard(self, language: str) -> Any:
-        raise CorpusError(f"index {self.path} lies in Milvus, it has no FAISS shards", "open the index it was made of")
+        raise CorpusError(
+            f"index {self.path} is in Milvus, it has no FAISS shards", "open the index it was loaded from"
+        )
 
     # --- the lists of every language --------------------------------------------------------------------------------
 
@@ -144,7 +146,7 @@ class MilvusIndex(Index):
         if shard not in self._vocabularies:
             tokens = Notes(self._connection, self._collection).read(f"vocabulary/{shard}")
             if tokens is None:
-                raise CorpusError(f"index {self.path} has lost its vocabulary '{shard}'", _ANEW)
+                raise CorpusError(f"index {self.path} lacks its vocabulary '{shard}'", _ANEW)
             self._vocabularies[shard] = {token: number for number, token in enumerate(tokens)}
         return self._vocabularies[shard]
 
@@ -152,14 +154,14 @@ class MilvusIndex(Index):
 def open_milvus(
     place: MilvusPlace, *, device: str = "cpu", embedder: Embedder | SparseEncoder | None = None
 ) -> MilvusIndex:
-    """The index in a Milvus collection, opened once per process.
+    """Open the index in a Milvus collection, once per process.
 
-    ``embedder`` is an embedder object for queries, where the index was built with one that has no name to load it by.
+    ``embedder`` is an embedder object for queries, if the index's embedder cannot be loaded by name.
 
     Raises:
-        ConfigError: for a uri or a name that cannot be one.
-        CorpusError: where Milvus does not answer, and for a collection that is missing, unfinished or not ours.
-        MissingExtraError: where the extra ``milvus`` is not installed.
+        ConfigError: the uri or the name is invalid.
+        CorpusError: Milvus does not answer, or the collection is missing, unfinished or not ours.
+        MissingExtraError: the extra ``milvus`` is not installed.
     """
     described = json.dumps(asdict(place), sort_keys=True)
     return _opened(described, device) if embedder is None else _open(place, device, embedder)
@@ -171,7 +173,7 @@ def _opened(described: str, device: str) -> MilvusIndex:
 
 
 def forget_opened() -> None:
-    """Open collections anew from now on: one of them was replaced."""
+    """Clear the cache of open collections, after one was replaced."""
     _opened.cache_clear()
 
 
@@ -185,14 +187,14 @@ def _open(place: MilvusPlace, device: str, embedder: Embedder | SparseEncoder | 
     if written is None:
         raise CorpusError(
             f"loading index '{place.collection}' into Milvus at {connection.uri} was never finished",
-            "give the command that began it again: mrag-eval index milvus ...",
+            "repeat the command that started it: mrag-eval index milvus ...",
         )
     connection.call("load_collection", place.collection)
     return MilvusIndex(place, connection, *described_index(place, written), device=device, embedder=embedder)
 
 
 def milvus_info(place: MilvusPlace) -> dict[str, Any]:
-    """What an index in Milvus holds and how it was made; errors as :func:`open_milvus`."""
+    """Return the manifest, settings and fingerprint of an index in Milvus; errors as :func:`open_milvus`."""
     index = open_milvus(place)
     return {
         "path": str(index.path),
@@ -203,9 +205,9 @@ def milvus_info(place: MilvusPlace) -> dict[str, Any]:
 
 
 def verify_milvus(place: MilvusPlace) -> int:
-    """Count the passages of every language in Milvus; returns how many there are.
+    """Count the passages of every language in Milvus, and return their number.
 
-    Raises CorpusError for the first language with another number than the index that was loaded.
+    Raises CorpusError for the first language whose number differs from the loaded index.
     """
     index = open_milvus(place)
     check_counts(place.connect(), place, index.counts)
@@ -213,7 +215,7 @@ def verify_milvus(place: MilvusPlace) -> int:
 
 
 def check_counts(connection: Connection, place: MilvusPlace, expected: Mapping[str, int]) -> None:
-    """Raise CorpusError where a collection holds another number of passages in a language."""
+    """Raise CorpusError if the collection has another number of passages in a language."""
     for lang, count in expected.items():
         (answer,) = connection.call(
             "query",
@@ -231,12 +233,12 @@ def check_counts(connection: Connection, place: MilvusPlace, expected: Mapping[s
 
 
 def index_note(manifest: Manifest, built: Mapping[str, Any]) -> dict[str, Any]:
-    """What is written beside a collection that is whole."""
+    """Return the note of a complete collection."""
     return {"format": _FORMAT, "manifest": manifest.model_dump(), "built": dict(built)}
 
 
 def described_index(place: MilvusPlace, note: Mapping[str, Any]) -> tuple[Manifest, dict[str, Any]]:
-    """The manifest of a collection, and how its vectors are indexed and searched."""
+    """Return the manifest of a collection and its settings for indexing and search."""
     if note.get("format") != _FORMAT:
         raise CorpusError(
             f"index '{place.collection}' in Milvus has format {note.get('format')}, this version reads {_FORMAT}",

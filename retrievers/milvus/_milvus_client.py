@@ -1,4 +1,4 @@
-"""The connection to Milvus: a local file (``milvus-lite``, in this process) or a server, the same calls to both."""
+"""The connection to Milvus: a local file (``milvus-lite``) or a server, with the same calls."""
 
 from __future__ import annotations
 
@@ -14,64 +14,64 @@ from typing import Any
 from mrag_eval.core import ConfigError, CorpusError, missing_extra
 from mrag_eval.retrievers.milvus._milvus_local import serving_address, unopened
 
-# Below the harness's logger, so that its command shows our lines as it shows its own.
+# A child of the harness's logger, so that the harness shows these lines like its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 TOKEN_ENV = "MILVUS_TOKEN"
 PATIENCE = 120.0
-# seconds before the first repetition, doubled each time, and before any
+# seconds before the first retry, doubled each time, and their maximum
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 8.0
 _CONNECT = 10.0
-# Calls have a time limit, so the connection needs no pings; small servers hang up on clients that ping often.
+# Calls have a time limit, so no pings are needed; small servers disconnect clients that ping often.
 _GRPC = {"grpc.keepalive_time_ms": 600_000, "grpc.keepalive_permit_without_calls": False}
 _SERVER = re.compile(r"(?:https?|tcp)://", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
-# what the servers say where nobody is at the other end
+# errors of a server that is not reachable
 _GONE = re.compile(
     r"UNAVAILABLE|DEADLINE_EXCEEDED|CANCELLED|Fail connecting|Retry timeout|Retry run out|closed channel", re.IGNORECASE
 )
-_AGAIN = "start it and give the same command again: what was done so far is kept"
+_AGAIN = "start it and give the same command again; finished work is kept"
 
 _RELEASED = re.compile(r"'released'|not.{0,3}loaded", re.IGNORECASE)
 
 
 def is_server(uri: str) -> bool:
-    """Whether ``uri`` names a server; else it is a local file."""
+    """Return whether ``uri`` names a server; otherwise it is a local file."""
     return _SERVER.match(uri) is not None
 
 
 def checked_uri(uri: str) -> str:
-    """``uri`` as it is used; a local file's path made absolute.
+    """Return ``uri`` with an absolute path for a local file.
 
     Raises :class:`~mrag_eval.core.ConfigError` for one that is neither a server nor a file ending in ``.db``, and for
-    one that holds a password, which would be written wherever the setting is.
+    one with a password, which would be written wherever the setting is.
     """
     if is_server(uri):
         if "@" in uri:
             raise ConfigError(
-                "a Milvus uri must not hold a user or a password",
+                "a Milvus uri must not contain a user or a password",
                 f"put USER:PASSWORD (or a token) into the environment: export {TOKEN_ENV}=...",
             )
         return uri
     if not uri.endswith(".db") or "://" in uri:
         raise ConfigError(
-            f"'{uri}' is no Milvus uri", "name a server (http://HOST:19530), or a local file that ends in .db"
+            f"'{uri}' is not a Milvus uri", "name a server (http://HOST:19530), or a local file that ends in .db"
         )
     return str(Path(uri).expanduser().resolve())
 
 
 def checked_name(collection: str) -> str:
-    """``collection`` if Milvus takes it as a name, else ConfigError."""
+    """Return ``collection``; raise ConfigError if it is not a valid name in Milvus."""
     if not _NAME.fullmatch(collection):
         raise ConfigError(f"'{collection}' cannot name a Milvus collection", "letters, digits and _, no digit first")
     return collection
 
 
 class Connection:
-    """Calls to one Milvus, each tried for ``patience`` seconds before it is a CorpusError.
+    """Calls to one Milvus, retried for ``patience`` seconds before a CorpusError is raised.
 
-    A call is repeated with growing pauses while the server is away, and the log says so once. The token is read from
-    the environment variable ``token_env`` and kept nowhere else.
+    Retries have growing pauses and are logged once. The token is read from the environment variable ``token_env`` and
+    stored nowhere.
     """
 
     def __init__(self, uri: str, *, token_env: str = TOKEN_ENV, patience: float = PATIENCE) -> None:
@@ -82,7 +82,7 @@ class Connection:
         self._client = _connected(self.uri, os.environ.get(self._token_env, ""), self._token_env)
 
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        """``MilvusClient.<name>``."""
+        """Call ``MilvusClient.<name>``."""
         import grpc
         from pymilvus.exceptions import MilvusException
 
@@ -94,14 +94,14 @@ class Connection:
                 return getattr(self._client, name)(*args, timeout=max(left, 1.0), **kwargs)
             except (MilvusException, grpc.RpcError, ValueError) as error:
                 said = _one_line(error)
-                if _RELEASED.search(said) and not loaded:  # a server that was started anew
+                if _RELEASED.search(said) and not loaded:  # the server was restarted
                     loaded = True
                     self.call("load_collection", args[0])
                     continue
                 if not _GONE.search(f"{said} {getattr(error, 'code', '')}"):
                     raise CorpusError(
                         f"Milvus at {self.uri} refuses '{name}': {said}",
-                        "look at the address, the token and the log of Milvus",
+                        "check the address, the token and the log of Milvus",
                     ) from None
                 left = self.patience - (time.monotonic() - started)
                 if left <= pause:
@@ -109,17 +109,17 @@ class Connection:
                         f"Milvus at {self.uri} did not answer within {self.patience:g} s ({name})", _AGAIN
                     ) from None
                 if pause == _FIRST_PAUSE:
-                    log.warning("Milvus at %s does not answer (%s): trying for another %.0f s", self.uri, name, left)
-            if not is_server(self.uri):  # the process that served the file has ended: perhaps it is ours now
+                    log.warning("Milvus at %s does not answer (%s): retrying for %.0f s", self.uri, name, left)
+            if not is_server(self.uri):  # the process that served the file has ended: this one may open it now
                 with suppress(CorpusError):
                     self._connect()
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def create(self, collection: str, schema: Any, indexes: Any, **options: Any) -> None:
-        """A collection, empty and not loaded; its indexes grow with what is sent."""
+        """Create an empty collection, not loaded, whose indexes grow with its rows."""
         self.call("create_collection", collection, schema=schema, consistency_level="Strong", **options)
-        # waiting for an index over nothing would cost half a second each
+        # waiting for an empty index would take half a second each
         self.call("create_index", collection, indexes, sync=False)
 
 
@@ -138,15 +138,13 @@ def _connected(uri: str, token: str, token_env: str) -> Any:
             raise unopened(uri) from None
         said = _one_line(error)
         if re.search("auth|permission|token|password", said, re.IGNORECASE):
-            raise CorpusError(
-                f"Milvus at {uri} does not let us in", f"check the token: export {token_env}=..."
-            ) from None
+            raise CorpusError(f"Milvus at {uri} denies access", f"check the token: export {token_env}=...") from None
         raise CorpusError(f"Milvus at {uri} does not answer: {said}", _AGAIN) from None
 
 
 @lru_cache(maxsize=1)
 def _quiet() -> None:
-    """The libraries log every failed call with its traceback; ours says it in one line."""
+    """Silence the libraries' loggers, which log every failed call with a traceback."""
     for name in ("pymilvus", "milvus_lite", "milvus_lite.server_manager"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 

@@ -1,4 +1,4 @@
-"""Loading a built index into Milvus: batch by batch, continued where it stopped, counted when it is done."""
+"""Loading a built index into Milvus: in batches, resumable, and verified at the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mrag_eval.retrievers.shards._manifest import Manifest
 from mrag_eval.retrievers.shards._sparse_shard import FILES as SPARSE_FILES
 from mrag_eval.retrievers.shards._transposed import BM25_FILES, passage_vectors
 
-# Vector indexes whose scores are the inner products themselves, with the parameters Milvus wants.
+# Vector indexes whose scores are exact inner products, with the parameters that Milvus requires.
 VECTOR_INDEXES: dict[str, dict[str, int]] = {
     "FLAT": {},
     "IVF_FLAT": {"nlist": 1024},
@@ -35,11 +35,11 @@ VECTOR_INDEXES: dict[str, dict[str, int]] = {
 _SEARCH: dict[str, dict[str, int]] = {"FLAT": {}, "IVF_FLAT": {"nprobe": 64}, "HNSW": {"ef": 256}}
 
 _BATCH = 1_000
-# bytes of texts and vectors in one call; servers take 64 MB
+# bytes of texts and vectors per call; servers accept 64 MB
 _MOST_BYTES = 16 << 20
-# a term that no vocabulary has, for passages without any
+# a term outside every vocabulary, for passages without terms
 _NO_TERM = 2**31 - 2
-# what partitions by language are worth; Milvus hashes the languages into so many
+# number of partitions; Milvus hashes languages into them
 _PARTITIONS = 64
 
 
@@ -55,34 +55,32 @@ def load_into_milvus(
 ) -> MilvusIndex:
     """Copy the passages and vectors of a built index into a collection, and open it.
 
-    An interrupted load goes on after its last complete batch when it is begun again; loading the same index twice does
-    nothing. When all is there the passages of every language are counted, and only then the collection can be opened.
+    Calling it again continues an interrupted load after its last complete batch, and does nothing for an index that is
+    loaded already. At the end the passages of every language are counted; only then can the collection be opened.
 
     Args:
         index: an index in a folder.
-        place: where it shall lie.
-        vector_index: how Milvus indexes dense vectors: ``FLAT`` (exact), ``IVF_FLAT`` or ``HNSW``. Those that compress
-            vectors are not offered: their scores are not the inner products.
-        build: parameters of that index, over :data:`VECTOR_INDEXES`.
-        search: its parameters for searching (``ef``, ``nprobe``), stored with the collection.
+        place: its location in Milvus.
+        vector_index: how Milvus indexes dense vectors: ``FLAT`` (exact), ``IVF_FLAT`` or ``HNSW``. Indexes
+            that compress vectors are not offered, as their scores are not the inner products.
+        build: parameters of that index; they override the defaults.
+        search: its search parameters (``ef``, ``nprobe``), stored with the collection.
         overwrite: replace another index of that name.
         progress: show a progress bar on a terminal.
 
-    Raises :class:`~mrag_eval.core.CorpusError` where the collection holds something else, a text is longer than
-    Milvus holds, or the counts differ; :class:`~mrag_eval.core.ConfigError` for an unknown vector index.
+    Raises :class:`~mrag_eval.core.CorpusError` if the collection has other content, a text is too long for Milvus, or
+    the counts differ; :class:`~mrag_eval.core.ConfigError` for an unknown vector index.
     """
     if vector_index not in VECTOR_INDEXES:
         raise ConfigError(f"unknown vector index '{vector_index}'{did_you_mean(vector_index, VECTOR_INDEXES)}")
     if isinstance(index, MilvusIndex):
-        raise ConfigError(
-            f"index {index.path} lies in Milvus already", "load the index in a folder that it was made of"
-        )
+        raise ConfigError(f"index {index.path} is in Milvus already", "load the index folder it was made from")
     built = {
         "index": {"type": vector_index, **VECTOR_INDEXES[vector_index], **(build or {})},
         "search": {**_SEARCH[vector_index], **(search or {})},
         "made_of": index.manifest.fingerprint,
     }
-    # files and approximate shards are those of the folder, and are none of the collection's
+    # files and approximate shards belong to the folder, not to the collection
     languages = {
         lang: record.model_copy(update={"approximate": None}) for lang, record in index.manifest.languages.items()
     }
@@ -108,13 +106,13 @@ class _Load:
         self.whole = False
 
     def prepare(self, *, overwrite: bool) -> None:
-        """Find out how far an earlier load came, or make the collections."""
+        """Find the progress of an earlier load, or create the collections."""
         name, uri = self.place.collection, self.connection.uri
         there = bool(self.connection.call("has_collection", name))
         if not self.notes.exist():
             if there:
                 raise CorpusError(
-                    f"Milvus at {uri} has a collection '{name}' that mrag-eval did not make", "choose another name"
+                    f"Milvus at {uri} has a collection '{name}' that mrag-eval did not create", "choose another name"
                 )
         else:
             self.notes.load()
@@ -124,7 +122,7 @@ class _Load:
                 self.whole = there and self.notes.read("index") is not None
             elif not overwrite:
                 raise CorpusError(
-                    f"collection '{name}' in Milvus at {uri} holds another index (or the same one, indexed otherwise)",
+                    f"collection '{name}' in Milvus at {uri} holds another index (or the same one with other settings)",
                     "choose another name, or replace it: --overwrite",
                 )
             else:
@@ -141,15 +139,15 @@ class _Load:
             self._create()
 
     def _check_lengths(self) -> None:
-        """A text that does not fit is found before anything is sent."""
+        """Raise CorpusError for a text that is too long, before anything is sent."""
         for lang in self.index.languages:
             longest, row = self.store.longest(lang)
             if longest > VARCHAR:
                 (identifier,) = self.store.ids(np.asarray([row]))
                 raise CorpusError(
                     f"index {self.index.path}: a field of passage '{identifier}' has {longest:,} bytes, "
-                    f"Milvus holds {VARCHAR:,}",
-                    "build the index of shorter passages: mrag-eval index build --chunker words ...",
+                    f"Milvus allows {VARCHAR:,}",
+                    "build the index with shorter passages: mrag-eval index build --chunker words ...",
                 )
 
     def _create(self) -> None:
@@ -189,7 +187,7 @@ class _Load:
         if self.whole:
             return
         total = len(self.index)
-        # disable=None: tqdm stays silent where the output is no terminal
+        # disable=None: tqdm is silent unless the output is a terminal
         with tqdm(
             total=total,
             initial=self.done,
@@ -198,7 +196,7 @@ class _Load:
             disable=None if progress else True,
         ) as bar:
             for batch in self._batches():
-                # a batch that was sent and not noted is sent again: upsert keeps one of each
+                # a batch that was sent but not noted is sent again; upsert keeps one copy
                 self.connection.call("upsert", self.place.collection, batch)
                 self.done += len(batch)
                 self._note_progress()
@@ -251,7 +249,7 @@ class _Load:
                     row[DENSE] = vectors[at]
                     row["bytes"] += vectors[at].nbytes
                 if terms is not None:
-                    # Milvus takes no empty vector
+                    # Milvus does not accept empty vectors
                     row[SPARSE] = terms[at] or {_NO_TERM: 1.0}
                     row["bytes"] += 8 * len(terms[at])
                 yield row

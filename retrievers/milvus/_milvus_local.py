@@ -1,7 +1,7 @@
-"""A local Milvus file: served by the process that opens it first, to itself and to all others on the machine.
+"""A local Milvus file, served by the process that opens it first to all processes on the machine.
 
-``milvus-lite`` lets one process have a file. That one answers on a port of 127.0.0.1, whose address it writes beside
-the file; whoever finds the file taken asks there. Where the first one ends, the next call of another opens the file.
+``milvus-lite`` lets only one process open a file. That process serves it on a port of 127.0.0.1 and writes the address
+to a file next to it, where other processes find it. After it ends, the next call of another process opens the file.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from mrag_eval.core import CorpusError, missing_extra, write_whole
 
 
 def serving_address(path: str) -> str:
-    """The address at which the Milvus file ``path`` is served, by this process or the one that has it open.
+    """Return the address at which the Milvus file ``path`` is served, by this process or the one that has it open.
 
-    Raises CorpusError for a file that another program has open, or that is no Milvus database, and MissingExtraError
-    where milvus-lite is not installed.
+    Raises CorpusError for a file that another program has open or that is not a Milvus database, and MissingExtraError
+    if milvus-lite is not installed.
     """
     try:
         from milvus_lite.server_manager import server_manager_instance
@@ -34,8 +34,8 @@ def serving_address(path: str) -> str:
 
 
 def unopened(path: str) -> CorpusError:
-    """The error for a file that this process cannot have, and that no other one serves."""
+    """Return the error for a file that this process cannot open and no other one serves."""
     return CorpusError(
-        f"{path} cannot be opened: another program holds it, or it is no Milvus database",
+        f"{path} cannot be opened: another program has it open, or it is not a Milvus database",
         f"end that program, or serve the file to both: milvus-lite server --data-dir {path} --port 19530",
     )

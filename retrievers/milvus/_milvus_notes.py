@@ -1,7 +1,7 @@
-"""What is written beside a Milvus collection: the manifest, vocabularies, how far loading has come.
+"""Notes to a Milvus collection: the manifest, vocabularies and the progress of loading.
 
-They lie in a second collection, ``<name>__about``, as texts cut to what a field holds; so a collection brings all that
-is needed to search it, and needs no feature beyond rows.
+They are stored in a second collection, ``<name>__about``, as texts cut to the size of a field, so everything needed for
+search is in Milvus and no feature beyond rows is used.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from mrag_eval.retrievers.milvus._milvus_client import Connection
 VARCHAR = 65_535
 _PIECE = 60_000
 _AT_ONCE = 100
-# a collection must have a vector; this one says nothing
+# a collection must have a vector; this one is unused
 _NOTHING = [0.0, 0.0]
 
 
 class Notes:
-    """JSON values by name, beside ``collection``. A value is there once it is written whole."""
+    """JSON values by name for ``collection``. A value exists once it is completely written."""
 
     def __init__(self, connection: Connection, collection: str) -> None:
         self._connection, self._name = connection, f"{collection}__about"
@@ -57,7 +57,7 @@ class Notes:
         self._put({key: str(len(pieces))})
 
     def read(self, key: str) -> Any:
-        """The value; None where there is none."""
+        """Return a value, or None if it does not exist."""
         head = self._get([key]).get(key)
         if head is None:
             return None

@@ -1,4 +1,4 @@
-"""The passages of a Milvus collection by row: what ``PassageStore`` is for files."""
+"""The passages of a Milvus collection by row, like ``PassageStore`` for files."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from mrag_eval.retrievers.index._passages import Record, Rows
 from mrag_eval.retrievers.milvus._milvus_client import Connection
 
 FIELDS = ("row", "id", "doc_id", "title", "text")
-# rows asked for in one call, and names in one filter
+# rows per call, and names per filter
 _ROWS = 1_000
 _NAMES = 500
-# the longest answer that Milvus gives
+# maximum number of results of Milvus
 _MOST = 16_384
-# records kept: the hits of a search are looked up again when their texts are shown
+# records cached: hits of a search are looked up again to show their texts
 _KEPT = 100_000
 
 
 class MilvusPassages:
-    """Passages of ``collection`` by row; ``counts`` are passages per language, rows go by language as in an index."""
+    """Passages of ``collection`` by row, ordered as in an index folder; ``counts`` holds passages per language."""
 
     def __init__(self, connection: Connection, collection: str, counts: dict[str, int]) -> None:
         self._connection, self._collection = connection, collection
@@ -36,33 +36,33 @@ class MilvusPassages:
 
     @property
     def folder(self) -> str:
-        """Where it is, for messages."""
+        """Return the location, for messages."""
         return f"'{self._collection}' in {self._connection.uri}"
 
     def __len__(self) -> int:
         return int(self._starts[-1])
 
     def span(self, lang: str) -> tuple[int, int]:
-        """First row of a language and the row after its last."""
+        """Return the first row of a language and the row after its last."""
         at = self.languages.index(lang)
         return int(self._starts[at]), int(self._starts[at + 1])
 
     def by_language(self, rows: Rows) -> Iterator[tuple[str, Rows, Rows]]:
-        """(language, positions within ``rows``, rows within the language) for every language that occurs."""
+        """Yield (language, positions within ``rows``, rows within the language) for every language in ``rows``."""
         which = np.searchsorted(self._starts, rows, side="right") - 1
         for at in np.unique(which).tolist():
             positions = np.nonzero(which == at)[0]
             yield self.languages[at], positions, rows[positions] - self._starts[at]
 
     def counts_of(self, rows: Rows) -> dict[str, int]:
-        """How many of the rows are in each language that occurs."""
+        """Count the rows per language."""
         return {lang: len(positions) for lang, positions, _ in self.by_language(rows) if len(positions)}
 
     def ids(self, rows: Rows) -> list[str]:
         return [identifier for identifier, *_ in self._records(rows)]
 
     def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
-        """(language, positions within ``rows``, their records) for every language that occurs."""
+        """Yield (language, positions within ``rows``, their records) for every language in ``rows``."""
         found = self._records(rows)
         for lang, positions, _ in self.by_language(rows):
             yield lang, positions, [found[position] for position in positions.tolist()]
@@ -88,7 +88,7 @@ class MilvusPassages:
                 found[entry["row"]] = (entry["id"], entry["doc_id"], entry["title"], entry["text"])
         for row in new:
             if row not in found:
-                raise CorpusError(f"collection {self.folder} has lost row {row}", _ANEW)
+                raise CorpusError(f"collection {self.folder} lacks row {row}", _ANEW)
             self._known[row] = found[row]
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
@@ -97,7 +97,7 @@ class MilvusPassages:
     # --- from ids to rows -------------------------------------------------------------------------------------------
 
     def rows_named(self, names: Collection[str]) -> dict[str, Rows]:
-        """Rows whose passage id or document id is the name, for every name; none for an unknown one."""
+        """Return, for every name, the rows with that passage id or document id."""
         unique = list(dict.fromkeys(names))
         places: dict[str, list[int]] = {name: [] for name in unique}
         for start in range(0, len(unique), _NAMES):
@@ -109,7 +109,7 @@ class MilvusPassages:
         return {name: np.asarray(sorted(rows), dtype=np.int64) for name, rows in places.items()}
 
     def rows_of_passages(self, ids: Sequence[str]) -> Rows:
-        """The row of every passage id; CorpusError names one that the collection does not hold."""
+        """Return the row of every passage id; raise CorpusError for an unknown one."""
         known = {record[0]: row for row, record in self._known.items()}
         new = [identifier for identifier in dict.fromkeys(ids) if identifier not in known]
         for start in range(0, len(new), _NAMES):
@@ -124,7 +124,7 @@ class MilvusPassages:
         return np.asarray([known[identifier] for identifier in ids], dtype=np.int64)
 
     def _found(self, expression: str, low: int = 0, high: int | None = None) -> list[Any]:
-        """The rows for which ``expression`` holds; a range of rows with more than one answer holds is halved."""
+        """Return the rows that match ``expression``; a range of rows with too many results is halved."""
         high = len(self) if high is None else high
         found: list[Any] = self._connection.call(
             "query",

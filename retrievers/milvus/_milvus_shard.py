@@ -1,9 +1,9 @@
-"""One language of a Milvus collection, searched by inner product: dense vectors, or sparse ones for lexical scores.
+"""Inner-product search in one language of a Milvus collection, over dense or sparse (lexical) vectors.
 
-The language is the collection's partition key, so a search reads that language's partition alone. Lexical scores are
-inner products too: a passage's sparse vector holds the score of each of its tokens, a query's how often it has each. So
-a lexical search gives BM25's scores over the very tokens and statistics of the index that was loaded, on milvus-lite
-and on a cluster alike, which Milvus's own BM25 function does not: milvus-lite reckons its statistics per segment.
+The language is the partition key, so a search reads only its partition. Lexical scores are inner products, too: the
+sparse vector of a passage holds the scores of its tokens, that of a query their counts. So lexical search returns the
+BM25 scores of the index that was loaded, with its tokens and statistics, on milvus-lite and on a cluster alike.
+Milvus's own BM25 function does not: milvus-lite computes statistics per segment.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from mrag_eval.retrievers.shards._ordering import IdsOf, Rows, Scores, top_k
 
 DENSE, SPARSE = "dense", "sparse"
 
-# further results asked for, to see whether the k-th ties with what follows
+# extra results, to detect ties with the k-th
 _MARGIN = 8
-# Milvus returns no more places of one query
+# maximum number of results per query
 _DEEPEST = 16_384
 _QUERIES = 256
-# rows in one filter
+# rows per filter
 _LISTED = 10_000
-# The last digits of a 32-bit inner product depend on the block of a matrix product that it came from: scores are
-# multiples of 2^-20 of the largest there could be.
+# The last digits of a 32-bit inner product depend on the block of its matrix product, so scores are rounded to
+# multiples of 2^-20 of the largest possible one.
 _STEPS = 20
 
 
@@ -36,11 +36,11 @@ class MilvusShard:
     """The passages of one language.
 
     Args:
-        connection, collection: where they are.
+        connection, collection: their location.
         lang: the language.
         first_row, count: its rows in the collection.
         max_norm: the largest Euclidean norm among the vectors of all languages.
-        search: parameters of the vector index for searching (``ef`` of HNSW).
+        search: search parameters of the vector index (``ef`` of HNSW).
     """
 
     def __init__(
@@ -65,15 +65,15 @@ class MilvusShard:
         ids_of: IdsOf,
         candidates: Sequence[Rows | None] | None = None,
     ) -> tuple[Scores, Rows]:
-        """Scores and rows (queries × k) of the best passages; row -1 and score -inf where there are fewer.
+        """Return scores and rows (queries × k) of the best passages; missing ones have row -1 and score -inf.
 
-        Scores are rounded to what 32 bits tell apart, so that equal vectors tie. In field ``sparse`` a passage without
-        a term of the query is no hit, and a query without terms has none.
+        Scores are rounded to 32-bit accuracy, so that equal vectors tie. In field ``sparse``, a hit shares at least one
+        term with its query.
 
         Args:
             field: ``dense`` (arrays) or ``sparse`` (mappings term -> weight).
-            vectors: one a query.
-            candidates: per query the rows the search is restricted to (those of other shards are ignored), or None.
+            vectors: one per query.
+            candidates: per query the rows to restrict the search to (those of other shards are ignored), or None.
         """
         scores = np.full((len(vectors), k), -np.inf)
         rows = np.full((len(vectors), k), -1, dtype=np.int64)
@@ -110,7 +110,7 @@ class MilvusShard:
         return top_k(scores, rows, k, ids_of)
 
     def _step(self, field: str, vector: Any) -> float:
-        """The difference of two scores that mean something; a power of two, so that its multiples are exact."""
+        """Return the rounding step of scores: a power of two, so that its multiples are exact."""
         if field == DENSE:
             most = float(np.linalg.norm(np.asarray(vector, dtype=np.float64))) * self.max_norm
         else:
@@ -119,12 +119,12 @@ class MilvusShard:
 
     def _search_params(self, field: str, limit: int) -> dict[str, Any]:
         params = dict(self._params) if field == DENSE else {}
-        if "ef" in params:  # HNSW looks at no fewer places than are asked for
+        if "ef" in params:  # HNSW requires ef >= limit
             params["ef"] = max(int(params["ef"]), limit)
         return {"metric_type": "IP", "params": params}
 
     def _places(self, field: str, vectors: Sequence[Any], k: int, expression: str) -> tuple[Scores, Rows]:
-        """Places of every query, at least ``k`` and all that tie with the k-th, where there are so many."""
+        """Return the results of every query: at least ``k``, if available, and all ties with the k-th."""
         lists: list[list[tuple[float, int]]] = [[] for _ in vectors]
         steps = [self._step(field, vector) for vector in vectors]
         pending = list(range(len(vectors)))

@@ -1,4 +1,4 @@
-"""BGE-M3's three scores of a pair, dense, sparse and multi-vector, as one: a reranker of what a search found.
+"""BGE-M3 as a reranker: its dense, sparse and multi-vector scores of a pair, combined.
 
 From Chen et al. 2024, M3-Embedding: all three from one pass over a text. The dense vector is that of the first token,
 of unit length. A token's sparse weight is ReLU(w · h); a term has the largest weight of its tokens, and the score sums
@@ -42,7 +42,7 @@ def load_bge_m3(
     batch_size: int = 32,
     device: str = "cpu",
 ) -> BgeM3Reranker:
-    """The model of that name or folder, loaded once per process. See :class:`BgeM3Reranker`."""
+    """Load BGE-M3 from a name or folder, once per process; see ``BgeM3Reranker``."""
     return BgeM3Reranker(
         model, weights=weights, revision=revision, max_length=max_length, batch_size=batch_size, device=device
     )
@@ -51,8 +51,8 @@ def load_bge_m3(
 class BgeM3Reranker:
     """``(w1 · dense + w2 · sparse + w3 · multi-vector) / (w1 + w2 + w3)``; the paper's weights are 1, 0.3 and 1.
 
-    Texts of more than ``max_length`` tokens lose their end. ``revision`` is the commit (or, for a folder, a hash of its
-    files) with these settings. Raises :class:`~mrag_eval.core.ConfigError` for a model without the two heads.
+    Texts are truncated to ``max_length`` tokens. ``revision`` is the commit (or, for a folder, a hash of its files)
+    with a hash of these settings. Raises :class:`~mrag_eval.core.ConfigError` for a model without the two heads.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class BgeM3Reranker:
         for start in range(0, len(asked), self._batch_size):
             batch = asked[start : start + self._batch_size]
             known |= dict(zip(batch, self._encode(batch), strict=True))
-        # a passage has a vector a token: no more than a batch of them is held
+        # a passage has one vector per token, so only one batch is held
         longest_first = sorted(wanted, key=len, reverse=True)
         for start in range(0, len(longest_first), self._batch_size):
             batch = longest_first[start : start + self._batch_size]

@@ -19,7 +19,7 @@ from mrag_eval.retrievers.rerank._rerank import Scores
 
 log = logging.getLogger(f"lm_eval.{__name__}")
 
-# The first release whose cross-encoders take settings of the tokenizer with a call, which cutting the passage needs.
+# The first release whose cross-encoders accept tokenizer settings per call, needed to truncate only the passage.
 _OLDEST = 6
 
 
@@ -33,7 +33,7 @@ def load_cross_encoder(
     device: str = "cpu",
     trust_remote_code: bool = False,
 ) -> CrossEncoderReranker:
-    """The cross-encoder of that name or folder, loaded once per process. See :class:`CrossEncoderReranker`."""
+    """Load a cross-encoder from a name or folder, once per process; see ``CrossEncoderReranker``."""
     return CrossEncoderReranker(
         model,
         revision=revision,
@@ -45,14 +45,14 @@ def load_cross_encoder(
 
 
 class CrossEncoderReranker:
-    """A model that reads query and passage together and gives one number, taken before any sigmoid.
+    """Reranker that reads query and passage together and returns one logit.
 
-    (In single precision a sigmoid makes all good passages equal.) A pair of more than ``max_length`` tokens loses the
-    end of the passage only; a query that fills three quarters of that by itself is cut there, with a warning, so that
-    a passage is seen at all. ``revision`` is the commit (or, for a folder, a hash of its files) with these settings.
+    No sigmoid is applied: in single precision it would make all good passages equal. Only the passage of a pair is
+    truncated to ``max_length`` tokens. A query longer than three quarters of that is truncated, too, with a warning.
+    ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of these settings.
 
-    Raises :class:`~mrag_eval.core.ConfigError` for a model that cannot be loaded or gives several numbers, and
-    :class:`~mrag_eval.core.MissingExtraError` where sentence-transformers is missing or older than 6.
+    Raises :class:`~mrag_eval.core.ConfigError` for a model that cannot be loaded or returns several numbers, and
+    :class:`~mrag_eval.core.MissingExtraError` if sentence-transformers is missing or older than 6.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class CrossEncoderReranker:
             ) from error
         if self._model.num_labels != 1:
             raise ConfigError(
-                f"reranker {model} gives {self._model.num_labels} numbers for a pair, one is needed",
-                "name a model that was trained to rerank, such as BAAI/bge-reranker-v2-m3",
+                f"reranker {model} returns {self._model.num_labels} numbers for a pair, expected one",
+                "name a reranking model such as BAAI/bge-reranker-v2-m3",
             )
         placed(self._model, device, f"reranker {model}")
         self.name = model
@@ -113,7 +113,7 @@ class CrossEncoderReranker:
         return np.split(np.asarray(flat, dtype=np.float64).reshape(-1), ends)
 
     def _cut(self, queries: Sequence[str]) -> list[str]:
-        """Queries short enough that the passage alone can be cut; the tokenizer refuses a pair where it cannot be."""
+        """Truncate queries so that cutting the passage alone is possible; otherwise the tokenizer refuses the pair."""
         tokenizer = self._model.tokenizer
         limit = min(self.max_length * 3 // 4, self.max_length - tokenizer.num_special_tokens_to_add(pair=True) - 1)
         known = {query: query for query in queries}
@@ -140,13 +140,13 @@ def _encoder_class() -> Any:
 
 
 def _longest(model: Any, otherwise: int) -> int:
-    """What the model itself can take; tokenizers write an enormous number where they do not know."""
+    """Return the model's own maximum length; tokenizers give a huge number if they do not know it."""
     known = (getattr(model, "max_seq_length", None), getattr(model.tokenizer, "model_max_length", None))
     return min((int(n) for n in known if n), default=otherwise)
 
 
 def _beginning(tokenizer: Any, text: str, limit: int) -> str:
-    """The beginning of ``text`` that its first ``limit`` tokens cover."""
+    """Return the start of ``text`` covered by its first ``limit`` tokens."""
     if not getattr(tokenizer, "is_fast", False):
         return str(tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"][:limit]))
     places = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
@@ -154,8 +154,6 @@ def _beginning(tokenizer: Any, text: str, limit: int) -> str:
 
 
 def folder_identity(folder: Path) -> str:
-    """A hash of the files, which tells weights apart by size; with their times, since scores of others must not be
-    found again.
-    """
+    """Return a hash of the files (weights by size) and of the weights' modification times."""
     times = sorted(path.stat().st_mtime_ns for path in chain(folder.glob("*.safetensors"), folder.glob("*.bin")))
     return f"{_files_hash(folder)}-{hashlib.sha256(json.dumps(times).encode()).hexdigest()[:8]}"

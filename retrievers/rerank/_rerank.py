@@ -1,4 +1,4 @@
-"""Rerankers: what gives the passages found for a query a second, better score."""
+"""Rerankers: a second, better score for retrieved passages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Reranker(Protocol):
     """Scores passages for queries; higher is better.
 
     ``name`` and ``revision`` identify the model with every setting that changes its scores. A score depends on the
-    query and the passage alone, whatever other passages it comes with.
+    query and the passage only, not on the other passages.
     """
 
     @property
@@ -28,17 +28,17 @@ class Reranker(Protocol):
     def revision(self) -> str: ...
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
-        """For every query the scores of its passages, in their order; an empty list of passages has none."""
+        """Return, for every query, the scores of its passages in order."""
         ...
 
 
 def checked_scores(reranker: Reranker, scores: Sequence[Scores], passages: Sequence[Sequence[str]]) -> list[Scores]:
-    """The scores as float64, after checking that there is one finite number for every passage."""
+    """Return the scores as float64; raise CorpusError unless there is one finite number per passage."""
     out = [np.asarray(row, dtype=np.float64).reshape(-1) for row in scores]
     if [len(row) for row in out] != [len(row) for row in passages]:
         raise CorpusError(
-            f"reranker {reranker.name} gave other numbers of scores than there are passages",
-            "return one score a passage",
+            f"reranker {reranker.name} returned a different number of scores than passages",
+            "return one score per passage",
         )
     for number, row in enumerate(out):
         if not np.isfinite(row).all():

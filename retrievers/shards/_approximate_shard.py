@@ -1,4 +1,4 @@
-"""One language's vectors searched approximately: an index of FAISS finds candidates, the stored vectors score them."""
+"""Approximate search in one language: a FAISS index finds candidates, the stored vectors score them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mrag_eval.retrievers.shards._ordering import Rows, Scores, top_k
 
 
 class ApproximateShard(FaissShard):
-    """A :class:`FaissShard` whose unrestricted searches go through an approximate index beside the flat file.
+    """A :class:`FaissShard` whose unrestricted searches use an approximate index.
 
-    Scores are those of the exact search, from the same stored vectors, so that lists of several languages, exact and
-    approximate ones, are merged as ever; a hit may be missing. A search restricted to candidates is exact, and so is
-    that of a query for which the index finds fewer than ``k``.
+    Scores come from the stored vectors, as in exact search, so exact and approximate lists can be merged; only hits may
+    be missing. A search restricted to candidates is exact, and so is one for which the index finds fewer than ``k``
+    hits.
 
     Args:
         path: the flat FAISS file.
@@ -47,11 +47,11 @@ class ApproximateShard(FaissShard):
 
     @property
     def approximate(self) -> Any:
-        """The approximate FAISS index with its search parameters, opened on first use."""
+        """Return the approximate FAISS index with its search parameters, opened on first use."""
         if self._approximate is None:
             import faiss
 
-            # what cannot be mapped would be mapped and copied: then it is read
+            # codes that cannot be mapped are read, as mapping would copy them
             flag = getattr(faiss, "IO_FLAG_MMAP_IFC", 0) if self.mmap and self.record.mapped else 0
             try:
                 index = faiss.read_index(str(self.approximate_path), flag)
@@ -78,7 +78,7 @@ class ApproximateShard(FaissShard):
         scores = np.empty((len(queries), k))
         rows = np.empty((len(queries), k), dtype=np.int64)
         depth = min(k + MARGIN, self.count)
-        # as many candidates for a few hits as recall was measured with: their list is the beginning of the longer one
+        # at least as many candidates as recall was measured with, so a short list is a prefix of a longer one
         candidates = min(self.record.rescore * max(k, self.record.k), self.count)
         parameters = faiss.IndexRefineSearchParameters()
         parameters.k_factor = max(1.0, candidates / depth)
@@ -97,7 +97,7 @@ class ApproximateShard(FaissShard):
 
 
 def open_dense(path: Path, manifest: Manifest, lang: str, *, first_row: int, mmap: bool) -> FaissShard:
-    """The dense shard of a language in the index at ``path``; nothing is read before it is searched."""
+    """Return the dense shard of a language in the index at ``path``; files are opened on first search."""
     assert manifest.embedder is not None
     record = manifest.languages[lang]
     flat = path / "dense" / f"{lang}.faiss"

@@ -1,7 +1,7 @@
-"""Lexical search: BM25 (Lucene's variant) in the file format of bm25s, built without holding the corpus.
+"""Lexical search: BM25 (Lucene's variant) in the file format of bm25s, built in constant memory.
 
-While an index is built, each passage leaves its length and its (token, count) pairs in two files that are only
-appended to. :func:`finish` turns them into the sparse score matrix that bm25s loads memory-mapped.
+During a build, the length and the (token, count) pairs of each passage are appended to two files. :func:`finish` turns
+them into the sparse score matrix that bm25s maps into memory.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Bm25Parameters:
 
 
 class Postings:
-    """Numbers the tokens of a shard as they come and encodes passages for the two files."""
+    """Number the tokens of a shard in order of appearance and encode passages for the two files."""
 
     def __init__(self, tokenizer: Tokenizer, vocabulary: Iterable[str] = ()) -> None:
         self._tokenizer = tokenizer
         self.vocabulary: dict[str, int] = {token: number for number, token in enumerate(vocabulary)}
 
     def encode(self, texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
-        """What to append to the files of lengths, postings and vocabulary.
+        """Return the bytes to append to the files of lengths, postings and vocabulary.
 
         Lengths are int32 pairs (tokens, distinct tokens) per passage, postings int32 pairs (token, count).
         """
@@ -70,21 +70,21 @@ class Postings:
 
 
 def chosen(lengths: bytes, postings: bytes, positions: Sequence[int]) -> tuple[bytes, bytes]:
-    """Lengths and postings of some of the passages that were encoded together."""
+    """Return lengths and postings of some passages of an encoded batch."""
     counts = np.frombuffer(lengths, "<i4").reshape(-1, 2)
     own = np.split(np.frombuffer(postings, "<i4").reshape(-1, 2), np.cumsum(counts[:-1, 1]))
     return counts[positions].tobytes(), np.concatenate([own[position] for position in positions]).tobytes()
 
 
 def read_vocabulary(path: Path) -> Iterator[str]:
-    """The tokens of a vocabulary file, in order of their numbers."""
+    """Yield the tokens of a vocabulary file, in order of their numbers."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
 
 
 def _blocks(lengths_path: Path, postings_path: Path) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Passages' (tokens, distinct tokens) with their (token, count) pairs, a block of passages at a time."""
+    """Yield blocks of passages: their (tokens, distinct tokens) and (token, count) pairs."""
     with lengths_path.open("rb") as lengths_file, postings_path.open("rb") as postings_file:
         while raw := lengths_file.read(8 * _BLOCK):
             lengths = np.frombuffer(raw, "<i4").reshape(-1, 2)
@@ -114,7 +114,7 @@ def finish(
     np.cumsum(frequencies, out=starts[1:])
     save_array(folder / "indptr.csc.index.npy", starts)
     total = int(starts[-1])
-    # an empty file cannot be mapped: a shard without any token keeps one place that nothing points to
+    # an empty file cannot be mapped, so a shard without tokens keeps one unused entry
     shape = (max(total, 1),)
     data = mapped_array(folder / "data.csc.index.npy", np.float32, shape)
     indices = mapped_array(folder / "indices.csc.index.npy", np.int32, shape)
@@ -153,11 +153,11 @@ def finish(
 
 
 class Bm25Shard:
-    """A bm25s index that takes queries as text only, and tokenises them as its passages were.
+    """A bm25s index that tokenises queries like its passages.
 
     Args:
-        folder: the files bm25s saves.
-        count: passages it must hold.
+        folder: the files of bm25s.
+        count: expected number of passages.
         tokenizer: the one named in the manifest.
         first_row: the row of the first passage in the index.
         mmap: map the score matrix instead of reading it.
@@ -171,7 +171,7 @@ class Bm25Shard:
 
     @property
     def model(self) -> Any:
-        """The bm25s retriever, opened on first use."""
+        """Return the bm25s retriever, opened on first use."""
         if self._model is None:
             import bm25s
 
@@ -188,7 +188,7 @@ class Bm25Shard:
         return self._model
 
     def scores(self, query: str) -> NDArray[np.float32] | None:
-        """The BM25 score of every passage; None where no passage shares a token with the query."""
+        """Return the BM25 score of every passage, or None if no passage shares a token with the query."""
         numbers = self.model.get_tokens_ids(self.tokenizer(query))
         if not numbers:
             return None

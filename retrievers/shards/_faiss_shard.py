@@ -21,21 +21,21 @@ Vectors = NDArray[np.float32]
 # metric (0: inner product), number of floats that follow
 _HEADER = struct.Struct("<4siqqqBiQ")
 HEADER_SIZE = _HEADER.size
-# A few more than asked for, so that a tie or a rounding difference at the last place is seen
+# Extra candidates, to detect ties and rounding differences at the last rank
 MARGIN = 8
-# Parts of a batch from which on threads score them
+# Number of parts from which threads are used
 _WORTH_THREADS = 8
 MOST_RESULTS = 4_000_000
 _EPSILON = float(np.finfo(np.float32).eps)
 
 
 def header(dimension: int, count: int) -> bytes:
-    """The bytes before the vectors in a FAISS file, so that a build can append vectors without holding them."""
+    """Return the header of a FAISS file, so that a build can append vectors after it."""
     return _HEADER.pack(b"IxFI", dimension, count, 1 << 20, 1 << 20, 1, 0, dimension * count)
 
 
 def header_is_known(dimension: int) -> bool:
-    """Whether the installed FAISS writes the layout that :func:`header` writes."""
+    """Return whether the installed FAISS uses the layout of :func:`header`."""
     import faiss
 
     probe = np.arange(3 * dimension, dtype=np.float32).reshape(3, dimension)
@@ -45,7 +45,7 @@ def header_is_known(dimension: int) -> bool:
 
 
 def finish(path: Path, dimension: int, count: int) -> None:
-    """Turn a reserved header and ``count`` appended vectors into a FAISS file, in place where the layout is known."""
+    """Turn a reserved header and ``count`` appended vectors into a FAISS file, in place if the layout is known."""
     if header_is_known(dimension):
         with path.open("r+b") as file:
             file.write(header(dimension, count))
@@ -64,9 +64,9 @@ def finish(path: Path, dimension: int, count: int) -> None:
 class FaissShard:
     """Exact inner-product search in one language.
 
-    FAISS ranks; the winners' scores are then computed again, each from its own vector alone, and put in the one order
-    (score, then id). So equal vectors get equal scores, and a query gets the same hits alone and in a batch, which
-    blocked matrix products do not guarantee in the last digits.
+    FAISS ranks; the best scores are then recomputed, each from its own vector alone, and sorted by score, then id. So
+    equal vectors get equal scores, and a query gets the same hits alone and in a batch, which blocked matrix products
+    do not guarantee in the last digits.
 
     Args:
         path: the FAISS file.
@@ -87,7 +87,7 @@ class FaissShard:
 
     @property
     def index(self) -> Any:
-        """The FAISS index, opened on first use."""
+        """Return the FAISS index, opened on first use."""
         if self._index is None:
             import faiss
 
@@ -109,14 +109,14 @@ class FaissShard:
     @property
     def _vector_bytes(self) -> NDArray[np.uint8]:
         if self._bytes is None:
-            # the vectors start at an odd offset, so they are gathered as bytes and looked at as floats afterwards
+            # the vectors start at an odd offset, so they are gathered as bytes and then viewed as floats
             offset = self.path.stat().st_size - 4 * self.count * self.dimension
             shape = (self.count, 4 * self.dimension)
             self._bytes = np.memmap(self.path, dtype=np.uint8, mode="r", offset=offset, shape=shape)
         return self._bytes
 
     def vectors(self, local_rows: Rows) -> Vectors:
-        """The vectors of rows counted within the shard, any shape of rows; shape rows × dimension."""
+        """Return the vectors of rows within the shard; shape: that of ``local_rows`` × dimension."""
         gathered = np.take(self._vector_bytes, local_rows, axis=0)
         return gathered.view(np.float32)
 
@@ -127,9 +127,9 @@ class FaissShard:
         ids_of: Callable[[Rows], list[str]],
         candidates: Sequence[Rows | None] | None = None,
     ) -> tuple[Scores, Rows]:
-        """Scores and rows (queries × k) of the best passages; row -1 and score -inf where there are fewer.
+        """Return scores and rows (queries × k) of the best passages; missing ones have row -1 and score -inf.
 
-        ``candidates``: per query the rows the search is restricted to (those of other shards are ignored), or None.
+        ``candidates``: per query the rows to restrict the search to (those of other shards are ignored), or None.
         """
         scores = np.full((len(queries), k), -np.inf)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
@@ -150,14 +150,14 @@ class FaissShard:
     def _search_all(self, queries: Vectors, k: int, ids_of: Callable[[Rows], list[str]]) -> tuple[Scores, Rows]:
         scores = np.empty((len(queries), k))
         rows = np.empty((len(queries), k), dtype=np.int64)
-        # how far FAISS' score of a passage may be from ours: rounding of dot products grows with the root of the length
+        # maximum difference to FAISS's score of a passage: rounding of dot products grows with the root of the length
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))
         slack = 4.0 * _EPSILON * np.sqrt(self.dimension) * norms * self.max_norm
         pending = np.arange(len(queries))
         depth = min(k + MARGIN, self.count)
         while len(pending):
             unsure: list[Rows] = []
-            # deep searches (very many equal scores) go in parts, so that their lists fit into memory
+            # deep searches (many equal scores) run in parts, so that their lists fit into memory
             step = max(1, MOST_RESULTS // depth)
             for part in (pending[start : start + step] for start in range(0, len(pending), step)):
                 batch = queries if len(part) == len(queries) else queries[part]
@@ -165,7 +165,7 @@ class FaissShard:
                 exact = self._rescore(batch, local).astype(np.float64)
                 best, at = top_k(exact, local + self.first_row, k, ids_of)
                 scores[part], rows[part] = best, at
-                # a passage that FAISS left out has at most its last score plus the slack
+                # a passage that FAISS did not return scores at most its last score plus the slack
                 unsure.append(part[approximate[:, -1] + slack[part] >= best[:, -1]])
             if depth == self.count:
                 break
@@ -175,7 +175,7 @@ class FaissShard:
 
     def _rescore(self, queries: Vectors, local: Rows) -> Vectors:
         out = np.empty(local.shape, dtype=np.float32)
-        # about 1 MB of vectors at a time stays in the processor's cache
+        # about 1 MB of vectors at a time stays in the CPU cache
         step = max(1, (1 << 18) // (local.shape[1] * self.dimension))
 
         def part(start: int) -> None:
@@ -189,7 +189,7 @@ class FaissShard:
             for start in starts:
                 part(start)
         else:
-            # numpy lets go of the interpreter here, and FAISS has just used as many threads
+            # numpy releases the interpreter lock here
             with ThreadPoolExecutor(os.cpu_count()) as threads:
                 list(threads.map(part, starts))
         return out

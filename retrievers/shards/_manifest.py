@@ -1,4 +1,4 @@
-"""The manifest of an index: what it holds, how it was made, and whether its files are whole."""
+"""The manifest of an index: contents, settings and checksums of files."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ MANIFEST = "manifest.json"
 Kind = Literal["dense", "bm25", "hybrid", "sparse"]
 KINDS: tuple[str, ...] = ("dense", "bm25", "hybrid", "sparse")
 
-# Their bytes depend on the release of the library that wrote them; what they say is elsewhere in the index.
+# Their bytes depend on library releases; their content is elsewhere in the index, too.
 _BY_RELEASE = (".parquet", "params.index.json")
-# Files below this are read and compared whenever an index is opened.
+# Smaller files are read and compared whenever an index is opened.
 _SMALL = 1 << 20
 _REBUILD = "rebuild it: mrag-eval index build --overwrite ..."
 
 
 def approximate_name(lang: str) -> str:
-    """The file of a language's approximate index."""
+    """Return the file name of a language's approximate index."""
     return f"dense/{lang}.approximate.faiss"
 
 
 class EmbedderRecord(BaseModel):
-    """``spec`` loads the embedder again; None where it was an object of the caller's."""
+    """The embedder of an index; ``spec`` loads it again, None for a caller's object."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,12 +43,12 @@ class EmbedderRecord(BaseModel):
 
 
 class ApproximateRecord(BaseModel):
-    """How a dense shard is searched approximately, and what that finds of an exact search.
+    """Approximation of a dense shard and its recall.
 
-    ``parameter`` (``nprobe`` or ``efSearch``) has the value ``value``; ``rescore`` candidates a hit are scored exactly.
-    ``recall`` is the mean share of the exact ``k`` best that are found, over ``queries`` queries that took no part in
-    tuning: texts that were given, or stored vectors of the shard, drawn with ``seed``, each without itself.
-    ``mapped``: whether FAISS maps the file or reads it into memory.
+    ``parameter`` (``nprobe`` or ``efSearch``) has the value ``value``; ``rescore`` candidates per hit are scored
+    exactly. ``recall`` is the mean share of the exact ``k`` best that are found, over ``queries`` queries not used for
+    tuning: given texts, or stored vectors drawn with ``seed``, each excluding itself. ``mapped`` tells whether FAISS
+    maps the file or reads it into memory.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -68,7 +68,7 @@ class ApproximateRecord(BaseModel):
 
 
 class LanguageRecord(BaseModel):
-    """``max_norm``: the largest Euclidean norm among the vectors of a dense shard; ``approximate``: None if exact."""
+    """One language; ``max_norm`` is the largest Euclidean norm of its vectors, ``approximate`` None if exact."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -88,8 +88,8 @@ class FileRecord(BaseModel):
 class Manifest(BaseModel):
     """The content of ``manifest.json``. ``content_hash`` covers ids, languages, titles and texts of all passages.
 
-    ``sources`` says of a language where its documents come from (a dump and its date), where that is known;
-    ``approximation`` what kind of dense shards was asked for, None for exact ones.
+    ``sources`` is the origin of a language's documents (a dump and its date), if known; ``approximation`` the requested
+    kind of dense shards, None for exact ones.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -110,13 +110,13 @@ class Manifest(BaseModel):
     files: dict[str, FileRecord]
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for an interrupted build to be continued."""
+        """Return the settings that must be equal to continue an interrupted build."""
         return self.model_dump(include={"format", "kind", "joint", "embedder", "chunker", "tokenizer", "bm25"})
 
     def approximate(self) -> dict[str, dict[str, Any]]:
-        """What decides the hits of the shards that are searched approximately, by language; empty for an exact index.
+        """Return the settings of approximate shards by language; empty for an exact index.
 
-        The SHA-256 of the FAISS file is part of it: a graph built by several threads is not the same one twice.
+        They include the SHA-256 of the FAISS file, as a graph built by several threads differs each time.
         """
         out: dict[str, dict[str, Any]] = {}
         for lang, record in self.languages.items():
@@ -128,12 +128,11 @@ class Manifest(BaseModel):
 
     @property
     def fingerprint(self) -> str:
-        """One hash of the index: two with the same fingerprint hold the same and answer alike.
+        """Return a hash of the index; indexes with the same fingerprint return the same hits.
 
-        SHA-256 over the settings, ``content_hash``, passages and documents by language, and the SHA-256 of every file
-        that is searched. Not over sources, versions of libraries, or files whose bytes depend on those versions (the
-        Parquet copies, bm25s's parameters). The order of the corpus matters, as it does to the files; how the index
-        was built (batches, workers, engine, interruptions) does not.
+        It covers the settings, ``content_hash``, passages and documents by language, and the SHA-256 of every file used
+        in search, but not sources, versions of libraries, or files whose bytes depend on those versions (the Parquet
+        copies, bm25s's parameters). The order of the corpus matters; batches, workers, engine and interruptions do not.
         """
         searched = {name: record.sha256 for name, record in self.files.items() if not name.endswith(_BY_RELEASE)}
         covered = {
@@ -149,7 +148,7 @@ class Manifest(BaseModel):
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of what writes the files of an index."""
+    """Return the versions of the libraries that write an index."""
     found = {"mrag-eval": mrag_eval.__version__}
     for package in ("faiss-cpu", "bm25s", "numpy", "pyarrow"):
         try:
@@ -174,23 +173,23 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def manifest_bytes(path: Path) -> bytes:
-    """The raw manifest; CorpusError where there is no index."""
+    """Return the raw manifest; raise CorpusError if there is no index."""
     if not path.exists():
         building = path.with_name(path.name + ".building")
         if building.exists():
             raise CorpusError(
-                f"index {path} was never finished (an interrupted build lies beside it)",
+                f"index {path} was never finished (an interrupted build exists)",
                 "finish it: mrag-eval index build --resume ...",
             )
-        raise CorpusError(f"index {path} does not exist", "make it: mrag-eval index build ...")
+        raise CorpusError(f"index {path} does not exist", "build it: mrag-eval index build ...")
     try:
         return (path / MANIFEST).read_bytes()
     except OSError as error:
-        raise CorpusError(f"{path} is no index: it has no readable {MANIFEST}", _REBUILD) from error
+        raise CorpusError(f"{path} is not an index: it has no readable {MANIFEST}", _REBUILD) from error
 
 
 def parse_manifest(path: Path, raw: bytes) -> Manifest:
-    """The manifest, checked; CorpusError for a damaged or a newer one."""
+    """Return the validated manifest; raise CorpusError for a damaged or a newer one."""
     try:
         content = json.loads(raw)
         written = content["format"]
@@ -205,9 +204,9 @@ def parse_manifest(path: Path, raw: bytes) -> Manifest:
 
 
 def check_files(path: Path, manifest: Manifest, *, verify: bool = False) -> None:
-    """Raise CorpusError for a file that is missing, has another size or another SHA-256.
+    """Raise CorpusError for a file that is missing or has another size or SHA-256.
 
-    The SHA-256 of files from 1 MiB on is compared with ``verify`` only, which reads all of them.
+    The SHA-256 of files of 1 MiB or more is compared only with ``verify``, which reads them all.
     """
     for name, record in manifest.files.items():
         file = path / name

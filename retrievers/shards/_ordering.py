@@ -1,4 +1,4 @@
-"""The one order of hits: score descending, then passage id ascending."""
+"""Order of hits: score descending, then passage id ascending."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ RRF_CONSTANT = 60
 
 
 def top_k(scores: Scores, rows: Rows, k: int, ids_of: IdsOf) -> tuple[Scores, Rows]:
-    """The first ``k`` of every line of ``scores`` and ``rows`` (queries × candidates), in the one order.
+    """Return the first ``k`` of every line of ``scores`` and ``rows`` (queries × candidates), in the order of hits.
 
-    Places without a candidate have row -1 and score -inf, and come last. Ids are only fetched for candidates that tie
-    with another one near or within the first ``k``, all at once.
+    Places without a candidate have row -1 and score -inf, and come last. Ids are fetched at once, and only for
+    candidates that tie near or within the first ``k``.
     """
     order = np.argsort(-scores, axis=1, kind="stable")
     scores, rows = np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1)
@@ -43,7 +43,7 @@ def top_k(scores: Scores, rows: Rows, k: int, ids_of: IdsOf) -> tuple[Scores, Ro
 
 
 def top_k_line(scores: NDArray[np.floating], rows: Rows, k: int, ids_of: IdsOf) -> tuple[Scores, Rows]:
-    """:func:`top_k` for one query with many candidates: only those that can be among the first ``k`` are sorted."""
+    """Return :func:`top_k` for one query with many candidates, sorting only those that can be among the first ``k``."""
     if len(scores) > k:
         threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
         keep = np.nonzero(scores >= threshold)[0]
@@ -53,7 +53,7 @@ def top_k_line(scores: NDArray[np.floating], rows: Rows, k: int, ids_of: IdsOf) 
 
 
 def reciprocal_ranks(rows: Rows) -> Scores:
-    """``1 / (60 + rank)`` in every place of ranked lists (queries × k), -inf where there is no hit."""
+    """Return ``1 / (60 + rank)`` for every place of ranked lists (queries × k), -inf where there is no hit."""
     ranks = np.arange(1, rows.shape[1] + 1, dtype=np.float64)
     return np.where(rows >= 0, 1.0 / (RRF_CONSTANT + ranks), -np.inf)
 
@@ -61,9 +61,9 @@ def reciprocal_ranks(rows: Rows) -> Scores:
 def fuse_reciprocal(
     count: int, lists: Sequence[tuple[Rows | None, Rows]], k: int, ids_of: IdsOf
 ) -> tuple[Scores, Rows]:
-    """Reciprocal rank fusion of ranked lists of rows for ``count`` queries.
+    """Return the reciprocal rank fusion of ranked lists of rows for ``count`` queries.
 
-    Each element of ``lists``: positions of the queries it is about (None: all), and its rows (those queries × depth).
+    Each element of ``lists`` holds positions of queries (None: all) and rows (those queries × depth).
     """
     width = sum(found.shape[1] for _, found in lists)
     rows = np.full((count, width), -1, dtype=np.int64)
@@ -76,7 +76,7 @@ def fuse_reciprocal(
         rows[which, columns], scores[which, columns] = found, reciprocal_ranks(found)
     order = np.argsort(rows, axis=1, kind="stable")
     rows, scores = np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
-    # a passage has one language, so it is in at most one dense and one lexical list: two places at most
+    # a passage has one language, so it is in at most one dense and one lexical list
     twice = (rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)
     scores[:, :-1] += np.where(twice, scores[:, 1:], 0.0)
     scores[:, 1:][twice] = -np.inf

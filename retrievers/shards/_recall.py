@@ -1,4 +1,4 @@
-"""Recall of a search against the exact one, on a sample of queries whose exact best are noted as vectors pass by."""
+"""Recall against exact search on sampled queries, collected in one pass over the vectors."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from mrag_eval.retrievers.shards._ordering import Rows
 
 # recall is measured at this many hits
 K = 20
-# how much further down than K equal scores are looked for
+# depth, in multiples of K, to which equal scores are detected
 _TIES = 5
 # the 95th percentile of the normal distribution
 _ONE_SIDED = 1.645
 
 
 class Sample:
-    """Queries and their exact best among the vectors shown so far.
+    """Sampled queries and their exact best among the vectors shown so far.
 
     Args:
         queries: their vectors.
-        count: how many vectors there will be.
-        own: the rows the queries are stored at, where they are stored vectors: each is its own best, and not counted.
+        count: total number of vectors.
+        own: the rows of queries that are stored vectors; each is its own best and is not counted.
     """
 
     def __init__(self, queries: Vectors, count: int, own: Rows | None = None) -> None:
@@ -33,7 +33,7 @@ class Sample:
         self._rows = np.full((len(queries), self._depth), -1, dtype=np.int64)
 
     def show(self, first: int, vectors: Vectors) -> None:
-        """The vectors of the rows from ``first`` on, each once."""
+        """Add the vectors of the rows from ``first`` on, each once."""
         import faiss
 
         width = min(self._depth, len(vectors))
@@ -45,7 +45,7 @@ class Sample:
         self._rows = np.take_along_axis(rows, order, axis=1)
 
     def right(self) -> list[set[int]]:
-        """Per query the rows that count as found: the exact 20 best and all that tie with the last of them."""
+        """Return, per query, the correct rows: the exact 20 best and all ties with the last of them."""
         out = []
         for number in range(len(self.queries)):
             scores, rows = self._scores[number], self._rows[number]
@@ -53,13 +53,13 @@ class Sample:
                 other = rows != self.own[number]
                 scores, rows = scores[other], rows[other]
             last = scores[min(K, len(scores)) - 1]
-            # equal vectors get scores that differ in the last digits, depending on where they lie in a block
+            # scores of equal vectors differ in the last digits, depending on their position in a block
             slack = 1e-6 * max(1.0, abs(float(last)))
             out.append(set(rows[scores >= last - slack].tolist()))
         return out
 
     def recalls(self, found: NDArray[np.int64], numbers: Rows, right: list[set[int]]) -> NDArray[np.float64]:
-        """Share of the exact 20 best among the rows ``found``, for each query of these ``numbers``."""
+        """Return the share of the exact 20 best among the rows ``found``, for each of the queries ``numbers``."""
         shares = []
         for place, number in enumerate(numbers.tolist()):
             rows = set(found[place].tolist())
@@ -70,10 +70,10 @@ class Sample:
 
 
 def likely_at_least(recalls: NDArray[np.float64]) -> float:
-    """The mean recall that other queries like these have at least, with a certainty of 95 % (one-sided, normal).
+    """Return a lower 95 % confidence bound of the mean recall (one-sided, normal).
 
-    Of many settings the cheapest is taken whose recall suffices: going by the mean itself would favour those that these
-    queries happen to flatter.
+    The cheapest sufficient setting is chosen among many; choosing by the mean itself would favour settings that do well
+    on these queries by chance.
     """
     error = float(np.std(recalls, ddof=1)) / len(recalls) ** 0.5 if len(recalls) > 1 else 0.0
     return float(np.mean(recalls)) - _ONE_SIDED * error

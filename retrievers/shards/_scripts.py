@@ -15,12 +15,12 @@ HAN_KANA = (
 HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb"
 # Thai, Lao, Burmese (with its extensions), Khmer
 _UNSPACED_BLOCKS = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F))
-# Chakma and Adlam; a class with every mark beyond the basic plane would be searched range by range, five times slower
+# Chakma and Adlam; a class with all marks beyond the basic plane would be five times slower
 _MARKS_BEYOND = "\U00011100-\U00011102\U00011127-\U00011134\U0001e944-\U0001e94a"
 
 
 def _class(codepoints: Iterable[int]) -> str:
-    """The inside of a regular expression character class that holds the given (ascending) code points."""
+    """Return the inside of a regular expression's character class for the given (ascending) code points."""
     ranges: list[list[int]] = []
     for code in codepoints:
         if ranges and code == ranges[-1][1] + 1:
@@ -32,13 +32,13 @@ def _class(codepoints: Iterable[int]) -> str:
 
 @lru_cache(maxsize=1)
 def marks() -> str:
-    """Combining marks (vowel signs, tones, accents), which belong to the letter before them."""
+    """Return the combining marks (vowel signs, tones, accents), which belong to the letter before them."""
     basic_plane = (c for c in range(0x300, 0x10000) if unicodedata.category(chr(c)).startswith("M"))
     return _class(basic_plane) + _MARKS_BEYOND
 
 
 @lru_cache(maxsize=1)
 def unspaced_letters() -> str:
-    """Letters of Thai, Lao, Burmese and Khmer: written without spaces between words."""
+    """Return the letters of Thai, Lao, Burmese and Khmer, which are written without spaces."""
     codes = (c for low, high in _UNSPACED_BLOCKS for c in range(low, high + 1))
     return _class(c for c in codes if unicodedata.category(chr(c)).startswith("L"))

@@ -1,4 +1,4 @@
-"""The vectors of a sparse shard passage by passage: its postings turned round again, on disk."""
+"""The vectors of a sparse shard by passage: its postings transposed on disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PASSAGES = 4_096
 
 
 def vectors_by_passage(shard: Path, count: int, scratch: Path) -> Iterator[list[SparseVector]]:
-    """The vectors of ``count`` passages, 4,096 at a time, terms ascending; ``scratch``: a folder to work in.
+    """Yield the vectors of ``count`` passages, 4,096 at a time, terms ascending; ``scratch`` is a working folder.
 
     Two passes over the postings. Memory grows with the vocabulary and the passages (16 bytes each), not with the
     postings.

@@ -1,7 +1,7 @@
-"""Shards of learned sparse vectors: postings by term, memory-mapped, written without holding the corpus.
+"""Shards of learned sparse vectors: memory-mapped postings by term, written in constant memory.
 
-While an index is built, each passage leaves the number of its terms and its (term, weight) pairs in two files that are
-only appended to. :func:`finish` sorts the pairs by term.
+During a build, the number of terms and the (term, weight) pairs of each passage are appended to two files.
+:func:`finish` sorts the pairs by term.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FILES = ("starts.npy", "rows.npy", "weights.npy")
 
 
 def encode(vectors: Sequence[SparseVector]) -> tuple[bytes, bytes]:
-    """What to append to the files of lengths (int32) and of pairs."""
+    """Return the bytes to append to the files of lengths (int32) and of pairs."""
     lengths = np.array([len(vector.terms) for vector in vectors], "<i4")
     pairs = np.empty(int(lengths.sum()), _PAIR)
     if len(pairs):
@@ -33,7 +33,7 @@ def encode(vectors: Sequence[SparseVector]) -> tuple[bytes, bytes]:
 
 
 def decode(content: bytes, count: int) -> list[SparseVector]:
-    """The vectors of ``count`` passages from lengths and pairs, one after the other."""
+    """Return the vectors of ``count`` passages from their lengths and pairs."""
     ends = np.cumsum(np.frombuffer(content, "<i4", count))
     pairs = np.frombuffer(content, _PAIR, offset=4 * count)
     return [
@@ -50,7 +50,7 @@ def _blocks(lengths_path: Path, pairs_path: Path) -> Iterator[tuple[NDArray[np.i
 
 
 def finish(folder: Path, lengths_path: Path, pairs_path: Path, dim: int) -> None:
-    """Write the shard: where each term's postings start, their passages (ascending) and their weights.
+    """Write the shard: starts of each term's postings, their passages (ascending) and weights.
 
     Two passes over the files; memory grows with the vocabulary and one block of passages, not with the corpus.
     """
@@ -61,7 +61,7 @@ def finish(folder: Path, lengths_path: Path, pairs_path: Path, dim: int) -> None
     starts = np.zeros(dim + 1, dtype=np.int64)
     np.cumsum(frequencies, out=starts[1:])
     save_array(folder / "starts.npy", starts)
-    # an empty file cannot be mapped: a shard without any term keeps one place that nothing points to
+    # an empty file cannot be mapped, so a shard without terms keeps one unused entry
     shape = (max(int(starts[-1]), 1),)
     rows = mapped_array(folder / "rows.npy", np.int32, shape)
     weights = mapped_array(folder / "weights.npy", np.float32, shape)
@@ -85,7 +85,7 @@ class SparseShard:
 
     Args:
         folder: the three files.
-        count: passages it must hold.
+        count: expected number of passages.
         dim: terms of the vocabulary.
         first_row: the row of the first passage in the index.
         mmap: map the postings instead of reading them.
@@ -111,7 +111,7 @@ class SparseShard:
         return self._arrays
 
     def scores(self, query: SparseVector) -> NDArray[np.float32] | None:
-        """The inner product of every passage with the query; None where the query has no terms."""
+        """Return the inner product of every passage with the query, or None for a query without terms."""
         if not len(query.terms):
             return None
         starts, rows, weights = self._opened()

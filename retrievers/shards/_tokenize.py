@@ -1,4 +1,4 @@
-"""Tokens for lexical search, by script, for documents and queries alike.
+"""Script-aware tokens for lexical search, the same for documents and queries.
 
 The text is normalised (NFKC, case folded), then cut into runs by script:
 
@@ -12,11 +12,11 @@ The text is normalised (NFKC, case folded), then cut into runs by script:
 Beyond NFKC and case folding: optional vowel points of Arabic and Hebrew and the tatweel are dropped, so that vocalised
 text matches plain text; the dot that case folding leaves on a Turkish ``İ`` is dropped; a zero-width non-joiner
 separates words in Arabic script (Persian affixes) and is ignored elsewhere; decimal digits of every script become
-ASCII digits, so that a year is found whatever the script it is written in. No stemming and no stop words: they are
-not available for all languages, and what one language lacks must not make its scores worse.
+ASCII digits, so that a year is found in any script. There is no stemming and no stop words: they do not exist for
+all languages, and must not put some at a disadvantage.
 
-The rules have a name and a version, stored in every lexical index; an index is only ever queried with the tokenizer it
-was built with (:func:`tokenizer`).
+The rules have a name and a version, stored in every lexical index. An index is queried only with the tokenizer it was
+built with (:func:`tokenizer`).
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """One pattern that finds runs by script, and one that finds a letter with its marks."""
+    """Return a pattern for runs by script, and one for a letter with its marks."""
 
     def run(script: str, letter: str) -> str:
         return f"(?P<{script}>{letter}+(?:[{marks()}]+{letter}*)*)"
 
-    # the classes exclude one another, so the order of the alternatives only decides which is tried first
+    # the classes are disjoint, so the order of alternatives only affects speed
     word = rf"[^\W_{HAN_KANA}{HANGUL}{unspaced_letters()}]"
     alternatives = (run("word", word), run("han", f"[{HAN_KANA}]"), f"(?P<hangul>[{HANGUL}]+)")
     runs = re.compile("|".join((*alternatives, run("unspaced", f"[{unspaced_letters()}]"))))
@@ -63,14 +63,14 @@ def _ascii_digit(match: re.Match[str]) -> str:
 
 
 def normalize_text(text: str) -> str:
-    """NFKC, case folded, ASCII digits, no optional vowel points or invisible characters (see the module's text)."""
+    """Return NFKC, case-folded text with ASCII digits, without optional vowel points or invisible characters."""
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     text = _NON_JOINER_IN_ARABIC.sub(" ", text).replace("\u200c", "").replace("i\u0307", "i")
     return _DIGIT.sub(_ascii_digit, _OPTIONAL_POINTS.sub("", _IGNORED.sub("", text)))
 
 
 def tokenize(text: str) -> list[str]:
-    """The tokens of a document or a query, in order, repetitions kept; ``[]`` where there is no letter or digit."""
+    """Return the tokens of a text in order, with repetitions; ``[]`` for a text without letters and digits."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     runs, letter = _patterns()
@@ -93,7 +93,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def tokenizer(name: str, version: int) -> Tokenizer:
-    """The tokenizer an index was built with; :class:`~mrag_eval.core.CorpusError` when this version lacks it."""
+    """Return an index's tokenizer; raise :class:`~mrag_eval.core.CorpusError` if this version lacks it."""
     if (name, version) != (TOKENIZER_NAME, TOKENIZER_VERSION):
         raise CorpusError(
             f"the index was tokenised with '{name}' version {version}, this mrag-eval has "

@@ -1,4 +1,4 @@
-"""Passages' sparse vectors out of a lexical shard, whose postings lie by term."""
+"""Sparse vectors by passage, from the postings of a lexical shard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-# postings looked at, and kept, at a time
+# postings read at a time
 _BLOCK = 1 << 22
 
 BM25_FILES = ("indptr.csc.index.npy", "indices.csc.index.npy", "data.csc.index.npy")
@@ -17,10 +17,10 @@ BM25_FILES = ("indptr.csc.index.npy", "indices.csc.index.npy", "data.csc.index.n
 def passage_vectors(
     folder: Path, files: tuple[str, str, str], first: int, last: int, *, room: int = 1 << 24
 ) -> Iterator[dict[int, float]]:
-    """Per passage ``first`` to ``last - 1`` of a shard the weight of each of its terms.
+    """Yield the weights by term of passages ``first`` to ``last - 1`` of a shard.
 
-    ``files`` are the starts of the terms' postings, the passages and the weights. Postings are read once for every
-    ``room`` of them that are held, so memory does not grow with the shard.
+    ``files`` are the starts of the terms' postings, the passages and the weights. Memory holds ``room`` postings; all
+    postings are read once for each such part.
     """
     starts, passages, weights = (np.load(folder / name, mmap_mode="r") for name in files)
     total = int(starts[-1])

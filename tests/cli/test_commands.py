@@ -329,7 +329,7 @@ def test_an_index_is_loaded_into_milvus_described_and_searched(cli: Run, tmp_pat
     assert found.stdout.split()[2] == "en"
     for arguments, said in (
         (("nobody", "ferry", "--uri", "passages.db"), "there is no index 'nobody'"),
-        (("ferry", "ferry", "--uri", "passages.txt"), "is no Milvus uri"),
+        (("ferry", "ferry", "--uri", "passages.txt"), "is not a Milvus uri"),
     ):
         failed = cli("index", "search", *arguments)
         assert (failed.returncode, failed.stdout) == (2, "")

@@ -130,7 +130,7 @@ def test_errors_of_the_corpus_and_of_the_embedder_arrive(tmp_path: Path) -> None
     twice = [*documents(30), Passage("p", "en", "a"), Passage("p", "en", "b")]
     with pytest.raises(DataError, match="passage id 'p' appears a second time"):
         build_index(twice, tmp_path / "i", embedder=Lengths(), engine=ENGINE, **SETTINGS)
-    with pytest.raises(CorpusError, match=r"embedder lengths gave an array of shape"):
+    with pytest.raises(CorpusError, match=r"embedder lengths returned an array of shape"):
         build_index(documents(30), tmp_path / "i", embedder=Wrong(), engine=ENGINE, **SETTINGS)
     with pytest.raises(CorpusError, match="on Ray: ZeroDivisionError: the model has its own ideas") as caught:
         build_index(documents(30), tmp_path / "i", embedder=Broken(), engine=ENGINE, **SETTINGS)
@@ -145,7 +145,7 @@ def test_what_ray_does_not_have_is_refused(tmp_path: Path) -> None:
         build_index(documents(3), tmp_path / "i", embedder=Lengths(), engine=RayEngine(actors=9), **SETTINGS)
     with pytest.raises(ConfigError, match="device is cuda, but Ray has no GPU"):
         build_index(documents(3), tmp_path / "i", embedder=Lengths(), engine=ENGINE, device="cuda", **SETTINGS)
-    with pytest.raises(ConfigError, match="workers and window belong to the built-in engine"):
+    with pytest.raises(ConfigError, match="workers and window cannot be combined with Ray"):
         build_index(documents(3), tmp_path / "i", embedder=Lengths(), engine=ENGINE, workers=2, **SETTINGS)
     with pytest.raises(ConfigError, match="actors is 0"):
         RayEngine(actors=0)

