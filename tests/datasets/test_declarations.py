@@ -274,14 +274,14 @@ def test_scores_of_own_rows_are_broken_down_by_the_usual_keys_or_by_those_named(
     assert named.docs is usual.docs
     assert _cells(named) == [{"domain": "law"}, {"domain": "travel"}, {}]
     records = [row_record(doc, RowScores(values={"acc": 1.0}), breakdowns=named.breakdowns) for doc in named.docs]
-    assert set(summarize(records)["metrics"]["acc"]["by"]["domain"]) == {"law", "travel"}
+    assert set(summarize(records).metrics["acc"].cells("domain")) == {"law", "travel"}
     assert _cells(own(tmp_path, breakdowns=["domain", "category"]))[0] == {"domain": "law", "category": "a"}
     assert _cells(own(tmp_path, breakdowns=[])) == [{}, {}, {}]
 
 
 def _cells(benchmark: Any) -> list[dict[str, str]]:
     records = [row_record(doc, RowScores(), breakdowns=benchmark.breakdowns) for doc in benchmark.docs]
-    return [{key: value for key, value in record["cell"].items() if key != "query_lang"} for record in records]
+    return [{key: value for key, value in record.cell.items() if key != "query_lang"} for record in records]
 
 
 @pytest.mark.parametrize(
