@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
 from mrag_eval.cli._options import refuse_with
+from mrag_eval.core import to_json
 
 
 def compare(
@@ -101,7 +101,7 @@ def _print_languages(runs: list[Path], by: str, form: str) -> None:
     if by not in get_args(By):
         raise typer.BadParameter("must be question, group or row", param_hint="--by")
     found = consistency(runs, by=cast(By, by))
-    typer.echo(json.dumps([asdict(e) for e in found], indent=2) if form == "json" else shown_consistency(found))
+    typer.echo(json.dumps([to_json(e) for e in found], indent=2) if form == "json" else shown_consistency(found))
 
 
 def _md_or_json(form: str) -> str:

@@ -13,21 +13,16 @@ if TYPE_CHECKING:
 
 def percent(estimate: Estimate) -> str:
     """Return an estimate with its interval in percent, with one digit."""
-    return _shown(estimate, 100, 1)
+    from mrag_eval.report import estimate_text
+
+    return estimate_text(estimate, undefined=f"- ({estimate.reason or 'undefined'})")
 
 
 def number(estimate: Estimate) -> str:
     """Return an estimate with its interval, with two digits."""
-    return _shown(estimate, 1, 2)
+    from mrag_eval.report import estimate_text
 
-
-def _shown(estimate: Estimate, scale: float, digits: int) -> str:
-    if estimate.value is None:
-        return f"- ({estimate.reason or 'undefined'})"
-    text = f"{scale * estimate.value:.{digits}f}"
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} [{scale * estimate.low:.{digits}f}, {scale * estimate.high:.{digits}f}]"
+    return estimate_text(estimate, 1, 2, undefined=f"- ({estimate.reason or 'undefined'})")
 
 
 def print_columns(lines: Sequence[tuple[str, ...]]) -> None:

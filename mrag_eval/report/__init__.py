@@ -1,5 +1,6 @@
 """Finished runs: tables, comparison, gate, labels, HTML report and exports."""
 
+from mrag_eval.report._numbers import estimate_text
 from mrag_eval.report._rerun import repeated, rerun
 from mrag_eval.report._table import Cell, Row, Table, percent_cell, render
 from mrag_eval.report.comparison._baseline import write_baseline
@@ -43,6 +44,7 @@ __all__ = [
     "compare",
     "comparison_text",
     "consistency",
+    "estimate_text",
     "export",
     "flips",
     "gate",

@@ -6,6 +6,7 @@ from mrag_eval.scoring._metrics import DECLINED, METRIC_NAMES, METRICS, NO_ANSWE
 from mrag_eval.scoring._panel_table import HumanAgreement, Rater, against_human, panel_line
 from mrag_eval.scoring._ranking import published_name
 from mrag_eval.scoring._relevance_table import label_line
+from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import (
     AnswerRecord,
     JudgedRecord,
@@ -27,6 +28,7 @@ __all__ = [
     "METRICS",
     "METRIC_NAMES",
     "NO_ANSWERS",
+    "RESAMPLES",
     "Answer",
     "AnswerRecord",
     "HumanAgreement",

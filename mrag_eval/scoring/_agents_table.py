@@ -8,11 +8,9 @@ from typing import Any
 
 from mrag_eval.core import Hit, RagDoc
 from mrag_eval.metrics import Estimate
+from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import LoopRecord, RowRecord
 from mrag_eval.scoring._score_records import LoopLanguages, LoopTable, PerQuestion
-
-# Resamples of an interval, as in mrag_eval.scoring._summary.
-_RESAMPLES = 2_000
 
 
 def loop_record(doc: RagDoc, trace: Mapping[str, Any], passages: Sequence[Hit]) -> LoopRecord:
@@ -104,4 +102,4 @@ def _by_value(item: tuple[int | str, int]) -> Any:
 def _share(values: Sequence[float | None], seed: int) -> Estimate:
     from mrag_eval.metrics import interval_for
 
-    return interval_for(values, n_resamples=_RESAMPLES, seed=seed)
+    return interval_for(values, n_resamples=RESAMPLES, seed=seed)

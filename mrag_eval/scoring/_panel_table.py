@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from mrag_eval.core import OPTIONAL, VOTED
 from mrag_eval.metrics import Estimate
 from mrag_eval.models import total, totals
+from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import JudgedRecord, PanelShare, RowRecord
 from mrag_eval.scoring._score_records import JudgeAgreement, JudgeColumn, PanelTable
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import Kind
 
-_RESAMPLES = 2_000
 _FAMILIES = {
     "gpt": r"(chat)?gpt|o[1345](-|$)|text-davinci",
     "claude": r"claude",
@@ -130,7 +130,7 @@ def _share(
         numbers,
         groups=together,
         kind=kind,
-        n_resamples=_RESAMPLES,
+        n_resamples=RESAMPLES,
         seed=seed,
         bounds=(0.0, 1.0) if proportion else (-1.0, 1.0),
     )
@@ -140,10 +140,10 @@ def _agreement(votes: Mapping[str, Sequence[bool | None]], seed: int) -> JudgeAg
     from mrag_eval.metrics import fleiss_kappa, pairwise_kappas
 
     complete = [list(row) for row in zip(*votes.values(), strict=True) if None not in row]
-    pairs = pairwise_kappas(votes, n_resamples=_RESAMPLES, seed=seed)
+    pairs = pairwise_kappas(votes, n_resamples=RESAMPLES, seed=seed)
     return JudgeAgreement(
         pairwise={f"{a} | {b}": kappa for (a, b), kappa in pairs.items()},
-        fleiss=fleiss_kappa(complete, n_resamples=_RESAMPLES, seed=seed),
+        fleiss=fleiss_kappa(complete, n_resamples=RESAMPLES, seed=seed),
     )
 
 
@@ -240,7 +240,7 @@ def _compared(rows: Sequence[RowRecord], verdicts: Sequence[bool | None], human:
 
     equal = [None if verdict is None else verdict == label for verdict, label in zip(verdicts, human, strict=True)]
     return Rater(
-        kappa=cohen_kappa(verdicts, human, n_resamples=_RESAMPLES, seed=seed),
+        kappa=cohen_kappa(verdicts, human, n_resamples=RESAMPLES, seed=seed),
         agreement=_share(rows, equal, seed),
         correct=_share(rows, verdicts, seed),
     )

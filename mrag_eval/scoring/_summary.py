@@ -15,6 +15,7 @@ from mrag_eval.models import total_counts
 from mrag_eval.scoring._agents_table import loop_record, loop_table
 from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
 from mrag_eval.scoring._relevance_table import label_table
+from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import (
     JudgedRecord,
     LabelRecord,
@@ -38,8 +39,6 @@ from mrag_eval.scoring._task_level import citation_tables, concurrence_table
 
 T = TypeVar("T")
 
-# Resamples of every interval: 2,000 hold the ends of a 95% interval steady to about a fiftieth of its width.
-_RESAMPLES = 2_000
 # Every metric of a row lies in it.
 _RANGE = (0.0, 1.0)
 
@@ -170,7 +169,7 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
         [r.cell["query_lang"] for r in paired],
         [r.cell["doc_lang"] for r in paired],
         groups=_groups(paired),
-        n_resamples=_RESAMPLES,
+        n_resamples=RESAMPLES,
         seed=seed,
         bounds=_RANGE,
     )
@@ -187,7 +186,7 @@ def _estimate(rows: Sequence[RowRecord], name: str, seed: int) -> Estimate:
     from mrag_eval.metrics import interval_for
 
     values = [r.values.get(name) for r in rows]
-    return interval_for(values, groups=_groups(rows), n_resamples=_RESAMPLES, seed=seed, bounds=_RANGE)
+    return interval_for(values, groups=_groups(rows), n_resamples=RESAMPLES, seed=seed, bounds=_RANGE)
 
 
 def _groups(rows: Sequence[RowRecord]) -> list[str] | None:
@@ -230,7 +229,7 @@ def _part(rows: Sequence[RowRecord], *, correct: str, seed: int) -> ErrorAttribu
         [r.values.get(correct) for r in rows],
         right_language=[r.values.get("language_check", r.values.get("correct_language")) for r in rows],
         groups=_groups(rows),
-        n_resamples=_RESAMPLES,
+        n_resamples=RESAMPLES,
         seed=seed,
     )
 
@@ -241,8 +240,8 @@ def _retrieval_part(rows: Sequence[RowRecord], *, seed: int) -> SelectionLinks:
     found, kept = [r.retrieved for r in rows], [r.kept for r in rows]
     groups = _groups(rows)
     return SelectionLinks(
-        conditional_rate(found, [1] * len(found), groups=groups, n_resamples=_RESAMPLES, seed=seed),
-        conditional_rate(kept, found, groups=groups, n_resamples=_RESAMPLES, seed=seed),
+        conditional_rate(found, [1] * len(found), groups=groups, n_resamples=RESAMPLES, seed=seed),
+        conditional_rate(kept, found, groups=groups, n_resamples=RESAMPLES, seed=seed),
     )
 
 
@@ -271,7 +270,7 @@ def _languages(rows: Sequence[RowRecord], seed: int) -> LanguageTable | None:
         [[lang for lang, n in part.retrieved.items() for _ in range(n)] for _, part in searched],
         [part.searchable for _, part in searched],
         groups=_groups([r for r, _ in searched]),
-        n_resamples=_RESAMPLES,
+        n_resamples=RESAMPLES,
         seed=seed,
     )
     return LanguageTable(

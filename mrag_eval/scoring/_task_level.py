@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import DataError, Hit, RagDoc
 from mrag_eval.metrics import Estimate
+from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, Territory, TerritoryAnswer
 from mrag_eval.scoring._score_records import CitationTable, ConcurrenceTable, SkippedQuestions
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import Outcome
 
-# Resamples of every interval.
-_RESAMPLES = 2_000
 # What the concurrence scores need to know of a question, beside its options.
 _TERRITORY = ("territory", "claimants", "claimant_langs", "controller", "controller_lang", "control_query")
 
@@ -100,7 +99,7 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     outcomes = Counter(row.outcome for row in asked)
 
     def intervals(**reading: Any) -> Mapping[str, Estimate]:
-        return concurrence_intervals(territories, rows, n_resamples=_RESAMPLES, seed=seed, **reading)
+        return concurrence_intervals(territories, rows, n_resamples=RESAMPLES, seed=seed, **reading)
 
     table = ConcurrenceTable(
         scores=scores.as_dict(),

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from mrag_eval.core import DataError
 from mrag_eval.report import compare, comparison_text
+from mrag_eval.report._numbers import p_text
 from mrag_eval.report.comparison._compare import smallest_detectable, standard_error
-from mrag_eval.report.comparison._compare_text import p_text
 from tests.report.runs import row, write_run
 
 

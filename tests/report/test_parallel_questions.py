@@ -51,8 +51,8 @@ def test_xquad_in_every_language(test_data: Path, tmp_path: Path) -> None:
     answers(tmp_path / "out", "xquad_rag_pooled", reply, data)
     (found,) = consistency([tmp_path / "out"])
     assert (found.languages, found.questions, found.ambiguous, found.single) == (("de", "en", "zh"), 10, 0, 0)
-    assert found.answers["value"] == pytest.approx(1 / 3)
-    assert found.correctness["value"] == 1.0  # all of them wrong
+    assert found.answers.value == pytest.approx(1 / 3)
+    assert found.correctness.value == 1.0  # all of them wrong
 
 
 def test_drawn_xquad_of_several_seeds_is_tied_by_question(test_data: Path, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_drawn_xquad_of_several_seeds_is_tied_by_question(test_data: Path, tmp_p
     pairs = sum(one != other for one, other in zip(*asked, strict=True))
     (found,) = consistency([tmp_path])
     assert (found.questions, found.ambiguous) == (pairs, 30 - pairs)
-    assert found.answers["value"] == 1.0
+    assert found.answers.value == 1.0
 
 
 def test_mkqa_leaves_are_tied_by_example(test_data: Path, tmp_path: Path) -> None:
@@ -76,5 +76,5 @@ def test_mkqa_leaves_are_tied_by_example(test_data: Path, tmp_path: Path) -> Non
     (found,) = consistency([tmp_path])
     # three of the six examples have an answer
     assert (found.languages, found.questions, found.ambiguous) == (("de", "en", "ko"), 3, 0)
-    assert found.answers["value"] == pytest.approx(1 / 3)
-    assert found.correctness["value"] is not None
+    assert found.answers.value == pytest.approx(1 / 3)
+    assert found.correctness.value is not None

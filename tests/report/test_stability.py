@@ -42,9 +42,9 @@ def test_consistency_over_tasks_of_several_languages(tmp_path: Path) -> None:
     write(tmp_path, "mkqa_fr", [sample("fr1", "fr", "1842", group="q1", right=False)])
     (found,) = consistency([tmp_path])
     assert (found.questions, found.single, found.ambiguous, found.languages) == (2, 1, 0, ("de", "en", "fr"))
-    assert found.answers["value"] == pytest.approx((1 / 3 + 1) / 2)
+    assert found.answers.value == pytest.approx((1 / 3 + 1) / 2)
     # correctness: q1 right right wrong: 1/3; q2 right wrong: 0
-    assert found.correctness["value"] == pytest.approx((1 / 3 + 0) / 2)
+    assert found.correctness.value == pytest.approx((1 / 3 + 0) / 2)
     assert "66.7 [" in shown_consistency([found])
     assert "1 in one language" in shown_consistency([found])
 
@@ -55,7 +55,7 @@ def test_questions_on_one_paragraph_are_no_versions_of_one(tmp_path: Path) -> No
     with pytest.raises(DataError, match="no question is answered in two languages"):
         consistency([tmp_path])
     (found,) = consistency([tmp_path], by="row")
-    assert (found.questions, found.answers["value"]) == (1, 1.0)
+    assert (found.questions, found.answers.value) == (1, 1.0)
 
 
 def test_flips_between_modes(tmp_path: Path) -> None:

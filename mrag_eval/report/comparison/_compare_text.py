@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.report._numbers import interval_text, p_text, points
 from mrag_eval.report._table import pipe_lines
 from mrag_eval.report.comparison._compare import Comparison, Difference
 
@@ -49,33 +50,19 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
 
 
 def _cells(d: Difference) -> list[str]:
-    interval = "" if d.low is None or d.high is None else f"[{d.low * 100:+.1f}, {d.high * 100:+.1f}]"
     return [
         d.task,
         d.language or "all",
         f"{d.n:,}",
-        _points(d.first),
-        _points(d.second),
-        "" if d.difference is None else f"{d.difference * 100:+.1f}",
-        interval,
+        points(d.first),
+        points(d.second),
+        points(d.difference, "+"),
+        interval_text(d.low, d.high),
         p_text(d.p_value),
         p_text(d.p_adjusted),
-        _points(d.detectable),
+        points(d.detectable),
         f"{len(d.better)} / {len(d.worse)}",
     ]
-
-
-def _points(value: float | None) -> str:
-    return "" if value is None else f"{value * 100:.1f}"
-
-
-def p_text(p: float | None) -> str:
-    """A p-value with three decimals, four where it is small, never as 0."""
-    if p is None:
-        return ""
-    if p < 0.0001:
-        return "< .0001"
-    return (f"{p:.4f}" if p < 0.01 else f"{p:.3f}").removeprefix("0")
 
 
 def _changed(d: Difference) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from mrag_eval.core import DataError
+from mrag_eval.metrics import Estimate
+from mrag_eval.report._numbers import estimate_text
 from mrag_eval.report._table import pipe_lines
 from mrag_eval.report.files._answers import Given, read_answers
 
@@ -28,8 +30,8 @@ class Consistency:
     benchmark: str
     mode: str
     languages: tuple[str, ...]
-    answers: dict[str, Any]
-    correctness: dict[str, Any]
+    answers: Estimate
+    correctness: Estimate
     questions: int
     single: int
     ambiguous: int
@@ -86,8 +88,8 @@ def _consistency(cell: tuple[str, str, str, str], answers: Sequence[Given], by: 
         form or benchmark,
         mode,
         tuple(sorted({given.language for rows in parallel for given in rows})),
-        interval_for(same, groups=groups, seed=seed).as_dict(),
-        interval_for(right, groups=groups, seed=seed).as_dict(),
+        interval_for(same, groups=groups, seed=seed),
+        interval_for(right, groups=groups, seed=seed),
         len(parallel),
         single,
         len(ambiguous),
@@ -108,18 +110,10 @@ def shown_consistency(found: Sequence[Consistency]) -> str:
                 entry.benchmark,
                 entry.mode,
                 str(len(entry.languages)),
-                _percent(entry.answers),
-                _percent(entry.correctness),
+                estimate_text(entry.answers),
+                estimate_text(entry.correctness),
                 f"{entry.questions:,}",
                 ", ".join(left),
             ]
         )
     return "\n".join(pipe_lines(lines))
-
-
-def _percent(score: dict[str, Any]) -> str:
-    if score["value"] is None:
-        return "-"
-    if score["low"] is None:
-        return f"{100 * score['value']:.1f}"
-    return f"{100 * score['value']:.1f} [{100 * score['low']:.1f}, {100 * score['high']:.1f}]"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from mrag_eval.report._numbers import interval_text, p_text, points
 from mrag_eval.report._table import pipe_lines
-from mrag_eval.report.comparison._compare_text import p_text
 from mrag_eval.report.comparison._gate import Check, GateResult
 
 _MARK = {"pass": "pass", "FAIL": "FAIL", "not comparable": "????"}
@@ -33,21 +33,16 @@ def _name(check: Check) -> str:
 def _finding(check: Check) -> str:
     if check.verdict == "not comparable":
         return f"not comparable: {check.reason}"
-    interval = "" if check.low is None or check.high is None else f" [{check.low * 100:+.1f}, {check.high * 100:+.1f}]"
     parts = [
-        f"{_points(check.baseline)} → {_points(check.candidate)}",
-        f"{(check.difference or 0) * 100:+.1f}{interval}",
+        f"{points(check.baseline)} → {points(check.candidate)}",
+        f"{points(check.difference or 0, '+')} {interval_text(check.low, check.high)}".rstrip(),
         f"p {p_text(check.p_value)}",
         f"n = {check.n:,}",
-        f"limit −{(check.limit or 0) * 100:.1f}",
+        f"limit −{points(check.limit or 0)}",
     ]
     if check.verdict == "pass" and check.detectable is not None:
-        parts.append(f"smallest drop this n can show: {(check.detectable + (check.limit or 0)) * 100:.1f}")
+        parts.append(f"smallest drop this n can show: {points(check.detectable + (check.limit or 0))}")
     return "   ".join(parts)
-
-
-def _points(value: float | None) -> str:
-    return "" if value is None else f"{value * 100:.1f}"
 
 
 def junit(result: GateResult) -> str:
@@ -78,21 +73,19 @@ def summary(result: GateResult) -> str:
     head = ("", "task", "metric", "language", "baseline", "candidate", "difference", "95%", "p", "n", "limit")
     rows: list[Sequence[str]] = [head, ["---"] * len(head)]
     for check in result.checks:
-        known = check.low is not None and check.high is not None
-        interval = f"[{(check.low or 0) * 100:+.1f}, {(check.high or 0) * 100:+.1f}]" if known else ""
         rows.append(
             [
                 check.verdict if check.reason is None else f"{check.verdict}: {check.reason}",
                 check.task,
                 check.metric,
                 check.language or "all",
-                _points(check.baseline),
-                _points(check.candidate),
-                "" if check.difference is None else f"{check.difference * 100:+.1f}",
-                interval,
+                points(check.baseline),
+                points(check.candidate),
+                points(check.difference, "+"),
+                interval_text(check.low, check.high),
                 p_text(check.p_value),
                 f"{check.n:,}",
-                "" if check.limit is None else f"−{check.limit * 100:.1f}",
+                "" if check.limit is None else f"−{points(check.limit)}",
             ]
         )
     return "\n".join(["## mrag-eval gate", "", *pipe_lines(rows), ""])

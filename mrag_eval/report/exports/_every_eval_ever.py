@@ -22,11 +22,10 @@ from mrag_eval.report.exports._instances import instances
 from mrag_eval.report.exports._licences import source_of
 from mrag_eval.report.exports._runs import Run
 from mrag_eval.report.files._scores import Score, ScoredTask
+from mrag_eval.scoring import RESAMPLES
 
 SCHEMA = "0.3.0"
 COLLECTION = "mrag_eval"
-# Resamples of the intervals in results, where they are bootstrapped.
-_RESAMPLES = 2_000
 _ABOVE_ONE = "concurrence."
 # Model types of the harness by where their weights are, as far as the type tells.
 _OWN_WEIGHTS = ("hf", "vllm", "sglang", "gguf", "ggml", "mamba", "nemo", "openvino", "neuronx", "huggingface")
@@ -231,7 +230,7 @@ def _uncertainty(score: Score) -> dict[str, Any]:
         limits = {"lower": score.low, "upper": score.high, "confidence_level": 0.95}
         found["confidence_interval"] = limits | ({"method": score.method} if score.method else {})
         if score.method and "bootstrap" in score.method:
-            found["num_bootstrap_samples"] = _RESAMPLES
+            found["num_bootstrap_samples"] = RESAMPLES
     if score.stderr is not None:
         found["standard_error"] = {"value": score.stderr, "method": "lm-eval, tasks taken as independent"}
     if score.n is not None:

@@ -12,6 +12,7 @@ from mrag_eval.report.files._leaves import mode_of
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scores import Score, ScoredTask, scores_of
+from mrag_eval.scoring import RESAMPLES
 
 # The mean of a group's leaves may be summed in another order than ours.
 _EQUAL = 1e-9
@@ -155,7 +156,7 @@ def _with_interval(score: Score, rows: Sequence[tuple[str, str, Mapping[str, flo
         [value for _, _, value in scored],
         [task for task, _, _ in scored],
         groups=groups if len(set(groups)) < len(groups) else None,
-        n_resamples=2_000,
+        n_resamples=RESAMPLES,
     )
     if found.value is None or score.value is None or abs(found.value - score.value) > _EQUAL:
         return score

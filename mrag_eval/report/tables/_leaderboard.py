@@ -14,9 +14,9 @@ from typing import Any
 from mrag_eval.core import base_language, language_tier
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._systems import System, settings_apart
+from mrag_eval.scoring import RESAMPLES
 
 TIERS = ("low", "mid", "high")
-_RESAMPLES = 2_000
 # Settings named in a remark, at most.
 _NAMED = 3
 
@@ -220,7 +220,7 @@ def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]]
     values, groups = [row.values.get(metric) for row in rows], _groups([row.group for row in rows])
     cells = [row.language for row in rows]
     if len(set(cells)) == 1:
-        found = interval_for(values, groups=groups, n_resamples=_RESAMPLES, seed=seed, bounds=(0.0, 1.0))
+        found = interval_for(values, groups=groups, n_resamples=RESAMPLES, seed=seed, bounds=(0.0, 1.0))
     else:
         # a language without a scored row has no part in the mean
         scored = {cell for cell, value in zip(cells, values, strict=True) if value is not None}
@@ -229,7 +229,7 @@ def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]]
             [values[i] for i in kept],
             [cells[i] for i in kept],
             groups=None if groups is None else [groups[i] for i in kept],
-            n_resamples=_RESAMPLES,
+            n_resamples=RESAMPLES,
             seed=seed,
         ).within((0.0, 1.0))
     return found
@@ -262,7 +262,7 @@ def _behind(system: System, first: System, metric: str, keys: Sequence[tuple[str
         return Estimate(0.0, n=len(changes))
     # as shares between 0 and 1, so that rows which all gained or all lost get the interval of such a share
     shares = [(change + 1) / 2 for change in changes]
-    found = stratified_bootstrap(shares, cells, groups=_groups(groups), n_resamples=_RESAMPLES, seed=seed)
+    found = stratified_bootstrap(shares, cells, groups=_groups(groups), n_resamples=RESAMPLES, seed=seed)
     value, low, high = (
         None if end is None else max(-1.0, min(1.0, 2 * end - 1)) for end in (found.value, found.low, found.high)
     )
