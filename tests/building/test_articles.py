@@ -161,7 +161,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no file of articles"):
         article_files(tmp_path)
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(DataError, match="is none of"):
+    with pytest.raises(DataError, match="is not one of"):
         article_files(tmp_path / "a.txt")
     (tmp_path / "a.jsonl").write_text('{"title": "x"}\n{broken\n')
     with pytest.raises(DataError, match=r"a\.jsonl, line 2"):

@@ -110,12 +110,12 @@ def test_what_stands_behind_the_first_no_is_not_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ({"id": "q9"}, "'q9' is no question of this build"),
+        ({"id": "q9"}, "'q9' is not a question of this build"),
         ({"natural": "perhaps"}, "column 'natural': 'perhaps' is neither yes nor no"),
-        ({"document_2_holds": "half"}, "column 'document_2_holds': 'half' is none of sufficient, some, none"),
+        ({"document_2_holds": "half"}, "column 'document_2_holds': 'half' is not one of sufficient, some, none"),
         (YES | {"corrected_answer": "At two."}, "called correct, and there is a corrected one"),
-        ({"version": "00000000"}, "is another question now"),
-        ({"id": "q2"}, "'q2' was annotated by 'ida' before"),
+        ({"version": "00000000"}, "differs from the question on the sheet"),
+        ({"id": "q2"}, "'q2' was already annotated by 'ida'"),
     ],
 )
 def test_wrong_rows_are_named(tmp_path: Path, cells: dict[str, str], message: str) -> None:
@@ -127,7 +127,7 @@ def test_wrong_rows_are_named(tmp_path: Path, cells: dict[str, str], message: st
 
 def test_a_sheet_of_another_build(tmp_path: Path) -> None:
     path = filled(tmp_path / "a.csv", {"q1": YES})
-    with pytest.raises(DataError, match="another question now"):
+    with pytest.raises(DataError, match="differs from the question on the sheet"):
         read_reviews([path], [item(1, answer="At noon."), *ITEMS[1:]])
 
 
@@ -139,7 +139,7 @@ def test_an_untouched_sheet_and_one_that_is_not_there(tmp_path: Path) -> None:
         review([path, tmp_path / "b.csv"], ITEMS)
     with pytest.raises(DataError, match="no question to review"):
         review([tmp_path / "c.csv"], [])
-    with pytest.raises(DataError, match="have the id 'q1'"):
+    with pytest.raises(DataError, match="share the id 'q1'"):
         review([tmp_path / "c.csv"], [ITEMS[0], ITEMS[0]])
 
 

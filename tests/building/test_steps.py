@@ -123,7 +123,7 @@ def test_a_journal_of_other_settings_is_begun_anew(tmp_path: Path) -> None:
     said: list[str] = []
     run_steps([source(), Step("double", step, {"limit": 2})], tmp_path, say=said.append)
     assert step.given == ["a0", "a1", "a2", "a3"]
-    assert "double       settings or input changed since it was interrupted: begun anew" in said
+    assert "double       settings or input changed since it was interrupted: restarted" in said
 
 
 def test_a_step_whose_items_decide_on_one_another_begins_anew(tmp_path: Path) -> None:

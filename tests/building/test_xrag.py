@@ -404,7 +404,7 @@ def test_a_sheet_with_a_foreign_id_is_refused(tmp_path: Path) -> None:
     rows = [dict(row.cells) for row in read_sheet(sheet, ())]
     rows[3] |= {"id": "p99-set-1", "natural": "no"}
     write_sheet(sheet, list(rows[0]), rows)
-    with pytest.raises(DataError, match=r"row 5: 'p99-set-1' is no question of this build"):
+    with pytest.raises(DataError, match=r"row 5: 'p99-set-1' is not a question of this build"):
         build(tmp_path, **options)
 
 
@@ -458,7 +458,7 @@ def test_an_empty_corpus_and_one_without_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"languages": ["de", "en"]}, "others than English"),
+        ({"languages": ["de", "en"]}, "other than English"),
         ({"languages": ["xx"]}, "unknown language 'xx'"),
         ({"langages": ["de"]}, "unknown key 'langages'; did you mean 'languages'"),
         ({"distractors": {"count": 5}}, "even number"),
@@ -476,7 +476,7 @@ def test_settings_that_cannot_be(tmp_path: Path, changes: dict[str, Any], messag
 
 
 def test_models_and_prompts_are_looked_for_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="nobody is named for 'entities'"):
+    with pytest.raises(ConfigError, match="no model is named for 'entities'"):
         build(tmp_path, models={})
     with pytest.raises(ConfigError, match="unknown prompt 'topics'; did you mean 'topic'"):
         build(tmp_path, prompts={"topics": "x.jinja"})

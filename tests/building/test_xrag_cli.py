@@ -88,7 +88,7 @@ def test_built_reviewed_and_refused_from_the_command_line(
     write_sheet(folder / "anna.csv", list(rows[0]), [{**rows[0], "id": "from elsewhere"}])
     refused = run(folder, programs, "--review", "anna.csv")
     assert refused.returncode == 2
-    assert refused.stderr.splitlines()[0].endswith("anna.csv, row 2: 'from elsewhere' is no question of this build")
+    assert refused.stderr.splitlines()[0].endswith("anna.csv, row 2: 'from elsewhere' is not a question of this build")
     yes = {"natural": "yes", "answerable": "yes", "correct": "yes"}
     write_sheet(folder / "anna.csv", list(rows[0]), [row | yes for row in rows[:6]])
     done = run(folder, programs, "--review", "anna.csv")

@@ -1,8 +1,8 @@
-"""``mrag-eval build qa``: a benchmark from one's own documents, in the manner of The Cross-Lingual Cost.
+"""Benchmark built from a user's own documents by ``mrag-eval build qa``, following The Cross-Lingual Cost.
 
-Every document is kept in one language, drawn at random; questions on it are asked in languages drawn independently,
-with categories drawn by their shares (section 3.2 and Appendix A.2). A model writes question and answer, a model checks
-them, and what is left is balanced over languages.
+Each document is kept in one language, drawn at random. Its questions are asked in independently drawn languages, and
+their categories are drawn by share (section 3.2 and Appendix A.2). A model writes the question and the answer, a model
+checks them, and the remaining questions are balanced over languages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PUNCTUATION = ("P", "Z", "C")
 
 @dataclass(frozen=True)
 class QaPlan:
-    """What a pipeline is made from. ``versions``: the languages in which every document of the corpus is there."""
+    """Inputs of a pipeline. ``versions`` lists the languages that every document of the corpus is available in."""
 
     corpus: Path
     sha256: str
@@ -51,7 +51,7 @@ class QaPlan:
 
     @property
     def categories(self) -> dict[str, Mapping[str, Choice]]:
-        """The categories, the language of the user first."""
+        """Return the categories, the language of the user first."""
         given = dict(self.config.categories)
         even = {lang: Choice(share=1) for lang in self.doc_languages}
         return {LANGUAGE: given.pop(LANGUAGE, even), **given}
@@ -62,7 +62,7 @@ class QaPlan:
 
 
 def plan_qa(corpus: Path, config: QaConfig, writer: AuxModel, checker: AuxModel) -> QaPlan:
-    """Read what the corpus holds: ids and languages. Raises DataError for files that cannot be read."""
+    """Read the ids and languages of the corpus. Raises DataError for files that cannot be read."""
     from mrag_eval.retrievers import read_corpus
 
     versions: dict[str, list[str]] = {}
@@ -81,7 +81,7 @@ def _sha256(corpus: Path) -> str:
 
 
 def linked_questions(plan: QaPlan) -> list[Step]:
-    """The steps up to the questions that a person may review: documents, draw, write, check, distinct."""
+    """Return the steps up to the questions for human review: documents, draw, write, check, distinct."""
     config, prompts = plan.config, Prompts(PROMPTS, plan.config.prompts)
     asks = {name: {label: c.model_dump() for label, c in choices.items()} for name, choices in plan.categories.items()}
     sizes = {"per_document": config.per_document, "sample": config.sample, "excerpt_words": config.excerpt_words}
@@ -108,7 +108,10 @@ def linked_questions(plan: QaPlan) -> list[Step]:
 
 
 def review_step(sheets: Sequence[Path], judged: Callable[[Sequence[Record]], Review]) -> Step:
-    """The step that leaves only what people let pass, with their corrections; without ``sheets`` everything."""
+    """Return the step that keeps the questions that annotators pass, with their corrections.
+
+    Without ``sheets`` it keeps everything.
+    """
 
     def work(items: Sequence[Record], settle: Settle) -> None:
         decisions = judged(items).decisions if sheets and items else {}
@@ -125,7 +128,7 @@ def review_step(sheets: Sequence[Path], judged: Callable[[Sequence[Record]], Rev
 
 
 def balance_step(config: QaConfig) -> Step:
-    """The step that draws equally many questions of every pair of languages, or of every language of documents."""
+    """Return the step that draws equal numbers of questions per language pair, or per document language."""
 
     def work(items: Sequence[Record], settle: Settle) -> None:
         cells = {item["id"]: cell_of(config.balance, item["user_lang"], item["doc_lang"]) for item in items}
@@ -137,7 +140,7 @@ def balance_step(config: QaConfig) -> Step:
 
 
 def review_items(items: Sequence[Record]) -> list[ReviewItem]:
-    """The questions as they stand on the sheet."""
+    """Return the questions as items of the review sheet."""
     return [
         ReviewItem(
             item["id"],
@@ -152,7 +155,7 @@ def review_items(items: Sequence[Record]) -> list[ReviewItem]:
 
 
 def empty_pairs(plan: QaPlan, items: Sequence[Record]) -> list[str]:
-    """Pairs of question and document language that can be drawn and hold no question."""
+    """Return the pairs of question and document language that can be drawn but have no question."""
     there = Counter((item["user_lang"], item["doc_lang"]) for item in items)
     return [f"{u}->{d}" for u, d in product(plan.user_languages, plan.doc_languages) if not there[u, d]]
 
@@ -161,7 +164,7 @@ def empty_pairs(plan: QaPlan, items: Sequence[Record]) -> list[str]:
 
 
 def _documents(plan: QaPlan, settle: Settle) -> None:
-    """One version of every document, in a language drawn at random."""
+    """Keep one version of every document, in a language drawn at random."""
     from mrag_eval.retrievers import read_corpus
 
     chosen = drawn_languages(plan.versions, np.random.default_rng([plan.config.seed, 0]))
@@ -177,7 +180,7 @@ def _documents(plan: QaPlan, settle: Settle) -> None:
 
 
 def _draw(plan: QaPlan, items: Sequence[Record], settle: Settle) -> None:
-    """The questions to be written: a profile each, and the part of the document that it is written from."""
+    """Settle the questions to write: each gets a profile and the excerpt of the document that it is written from."""
     from mrag_eval.retrievers import Document, chunk_documents
 
     config, rng = plan.config, np.random.default_rng([plan.config.seed, 1])
@@ -194,7 +197,7 @@ def _draw(plan: QaPlan, items: Sequence[Record], settle: Settle) -> None:
             document = Document(item["id"], item["lang"], item["text"])
             cut = {"method": "sentences", "size": config.excerpt_words, "title_in_front": False}
             pieces = [passage.text for passage in chunk_documents([document], cut, token_counter=count_words)]
-            # the rest behind the last full excerpt is no worse a source, unless it is next to nothing
+            # the rest after the last full excerpt is as good a source, unless it is very short
             if len(pieces) > 1 and count_words(pieces[-1]) < config.min_words:
                 pieces.pop()
         made = []
@@ -251,7 +254,7 @@ def _check(plan: QaPlan, prompts: Prompts, items: Sequence[Record], settle: Sett
         verdicts = answers[0].value
         if lost is not None or verdicts is None:
             return Outcome(drops=(lost,) if lost else ())
-        # an item fails once, by the first check that it does not pass
+        # an item fails once, at the first check that it does not pass
         failed = next((reason for key, reason in CHECKS.items() if not verdicts[key]), None)
         return kept(item) if failed is None else dropped(failed, item["question"])
 
@@ -259,7 +262,7 @@ def _check(plan: QaPlan, prompts: Prompts, items: Sequence[Record], settle: Sett
 
 
 def _distinct(items: Sequence[Record], settle: Settle) -> None:
-    """Of questions that are the same but for case, spaces and punctuation the first one."""
+    """Keep the first of questions that differ only in case, spaces and punctuation."""
     seen: dict[str, str] = {}
     for item in items:
         first = seen.setdefault(_bare(item["question"]), item["id"])
@@ -272,7 +275,7 @@ def _bare(text: str) -> str:
 
 
 def check_plan(plan: QaPlan) -> list[str]:
-    """What the user should know before models are asked; DataError for a corpus that cannot give a benchmark."""
+    """Return warnings to show before any model is called; raise DataError for an unusable corpus."""
     if not plan.versions:
         raise DataError(f"{plan.corpus}: holds no document", "one JSON object a line with id, lang and text")
     notes = []

@@ -1,4 +1,4 @@
-"""From a corpus to a benchmark that the tasks ``xlcost_own…`` run on: pipeline, files, index and datasheet."""
+"""From a corpus to a benchmark for the tasks ``xlcost_own…``: pipeline, files, index and datasheet."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BENCHMARK, CORPUS, INDEX, STEPS = "own_benchmark.parquet", "own_corpus.parquet",
 
 @dataclass(frozen=True)
 class QaBuilt:
-    """What was built; ``rows`` None: the sheet was written, and people come next."""
+    """Result of a build. ``rows`` is None if the review sheet was written and waits for annotators."""
 
     folder: Path
     reports: Sequence[StepReport]
@@ -51,7 +51,7 @@ class QaBuilt:
     review: Review | None = None
 
     def command(self) -> str:
-        """The command that runs it."""
+        """Return the command that evaluates a model on the benchmark."""
         data = f"data.path={self.folder},data.corpus=none,retrieval.corpus={self.folder / INDEX}"
         return f"mrag-eval run --tasks xlcost_own --metadata {shlex.quote(data)}"
 
@@ -69,10 +69,11 @@ def build_qa(
     device: str = "cpu",
     say: Say = lambda line: None,
 ) -> QaBuilt:
-    """Build the benchmark in ``folder``; a call that was interrupted, repeated, goes on where it stopped.
+    """Build the benchmark in ``folder``; repeat an interrupted call to resume it.
 
-    ``checker`` defaults to the writer. ``sheets``: one that is not there yet is written, and the build ends there;
-    filled in, they are read back. Raises DataError where no question is left, saying in which steps they were lost.
+    ``checker`` defaults to the writer. If ``sheets`` names a sheet that does not exist yet, the sheet is written and
+    the build ends; filled-in sheets are read back. Raises DataError if no question is left, with the steps that dropped
+    them.
     """
     plan = plan_qa(corpus, config, writer, checker or writer)
     notes = check_plan(plan)
@@ -88,7 +89,7 @@ def build_qa(
     def judge(items: Sequence[Record]) -> Review:
         found = review(sheets, review_items(items))
         if found is None:
-            raise DataError(f"{sheets[0]} went away while it was to be read", "run the command again")
+            raise DataError(f"{sheets[0]} was removed during the build", "run the command again")
         judged[:] = [found]
         return found
 
@@ -104,7 +105,7 @@ def build_qa(
     if not rows:
         _datasheet(plan, folder, rows, reports, judged, None, notes)
         raise _nothing_left(reports, folder)
-    if sheets and not judged:  # the step was there already
+    if sheets and not judged:  # the step already exists
         judge(questions)
     _write_parquet(folder / BENCHMARK, map(_benchmark_row, rows))
     _write_parquet(folder / CORPUS, map(_corpus_row, read_records(step_records(working, "documents"))))
@@ -145,7 +146,7 @@ def _notes(plan: QaPlan, questions: Sequence[Record], rows: Sequence[Record]) ->
 
 
 def _indexed(plan: QaPlan, folder: Path, kind: str, embedder: str, device: str) -> Index:
-    """The index of the passages that the task would cut from the corpus; the one that is there if it is that one."""
+    """Return the index of the passages that the task would cut from the corpus; reuse an existing one if it matches."""
     from mrag_eval.datasets import read_xlcost_passages
     from mrag_eval.retrievers import build_index, load_index
 
@@ -223,14 +224,14 @@ def _datasheet(
 
 
 def _pair_table(rows: Sequence[Record]) -> str:
-    """As Table 4 of the paper: counts by language of question and document."""
+    """Return counts by question and document language, as in Table 4 of the paper."""
     counts = Counter((row["user_lang"], row["doc_lang"]) for row in rows)
     lines = [f"| {user} | {document} | {n:,} |" for (user, document), n in sorted(counts.items())]
     return "\n".join(["| question | document | count |", "|---|---|---:|", *lines])
 
 
 def _share_table(plan: QaPlan, rows: Sequence[Record]) -> str:
-    """Of every category and value the share that was asked for, and the share among the questions that are left."""
+    """Return a table of requested and actual shares for every value of every category."""
     lines = []
     for name, choices in plan.categories.items():
         total = sum(choice.share for choice in choices.values())

@@ -1,4 +1,4 @@
-"""What ``mrag-eval build qa`` is told: categories of questions with their shares, and how much is made of a document.
+"""Settings of ``mrag-eval build qa``: question categories with their shares, and the number of questions per document.
 
 The defaults are those of The Cross-Lingual Cost (Appendix A.2).
 """
@@ -19,13 +19,13 @@ Balance = Literal["pairs", "documents", "none"]
 
 
 class Choice(Block):
-    """A value of a category: its share, and what the model is told where it was drawn (``ask``)."""
+    """A value of a category: its share, and the instruction to the model when it is drawn (``ask``)."""
 
     share: float = Field(gt=0)
     ask: str = ""
 
 
-# What the writer is told where a value of one of the paper's categories was drawn.
+# Instructions to the writer for the values of the paper's categories.
 _ASKS: Mapping[str, Mapping[str, str]] = {
     "formulation": {
         "concise": "The question is one short, natural sentence without any introduction.",
@@ -47,12 +47,12 @@ _DEFAULTS: Mapping[str, Mapping[str, float]] = {
     "similarity": {"similar": 50, "distant": 50},
     "question_type": {"factoid": 50, "open": 50},
 }
-# The category that decides in which language a question is asked.
+# The category that decides the language of a question.
 LANGUAGE = "language"
 
 
 class Passages(Block):
-    """How the documents are cut for the index: ``tokens`` of ``tokenizer``, as the task ``xlcost_own`` cuts them."""
+    """Passage size for the index: ``tokens`` of ``tokenizer``, as in the task ``xlcost_own``."""
 
     tokens: int = Field(default=100, ge=1)
     tokenizer: Literal["cl100k_base", "model_free"] = "model_free"
@@ -61,15 +61,18 @@ class Passages(Block):
 class QaConfig(Block):
     """The file behind ``--settings``.
 
-    ``categories`` maps a category to its values, each with a share (a number, or ``share`` and ``ask``); the shares of
-    a category add up to 100 or to 1. ``language`` are the languages of the questions; without it, those of the
-    documents, equally often. ``formulation``, ``similarity`` and ``question_type`` have the paper's values and shares
-    unless they are given; ``null`` leaves one out. ``sample``: only so many documents, drawn at random, are asked
-    about, ``per_document`` times each; all of them are searched. ``keys`` says where the fields of a document are
-    (id, text, title, lang). A document with fewer than ``min_words`` words is left out; of one longer than
-    ``excerpt_words``, each question is made from an excerpt of whole sentences up to that length. ``balance``: equally
-    many questions of every pair of languages (``pairs``), of every language of documents (``documents``, as the
-    paper), or all of them (``none``).
+    ``categories`` maps a category to its values, each with a share (a number, or ``share`` and ``ask``). The shares of
+    a category add up to 100 or to 1. ``language`` lists the languages of the questions; the default is the languages of
+    the documents with equal shares. ``formulation``, ``similarity`` and ``question_type`` default to the paper's values
+    and shares; ``null`` leaves one out.
+
+    ``sample`` is the number of documents, drawn at random, that questions are written for, ``per_document`` each; all
+    documents are indexed. ``keys`` names the fields of a document (id, text, title, lang). Documents with fewer than
+    ``min_words`` words are left out. For documents longer than ``excerpt_words``, each question is written from an
+    excerpt of whole sentences up to that length.
+
+    ``balance`` selects what has equal numbers of questions: every pair of languages (``pairs``), every language of
+    documents (``documents``, as in the paper), or nothing (``none``: all questions are kept).
     """
 
     categories: dict[str, dict[str, Choice]] = Field(default_factory=dict)
@@ -112,7 +115,7 @@ class QaConfig(Block):
 
 
 def _choices(name: str, listed: Any) -> Any:
-    """A share alone as a choice, with the built-in text; languages as BCP 47."""
+    """Convert plain shares to choices with the built-in text, and languages to BCP 47."""
     if not isinstance(listed, Mapping):
         raise ValueError(f"{name}: expected values with their shares, got {type(listed).__name__}")
     out: dict[str, Any] = {}
@@ -133,7 +136,7 @@ def _choices(name: str, listed: Any) -> Any:
 
 
 def read_qa_config(path: Path | None) -> QaConfig:
-    """The validated file; the defaults for None. ConfigError names file and key."""
+    """Return the validated settings, or the defaults for None. Raises ConfigError naming file and key."""
     if path is None:
         return QaConfig()
     import yaml

@@ -1,4 +1,4 @@
-"""The draws behind ``mrag-eval build qa``: a document's language, the categories of a question, which ones are kept."""
+"""Random draws of ``mrag-eval build qa``: document languages, question categories and the questions to keep."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T", bound=Hashable)
 
 
 def drawn_languages(versions: Mapping[str, Sequence[str]], rng: np.random.Generator) -> dict[str, str]:
-    """One language of every document, uniformly among those that it is there in (The Cross-Lingual Cost, 3.2)."""
+    """Draw a language for every document, uniformly among its versions (The Cross-Lingual Cost, 3.2)."""
     return {name: sorted(langs)[int(rng.integers(len(langs)))] for name, langs in versions.items()}
 
 
 def drawn_categories(
     categories: Mapping[str, Mapping[str, Choice]], n: int, rng: np.random.Generator
 ) -> list[dict[str, str]]:
-    """``n`` combinations of categories, each category drawn by its shares and independently of all others."""
+    """Draw ``n`` combinations of categories, each category by its shares and independently of the others."""
     columns = {}
     for name, choices in categories.items():
         shares = np.array([choice.share for choice in choices.values()], dtype=np.float64)
@@ -31,9 +31,9 @@ def drawn_categories(
 
 
 def balanced(cells: Mapping[str, T], rng: np.random.Generator) -> tuple[set[str], int]:
-    """Ids that are kept so that every cell has as many as the smallest one, drawn at random; and that number.
+    """Draw ids so that every cell has as many as the smallest; return them and that number.
 
-    ``cells`` maps an id to its cell; a cell that holds nothing at all is not one of them.
+    ``cells`` maps an id to its cell, so a cell without ids does not count.
     """
     members: dict[T, list[str]] = defaultdict(list)
     for name, cell in cells.items():
@@ -46,12 +46,12 @@ def balanced(cells: Mapping[str, T], rng: np.random.Generator) -> tuple[set[str]
 
 
 def cell_of(balance: Balance, user_lang: str, doc_lang: str) -> tuple[str, ...]:
-    """What is balanced over: the pair of languages, the document's, or nothing."""
+    """Return the cell to balance over: the language pair, the document's language, or nothing."""
     return {"pairs": (user_lang, doc_lang), "documents": (doc_lang,), "none": ()}[balance]
 
 
 def shares_of(labels: Iterable[str]) -> dict[str, float]:
-    """Share of every label among those that occur; empty for none."""
+    """Return the share of every label that occurs; empty for no labels."""
     counts: dict[str, int] = defaultdict(int)
     for label in labels:
         counts[label] += 1

@@ -1,4 +1,4 @@
-"""Reading what models reply in ``mrag-eval build qa``: a question with its answer, and the verdicts on them."""
+"""Parsers of model replies in ``mrag-eval build qa``: a question with its answer, and the verdicts on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mrag_eval.core import base_language, is_language, language_name
 from mrag_eval.metrics import LanguageDetector, ScriptDetector, accepts, default_detector
 from mrag_eval.models import Parsed, as_verdict, parse_json, parse_tag
 
-# What the checker decides, and why an item is dropped that lacks it.
+# The checker's decisions, and the reason for dropping an item that fails one.
 CHECKS = {
     "answerable": "not answerable",
     "faithful": "not faithful",
@@ -19,7 +19,8 @@ CHECKS = {
     "natural": "not natural",
     "fits": "not as drawn",
 }
-# Shorter texts are told by their script or not at all: detectors guess there, and of names in answers most of all.
+# The language of shorter texts is identified by script or not at all: detectors guess there, especially on names in
+# answers.
 _MIN_CHARS = {"question": 20, "answer": 40}
 
 
@@ -32,7 +33,7 @@ class Pair:
 
 
 def read_pair(reply: str, lang: str, languages: Sequence[str]) -> Parsed[Pair]:
-    """The pair in a reply: two tags, both texts in ``lang`` where that can be told (among ``languages``)."""
+    """Parse the pair in a reply: two tags, both texts in ``lang`` if that can be detected (among ``languages``)."""
     texts = []
     for tag in ("question", "answer"):
         parsed = parse_tag(reply, tag)
@@ -54,7 +55,7 @@ def read_pair(reply: str, lang: str, languages: Sequence[str]) -> Parsed[Pair]:
 
 
 def read_checks(reply: str) -> Parsed[dict[str, bool]]:
-    """The verdicts in a reply, all of them."""
+    """Parse all verdicts in a reply."""
     tagged = parse_tag(reply, "verdict")
     if tagged.value is None:
         return Parsed(None, tagged.error)
@@ -69,14 +70,16 @@ def read_checks(reply: str) -> Parsed[dict[str, bool]]:
 
 
 def detected(text: str, languages: tuple[str, ...], min_chars: int) -> str:
-    """The language of ``text``: by its script where that settles it among ``languages``, else by the default detector
-    for texts of at least ``min_chars``, else ``und``.
+    """Return the language of ``text``.
+
+    The script decides if only one of ``languages`` uses it, else the default detector for texts of at least
+    ``min_chars`` characters, else ``und``.
     """
     return _detector(languages, min_chars).detect([text])[0]
 
 
 class _LongTexts:
-    """The default detector for texts from which it can tell."""
+    """The default detector, restricted to texts that are long enough for it."""
 
     supported = None
 

@@ -1,11 +1,11 @@
-"""What a built set is like: types of questions, languages, lengths, and how much questions copy from their sources.
+"""Statistics of a built set: question types, languages, lengths, and lexical overlap of questions with their sources.
 
-Laid out as XRAG's Table 2 and, with the results of runs, as its Tables 3 to 5
+The layout follows XRAG's Table 2 and, with results of runs, its Tables 3 to 5
 (:func:`mrag_eval.building.quality._quality_runs.difficulty_tables`).
 
-Lexical overlap is measured by ``copied_share``, within one language: the share of a
-question's words, and of its word 4-grams (a question of fewer words is one gram), that stand in the sources of its own
-language; in scripts without spaces a letter is a word. 0: the question is reworded throughout, 100: it is copied.
+Lexical overlap is measured by ``copied_share``, within one language: the share of a question's words, and of its word
+4-grams (a shorter question is one gram), that occur in the sources of its own language. In scripts without spaces a
+letter counts as a word. 0 means fully reworded, 100 fully copied.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _CROSSDOC = {"0": "one suffices", "1": "one suffices, one supports", "2": "each 
 
 
 def quality_tables(folder: Path, results: Sequence[Path] = (), metric: str | None = None) -> list[Table]:
-    """The tables of a built set; with results of runs on it, its difficulty for their models.
+    """Return the tables of a built set and, given results of runs on it, its difficulty for their models.
 
-    Raises DataError for a folder without a set, and where none of the results is of a run on it.
+    Raises DataError for a folder without a set, or if none of the results belongs to a run on it.
     """
     built = read_built(folder)
     tables = [table for part in dict.fromkeys(row.part for row in built.rows) for table in _of_part(built, part)]
@@ -53,12 +53,12 @@ def _of_part(built: BuiltSet, part: str) -> list[Table]:
     tables = [] if originals else [_types(rows, part)]
     if not originals and any(row.doc_langs for row in rows):
         tables.append(_pairs(rows, part))
-    # where no source is in the language of its question there is no overlap to measure
+    # without a source in the question's language there is no overlap to measure
     return [*tables, *(found for found in (_lengths(rows, part), _overlap(rows, part)) if found.rows)]
 
 
 def _by_language(rows: Sequence[BuiltRow]) -> dict[str, list[BuiltRow]]:
-    """Language of the question to its rows, all of them last where there are several."""
+    """Return the rows by question language, followed by all rows if there are several languages."""
     found = {lang: [row for row in rows if row.lang == lang] for lang in sorted({row.lang for row in rows})}
     return found | ({ALL: list(rows)} if len(found) > 1 else {})
 
@@ -68,7 +68,7 @@ def _count(n: int) -> Cell:
 
 
 def _types(rows: Sequence[BuiltRow], part: str) -> Table:
-    """As XRAG's Table 2: questions by type, answers as written and as corrected, by language."""
+    """Return XRAG's Table 2: questions by type, answers as written and as corrected, by language."""
     columns = _by_language(rows)
     lines = [Row(("number", ""), _FROM, tuple(_count(len(members)) for members in columns.values()))]
     for kind in dict.fromkeys(name for row in rows for name in row.kinds):
@@ -81,7 +81,7 @@ def _types(rows: Sequence[BuiltRow], part: str) -> Table:
 
 
 def _pairs(rows: Sequence[BuiltRow], part: str) -> Table:
-    """Questions by their language and those of their sources."""
+    """Return the number of questions by their language and the languages of their sources."""
     counts = Counter((row.lang, "+".join(row.doc_langs)) for row in rows)
     documents = tuple(sorted({docs for _, docs in counts}))
     langs = sorted({lang for lang, _ in counts})
@@ -124,7 +124,7 @@ def _means(
     blank: str,
     scale: float,
 ) -> Table:
-    """Means by language with intervals that resample questions, those on one source or of one original together."""
+    """Return means by language, with intervals that resample questions by source or original."""
     columns = _by_language(rows)
     lines = []
     for measure, of in measures.items():
@@ -143,7 +143,7 @@ def _mean(values: Sequence[float | None], rows: Sequence[BuiltRow], scale: float
         return Cell(None, blank)
     groups = [row.group or row.id for row in rows]
     grouped = groups if len(set(groups)) < len(groups) else None
-    # shares end at 1, lengths nowhere
+    # shares are bounded by 1, lengths are not
     bounds = (0.0, 1.0 if scale == _PERCENT else float("inf"))
     found = interval_for(values, groups=grouped, n_resamples=2_000, bounds=bounds)
     value, low, high = (None if x is None else scale * x for x in (found.value, found.low, found.high))

@@ -1,4 +1,4 @@
-"""A built set as rows that can be described: XRAG's layout, that of The Cross-Lingual Cost, or territories."""
+"""Rows of a built set, for its statistics: XRAG's layout, that of The Cross-Lingual Cost, or territories."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from mrag_eval.core import DataError, is_language, normalize_language, suggestion
 from mrag_eval.datasets import iter_jsonl, require_columns, sha256_file
 
-# Enough of an article to tell its language.
+# Enough of an article to detect its language.
 _DETECT_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltRow:
-    """One question. ``sources``: language and text of what it was made from; ``part``: which part of the set it is in.
+    """One question. ``sources`` are the language and text of its documents, ``part`` its part of the set.
 
-    ``kinds`` are its classes (``q_type``, ``crossdoc_type``, ``a_type``, categories), by name. ``group``: questions on
-    the same sources, or versions of one question, share it.
+    ``kinds`` maps the name of a classification to the question's class (``q_type``, ``crossdoc_type``, ``a_type``,
+    categories). ``group`` is shared by questions on the same sources and by versions of one question.
     """
 
     id: str
@@ -36,7 +36,9 @@ class BuiltRow:
 
 @dataclass(frozen=True)
 class BuiltSet:
-    """``kind``: xrag, qa or territories. ``hashes``: SHA-256 of the files that runs on it name as their source."""
+    """A built set of ``kind`` xrag, qa or territories. ``hashes`` are the SHA-256 of the files that its runs name as
+    source.
+    """
 
     kind: str
     folder: Path
@@ -45,7 +47,7 @@ class BuiltSet:
 
 
 def read_built(folder: Path) -> BuiltSet:
-    """The set in a folder that ``mrag-eval build`` wrote; DataError where there is none."""
+    """Read the set in a folder written by ``mrag-eval build``; raise DataError if there is none."""
     splits = [path for split in ("test", "dev") if (path := folder / f"xrag.{split}.jsonl").is_file()]
     if splits:
         return _xrag(folder, splits)
@@ -106,7 +108,7 @@ def _xrag_row(record: Mapping[str, Any], languages: Sequence[str]) -> BuiltRow:
 
 
 def _article_languages(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """As the rows say, else as detected (XRAG's own files do not say)."""
+    """Return the articles' languages from the rows, or detect them (XRAG's own files do not name them)."""
     asked = [r for r in records if "article_languages" not in r]
     texts = [article[:_DETECT_CHARS].replace("\n", " ") for r in asked for article in r["articles"]]
     labels: list[str] = []

@@ -1,4 +1,4 @@
-"""How hard a built set is: accuracy without documents, with the supporting ones, with all (XRAG, Tables 3 to 5)."""
+"""Difficulty of a built set: accuracy without documents, with supporting ones, with all (XRAG, Tables 3 to 5)."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from mrag_eval.report import (
 from mrag_eval.scoring import MetricScore
 
 CLOSED, ORACLE, EVERYTHING = "no documents", "supporting documents", "all documents"
-# What says whether an answer is right, the most trustworthy first.
+# Metrics of correctness, the most trustworthy first.
 _METRICS = ("judged_accuracy", "judge_correct", "acc", "concurrence.KB_CS", "match", "char3gram_recall")
 _PERCENT = 100.0
 _NOT_RUN = "not run"
 _FROM = "run"
-# Between the language of a question and that of its document.
+# Separates the language of a question from that of its document.
 _PAIR = "->"
-# The cell of a task that has one alone.
+# The cell of a task with a single language.
 ALL_QUESTIONS = "all"
 
 
 @dataclass(frozen=True)
 class _Run:
-    """One task of one run on the set; ``part`` and ``lang`` are those that its data block asks for, if any."""
+    """One task of a run on the set; ``part`` and ``lang`` are those of its data block, if any."""
 
     model: str
     condition: str
@@ -48,11 +48,12 @@ class _Run:
 
 
 def difficulty_tables(built: BuiltSet, results: Sequence[Path], metric: str | None = None) -> list[Table]:
-    """Tables of accuracy in percent, with intervals, for the models that were run on the set.
+    """Return tables of accuracy in percent, with intervals, for the models that were run on the set.
 
-    ``metric``: default the first of judged accuracy, a judge's verdict, choice accuracy, concurrence, matching and
-    character n-gram recall that a run has. Of several runs of one model and task under the same conditions the latest
-    counts. Raises DataError where no result is of a run on this set: runs are told by the hash of its files.
+    ``metric`` defaults to the first of judged accuracy, a judge's verdict, choice accuracy, concurrence, matching and
+    character n-gram recall that a run has. If one model and task has several runs under the same conditions, the latest
+    counts. Runs are matched to the set by the hash of its files. Raises DataError if no result belongs to a run on this
+    set.
     """
     found = list(_runs(built, read_results(list(results))))
     if not found:
@@ -75,7 +76,7 @@ def difficulty_tables(built: BuiltSet, results: Sequence[Path], metric: str | No
 
 
 def _runs(built: BuiltSet, files: Sequence[ResultFile]) -> Iterator[_Run]:
-    """The runs on the set, in order of their date."""
+    """Yield the runs on the set, ordered by date."""
     for file in files:
         for leaf in file.leaves.values():
             if built.hashes & set(_hashes(leaf.config.source)):
@@ -85,7 +86,7 @@ def _runs(built: BuiltSet, files: Sequence[ResultFile]) -> Iterator[_Run]:
 
 
 def _hashes(source: Any) -> Iterator[str]:
-    """Every text of 64 hexadecimal digits in a source, however deep."""
+    """Yield every text of 64 hexadecimal digits in a source, at any depth."""
     if isinstance(source, Mapping):
         for value in source.values():
             yield from _hashes(value)
@@ -127,7 +128,7 @@ def _questions(run: _Run) -> str:
 
 
 def _conditions(runs: Sequence[_Run], metric: str) -> Table:
-    """As Table 3: a row a model and kind of question, a column a condition."""
+    """Return XRAG's Table 3: one row per model and question type, one column per condition."""
     columns = _order([run.condition for run in runs])
     cells = {(run.model, _questions(run), run.condition): _cell(run.leaf.score(metric), run, metric) for run in runs}
     rows = [
@@ -149,15 +150,15 @@ def _conditions(runs: Sequence[_Run], metric: str) -> Table:
     )
 
 
-# What was shown and to which model.
+# The condition and the model.
 _Key = tuple[str, str]
 
 
 def _languages(runs: Sequence[_Run], part: str, metric: str) -> list[Table]:
-    """As Tables 4 and 5: a row a model and condition, a column a language, and their plain mean.
+    """Return XRAG's Tables 4 and 5: one row per model and condition, one column per language, and the unweighted mean.
 
-    Where questions and documents are in languages of their own: a row a language of the question, a column one of the
-    documents, and the plain means over pairs of one language and of two.
+    If questions and documents differ in language, there is one row per question language and one column per document
+    language, with unweighted means over same-language and cross-language pairs.
     """
     cells: dict[_Key, dict[str, Cell]] = {}
     members: dict[_Key, dict[str, _Run]] = {}
@@ -241,7 +242,7 @@ def _same_and_cross(
 
 
 def _language_cells(run: _Run, metric: str) -> Iterator[tuple[str, Cell]]:
-    """The score of a task's language, or of every pair (or language) in it."""
+    """Yield the score of a task's language, or of every language (or pair) in it."""
     score = run.leaf.score(metric)
     if run.lang or score is None:
         yield run.lang or ALL_QUESTIONS, _cell(score, run, metric)
@@ -256,7 +257,7 @@ def _language_cells(run: _Run, metric: str) -> Iterator[tuple[str, Cell]]:
 
 
 def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Sequence[str], metric: str) -> Cell:
-    """The plain mean, where every cell is there; its interval from the sample files beside the results."""
+    """Return the unweighted mean if every cell is present, with an interval from the sample files of the runs."""
     missing = [name for name in columns if name not in cells or cells[name].value is None]
     if missing or not columns:
         return Cell(None, f"a mean needs all of its cells ({', '.join(missing) or 'none is there'})")
@@ -291,7 +292,7 @@ def _cells_of(cell: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _kinds(runs: Sequence[_Run], kind: str, title: str, metric: str) -> Table | None:
-    """Accuracy by a class of the rows; None where no run has several classes."""
+    """Return accuracy by class of the rows; None if no run has several classes."""
     found = []
     for run in runs:
         score = run.leaf.score(metric)

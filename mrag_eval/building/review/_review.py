@@ -1,8 +1,8 @@
-"""The sheet on which people check built questions, and what they wrote on it (XRAG, section 4.3 and Figure 17).
+"""Review sheet for built questions, and its annotations (XRAG, section 4.3 and Figure 17).
 
-For every question an annotator says whether it is natural, whether its documents answer it, whether the answer is
-right (and if not, what is), and how much of it each document holds. Each of the first three ends the work on a question
-when it is answered with no.
+For every question an annotator states whether it is natural, whether its documents answer it, whether the answer is
+right (and if not, the correct one), and how much of it each document contains. A "no" to any of the first three ends
+the work on that question.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ PASSING: tuple[Verdict, ...] = ("accepted", "corrected")
 _YES, _NO = ("yes", "y", "true", "1"), ("no", "n", "false", "0")
 _HOLDS: tuple[Holds, ...] = ("sufficient", "some", "none")
 _STEPS = ("natural", "answerable", "correct")
-# Enough of the item's hash to tell two versions of one id apart.
+# Enough of the item's hash to distinguish two versions of one id.
 _VERSION_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewDocument:
-    """A document that a question was made from, as it stands on the sheet."""
+    """A source document of a question, as shown on the sheet."""
 
     text: str
     lang: str
@@ -44,7 +44,7 @@ class ReviewDocument:
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """One question to be checked; ``kind`` is its type in words (``comparison``, ``factoid``)."""
+    """One question to review; ``kind`` is its type in words (``comparison``, ``factoid``)."""
 
     id: str
     question: str
@@ -55,7 +55,10 @@ class ReviewItem:
 
     @property
     def version(self) -> str:
-        """What an annotation of this item must bear: a rebuilt question keeps its id, but not what was said of it."""
+        """Return the version that an annotation of this item must have.
+
+        A rebuilt question keeps its id, but its old annotations do not apply.
+        """
         digest = hashlib.sha256()
         for text in (self.question, self.answer, *(document.shown() for document in self.documents)):
             digest.update(text.encode("utf-8", "backslashreplace") + b"\0")
@@ -64,7 +67,7 @@ class ReviewItem:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What one annotator says of one item; None where the work on it had ended before."""
+    """One annotator's labels for one item; None for questions after the one that ended the work on it."""
 
     item: str
     annotator: str
@@ -88,10 +91,10 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Annotations:
-    """All annotations of some sheets.
+    """All annotations of one or more sheets.
 
-    ``missing`` counts, by annotator, the items that have no row or an empty one; ``incomplete`` those whose row ends
-    before its end (they count as missing, too).
+    ``missing`` counts, by annotator, the items without a row or with an empty one. ``incomplete`` counts those with a
+    partly filled row (they count as missing, too).
     """
 
     items: tuple[ReviewItem, ...]
@@ -106,15 +109,15 @@ def _document_columns(n: int) -> list[str]:
 
 
 def write_review(path: Path, items: Sequence[ReviewItem]) -> None:
-    """Write the sheet: a row a question, its documents beside it, the columns to fill in at the end.
+    """Write the sheet: one row per question, with its documents, and the columns to fill in at the end.
 
-    Raises DataError where there is nothing to review, and for an id that two items share.
+    Raises DataError if there is nothing to review, or if two items share an id.
     """
     if not items:
-        raise DataError("there is no question to review: every item was dropped before", "look at the yield table")
+        raise DataError("there is no question to review: every item was already dropped", "look at the yield table")
     twice = next((name for name, count in Counter(item.id for item in items).items() if count > 1), None)
     if twice is not None:
-        raise DataError(f"two questions to review have the id '{twice}'", "give every question an id of its own")
+        raise DataError(f"two questions to review share the id '{twice}'", "give every question an id of its own")
     documents = _document_columns(max(len(item.documents) for item in items))
     shown = ["id", "version", "language", "kind", "question", "answer", *documents]
     asked = ["annotator", *_STEPS, "corrected_answer", *(f"{name}_holds" for name in documents), "note"]
@@ -134,12 +137,11 @@ def write_review(path: Path, items: Sequence[ReviewItem]) -> None:
 
 
 def read_reviews(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Annotations:
-    """Read one or several sheets back.
+    """Read one or more sheets.
 
-    An annotator is who stands in the row's column ``annotator``, else the name of the sheet's file. Raises DataError
-    naming sheet, row and column for an id that is no item's, a row of another version of the question, a label that is
-    none, a correction of an answer that is called right, and an item that one annotator has twice; and where nothing
-    is filled in at all.
+    The annotator is named in the row's column ``annotator``, else by the file name of the sheet. Raises DataError
+    naming sheet, row and column for an unknown id, a row of another version of the question, an invalid label, a
+    correction of an answer marked correct, or an item that one annotator has twice; and if nothing is filled in at all.
     """
     by_id = {item.id: item for item in items}
     given: dict[tuple[str, str], Annotation] = {}
@@ -155,7 +157,7 @@ def read_reviews(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Annotati
             key = (item.id, annotator)
             if key in where_given:
                 raise DataError(
-                    f"{where}: '{item.id}' was annotated by '{annotator}' before ({where_given[key]})",
+                    f"{where}: '{item.id}' was already annotated by '{annotator}' ({where_given[key]})",
                     "keep one of the two rows, or name the second annotator in the column 'annotator'",
                 )
             where_given[key] = where
@@ -176,23 +178,22 @@ def read_reviews(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Annotati
 def _item(row: SheetRow, items: Mapping[str, ReviewItem], where: str) -> ReviewItem:
     name = row.cells["id"]
     if name not in items:
-        near = difflib.get_close_matches(name, items, n=1)  # of all the others there may be thousands
+        near = difflib.get_close_matches(name, items, n=1)  # there may be thousands of others
         raise DataError(
-            f"{where}: '{name}' is no question of this build" + (f"; did you mean '{near[0]}'?" if near else ""),
+            f"{where}: '{name}' is not a question of this build" + (f"; did you mean '{near[0]}'?" if near else ""),
             "read the sheet that this build wrote",
         )
     version = row.cells.get("version", "")
     if version and version != items[name].version:
         raise DataError(
-            f"{where}: '{name}' is another question now than the one on the sheet (version {version}, now "
-            f"{items[name].version})",
-            "write the sheet anew, under another name",
+            f"{where}: '{name}' differs from the question on the sheet (version {version}, now {items[name].version})",
+            "write a new sheet under another name",
         )
     return items[name]
 
 
 def _annotation(row: SheetRow, item: ReviewItem, annotator: str, where: str) -> Annotation | bool:
-    """The annotation; True for one that was begun, False for an empty row."""
+    """Return the annotation; True for an incomplete one, False for an empty row."""
     cells = row.cells
     steps = {name: _yes(cells[name], name, where) for name in _STEPS}
     correction = cells["corrected_answer"]
@@ -204,7 +205,7 @@ def _annotation(row: SheetRow, item: ReviewItem, annotator: str, where: str) -> 
         )
     if not (correction or any(value is not None for value in steps.values()) or any(holds)):
         return False
-    # the guideline stops at the first no; what stands behind it is not looked at
+    # the guideline stops at the first no; later labels are ignored
     for name in _STEPS:
         if steps[name] is None:
             return True
@@ -247,7 +248,7 @@ def _held(value: str, column: str, where: str) -> Holds | None:
     found = next((label for label in _HOLDS if label == word), None)
     if word and found is None:
         raise DataError(
-            f"{where}, column '{column}': '{value}' is none of {', '.join(_HOLDS)}",
+            f"{where}, column '{column}': '{value}' is not one of {', '.join(_HOLDS)}",
             "write one of them, or leave the cell empty",
         )
     return found

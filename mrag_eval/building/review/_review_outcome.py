@@ -1,4 +1,4 @@
-"""From annotations to what passes: the majority's verdict on every question, and how far annotators agree."""
+"""Outcome of a review: the majority's verdict on every question, and the annotators' agreement."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ CORRECTIONS_DIFFER = "corrections differ"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the annotators decided on one item.
+    """The annotators' decision on one item.
 
-    ``answer`` is the one it passes with, None where it does not, and then ``reason`` says why. ``holds`` is, of each
-    document, what more than half of them say, None where there is no such majority.
+    ``answer`` is the final answer, or None if the item does not pass; ``reason`` then gives the cause. ``holds`` is the
+    majority's label for each document, None without a majority of more than half.
     """
 
     answer: str | None
@@ -45,7 +45,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Review:
-    """The outcome: a decision on every item, the counts, and the agreement (JSON objects)."""
+    """Result of a review: a decision on every item, the counts, and the agreement (JSON objects)."""
 
     decisions: Mapping[str, Decision]
     counts: Mapping[str, Any]
@@ -55,7 +55,7 @@ class Review:
         return {"counts": dict(self.counts), "agreement": {k: dict(v) for k, v in self.agreement.items()}}
 
     def lines(self) -> list[str]:
-        """For the screen: what passed, why the rest did not, and the agreement, each with its n."""
+        """Return lines for the screen: items that passed, reasons for the others, and agreement, each with its n."""
         counts = self.counts
         passed, corrected = counts["accepted"] + counts["corrected"], counts["corrected"]
         out = [
@@ -75,9 +75,10 @@ class Review:
 
 
 def review(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Review | None:
-    """The step of a pipeline: write the sheet where there is none yet (None: now it is for people), else read it.
+    """Write the sheet if it does not exist and return None, else read it and return the review.
 
-    Of several sheets all must be there. Raises DataError as :func:`~mrag_eval.building.review._review.read_reviews`.
+    If several sheets are given, all must exist. Raises DataError as
+    :func:`~mrag_eval.building.review._review.read_reviews`.
     """
     there = [path for path in paths if path.exists()]
     if not there and len(paths) == 1:
@@ -90,7 +91,7 @@ def review(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Review | None:
 
 
 def outcome(annotations: Annotations) -> Review:
-    """The majority's decision on every item, and the agreement of the annotators on every question they answered."""
+    """Return the majority's decision on every item, and the annotators' agreement on every question they answered."""
     by_item: dict[str, list[Annotation]] = defaultdict(list)
     for annotation in annotations.given:
         by_item[annotation.item].append(annotation)
@@ -111,7 +112,7 @@ def outcome(annotations: Annotations) -> Review:
 
 
 def _decision(item: ReviewItem, given: Sequence[Annotation]) -> Decision:
-    """More than half must let it pass; of these, more must keep the answer than mend it, or the other way round."""
+    """Decide on one item: more than half must pass it, and a majority of these keeps or corrects the answer."""
     holds = tuple(_majority([a.holds[i] for a in given]) for i in range(len(item.documents)))
     if not given:
         return Decision(None, False, NOT_REVIEWED, holds)
@@ -131,16 +132,17 @@ def _decision(item: ReviewItem, given: Sequence[Annotation]) -> Decision:
 
 
 def _majority(labels: Sequence[Any]) -> Any:
-    """The label that more than half of those who gave one give; None without one."""
+    """Return the label chosen by more than half of those who labelled; None without one."""
     said = Counter(label for label in labels if label is not None)
     label, count = said.most_common(1)[0] if said else (None, 0)
     return label if 2 * count > said.total() else None
 
 
 def crossdoc_type(holds: Sequence[Holds | None]) -> int | None:
-    """XRAG's label of two documents: 0 one of them suffices, 1 one does and the other supports it, 2 each holds part.
+    """Return XRAG's label of two documents.
 
-    None for what an answerable question cannot be (nothing in either), and where people gave no label.
+    0: one of them suffices; 1: one does and the other supports it; 2: each contains part of the answer. None if an
+    answerable question cannot have these labels (nothing in either), or if a label is missing.
     """
     said = Counter(holds)
     if len(holds) != 2 or None in said:
@@ -154,10 +156,12 @@ def crossdoc_type(holds: Sequence[Holds | None]) -> int | None:
 
 
 def agreement(annotations: Annotations, *, seed: int = 0) -> dict[str, dict[str, Any]]:
-    """By question of the sheet: share of agreeing pairs, Krippendorff's alpha, and of two annotators Cohen's kappa.
+    """Return agreement by question of the sheet: share of agreeing pairs, Krippendorff's alpha, and Cohen's kappa for
+    two annotators.
 
-    Only items that two annotators answered that question for count; every figure has its n, an interval that resamples
-    items, or the reason why it is undefined. ``passes`` is whether the item passes, however it does.
+    Only items for which two annotators answered that question count. Every figure has its n and an interval that
+    resamples items, or the reason why it is undefined. ``passes`` is the agreement on whether the item passes, with or
+    without a correction.
     """
     documents = max(len(item.documents) for item in annotations.items)
     asked: dict[str, Callable[[Annotation], Any]] = {

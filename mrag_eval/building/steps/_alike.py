@@ -1,4 +1,4 @@
-"""Questions that say the same."""
+"""Removal of near-duplicate questions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from mrag_eval.building.steps._records import Record, Settle, dropped, kept
 
 
 def drop_alike(items: Sequence[Record], threshold: float, settle: Settle) -> None:
-    """Drop every question whose set of words is like that of an earlier one of its setting and language.
+    """Drop every question whose set of words is similar to that of an earlier one of its setting and language.
 
-    Alike: Jaccard similarity (shared words by all words) of at least ``threshold``; normalised, in any script. Only
-    the rarest words of a question are looked up: two sets that are alike share one of the first ``n - ⌈t·n⌉ + 1``.
+    Similar means a Jaccard similarity (shared words by all words) of at least ``threshold``, on normalised words in any
+    script. Only the rarest words of a question are looked up: two similar sets share one of the first ``n - ⌈t·n⌉ +
+    1``.
     """
     from mrag_eval.metrics import word_tokens
 

@@ -1,4 +1,4 @@
-"""Asking a model about many items at once; every item is settled as soon as its own answers are there."""
+"""Concurrent model calls for many items; every item is settled as soon as its own answers arrive."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from mrag_eval.prompts import Conversation
 
 T = TypeVar("T")
 
-# Items whose conversations are in memory at a time; between two such batches the slots run empty once.
+# Number of items whose conversations are in memory at a time; the slots run empty once between two batches.
 _AT_A_TIME = 4096
-# Between a fault's kind, by which drops are counted, and what is wrong in words, which the model is told.
+# Separates a fault's kind, which drops are counted by, from its description, which the model is shown.
 _JOINT = " — "
 
 
 @dataclass(frozen=True)
 class Ask(Generic[T]):
-    """One question to a model, and the reader of its reply."""
+    """One question to a model, and the parser of its reply."""
 
     conversation: Conversation
     read: Parser[T]
 
 
 def fault(kind: str, what: str) -> Parsed[Any]:
-    """A reply that breaks a rule: the model is told ``what`` once, and the item is dropped as ``kind`` after that."""
+    """Return a reply that breaks a rule: the model is shown ``what`` once, and then the item is dropped as ``kind``."""
     return Parsed(None, f"{kind}{_JOINT}{what}")
 
 
@@ -41,11 +41,11 @@ def ask_items(
     seat: str,
     **settings: Any,
 ) -> None:
-    """Put the questions ``asks(item)`` of all items to a model at once, and settle each item by ``make``.
+    """Ask a model the questions ``asks(item)`` of all items concurrently, and settle each item by ``make``.
 
-    ``make`` gets the answers of one item in the order of its questions, as soon as they are all there; it must be
-    quick and ask no model. Where it, or ``asks``, raises, the item is dropped with the error. A reply that cannot be
-    read, or breaks a rule, goes back once with what is wrong.
+    ``make`` receives the answers of one item in the order of its questions, as soon as all have arrived; it must be
+    quick and call no model. If it or ``asks`` raises, the item is dropped with the error. A reply that cannot be
+    parsed, or breaks a rule, is returned to the model once with the fault.
     """
     for start in range(0, len(items), _AT_A_TIME):
         _ask_batch(model, items[start : start + _AT_A_TIME], asks, make, settle, seat, settings)
@@ -102,9 +102,9 @@ def _filled(asked: list[Ask[T]], found: Sequence[Ask[T]]) -> Outcome:
 
 
 def failure(answers: Sequence[Answered[Any]]) -> Drop | None:
-    """The drop for the first answer that is missing; None where all are there.
+    """Return the drop for the first missing answer; None if all are present.
 
-    A call that failed may go well next time; a reply that could not be read, or broke a rule twice, will not.
+    A failed call may succeed next time; a reply that could not be parsed, or broke a rule twice, will not.
     """
     for answer in answers:
         if answer.error is not None:
@@ -116,10 +116,10 @@ def failure(answers: Sequence[Answered[Any]]) -> Drop | None:
 
 
 def model_identity(model: AuxModel) -> dict[str, Any]:
-    """What decides a model's answers, for a step's settings."""
+    """Return everything that affects a model's answers, for a step's settings."""
     return {**identity(model.spec), "generation": model.spec.generation.model_dump(mode="json")}
 
 
 def shown_model(model: AuxModel) -> dict[str, Any]:
-    """A model as a datasheet names it."""
+    """Return a model's description for a datasheet."""
     return {"name": model.name, "model": model.spec.model, "model_args": asked_args(model.spec)}

@@ -1,4 +1,4 @@
-"""The yield table of a pipeline, and the datasheet of what it built, as Markdown and JSON."""
+"""Yield table of a pipeline, and the datasheet of its result, as Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mrag_eval.core import write_whole
 
 
 def yield_table(reports: Sequence[StepReport]) -> str:
-    """Markdown: what came in, what went on, what was dropped and why, step by step."""
+    """Return Markdown: items in, items out, drops and their reasons, step by step."""
     lines = ["| step | in | out | dropped | reasons |", "|---|---:|---:|---:|---|"]
     for report in reports:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items())
@@ -23,7 +23,7 @@ def yield_table(reports: Sequence[StepReport]) -> str:
 
 
 def call_table(reports: Sequence[StepReport]) -> str:
-    """Markdown: what each model was asked in which step; empty where no model was asked."""
+    """Return Markdown: the calls to each model, by step; empty if no model was called."""
     lines = []
     for report in reports:
         for model, spent in report.ledgers.items():
@@ -43,15 +43,15 @@ def write_datasheet(
     sections: Mapping[str, str] | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write ``datasheet.md`` and ``datasheet.json`` into ``folder``; the path of the Markdown file.
+    """Write ``datasheet.md`` and ``datasheet.json`` into ``folder``; return the path of the Markdown file.
 
     Args:
         title: heading of the page.
-        facts: what describes the set (source, dates, models, prompts' hashes, files with their SHA-256, ...), as JSON;
-            values that are mappings become a table each.
-        reports: the pipeline's steps, in their order.
+        facts: description of the set (source, dates, models, prompt hashes, files with their SHA-256, ...), as JSON;
+            each mapping becomes a table.
+        reports: the pipeline's steps, in order.
         sections: further parts of the page, heading to Markdown.
-        details: facts that the JSON file alone holds.
+        details: facts for the JSON file only.
     """
     from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""A step in progress: every settled item is appended to a file and flushed, so that a killed run goes on from there."""
+"""Journal of a step in progress: every settled item is appended and flushed, so that a killed run can resume."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ _FORMAT = 1
 
 
 class Journal:
-    """``settled`` items of one step under one ``key``; a journal of another key is begun anew (``stale`` says so).
+    """``settled`` items of one step under one ``key``. A journal with another key is discarded (``stale`` is then set).
 
-    Memory holds the position of every item in the file, not what became of it. What a kill left half written at the
-    end is cut off.
+    Memory holds only the file position of every item. An incomplete last line, left by a killed process, is cut off.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -36,7 +35,7 @@ class Journal:
             self._append({"format": _FORMAT, "key": key})
 
     def _read_back(self, key: str) -> int:
-        """Find the settled items; the position after the last whole line, 0 for the journal of another key."""
+        """Find the settled items; return the position after the last whole line, or 0 for another key."""
         end = 0
         with self.path.open("rb") as handle:
             for line in handle:
@@ -48,7 +47,7 @@ class Journal:
                     break
                 if end == 0 and (entry.get("format"), entry.get("key")) != (_FORMAT, key):
                     return 0
-                # an item whose cause of dropping may be gone is tried again
+                # an item is tried again if it was dropped for a temporary cause
                 if "item" in entry and not any(drop.get("passing") for drop in entry["drops"]):
                     self._where[entry["item"]] = end
                 end += len(line)
@@ -56,11 +55,11 @@ class Journal:
 
     @property
     def settled(self) -> set[str]:
-        """Ids of the items that need no more work."""
+        """Return the ids of the items that need no more work."""
         return set(self._where)
 
     def settle(self, item: str, outcome: Outcome) -> None:
-        """Write down what became of an item; the last word on an item counts."""
+        """Record the outcome of an item; the last one recorded counts."""
         drops = [
             {"reason": d.reason} | ({"detail": d.detail} if d.detail else {}) | ({"passing": True} if d.passing else {})
             for d in outcome.drops
@@ -75,7 +74,7 @@ class Journal:
         return position
 
     def outcomes(self, order: list[str] | None = None) -> Iterator[tuple[str, Outcome]]:
-        """What became of the items, in the order given or in that of settling; items not settled are left out."""
+        """Yield the outcomes in the given order, or in that of settling; items not settled are left out."""
         with self.path.open("rb") as handle:
             for item in self._where if order is None else order:
                 position = self._where.get(item)
@@ -87,5 +86,5 @@ class Journal:
                 yield item, Outcome(tuple(entry["made"]), drops)
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         self._handle.close()

@@ -1,4 +1,4 @@
-"""What a construction step takes and gives: records, and items that come to nothing, with the reason."""
+"""Input and output of a construction step: records, and dropped items with the reason."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Why an item, or part of it, goes no further. ``reason``: in few different words, by which drops are counted.
+    """The reason why an item, or part of it, was dropped. Drops are counted by ``reason``, so it has few distinct
+    values.
 
-    ``passing``: the cause may be gone next time (a call that failed), so the item is tried again when the pipeline is
-    run again.
+    ``passing`` marks a temporary cause (a failed call): the item is tried again when the pipeline is run again.
     """
 
     reason: str
@@ -25,36 +25,36 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a step made of one item: ``made`` goes on to the next step, ``drops`` are counted; both may be empty."""
+    """Outcome of one item in a step: ``made`` goes on to the next step, ``drops`` are counted; both may be empty."""
 
     made: Sequence[Record] = ()
     drops: Sequence[Drop] = ()
 
 
 def kept(*records: Record) -> Outcome:
-    """The outcome of an item that goes on, as these records."""
+    """Return the outcome of an item that goes on, as these records."""
     return Outcome(made=records)
 
 
 def dropped(reason: str, detail: str = "", *, passing: bool = False) -> Outcome:
-    """The outcome of an item that goes no further."""
+    """Return the outcome of an item that is dropped."""
     return Outcome(drops=(Drop(reason, detail, passing),))
 
 
-# Told what became of an item, once each, in any order and from any thread.
+# Receives the outcome of each item once, in any order and from any thread.
 Settle = Callable[[str, Outcome], None]
 
 
 def each(items: Sequence[Record], make: Callable[[Record], Outcome], settle: Settle) -> None:
-    """Settle every item by a function of its own; one that raises is dropped with the error."""
+    """Settle every item with ``make``; drop one that raises, with the error."""
     for item in items:
         settle(str(item["id"]), attempted(make, item))
 
 
 def attempted(make: Callable[..., Outcome], *arguments: Any) -> Outcome:
-    """``make(*arguments)``; an exception becomes a drop, since one item must not take the others down.
+    """Return ``make(*arguments)``, or a drop for an exception, since one item must not stop the others.
 
-    Errors of ours (a wrong setting, a missing file) concern every item, and pass.
+    Our own errors (a wrong setting, a missing file) concern every item, and are raised.
     """
     from mrag_eval.core import MragError
 

@@ -1,4 +1,4 @@
-"""Reading what models write in tags."""
+"""Parsers of tags in model replies."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 
 from mrag_eval.models import Parsed
 
-# Longer replies are read from their end only: the answer stands there.
+# Only the end of a longer reply is parsed, since it contains the answer.
 _LONGEST = 100_000
 
 
 def all_tags(text: str, tag: str) -> list[str]:
-    """What stands in every ``<tag>...</tag>``, in order, stripped; empty ones are left out."""
+    """Return the stripped content of every ``<tag>...</tag>``, in order, without empty ones."""
     text = text[-_LONGEST:]
     pattern = re.compile(
         rf"<\s*{re.escape(tag)}\s*>((?:(?!<\s*/?\s*{re.escape(tag)}\s*>).)*)<\s*/\s*{re.escape(tag)}\s*>",
@@ -21,8 +21,8 @@ def all_tags(text: str, tag: str) -> list[str]:
 
 
 def tagged_pairs(text: str, first: str, second: str) -> list[tuple[str, str]]:
-    """Contents of a ``<first>`` tag directly followed by a ``<second>`` tag, in order; a tag without its fellow is
-    passed over.
+    """Return the contents of each ``<first>`` tag directly followed by a ``<second>`` tag, in order; skip unpaired
+    tags.
     """
     text = text[-_LONGEST:]
     first, second = re.escape(first), re.escape(second)
@@ -36,7 +36,7 @@ def tagged_pairs(text: str, first: str, second: str) -> list[tuple[str, str]]:
 
 
 def one_of_words(reply: str, tag: str, words: tuple[str, ...]) -> Parsed[str]:
-    """The word in the last ``<tag>``, which must be one of ``words`` (case and punctuation aside)."""
+    """Return the word in the last ``<tag>``, which must be one of ``words`` (case and punctuation aside)."""
     from mrag_eval.models import parse_tag
 
     parsed = parse_tag(reply, tag)

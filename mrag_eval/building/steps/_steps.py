@@ -1,8 +1,8 @@
-"""A pipeline: named steps one after the other, the records between them kept as JSON Lines in a working folder.
+"""Pipeline of named steps, with the records between them kept as JSON Lines in a working folder.
 
-``NN_name.jsonl`` holds what a step made, ``NN_name.dropped.jsonl`` what went no further and why, ``NN_name.json`` its
-counts and settings. A step under way has a journal; the others are written under a temporary name and renamed. A step
-is done again where its settings, its input or an earlier step changed, or where calls had failed.
+``NN_name.jsonl`` holds a step's records, ``NN_name.dropped.jsonl`` its dropped items with reasons, ``NN_name.json`` its
+counts and settings. A step in progress has a journal; the other files are written under a temporary name and renamed. A
+step is repeated if its settings, its input or an earlier step changed, or if calls failed.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from mrag_eval.core import content_key, replaced
 from mrag_eval.models import AuxModel, Ledger
 
 _FORMAT = "building/1"
-# What is told of a pipeline's progress, line by line.
+# Receives a pipeline's progress, line by line.
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Step:
-    """``work`` is given the items (records of the step before) that are not settled yet, and settles every one.
+    """One step of a pipeline. ``work`` receives the items that are not settled yet, and settles every one.
 
-    The first step of a pipeline gets none and settles what it reads. ``settings`` is everything that decides the
-    result, as JSON: thresholds, models (``model_identity``), prompts (their hash). ``fields``: keys of the items that
-    are read into memory (default: all). ``models``: whose calls are counted. ``whole``: the items decide on one
-    another, so an interrupted step begins anew.
+    The items are the records of the step before; the first step gets none and settles the records it reads.
+    ``settings`` holds everything that affects the result, as JSON: thresholds, models (``model_identity``), prompts
+    (their hash). ``fields`` are the keys of the items to read into memory (default: all). ``models`` are those whose
+    calls are counted. ``whole`` marks a step whose items depend on one another, so an interrupted run restarts it.
     """
 
     name: str
@@ -47,10 +47,10 @@ class Step:
 
 @dataclass(frozen=True)
 class StepReport:
-    """Counts of one step. ``dropped`` counts by reason, largest first; ``failed`` of them may go well next time.
+    """Counts of one step. ``dropped`` counts by reason, largest first; ``failed`` of them may succeed next time.
 
-    ``taken`` items came in, ``made`` records went on (an item may give several or none). ``resumed``: items settled by
-    an earlier, interrupted run. ``ledgers``: what each model was asked by the run that finished the step.
+    ``taken`` items came in, ``made`` records went on (an item may give several or none). ``resumed`` items were settled
+    by an earlier, interrupted run. ``ledgers`` records the calls to each model by the run that finished the step.
     """
 
     name: str
@@ -67,21 +67,21 @@ class StepReport:
     reused: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """For files."""
+        """Return the JSON form for files."""
         return {key: value for key, value in asdict(self).items() if key != "reused"}
 
 
 def run_steps(steps: Sequence[Step], folder: Path, *, say: Say = lambda line: None) -> list[StepReport]:
-    """Run a pipeline in its working folder, one process at a time; a report a step, in their order.
+    """Run a pipeline in its working folder, one process at a time; return one report per step, in order.
 
-    Steps that are there under the same settings are not done again. A step that leaves nothing does not end the run:
-    those after it take nothing in.
+    Finished steps with the same settings are reused. A step that leaves no records does not end the run; later steps
+    then have no input.
     """
     from mrag_eval.core import build_lock
 
     names = [step.name for step in steps]
     if len(set(names)) != len(names):
-        raise ValueError(f"steps of one name: {names}")
+        raise ValueError(f"duplicate step names: {names}")
     folder.mkdir(parents=True, exist_ok=True)
     with build_lock(folder / "steps"):
         reports: list[StepReport] = []
@@ -98,12 +98,12 @@ def run_steps(steps: Sequence[Step], folder: Path, *, say: Say = lambda line: No
 
 
 def records_path(place: Path) -> Path:
-    """Where the records of a step lie, ``place`` being its folder and numbered name."""
+    """Return the path of a step's records; ``place`` is its folder and numbered name."""
     return place.with_name(place.name + ".jsonl")
 
 
 def step_records(folder: Path, name: str) -> Path:
-    """The records that the step of that name made, in a pipeline's working folder."""
+    """Return the records of the named step in a pipeline's working folder."""
     found = sorted(folder.glob(f"[0-9][0-9]_{name}.jsonl"))
     if len(found) != 1:
         raise FileNotFoundError(f"{folder}: no records of a step '{name}'")
@@ -111,7 +111,7 @@ def step_records(folder: Path, name: str) -> Path:
 
 
 def read_records(path: Path, fields: tuple[str, ...] | None = None) -> Iterator[dict[str, Any]]:
-    """The records of a step's file, whole or of these keys alone."""
+    """Yield the records of a step's file, whole or with the given keys only."""
     with path.open("rb") as handle:
         for line in handle:
             record = json.loads(line)
@@ -119,7 +119,7 @@ def read_records(path: Path, fields: tuple[str, ...] | None = None) -> Iterator[
 
 
 def report_line(report: StepReport) -> str:
-    """One line of a log: ``topic  12 in, 9 out · dropped 3 (not related 3) · 12 calls · 0.4 s``."""
+    """Return one line of a log: ``topic  12 in, 9 out · dropped 3 (not related 3) · 12 calls · 0.4 s``."""
     text = f"{report.name:<12} {report.taken:,} in, {report.made:,} out"
     if report.dropped:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items())
@@ -135,7 +135,7 @@ def report_line(report: StepReport) -> str:
 
 
 def _finished(place: Path, key: str) -> StepReport | None:
-    """The report of a step that is there, done with this key, and has nothing to try again."""
+    """Return the report of a finished step with this key and no calls to retry, else None."""
     state = place.with_name(place.name + ".json")
     try:
         report = StepReport(**json.loads(state.read_text(encoding="utf-8")), reused=True)
@@ -155,7 +155,7 @@ def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> St
         state.unlink()
     journal = Journal(path, key)
     if journal.stale:
-        say(f"{step.name:<12} settings or input changed since it was interrupted: begun anew")
+        say(f"{step.name:<12} settings or input changed since it was interrupted: restarted")
     items = [] if before is None else list(read_records(before, step.fields))
     order = None if before is None else [str(item["id"]) for item in items]
     done = journal.settled
@@ -198,7 +198,7 @@ def _why_again(state: Path, key: str) -> str:
 
 
 def _write(place: Path, journal: Journal, order: list[str] | None) -> tuple[int, int, dict[str, int], int]:
-    """The step's two files; (items in, records out, drops by reason, drops that may go well next time)."""
+    """Write the step's two files; return (items in, records out, drops by reason, drops worth retrying)."""
     taken = made = failed = 0
     reasons: Counter[str] = Counter()
     ids: set[str] = set()

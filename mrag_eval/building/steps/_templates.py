@@ -1,4 +1,4 @@
-"""The prompts of the pipelines: built in, or replaced by path; a step's settings hold the hash of each."""
+"""Prompts of the pipelines: built in, or replaced by path; a step's settings hold the hash of each."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class Prompts:
             self.template(name)
 
     def template(self, name: str) -> PromptTemplate:
-        """The compiled template; a ConfigError for a file that is none."""
+        """Return the compiled template; raise ConfigError for an invalid file."""
         path = self._paths.get(name, name)
         if name in self._paths and "/" not in path and not path.endswith(".jinja"):
             path = f"./{path}"
         return load_template(path, role="build")
 
     def sha256(self, name: str) -> str:
-        """Of the template's source."""
+        """Return the SHA-256 of the template's source."""
         return sha256(template_source(self._paths.get(name, name), "build").encode()).hexdigest()
 
     @staticmethod
     def judge_sha256() -> str:
-        """Of the judge's prompt, which says whether an answer is right."""
+        """Return the SHA-256 of the judge's prompt for the correctness of an answer."""
         return sha256(template_source("correctness", "judge").encode()).hexdigest()
 
     def hashes(self, *names: str) -> dict[str, str]:
-        """For a step's settings and for datasheets."""
+        """Return the hashes for a step's settings and for datasheets."""
         return {name: self.sha256(name) for name in names}
 
     def conversation(
@@ -50,7 +50,10 @@ class Prompts:
         lang: str = "en",
         passages: Sequence[Mapping[str, Any]] = (),
     ) -> Conversation:
-        """The messages of a template filled in. ``passages``: ``text``, ``lang`` and perhaps ``title``, ``date``."""
+        """Return the messages of a rendered template.
+
+        Each of ``passages`` has ``text`` and ``lang``, and optionally ``title`` and ``date``.
+        """
         system, user = self.template(name).render({"query": "", "query_lang": lang}, passages, texts)
         turns = [{"role": "system", "content": system}] if system else []
         return [*turns, {"role": "user", "content": user}]

@@ -1,12 +1,12 @@
-"""Limits in words, in scripts with spaces and without; and how much of a text another one copies."""
+"""Word counts for scripts with and without spaces, and the share of a text that copies another."""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
 
-# Letters of scripts written without spaces to a word, about: "limit of 20 words" then means about as much text in
-# Chinese as in English.
+# Approximate letters per word in scripts written without spaces, so that "limit of 20 words" means about as much text
+# in Chinese as in English.
 LETTERS_PER_WORD = {
     "Hani": 1.5,
     "Bopo": 1.5,
@@ -20,24 +20,24 @@ LETTERS_PER_WORD = {
 
 
 def count_words(text: str) -> int:
-    """Words of a text in any script, rounded up over the text.
+    """Count the words of a text in any script, rounded up over the text.
 
     Between spaces, every run of letters and digits in scripts that have spaces is one word (``Anna-Lena`` and ``12:30``
     too). Letters of scripts written without spaces count in proportion: 1.5 Han characters, 2 kana, or 4 Thai, Lao,
-    Khmer or Burmese letters (marks aside) to a word.
+    Khmer or Burmese letters (marks aside) per word.
     """
     spaced, unspaced = 0, 0.0
     for run in text.split():
-        # words come back again and again, sentences without spaces do not
+        # words recur, sentences without spaces do not, so only words are worth caching
         inside, share = _remembered(run) if len(run) <= _SHORT else _counted(run)
         spaced += inside
         unspaced += share
-    # 3 × 1/1.5 is a little more than 2 in floating point
+    # 3 × 1/1.5 is slightly more than 2 in floating point
     return spaced + math.ceil(unspaced - 1e-9)
 
 
 def _counted(run: str) -> tuple[bool, float]:
-    """Whether a run holds a letter or digit of a script with spaces, and its words in scripts without."""
+    """Return whether a run has a letter or digit of a script with spaces, and its word count in other scripts."""
     from mrag_eval.metrics import script
 
     inside, unspaced = False, 0.0
@@ -55,10 +55,10 @@ _remembered = lru_cache(maxsize=1 << 16)(_counted)
 
 
 def copied_share(text: str, source: str, n: int = 4) -> float:
-    """Share of the word n-grams of ``text`` that stand in ``source`` too: 1 is copied, 0 is wholly reworded.
+    """Return the share of the word n-grams of ``text`` that occur in ``source``: 1 is copied, 0 fully reworded.
 
-    Words as in ``metrics.word_tokens`` with Unicode normalisation, a grapheme each in scripts without spaces; a text
-    shorter than ``n`` words is taken as one gram.
+    Words are those of ``metrics.word_tokens`` with Unicode normalisation, and single graphemes in scripts without
+    spaces. A text shorter than ``n`` words counts as one gram.
     """
     from mrag_eval.metrics import word_tokens
 

@@ -1,1 +1,1 @@
-"""BordIRlines' rows for further territories."""
+"""BordIRlines rows for further territories."""

@@ -1,7 +1,7 @@
-"""``mrag-eval build territories``: BordIRlines' questions and corpus for territories of one's own.
+"""BordIRlines questions and corpus for a user's own territories, built by ``mrag-eval build territories``.
 
 Every territory is asked about in English and in the languages of its claimants, with the claimants as options in that
-language (BorderLines); its questions search the passages on the territory and on its claimants (BordIRlines, 3.2).
+language (BorderLines). Its questions search the passages on the territory and on its claimants (BordIRlines, 3.2).
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class TerritoriesBuilt:
-    """What was built; ``missing``: subjects and languages that are searched and have no passage, of ``wanted``."""
+    """Result of a build. ``missing`` lists (subject, language) pairs that are searched but have no passage, out of
+    ``wanted``.
+    """
 
     folder: Path
     reports: Sequence[StepReport]
@@ -47,7 +49,7 @@ class TerritoriesBuilt:
     wanted: int
 
     def command(self) -> str:
-        """The command that runs it."""
+        """Return the command that evaluates a model on the set."""
         where = f"data.path={self.folder},retrieval.corpus={self.folder / INDEX}"
         return f"mrag-eval run --tasks bordirlines_rel_langs_direct_own --metadata {shlex.quote(where)}"
 
@@ -65,8 +67,8 @@ def build_territories(
 ) -> TerritoriesBuilt:
     """Build the set in ``folder`` from the tables in ``source``.
 
-    ``model`` supplies names and questions in languages for which the tables hold none; without one such questions are
-    dropped. Raises DataError for tables that do not fit together, and where no question is left.
+    ``model`` supplies names and questions in languages that the tables lack; without a model such questions are
+    dropped. Raises DataError for inconsistent tables, or if no question is left.
     """
     tables = read_tables(source)
     if model is not None:
@@ -99,7 +101,7 @@ def build_territories(
 
 
 def territory_steps(tables: Tables, model: AuxModel | None, prompts: Prompts) -> list[Step]:
-    """The steps: territories (those that have passages), questions (in every language of theirs)."""
+    """Return the steps: territories (those with passages), then questions (in every language of each territory)."""
     read = {path.name: sha256_file(path) for path in tables.files}
     asked = {"model": model_identity(model), "prompts": prompts.hashes(*PROMPTS)} if model is not None else {}
     return [
@@ -162,7 +164,7 @@ def _questions(
 
 
 def _languages(tables: Tables, entity: Entity) -> list[str]:
-    """The languages of its questions; English is the control."""
+    """Return the languages of an entity's questions; English is the control."""
     return ["en", *(lang for lang in tables.languages_of(entity) if lang != "en")]
 
 
@@ -203,7 +205,7 @@ def _read_wording(reply: str) -> Parsed[Wording]:
 
 
 def _asked(tables: Tables, entity: Entity, found: Mapping[_Wanted, Answered[Any]]) -> Outcome:
-    """The territory's questions; a language that lacks something is dropped on its own."""
+    """Return the territory's questions; a language that lacks something is dropped separately."""
     made: list[Record] = []
     drops: list[Drop] = []
     for lang in _languages(tables, entity):
@@ -215,7 +217,7 @@ def _asked(tables: Tables, entity: Entity, found: Mapping[_Wanted, Answered[Any]
             continue
         names = {name: _name(tables, name, lang, found) for name in (entity.name, *entity.claimants)}
         wording = tables.wordings.get(lang) or builtin_wording(lang) or found[_Wanted(lang, None)].value
-        assert wording is not None  # what is lacking was found, or there is a fault
+        assert wording is not None  # missing texts were supplied, or there is a fault
         options = [names[claimant] for claimant in entity.claimants]
         if len(set(options)) < len(options):
             drops.append(Drop("options alike", f"{entity.name} in {lang}: {', '.join(options)}"))
@@ -268,7 +270,7 @@ def _indexed(tables: Tables, folder: Path, kind: str, embedder: str, device: str
 
 
 def _missing(tables: Tables, entities: Sequence[Entity]) -> tuple[list[tuple[str, str]], int]:
-    """Subjects and languages that a search may need and that no passage is on; and how many there are in all."""
+    """Return (subject, language) pairs that a search may need but that have no passage, and the number of all pairs."""
     there = {(page.subject, page.lang) for page in tables.pages}
     wanted = dict.fromkeys(
         (subject, lang) for entity in entities for subject in _subjects(entity) for lang in _languages(tables, entity)

@@ -1,4 +1,4 @@
-"""Territories of one's own in the files of BorderLines, which the ``bordirlines`` tasks read."""
+"""Files of a user's own territories in BorderLines' layout, which the ``bordirlines`` tasks read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mrag_eval.datasets import OWN_LANGUAGES, UNKNOWN, query_id
 def write_borderlines(
     folder: Path, entities: Sequence[Entity], claimants: Mapping[str, Claimant], questions: Sequence[Record]
 ) -> None:
-    """Write the tables, and for every language its questions, options and the places of their territories.
+    """Write the tables and, for every language, its questions, options and territory positions.
 
-    ``questions`` hold ``territory``, ``lang``, ``question`` and ``options``; the English ones go into the table of
-    territories, which every territory needs one for. Files of a language that is no longer asked are removed.
+    ``questions`` have ``territory``, ``lang``, ``question`` and ``options``. The English ones go into the table of
+    territories, where every territory needs one. Files of languages without questions are removed.
     """
     english = {item["territory"]: item["question"] for item in questions if item["lang"] == "en"}
     _write(folder / "disputed_territories.csv", _territories(entities, english))

@@ -1,4 +1,4 @@
-"""The question that ``mrag-eval build territories`` asks, in the languages that it knows."""
+"""Question template of ``mrag-eval build territories``, in its built-in languages."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from mrag_eval.core import base_language
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A question with the places ``{territory}`` and ``{options}``, and the word that stands between two options."""
+    """A question with the placeholders ``{territory}`` and ``{options}``, and the word between two options."""
 
     template: str
     between: str
 
     def question(self, territory: str, options: Sequence[str]) -> str:
-        """The question: options behind their letters, ``A) x or B) y or C) z``, as BorderLines lists them."""
+        """Return the question with lettered options, ``A) x or B) y or C) z``, as BorderLines lists them."""
         lettered = [f"{chr(65 + i)}) {option}" for i, option in enumerate(options)]
-        # one after the other would take a territory called {options} for the place of the options
+        # sequential replacement would mistake a territory called {options} for the placeholder
         before, after = self.template.split("{options}")
         listed = f" {self.between} ".join(lettered)
         return before.replace("{territory}", territory) + listed + after.replace("{territory}", territory)
 
 
 def fault_of(template: str) -> str | None:
-    """What is wrong with a template; None for a sound one."""
+    """Return the fault of a template; None for a valid one."""
     for place in ("{territory}", "{options}"):
         if template.count(place) != 1:
             return f"must hold {place} once"
     return None
 
 
-# Worded so that neither name is declined.
+# Worded so that neither name needs declension.
 _WORDINGS: Mapping[str, tuple[str, str]] = {
     "ar": ("إلى أي بلد تنتمي {territory}: {options}؟", "أو"),
     "de": ("Zu welchem Land gehört {territory}: {options}?", "oder"),
@@ -61,6 +61,6 @@ _WORDINGS: Mapping[str, tuple[str, str]] = {
 
 
 def builtin_wording(lang: str) -> Wording | None:
-    """The question in a language (BCP 47); None where none is built in."""
+    """Return the question in a language (BCP 47); None if none is built in."""
     found = _WORDINGS.get(lang) or _WORDINGS.get(base_language(lang))
     return Wording(*found) if found is not None else None

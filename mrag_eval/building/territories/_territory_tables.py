@@ -31,7 +31,7 @@ _UNKNOWN = ("", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A disputed territory as its table has it; ``controller`` is empty where it is not known."""
+    """A disputed territory of the table; ``controller`` is empty if unknown."""
 
     name: str
     claimants: tuple[str, ...]
@@ -65,7 +65,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Tables:
-    """All tables. ``names`` maps (name, language) to the native one, ``wordings`` a language to its question."""
+    """All tables. ``names`` maps (name, language) to the native name, ``wordings`` a language to its question."""
 
     entities: tuple[Entity, ...]
     claimants: Mapping[str, Claimant]
@@ -76,17 +76,17 @@ class Tables:
 
     @cached_property
     def searched(self) -> frozenset[str]:
-        """Languages that have passages."""
+        """Return the languages that have passages."""
         return frozenset(page.lang for page in self.pages)
 
     def languages_of(self, entity: Entity) -> list[str]:
-        """Languages of the claimants, in their order, each once."""
+        """Return the languages of the claimants, in order, without duplicates."""
         return list(dict.fromkeys(self.claimants[name].language for name in entity.claimants))
 
 
 @suggesting("correct the table, and run the same command again (mrag-eval build territories --help)")
 def read_tables(folder: Path) -> Tables:
-    """Read and check the folder's tables. Raises DataError naming file and row for anything that does not fit."""
+    """Read and check the folder's tables. Raises DataError naming file and row for any inconsistency."""
     if not folder.is_dir():
         raise DataError(
             f"{folder}: no such folder", "name a folder with territories.csv, claimants.csv, passages.jsonl"
@@ -109,7 +109,7 @@ def read_tables(folder: Path) -> Tables:
 
 
 def _parts(territory: str) -> list[str]:
-    """A name of two is about both: ``Dokdo/Takeshima``."""
+    """Split a double name such as ``Dokdo/Takeshima``, which matches both parts."""
     return [part.strip() for part in territory.split("/")]
 
 
@@ -121,7 +121,7 @@ def _file(folder: Path, name: str) -> Path | None:
 
 
 def _rows(path: Path | None, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(where, row): every value text or a list, the columns there and not empty."""
+    """Yield (where, row): every value is text or a list, and the columns are present and not empty."""
     if path is None:
         return
     rows = read_lines(path) if path.suffix == ".jsonl" else read_table(path, columns)
@@ -157,7 +157,7 @@ def _claimants(path: Path | None) -> dict[str, Claimant]:
         if name in out:
             raise DataError(f"{where}: claimant '{name}' is listed twice")
         if ";" in name:
-            raise DataError(f"{where}: '{name}' holds a ';', which stands between the names of claimants")
+            raise DataError(f"{where}: '{name}' contains ';', which separates the names of claimants")
         more = (_text(row, "religion", where), _text(row, "population", where))
         out[name] = Claimant(name, _language(row, "language", where), *more)
     return out
@@ -193,7 +193,7 @@ def _names(path: Path | None, known: set[str]) -> dict[tuple[str, str], str]:
     for where, row in _rows(path, ("name", "language", "native")):
         key = (_text(row, "name", where), _language(row, "language", where))
         if key[0] not in known:
-            raise DataError(f"{where}: '{key[0]}' is no territory or claimant{did_you_mean(key[0], known)}")
+            raise DataError(f"{where}: '{key[0]}' is not a territory or claimant{did_you_mean(key[0], known)}")
         if key in out:
             raise DataError(f"{where}: '{key[0]}' has two names in '{key[1]}'")
         out[key] = _text(row, "native", where)
@@ -208,7 +208,7 @@ def _wordings(path: Path | None) -> dict[str, Wording]:
         if fault is not None:
             raise DataError(f"{where}: the template {fault}: {template!r:.80}")
         if lang in out:
-            raise DataError(f"{where}: there are two questions in '{lang}'")
+            raise DataError(f"{where}: the table has two questions in '{lang}'")
         out[lang] = Wording(template, _text(row, "or", where))
     return out
 
@@ -218,14 +218,12 @@ def _pages(path: Path | None, subjects: set[str]) -> tuple[Page, ...]:
     for where, row in _rows(path, ("subject", "lang", "title", "text")):
         subject, lang = _text(row, "subject", where), _language(row, "lang", where)
         if subject not in subjects:
-            raise DataError(f"{where}: '{subject}' is no territory or claimant{did_you_mean(subject, subjects)}")
+            raise DataError(f"{where}: '{subject}' is not a territory or claimant{did_you_mean(subject, subjects)}")
         if not isinstance(row["text"], str):
             raise DataError(f"{where}: 'text' must be text, found {type(row['text']).__name__}")
         page = Page(subject, lang, _text(row, "id", where) or _text(row, "title", where), row["title"], row["text"])
         if (lang, page.id) in out:
-            raise DataError(
-                f"{where}: page '{page.id}' in '{lang}' was given before", "give the pages ids of their own"
-            )
+            raise DataError(f"{where}: page '{page.id}' in '{lang}' is listed twice", "give the pages ids of their own")
         out[lang, page.id] = page
     if not out:
         raise DataError(f"{path}: holds no passage")

@@ -1,1 +1,1 @@
-"""XRAG's pipeline: from news articles to cross-lingual questions."""
+"""XRAG's pipeline, from news articles to cross-lingual questions."""

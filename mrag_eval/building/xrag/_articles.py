@@ -1,7 +1,8 @@
-"""News articles with a date, a language and a title, read from files as crawlers write them.
+"""News articles with date, language and title, read from crawlers' files.
 
-The layouts of news-please (``maintext``, ``date_publish``, a JSON file an article or JSON Lines) and of the CC-News
-sets on the hub (``text``, ``date``; ``plain_text``, ``published_date``) are known; ``keys`` names other fields.
+Supported layouts are those of news-please (``maintext``, ``date_publish``; one JSON file per article, or JSON Lines)
+and of the CC-News sets on the hub (``text``, ``date``; ``plain_text``, ``published_date``). ``keys`` names other
+fields.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mrag_eval.building.xrag._xrag_settings import ArticleBlock
 from mrag_eval.core import DataError, base_language, is_language
 from mrag_eval.datasets import decode, iter_jsonl, sha256_file
 
-# Where a field is looked for, in this order.
+# Fields that are tried, in this order.
 KEYS: dict[str, tuple[str, ...]] = {
     "id": ("id", "doc_id"),
     "text": ("maintext", "plain_text", "text", "content", "body"),
@@ -32,22 +33,22 @@ KEYS: dict[str, tuple[str, ...]] = {
     "url": ("url", "requested_url", "link"),
 }
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet", ".json")
-# What a crawler writes where it found nothing.
+# Placeholders of crawlers for a missing value.
 _NOTHING = frozenset({"", "none", "null", "nan", "nat"})
 _BATCH = 512
-# Enough of an article to tell its language.
+# Enough of an article to detect its language.
 _DETECT_CHARS = 1000
-# Category Cc, but for line feed and tab.
+# Category Cc, except line feed and tab.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# Later than any day that a news article can bear; in seconds and in milliseconds.
+# Later than any plausible date of a news article; in seconds and in milliseconds.
 _LATEST = 4_102_444_800
 
 
 def article_files(source: Path) -> list[Path]:
-    """The files of a corpus: the file itself, or all of the known kinds below a folder, in order of their paths."""
+    """Return the files of a corpus: the file itself, or all of the known kinds below a folder, ordered by path."""
     if source.is_file():
         if not source.name.lower().endswith(_SUFFIXES):
-            raise DataError(f"{source} is none of {', '.join(_SUFFIXES)}", "name a file or folder of articles")
+            raise DataError(f"{source} is not one of {', '.join(_SUFFIXES)}", "name a file or folder of articles")
         return [source]
     if not source.is_dir():
         raise DataError(f"corpus {source} does not exist", "name a file or folder of articles")
@@ -61,7 +62,7 @@ def article_files(source: Path) -> list[Path]:
 
 
 def corpus_identity(files: Sequence[Path]) -> dict[str, str]:
-    """SHA-256 of every file by name, or, of more than a hundred files, one over all of them."""
+    """Return the SHA-256 of every file by name, or, for more than a hundred files, one over all of them."""
     hashes = {path.name: sha256_file(path) for path in files}
     if len(files) <= 100 and len(hashes) == len(files):
         return hashes
@@ -70,7 +71,7 @@ def corpus_identity(files: Sequence[Path]) -> dict[str, str]:
 
 
 def raw_articles(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(place, record) of one file; DataError names file and line of what cannot be read."""
+    """Yield (place, record) of one file. Raises DataError naming file and line of unreadable content."""
     name = path.name.lower()
     if name.endswith(".parquet"):
         yield from _parquet(path)
@@ -113,10 +114,10 @@ def _parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def day_of(value: Any) -> dt.date | None:
-    """The day that a crawler's date names, or None.
+    """Return the day of a crawler's date, or None.
 
-    ISO 8601 with or without a time, the form of mails and feeds (RFC 2822), seconds or milliseconds since 1970, dates
-    of Parquet. A time zone is not applied: the day is the one that is written.
+    Accepts ISO 8601 with or without a time, RFC 2822 (mails and feeds), seconds or milliseconds since 1970, and Parquet
+    dates. A time zone is not applied: the written day counts.
     """
     if isinstance(value, dt.datetime):
         return value.date()
@@ -143,8 +144,8 @@ def day_of(value: Any) -> dt.date | None:
 def read_articles(files: Sequence[Path], block: ArticleBlock, languages: Sequence[str], settle: Settle) -> None:
     """Settle every record of the files: kept with ``id, lang, title, text, date, url``, or dropped with a reason.
 
-    ``languages``: those that are wanted. A language that is not given is detected. Of two articles with one text, or
-    one id, the first is kept.
+    ``languages`` are the wanted ones; a missing language is detected. Of two articles with the same text or id, the
+    first is kept.
     """
     keys = KEYS | {field: (key,) for field, key in block.keys.items()}
     texts: set[bytes] = set()
@@ -195,7 +196,7 @@ def _article(
     lang = base_language(code)
     if lang not in languages:
         return dropped("other language", lang)
-    # no script has words of less than a letter: spares counting most short texts
+    # every word has at least one letter, so most short texts need no count
     words = count_words(text) if len(text) >= block.min_words else 0
     if words < block.min_words:
         return dropped("too short")
@@ -212,14 +213,14 @@ def _article(
 
 
 def _clean(value: Any) -> str:
-    """Text without control characters and lone surrogates, which no file and no prompt should hold."""
+    """Remove control characters and lone surrogates, which no file and no prompt should contain."""
     if not isinstance(value, str):
         return ""
     return _CONTROL.sub("", value.encode("utf-8", "replace").decode("utf-8")).strip()
 
 
 def sampled(items: Sequence[Record], per_language: int | None, seed: int, settle: Settle) -> None:
-    """Settle the articles: so many of each language are kept, drawn by a hash of seed and id, without their texts."""
+    """Settle the articles: keep ``per_language`` of each language, drawn by hash of seed and id, without texts."""
     chosen: set[str] | None = None
     if per_language is not None:
         chosen = set()
@@ -234,7 +235,7 @@ def sampled(items: Sequence[Record], per_language: int | None, seed: int, settle
 
 
 class Library:
-    """The articles of a build by id: texts from the file where they lie, the rest in memory."""
+    """The articles of a build by id: texts are read from the file, the rest is in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -247,11 +248,11 @@ class Library:
         self._handle = path.open("rb")
 
     def article(self, name: str) -> dict[str, Any]:
-        """The whole record."""
+        """Return the whole record."""
         self._handle.seek(self._place[name])
         record: dict[str, Any] = json.loads(self._handle.readline())
         return record
 
     def text(self, name: str) -> str:
-        """Its text alone."""
+        """Return the text only."""
         return str(self.article(name)["text"])

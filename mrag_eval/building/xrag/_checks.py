@@ -1,4 +1,4 @@
-"""What a question is held against: models without documents, and each of its articles alone."""
+"""Checks of a question: models without documents, and each of its articles alone."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ KNOWN = "answered without documents"
 def closed_book(
     models: Mapping[str, AuxModel], judge: AuxModel, prompts: Prompts, items: Sequence[Record], settle: Settle
 ) -> None:
-    """Drop what any of the models answers without documents, as the judge sees it.
+    """Drop every question that any of the models answers without documents, according to the judge.
 
-    All models are asked at the same time. A call that failed leaves its question out for this time; a reply that
-    cannot be read is no answer.
+    All models are asked concurrently. A failed call leaves its question out for this run; a reply that cannot be parsed
+    is not an answer.
     """
     conversations = [prompts.conversation("closed_book", {"question": item["question"]}) for item in items]
 
@@ -69,7 +69,7 @@ def _judged(rubric: Rubric[Any], case: Case) -> Ask[Any]:
 
 
 def holds_ask(prompts: Prompts, item: Record, article: Mapping[str, Any]) -> Ask[str]:
-    """How much of an answer an article holds."""
+    """Return the question how much of an answer an article contains."""
     texts = {
         "question": item["question"],
         "answer": item["answer"],
@@ -82,10 +82,10 @@ def holds_ask(prompts: Prompts, item: Record, article: Mapping[str, Any]) -> Ask
 def what_each_holds(
     model: AuxModel, prompts: Prompts, library: Library, items: Sequence[Record], settle: Settle
 ) -> None:
-    """How much of the answer each article holds, and from that XRAG's ``crossdoc_type``.
+    """Label how much of the answer each article contains, and derive XRAG's ``crossdoc_type``.
 
-    0: one article suffices; 1: one does, and the other supports it; 2: each holds part. A question of which an article
-    holds nothing while the other does not suffice is dropped.
+    0: one article suffices; 1: one does, and the other supports it; 2: each contains part. A question is dropped if one
+    article contains nothing and the other does not suffice.
     """
 
     def asks(item: Record) -> list[Ask[str]]:

@@ -17,15 +17,15 @@ from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.models import AuxModel, generate_parsed
 from mrag_eval.retrievers import Index
 
-# Where too few of the hits are old enough, so many times as many are looked at, once.
+# Factor for one wider search, if too few of the hits are old enough.
 _DEEPER = 10
-# Questions searched at a time.
+# Number of questions searched at a time.
 _BATCH = 512
 
 
 @dataclass
 class _Search:
-    """The state of one question: by language the candidates that are left and those accepted."""
+    """State of one question: the remaining and the accepted candidates by language."""
 
     item: Record
     needed: dict[str, int]
@@ -35,7 +35,7 @@ class _Search:
     outcome: Outcome | None = None
 
     def wanted(self) -> list[tuple[str, str]]:
-        """The next candidates to be checked, as (language, id); settles the question where there are too few."""
+        """Return the next candidates to check, as (language, id); settle the question if there are too few."""
         out = []
         for lang, count in self.needed.items():
             missing = count - len(self.taken[lang])
@@ -56,10 +56,11 @@ def find_distractors(
     items: Sequence[Record],
     settle: Settle,
 ) -> None:
-    """Settle every question with its distractors: ids by language, best first; a record for each target language.
+    """Settle every question with its distractors: ids by language, best first; one record per target language.
 
-    Candidates are the retriever's hits for the English question that are old enough; each is checked by ``model`` as
-    the supporting articles were, and one that suffices for the answer gives way to the next. None: no check.
+    Candidates are the retriever's hits for the English question that are old enough. ``model`` checks each in the same
+    way as the supporting articles, and replaces one that suffices for the answer by the next; with None there is no
+    check.
     """
     block = settings.distractors
     searches = [_Search(item, needed(item, block.count)) for item in items]
@@ -78,7 +79,7 @@ def find_distractors(
 
 
 def needed(item: Record, count: int) -> dict[str, int]:
-    """In a pair of two languages half of them in each."""
+    """Return the number of distractors per language; a pair of two languages has half of them in each."""
     return {"en": count} if item["setting"] == "mono" else {"en": count // 2, item["lang"]: count // 2}
 
 
@@ -90,7 +91,7 @@ def _made(search: _Search, languages: Sequence[str]) -> Outcome:
 
 
 def _find(searches: Sequence[_Search], index: Index, articles: Mapping[str, Record], k: int, older_days: int) -> None:
-    """The candidates of every search, best first."""
+    """Fill in the candidates of every search, best first."""
     languages = sorted({lang for search in searches for lang in search.needed})
     for lang in languages:
         here = [search for search in searches if lang in search.needed]
@@ -130,7 +131,7 @@ def _search(
 def _check(
     model: AuxModel | None, prompts: Prompts, library: Library, rounds: Sequence[tuple[_Search, str, str]]
 ) -> None:
-    """One round: what does not suffice for the answer is taken, what does is refused."""
+    """Run one round: accept candidates that do not suffice for the answer, and reject the others."""
     if model is None:
         for search, lang, name in rounds:
             search.taken[lang].append(name)

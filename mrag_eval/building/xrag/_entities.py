@@ -1,4 +1,4 @@
-"""Named entities of titles: by a model, by stanza or spaCy, or from a table of any other system."""
+"""Named entities of titles: from a model, from stanza or spaCy, or from a table of another system."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from mrag_eval.core import ConfigError, DataError, missing_extra
 from mrag_eval.datasets import iter_jsonl, require_text
 from mrag_eval.models import Answered, AuxModel, Parsed
 
-# Titles given to a recogniser at a time.
+# Number of titles given to a recogniser at a time.
 _BATCH = 256
-# Kinds that name no thing of its own: dates, amounts and the like, in the labels of OntoNotes.
+# Entity types without a specific referent: dates, amounts and the like, in the labels of OntoNotes.
 _NO_ENTITIES = frozenset({"DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"})
 
 
 class Recogniser(Protocol):
-    """Finds the named entities of English titles."""
+    """Recogniser of named entities in English titles."""
 
     def entities(self, titles: Sequence[str]) -> list[list[str]]:
-        """One list a title, as they stand in it."""
+        """Return one list of entities per title, spelled as in the title."""
         ...
 
 
 def entity_key(name: str) -> str:
-    """What two mentions of one entity share: case, spaces and punctuation at the ends aside."""
+    """Return the key shared by mentions of one entity: without case, outer spaces and outer punctuation."""
     text = unicodedata.normalize("NFKC", name).casefold().replace("_", " ")
     text = " ".join(text.split()).strip(" .,:;!?'\"‘’“”()[]-–—")
     return text[:-2] if text.endswith(("'s", "’s")) else text
@@ -48,7 +48,7 @@ def by_recogniser(found: Recogniser, items: Sequence[Record], settle: Settle) ->
 def by_model(model: AuxModel, prompts: Prompts, items: Sequence[Record], settle: Settle) -> None:
     """Settle every article with the entities that a model finds in its title.
 
-    One of which it says nothing readable goes on without any: it may still meet an article in another language.
+    An article without a readable reply goes on without entities: it may still match an article in another language.
     """
 
     def asks(item: Record) -> list[Ask[list[str]]]:
@@ -77,7 +77,7 @@ def _with(item: Record, names: Sequence[str]) -> Outcome:
 
 
 def recogniser(block: EntityBlock) -> Recogniser:
-    """The recogniser of a block, other than a model; MissingExtraError names the extra that is not installed."""
+    """Return the recogniser of a block, other than a model. Raises MissingExtraError naming the missing extra."""
     if block.backend == "table" and block.path is not None:
         return _Table(block.path)
     if block.backend == "stanza":
@@ -86,7 +86,7 @@ def recogniser(block: EntityBlock) -> Recogniser:
 
 
 class _Table:
-    """Entities by title, of another system."""
+    """Table of entities by title, from another system."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
@@ -120,7 +120,7 @@ class _Stanza:
             self._pipeline: Any = stanza.Pipeline("en", processors="tokenize,ner", verbose=False, download_method=None)
         except Exception as error:
             raise ConfigError(
-                f"stanza has no English model here ({type(error).__name__})",
+                f"stanza has no English model on this machine ({type(error).__name__})",
                 "python -c \"import stanza; stanza.download('en', processors='tokenize,ner')\"",
             ) from error
 
@@ -141,7 +141,7 @@ class _Spacy:
         try:
             self._pipeline: Any = spacy.load(name)
         except OSError as error:
-            raise ConfigError(f"spaCy has no pipeline '{name}' here", f"python -m spacy download {name}") from error
+            raise ConfigError(f"spaCy has no pipeline '{name}'", f"python -m spacy download {name}") from error
 
     def entities(self, titles: Sequence[str]) -> list[list[str]]:
         documents = self._pipeline.pipe(titles)
@@ -153,7 +153,7 @@ def _wanted(kind: str, kinds: frozenset[str]) -> bool:
 
 
 def described(block: EntityBlock) -> Mapping[str, Any]:
-    """For a step's settings: the backend with the version of its package, or the hash of its table."""
+    """Return a step's settings: the backend with the version of its package, or the hash of its table."""
     from importlib.metadata import PackageNotFoundError, version
 
     from mrag_eval.datasets import sha256_file

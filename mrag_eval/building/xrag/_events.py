@@ -1,4 +1,4 @@
-"""Related articles of two languages: events, and a multilingual retriever (XRAG, Appendix B.2.2)."""
+"""Related articles in two languages, found by events and a multilingual retriever (XRAG, Appendix B.2.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mrag_eval.core import DataError, Passage, titled
 from mrag_eval.datasets import decode, iter_jsonl, require_text
 from mrag_eval.retrievers import Embedder, Index, cached_index
 
-# Events searched at a time.
+# Number of events searched at a time.
 _BATCH = 512
 
 
@@ -34,10 +34,10 @@ class Meeting:
 def article_index(
     items: Sequence[Record], library: Library, block: RetrieverBlock, folder: Path, embedder: Embedder | None = None
 ) -> Index:
-    """The index of all articles: a passage each, its title and the beginning of its text; a shard a language.
+    """Return the index of all articles: one passage each (title and beginning of the text), one shard per language.
 
-    It lies in ``folder``, is found again where articles and embedder are the same, and is continued where it was
-    interrupted. ``embedder``: an object to be used instead of the block's.
+    It is stored in ``folder``, reused if articles and embedder are unchanged, and resumed after an interruption.
+    ``embedder`` replaces the block's.
     """
 
     def passages() -> Iterator[Passage]:
@@ -55,7 +55,9 @@ def article_index(
 
 
 def read_events(path: Path) -> list[str]:
-    """The events of a file: JSON Lines with ``event``, or one a line; each once. DataError where there are none."""
+    """Read the distinct events of a file: JSON Lines with ``event``, or one per line. Raises DataError if there are
+    none.
+    """
     if not path.is_file():
         raise DataError(f"events.path: {path} does not exist", "one event a line, or JSON Lines with 'event'")
     if path.name.endswith((".jsonl", ".jsonl.gz")):
@@ -73,10 +75,10 @@ def read_events(path: Path) -> list[str]:
 def meetings(
     events: Sequence[str], index: Index, articles: Mapping[str, Record], languages: Sequence[str], block: EventBlock
 ) -> Iterator[Meeting]:
-    """For every event and language the best pairs of an English and a foreign article, best first.
+    """Yield, for every event and language, the best pairs of an English and a foreign article, best first.
 
-    A pair's score is the sum of both articles' scores for the event; a pair of articles that lie more than ``max_days``
-    apart is none.
+    A pair's score is the sum of both articles' scores for the event. Articles more than ``max_days`` apart do not form
+    a pair.
     """
     there = [lang for lang in languages if lang in index.languages]
     if "en" not in index.languages:
@@ -101,7 +103,9 @@ def _apart(a: Mapping[str, Any], b: Mapping[str, Any]) -> int:
 
 
 def capped(found: Iterator[Meeting], per_article: int) -> tuple[list[Meeting], int]:
-    """The meetings, each pair once and no article in more than ``per_article`` of one language; how many were spare."""
+    """Return the meetings without duplicates, each article in at most ``per_article`` per language, and the number left
+    out.
+    """
     degree: Counter[tuple[str, str]] = Counter()
     seen: set[tuple[str, str]] = set()
     out, spare = [], 0

@@ -1,4 +1,4 @@
-"""From a pair of articles to questions that need both, and their answers (XRAG, section 4.2)."""
+"""Questions that need both articles of a pair, and their answers (XRAG, section 4.2)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.models import Answered, AuxModel, Parsed, parse_tag
 
 KIND_NAMES = {"aggregation": "aggregation", "comparison": "comparison", "multihop": "multi-hop", "set": "set"}
-# How a model says that there is nothing, where it was told to.
+# Replies that mean "nothing", in the models' wordings.
 NONE_WORDS = frozenset({"none", "n/a", "null", "unknown", ""})
 _PARTS = ("first", "second")
 
 
 def is_none(text: str) -> bool:
-    """Whether a reply's content says that there is none."""
+    """Return whether the content of a reply means "none"."""
     return text.strip(" .\"'").casefold() in NONE_WORDS
 
 
 def topic(model: AuxModel, prompts: Prompts, library: Library, items: Sequence[Record], settle: Settle) -> None:
-    """Only pairs go on whose articles a model calls topically related."""
+    """Keep the pairs whose articles a model calls topically related."""
 
     def asks(item: Record) -> list[Ask[str]]:
         texts = {part: library.text(item[part]) for part in _PARTS}
@@ -44,7 +44,7 @@ def topic(model: AuxModel, prompts: Prompts, library: Library, items: Sequence[R
 def summaries(
     model: AuxModel, prompts: Prompts, settings: XragSettings, library: Library, items: Sequence[Record], settle: Settle
 ) -> None:
-    """Both articles summed up; ``copied``: the share of each summary's word fourgrams that its article has, too."""
+    """Summarise both articles; ``copied`` is the share of each summary's word 4-grams that occur in its article."""
     limits = settings.limits
 
     def ask(name: str) -> Ask[str]:
@@ -81,7 +81,7 @@ def summaries(
 def simple_pairs(
     model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[Record], settle: Settle
 ) -> None:
-    """Question-answer pairs on each summary; a record for each type of question that is to be made from them."""
+    """Write question-answer pairs on each summary; settle one record per question type to write."""
     limits = settings.limits
 
     def fits(question: str, answer: str) -> bool:
@@ -126,7 +126,7 @@ def simple_pairs(
 def questions(
     model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[Record], settle: Settle
 ) -> None:
-    """Linked questions of the item's type, a record each."""
+    """Write linked questions of the item's type, one record each."""
     limits = settings.limits
 
     def read(reply: str) -> Parsed[list[str]]:
@@ -172,7 +172,7 @@ def questions(
 def answers(
     model: AuxModel, prompts: Prompts, settings: XragSettings, library: Library, items: Sequence[Record], settle: Settle
 ) -> None:
-    """The answer to every question, from both texts and the simple pairs; one that has none is dropped."""
+    """Answer every question from both texts and the simple pairs; drop one without an answer."""
 
     def asks(item: Record) -> list[Ask[str]]:
         first, second = (library.article(item[part]) for part in _PARTS)

@@ -1,4 +1,4 @@
-"""The step that brings articles together, in one language and across two."""
+"""Pairing of articles, in one language and across two."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def pair_articles(
     items: Sequence[Record],
     settle: Settle,
 ) -> None:
-    """Settle every article with the pairs that it is the first of; one in no pair at all is dropped.
+    """Settle every article with the pairs that it is the first of; drop an article that is in no pair.
 
-    A pair is ``first`` and ``second`` (ids, in a pair of two languages the English one first), ``setting``, ``lang``
-    (that of ``second``), ``days`` apart, and what they share (``shared`` entities, or the ``event``). Pairs that so few
-    articles precede that they could not be given their distractors are dropped here, before anything is paid for them.
+    A pair has ``first`` and ``second`` (ids; in a pair of two languages the English one is first), ``setting``,
+    ``lang`` (that of ``second``), ``days`` between them, and what they share (``shared`` entities, or the ``event``).
+    Pairs with too few older articles for their distractors are dropped here, before any paid call is made for them.
     """
     spare = 0
     pairs: list[dict[str, Any]] = []
@@ -60,7 +60,7 @@ def pair_articles(
             if settings.events.path is not None
             else list(dict.fromkeys(item["title"] for item in items if item["lang"] == "en"))
         )
-        # without articles in both languages there is nothing to search, and no index is built
+        # without articles in both languages there is nothing to search, so no index is built
         if events and len({item["lang"] for item in items}) > 1:
             across = meetings(events, index(), articles, settings.languages, settings.events)
             met, more = capped(across, settings.pairs.per_article)
@@ -75,7 +75,7 @@ def pair_articles(
 
 
 def _too_early(items: Sequence[Record], pairs: Sequence[dict[str, Any]], settings: XragSettings) -> set[int]:
-    """Positions of the pairs with fewer older articles than distractors, in one of their languages."""
+    """Return the positions of pairs with fewer older articles than distractors, in one of their languages."""
     block = settings.distractors
     days: dict[str, list[str]] = defaultdict(list)
     for item in items:
@@ -93,7 +93,7 @@ def _too_early(items: Sequence[Record], pairs: Sequence[dict[str, Any]], setting
 
 
 def _drawn(pairs: Sequence[dict[str, Any]], limit: int | None, seed: int) -> set[tuple[str, str]]:
-    """The pairs that go on, by their articles: all, or so many of each setting and language."""
+    """Return the selected pairs, by their articles: all, or ``limit`` of each setting and language."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for pair in pairs:
         groups[pair["setting"], pair["lang"]].append((pair["first"], pair["second"]))
@@ -126,6 +126,6 @@ def _settle(
     for number, item in enumerate(items):
         drops: list[Drop] = [] if item["id"] in ends else [Drop("no related article")]
         drops += left[item["id"]]
-        # spare pairs have no article of their own left to be counted with
+        # surplus pairs have no article left to be counted with
         drops += [Drop(_SPARE)] * (spare if number == 0 else 0)
         settle(item["id"], Outcome(tuple(made[item["id"]]), tuple(drops)))

@@ -1,9 +1,9 @@
-"""Related articles of one language: the graph of articles and the entities of their titles (XRAG, Appendix B.2.1).
+"""Related articles in one language: the graph of articles and the entities of their titles (XRAG, Appendix B.2.1).
 
-Two articles are related if their titles share so many entities and they were published at most so many days apart. The
-graph is never laid out: an inverted index leads from an entity to its articles, sorted by date, and a window of days
-moves over each list. Two titles that share at least ``t`` entities share one outside the ``t - 1`` most frequent
-of each, so only the lists of those others are searched, and the outcome is that of searching all.
+Two articles are related if their titles share at least ``shared`` entities and they were published at most ``max_days``
+days apart. The graph is never built: an inverted index maps an entity to its articles, sorted by date, and a window of
+days moves over each list. Two titles that share at least ``t`` entities share one outside the ``t - 1`` most frequent
+of each. Searching only the lists of those others therefore gives the same result as searching all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mrag_eval.building.steps._records import Record
 
 @dataclass(frozen=True)
 class Related:
-    """Positions of two articles, the earlier one first, and what they share."""
+    """Positions of two articles, the earlier one first, and their shared entities."""
 
     first: int
     second: int
@@ -31,8 +31,10 @@ class Related:
 
 @dataclass(frozen=True)
 class Found:
-    """The pairs; ``general``: entities in too many titles to lead from one to another; ``spare``: pairs that were found
-    and left out because an article had enough.
+    """Result of the search.
+
+    ``general`` lists entities in too many titles to link them. ``spare`` counts pairs that were left out because an
+    article had enough.
     """
 
     pairs: list[Related]
@@ -43,22 +45,21 @@ class Found:
 def related_pairs(
     articles: Sequence[Record], *, shared: int = 2, max_days: int = 14, max_titles: int = 1000, per_article: int = 3
 ) -> Found:
-    """Pairs of articles whose titles share entities.
+    """Return pairs of articles whose titles share entities.
 
-    An entity in more than ``max_titles`` titles counts where two titles share another one, but leads nowhere itself.
-    Titles that are equal belong to reprints and make no pair. Of an article's pairs those with more shared entities
-    come first, then those nearer in time, then the earlier ones; memory grows with the articles and ``per_article``
-    alone.
+    An entity in more than ``max_titles`` titles counts as shared, but only for titles that also share a rarer one.
+    Identical titles are reprints and do not form a pair. An article's pairs are ranked by the number of shared
+    entities, then by time between them, then by date. Memory grows only with the articles and ``per_article``.
 
     Args:
-        articles: with ``date`` (ISO) and ``entities``; ``title`` where there is one.
+        articles: with ``date`` (ISO) and ``entities``, and ``title`` if there is one.
     """
     days = [dt.date.fromisoformat(article["date"]).toordinal() for article in articles]
     order = sorted(range(len(articles)), key=lambda i: (days[i], str(articles[i]["id"])))
     frequency: Counter[str] = Counter(name for article in articles for name in set(article["entities"]))
     numbers = {name: number for number, name in enumerate(sorted(frequency, key=lambda n: (frequency[n], n)))}
     names = list(numbers)
-    # rarest first; an article with fewer entities than must be shared is in no pair
+    # rarest first; an article with fewer than ``shared`` entities is in no pair
     sets = [array("i", sorted(numbers[name] for name in set(article["entities"]))) for article in articles]
     general = sum(count > max_titles for count in frequency.values())
     leading = len(names) - general
@@ -108,7 +109,7 @@ def related_pairs(
 
 
 def _offer(heap: list[tuple[int, int, int, int]], pair: tuple[int, int, int, int], most: int) -> int:
-    """Keep a pair among the best; 1 where one falls out."""
+    """Keep a pair if it is among the best; return 1 if a pair is removed."""
     if len(heap) < most:
         heappush(heap, pair)
         return 0

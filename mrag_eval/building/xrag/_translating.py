@@ -1,4 +1,4 @@
-"""Question and answer in the language that the question is to be asked in."""
+"""Translation of question and answer into the target language."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mrag_eval.building.xrag._linked_questions import is_none
 from mrag_eval.core import language_name
 from mrag_eval.models import Answered, AuxModel, Parsed
 
-# A language detector is believed of questions of more characters than this, or where hardly a letter is in a script of
-# the language wanted.
+# A language detector is trusted on questions longer than this, or if hardly a letter is in a script of the target
+# language.
 _JUDGED_FROM, _OFF_SCRIPT = 40, 0.95
 
 
@@ -45,7 +45,7 @@ def translate(model: AuxModel, prompts: Prompts, items: Sequence[Record], settle
 
 
 def in_language(text: str, lang: str) -> bool:
-    """Whether a text may be in the language, as far as a detector can tell of one so short."""
+    """Return whether a text may be in the language, as far as a detector can judge short texts."""
     from mrag_eval.metrics import code_switch_share, correct_language_rate
 
     correct = correct_language_rate([text], [lang], min_chars=1).correct[0]

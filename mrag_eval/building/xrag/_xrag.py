@@ -1,7 +1,7 @@
-"""Building a set in XRAG's shape from dated news articles (XRAG, section 4 and Appendix B).
+"""Construction of a set in XRAG's format from dated news articles (XRAG, section 4 and Appendix B).
 
-The pipeline: articles, entities of titles, related pairs, topic, summaries, simple pairs, linked questions, duplicates,
-answers, models without documents, each article alone, people's review, distractors, translation, rows.
+The steps: articles, entities of titles, related pairs, topic, summaries, simple pairs, linked questions, duplicates,
+answers, models without documents, each article alone, human review, distractors, translation, rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mrag_eval.retrievers import Embedder
 
 @dataclass(frozen=True)
 class Built:
-    """What came of a build: the set and its datasheet, or, where people are to look at it first, their sheet."""
+    """Result of a build: the set and its datasheet, or the sheet for human review."""
 
     rows: int
     reports: tuple[StepReport, ...]
@@ -44,21 +44,21 @@ def build_xrag(
 ) -> Built:
     """Build the set in ``folder``: ``xrag.<split>.jsonl``, ``datasheet.md`` and ``.json``, the steps under ``steps``.
 
-    Run again, it goes on where it stood; steps whose settings changed are done again, with those after them.
+    A repeated call resumes the build; steps whose settings changed are repeated, with those after them.
 
     Args:
         corpus: a file or folder of articles, see :mod:`mrag_eval.building.xrag._articles`.
-        review_sheets: the sheet people fill in. One that is not there is written, and the build ends there; run again
-            with the sheets filled in, it goes on with what passed.
-        model_named: how models are found by their names.
-        embedder: to be used instead of the one of the settings.
+        review_sheets: the sheets for annotators. If one does not exist, it is written and the build ends; run again
+            with the filled-in sheets to continue with the questions that passed.
+        model_named: returns a model by its name.
+        embedder: replaces the embedder of the settings.
 
-    Raises ConfigError and DataError before the first step for what cannot work, and DataError at the end, in one line,
-    where no row is left; the datasheet is written in either case.
+    Raises ConfigError and DataError before the first step for invalid input, and DataError at the end, in one line, if
+    no row is left. The datasheet is written in either case.
     """
     files = article_files(corpus)
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder} is a file, and the set needs a folder", "name another one: --output FOLDER")
+        raise ConfigError(f"{folder} is a file, but the set needs a folder", "name another one: --output FOLDER")
     absent = next((path for path in review_sheets if not path.exists()), None)
     if absent is not None and len(review_sheets) > 1:
         raise DataError(f"{absent}: no such sheet", "name one sheet to have it written, or those that are filled in")
@@ -74,7 +74,7 @@ def build_xrag(
         work.reviewed()
         sheet = write_sheet_of(folder, settings, work.facts(), reports, [], None)
         return Built(0, tuple(reports), None, sheet, review_sheets[0])
-    if review_sheets and work.outcome is None:  # the step was there already
+    if review_sheets and work.outcome is None:  # the step already exists
         work.reviewed()
     rows = list(read_records(step_records(folder / "steps", "rows")))
     if not rows:

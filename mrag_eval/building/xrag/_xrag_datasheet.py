@@ -1,4 +1,4 @@
-"""The datasheet of an XRAG-shaped set, and the one line that says why there is none."""
+"""Datasheet of a set in XRAG's format, and the error for an empty set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_sheet_of(
     rows: Sequence[Record],
     review: Review | None,
 ) -> Path:
-    """Write the datasheet of a build, finished or not; the path of the Markdown file."""
+    """Write the datasheet of a build, finished or not; return the path of the Markdown file."""
     sections: dict[str, str] = {}
     details: dict[str, Any] = {}
     if rows:
@@ -43,7 +43,7 @@ def write_sheet_of(
 
 
 def _row_table(rows: Sequence[Record]) -> str:
-    """Rows by setting, language and type of question, as Table 2 of XRAG counts them."""
+    """Return the number of rows by setting, language and question type, as in Table 2 of XRAG."""
     types = sorted({str(row["q_type"]) for row in rows})
     lines = [
         f"| setting | language | rows | {' | '.join(types)} | corrected |",
@@ -61,7 +61,7 @@ def _row_table(rows: Sequence[Record]) -> str:
 def nothing_left(
     settings: XragSettings, reports: Sequence[StepReport], sheet: Path, languages: Mapping[str, int]
 ) -> DataError:
-    """Why no row is left: the step that let nothing through, its reasons, and what to do about it."""
+    """Return the error for an empty set: the step that dropped everything, its reasons, and the next step."""
     report = next((report for report in reports if not report.made), reports[-1])
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items()) or "nothing came in"
     if report.name == "pairs":

@@ -1,4 +1,4 @@
-"""Rows in XRAG's own file layout."""
+"""Rows in XRAG's file format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mrag_eval.core import replaced
 
 
 def make_rows(library: Library, seed: int, items: Sequence[Record], settle: Settle) -> None:
-    """Settle every item with its row; the order in which its articles are shown is drawn by seed and id."""
+    """Settle every item with its row; draw the order of its articles by seed and id."""
 
     def make(item: Record) -> Outcome:
         return kept(xrag_row(library, seed, item))
@@ -25,9 +25,10 @@ def make_rows(library: Library, seed: int, items: Sequence[Record], settle: Sett
 
 
 def xrag_row(library: Library, seed: int, item: Record) -> dict[str, Any]:
-    """The row of an item: supporting articles first, English before the other language, and an order to show them in.
+    """Return the row of an item: supporting articles first, English before the other language, and a display order.
 
-    ``article_order`` never puts both supporting articles in front: a model that trusts the first two must not profit.
+    ``article_order`` never puts both supporting articles first, so that a model cannot profit from trusting the first
+    two.
     """
     names = [item["first"], item["second"], *(name for found in item["distractors"].values() for name in found)]
     articles = [library.article(name) for name in names]
@@ -62,7 +63,7 @@ def _order(name: str, count: int, seed: int) -> list[int]:
 
 
 def write_rows(rows: Iterable[Record], path: Path) -> tuple[int, str]:
-    """Write the set; the number of rows and the file's SHA-256."""
+    """Write the set; return the number of rows and the file's SHA-256."""
     digest = hashlib.sha256()
     count = 0
     with replaced(path) as part, part.open("wb") as handle:

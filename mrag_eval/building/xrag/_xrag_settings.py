@@ -1,4 +1,4 @@
-"""What a build of an XRAG-shaped set is told: the YAML file of ``mrag-eval build xrag``."""
+"""Settings of an XRAG build: the YAML file of ``mrag-eval build xrag``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mrag_eval.core import ConfigError, is_language, normalize_language, suggest
 
 QuestionType = Literal["aggregation", "comparison", "multihop", "set"]
 TYPES: tuple[QuestionType, ...] = ("aggregation", "comparison", "multihop", "set")
-# What is asked of a model, each with a seat of its own; all but the last two may fall back on ``models.default``.
+# Tasks of a model, each a seat; all but the last two default to ``models.default``.
 SEATS = ("entities", "topic", "summary", "simple_qa", "questions", "answer", "holds", "judge", "translation")
 PROMPTS = (
     "entities", "topic", "summary", "simple_qa", "questions", "answer", "closed_book", "holds", "translation",
@@ -21,11 +21,11 @@ PROMPTS = (
 
 
 class ArticleBlock(Block):
-    """Which articles are taken. ``min_words``: XRAG's 1,200 tokens, at three words to four tokens.
+    """Selection of articles. ``min_words`` is XRAG's 1,200 tokens, at three words to four tokens.
 
-    ``keys`` names fields that are called otherwise (``text``, ``title``, ``date``, ``lang``, ``url``); ``since`` and
-    ``until`` are days, both included; ``lang`` is the language of all articles that name none (default: detected);
-    ``sample`` takes so many articles of each language, drawn by ``seed``.
+    ``keys`` names fields with other names (``text``, ``title``, ``date``, ``lang``, ``url``). ``since`` and ``until``
+    are days, both included. ``lang`` is the language of all articles that do not name one (default: detected).
+    ``sample`` is the number of articles per language, drawn by ``seed``.
     """
 
     min_words: int = Field(default=900, ge=1)
@@ -38,11 +38,11 @@ class ArticleBlock(Block):
 
 
 class EntityBlock(Block):
-    """Who finds the entities in titles.
+    """The recogniser of entities in titles.
 
     ``backend``: ``lm`` (the model of the seat ``entities``), ``stanza`` or ``spacy`` (extras; ``model`` names a spaCy
     pipeline such as ``en_core_web_sm``, else ``xx_ent_wiki_sm``), ``table`` (JSON Lines ``path`` with ``title`` and a
-    list ``entities``, from any other system).
+    list ``entities``, from another system).
     """
 
     backend: Literal["lm", "stanza", "spacy", "table"] = "lm"
@@ -58,11 +58,10 @@ class EntityBlock(Block):
 
 
 class PairBlock(Block):
-    """Which articles are related. ``shared`` entities in both titles, published at most ``max_days`` apart.
+    """Criteria for related articles: ``shared`` entities in both titles, published at most ``max_days`` apart.
 
-    One of the shared entities must be in ``max_titles`` titles at the most. An article takes part in ``per_article``
-    pairs at the most, those with most shared entities first; ``limit`` draws so many pairs for each setting and
-    language.
+    One of the shared entities must be in at most ``max_titles`` titles. An article is in at most ``per_article`` pairs,
+    those with most shared entities first. ``limit`` is the number of pairs drawn for each setting and language.
     """
 
     shared: int = Field(default=2, ge=1)
@@ -73,11 +72,11 @@ class PairBlock(Block):
 
 
 class EventBlock(Block):
-    """How articles of two languages are brought together.
+    """Pairing of articles across two languages.
 
-    ``path``: events, one a line, or JSON Lines with ``event``; without it the titles of the English articles are the
-    events. For every event the ``k`` best articles of either language are searched, and the best ``per_event`` pairs
-    kept that lie at most ``max_days`` apart (null: any).
+    ``path`` names a file of events, one per line, or JSON Lines with ``event``; by default the titles of the English
+    articles are the events. For every event the ``k`` best articles of each language are retrieved, and the best
+    ``per_event`` pairs are kept that are at most ``max_days`` apart (null: any).
     """
 
     path: Path | None = None
@@ -97,7 +96,7 @@ class RetrieverBlock(Block):
 class LimitBlock(Block):
     """Limits in words (see ``count_words``) and numbers, XRAG's by default.
 
-    ``copied``: the largest share of a summary's word fourgrams that may stand in its article (null: any).
+    ``copied`` is the largest share of a summary's word 4-grams that may occur in its article (null: any).
     """
 
     summary_words: int = Field(default=180, ge=1)
@@ -111,8 +110,8 @@ class LimitBlock(Block):
 
 
 class DistractorBlock(Block):
-    """``count`` articles (half of them in each language where there are two), at least ``older_days`` older than both
-    supporting ones; ``candidates``: how many are searched for a question in each language.
+    """``count`` articles (half of them per language if there are two), at least ``older_days`` older than both
+    supporting ones. ``candidates`` is the number retrieved per question and language.
     """
 
     count: int = Field(default=6, ge=2)
@@ -129,10 +128,10 @@ class DistractorBlock(Block):
 
 
 class ModelBlock(Block):
-    """Names of models in the config file. ``default`` does whatever no other is named for.
+    """Names of models in the config file. ``default`` serves every seat without a name.
 
-    ``closed_book``: models that must not know the answers; a question that one of them answers without documents is
-    dropped. ``judge`` says whether it did.
+    ``closed_book`` lists models that must not know the answers; a question that one of them answers without documents
+    is dropped, and ``judge`` decides whether it did.
     """
 
     default: str | None = None
@@ -153,19 +152,21 @@ class ModelBlock(Block):
         return (value,) if isinstance(value, str) else value
 
     def seat(self, name: str) -> str:
-        """The name of the model in a seat; ConfigError where there is none."""
+        """Return the name of the model in a seat; raise ConfigError if there is none."""
         found = getattr(self, name) or self.default
         if found is None:
-            raise ConfigError(f"models: nobody is named for '{name}'", "name a model of the config file: --model NAME")
+            raise ConfigError(
+                f"models: no model is named for '{name}'", "name a model of the config file: --model NAME"
+            )
         return str(found)
 
 
 class XragSettings(Block):
-    """Everything but the corpus and the folder.
+    """All settings except the corpus and the folder.
 
     ``languages`` are the questions' languages; the tasks ``xrag_*`` read de, es, zh and ar. ``settings``: ``mono``
     (questions in them over English articles) and ``multi`` (one article in English, one in the question's language).
-    ``answer_from``: what the answer is made from beside the simple pairs.
+    ``answer_from`` is the source of the answer besides the simple pairs.
     """
 
     title: str = "A fresh XRAG-shaped set"
@@ -193,7 +194,7 @@ class XragSettings(Block):
             raise ValueError(f"unknown language '{unknown}'; {suggestion(unknown)}")
         codes = tuple(dict.fromkeys(normalize_language(code) for code in value))
         if not codes or "en" in codes:
-            raise ValueError("name the languages of the questions, others than English (which they are made in)")
+            raise ValueError("name the languages of the questions, other than English (which they are written in)")
         return codes
 
     @field_validator("settings", "types")
@@ -205,7 +206,7 @@ class XragSettings(Block):
 
 
 def read_settings(path: Path | None, **changes: Any) -> XragSettings:
-    """The validated settings of a YAML file with ``changes`` merged over them; defaults without a file."""
+    """Return the validated settings of a YAML file with ``changes`` merged over them; defaults without a file."""
     from mrag_eval.config import deep_merge
 
     content: Any = {}

@@ -1,4 +1,4 @@
-"""What the steps of a build in XRAG's shape share, and the steps themselves in their order."""
+"""Shared state of an XRAG build, and its steps in order."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from mrag_eval.models import AuxModel, behind_api
 from mrag_eval.retrievers import Embedder, Index, embedder_as_named, load_embedder
 
 _PLACE = ("lang", "title", "date")
-# The last step before people look at the questions.
+# The last step before the human review.
 BEFORE_REVIEW = "each_article"
 _NOBODY = "nobody has looked at these questions"
-# Which limits decide on what a step makes.
+# The limits that affect each step.
 _LIMITS: Mapping[str, tuple[str, ...]] = {
     "summaries": ("summary_words", "copied"),
     "simple_qa": ("simple_pairs", "simple_question_words", "simple_answer_words"),
@@ -42,7 +42,7 @@ _LIMITS: Mapping[str, tuple[str, ...]] = {
 
 
 class XragWork:
-    """What the steps share: models, prompts, the articles, the index."""
+    """Shared state of the steps: models, prompts, articles and index."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class XragWork:
         self.outcome: Review | None = None
         self.prompts = Prompts(PROMPTS, settings.prompts)
         self.corpus = corpus_identity(files)
-        # found before any work is done: a model or package that is missing would end the build half-way
+        # created before any work is done, since a missing model or package would end the build half-way
         if self._needs_entities and settings.entities.backend != "lm":
             recogniser(settings.entities)
         if settings.events.path is not None and "multi" in settings.settings:
@@ -116,7 +116,9 @@ class XragWork:
         return embedder_as_named(self.settings.retriever.embedder)
 
     def steps(self) -> list[Step]:
-        """All steps; those that the settings do not ask for let everything pass, so that numbers stay."""
+        """Return all steps; those that the settings do not request pass everything on, so that step numbers do not
+        change.
+        """
         s = self.settings
         languages = ["en", *(s.languages if "multi" in s.settings else ())]
         block = s.articles.model_dump(mode="json")
@@ -170,7 +172,7 @@ class XragWork:
         self.say(f"{'':<12} {line}")
 
     def _asking(self, name: str, seat: str, work: Callable[..., None], *given: Callable[[], Any]) -> Step:
-        """A step that asks the model of a seat with the prompt of that name."""
+        """Return a step that asks the model of a seat with the prompt of that name."""
         model = self.seats[seat]
         s = self.settings
         settings: dict[str, Any] = {
@@ -268,7 +270,7 @@ class XragWork:
     # --- people ------------------------------------------------------------------------------------------------------
 
     def reviewed(self) -> Review | None:
-        """What people say of the questions; None where their sheet has only just been written."""
+        """Return the annotators' review; None if their sheet has only just been written."""
         records = list(read_records(step_records(self._steps_folder, BEFORE_REVIEW)))
         self.outcome = review(self.sheets, [self._review_item(record) for record in records])
         return self.outcome
@@ -293,7 +295,7 @@ class XragWork:
             return
         found = self.reviewed()
         if found is None:
-            raise DataError(f"{self.sheets[0]} went away while it was to be read", "run the command again")
+            raise DataError(f"{self.sheets[0]} was removed during the build", "run the command again")
         for line in found.lines():
             self.say(line)
         for item in items:
@@ -307,14 +309,14 @@ class XragWork:
     # --- the datasheet -----------------------------------------------------------------------------------------------
 
     def languages(self) -> dict[str, int]:
-        """Articles by language."""
+        """Return the number of articles by language."""
         counts: dict[str, int] = {}
         for article in self.articles.values():
             counts[article["lang"]] = counts.get(article["lang"], 0) + 1
         return dict(sorted(counts.items(), key=lambda pair: -pair[1]))
 
     def facts(self) -> dict[str, Any]:
-        """What the datasheet says of the source, the models and the prompts."""
+        """Return the datasheet's facts on the source, the models and the prompts."""
         days = sorted(str(article["date"]) for article in self.articles.values())
         source: Mapping[str, Any] = {
             "files": self.corpus,
@@ -333,7 +335,7 @@ class XragWork:
         }
 
     def _copied(self) -> dict[str, Any]:
-        """How much the summaries that went on have of their articles' wording."""
+        """Return how much the remaining summaries copy from their articles."""
         records = read_records(step_records(self._steps_folder, "summaries"), ("copied",))
         shares = [share for record in records for share in record["copied"]]
         if not shares:
