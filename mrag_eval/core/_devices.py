@@ -1,7 +1,7 @@
-"""Where a model runs: a device by name, or ``auto``, a GPU that has room for it and else the CPU.
+"""Choice of the device a model runs on: by name, or ``auto`` for a GPU with enough free memory, else the CPU.
 
-Under the stock command the evaluated model is loaded before anything is retrieved and may have filled the GPU, so that
-an embedder which took the first one there is would end the run.
+With the harness's own command the evaluated model is loaded before retrieval and may have filled the GPU, so an
+embedder that always took the first GPU would end the run.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from typing import Any
 
 from mrag_eval.core._errors import ConfigError
 
-# Below the harness's logger, so that its command shows our lines as it shows its own.
+# A child of the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 AUTO = "auto"
 DEVICES = "cpu, cuda, cuda:N, mps or auto (a GPU that has room, else the CPU)"
-# A model takes its weights, about as much again for a batch's activations, and what CUDA itself keeps in a process.
+# Weights, about as much again for a batch's activations, and CUDA's own memory per process.
 _MARGIN = 2.0
 _FIXED = 1 << 30
 _GB = 1e9
 
 
 def known_device(name: str) -> str:
-    """The name of a device as it is; ConfigError for one that is none."""
+    """Return ``name``; raise ConfigError if it is not a known device."""
     if not re.fullmatch(r"cpu|cuda(:[0-9]+)?|mps|auto", name):
         raise ConfigError(f"device '{name}': expected {DEVICES}", "choose one of them, or leave it out")
     return name
 
 
 def loading_device(device: str) -> str:
-    """Where a model is loaded to: ``auto`` is decided when its size is known, which its weights on the CPU tell."""
+    """Return the device to load a model onto: for ``auto`` the CPU, where its size can be measured."""
     return "cpu" if known_device(device) == AUTO else device
 
 
 def placed(model: Any, device: str, what: str) -> str:
-    """Move a torch ``model`` to its device and say which that is.
+    """Move a torch ``model`` to its device and return the device's name.
 
-    For ``auto`` one line of the log, in which ``what`` names the model, says where it goes and why.
+    For ``auto`` the choice and its reason are logged; ``what`` names the model in that line.
     """
     if device == AUTO:
         device = device_with_room(weights_bytes(model.parameters()), what)
@@ -48,14 +48,14 @@ def placed(model: Any, device: str, what: str) -> str:
 
 
 def weights_bytes(parameters: Iterable[Any]) -> int:
-    """Bytes of a torch module's parameters, each tensor once."""
+    """Return the bytes of a torch module's parameters, each tensor counted once."""
     return sum({id(p): p.numel() * p.element_size() for p in parameters}.values())
 
 
 def device_with_room(weights: int, what: str) -> str:
-    """``cuda:N`` with the most free memory if the model fits there, else ``cpu``.
+    """Return ``cuda:N`` with the most free memory if the model fits there, else ``cpu``.
 
-    A model with ``weights`` bytes is taken to need twice that and one GiB.
+    A model with ``weights`` bytes is assumed to need twice that and one GiB.
     """
     import torch
 
@@ -66,7 +66,7 @@ def device_with_room(weights: int, what: str) -> str:
         for number in range(torch.cuda.device_count()):
             try:
                 free[number] = int(torch.cuda.mem_get_info(number)[0])
-            except RuntimeError as error:  # a GPU that is full, or another process's alone, refuses the question itself
+            except RuntimeError as error:  # the query itself fails on a GPU that is full or reserved by another process
                 reason = f"cuda:{number} cannot be used ({(str(error).splitlines() or ['no reason given'])[0]})"
     if free:
         best = max(free, key=lambda number: (free[number], -number))

@@ -1,4 +1,4 @@
-"""Writing where there may be no room: arrays whose space is reserved first, and one error for every full disk."""
+"""Disk writes with reserved space, and one error for every full disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# how libraries that lose the number of the error put it (FAISS in a RuntimeError, pyarrow in an OSError)
+# messages of libraries that drop the error number (FAISS in a RuntimeError, pyarrow in an OSError)
 _SAID = tuple(os.strerror(number) for number in _FULL)
 
 
@@ -26,7 +26,7 @@ class NoRoomError(CorpusError):
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error means that a disk, a quota or the limit of a file's size is exhausted."""
+    """Return whether an error means that a disk, a quota or the limit of a file's size is exhausted."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
     return isinstance(error, OSError | RuntimeError) and any(said in str(error) for said in _SAID)
@@ -34,9 +34,9 @@ def is_full(error: BaseException) -> bool:
 
 @contextmanager
 def room_on_disk(folder: Path, next_step: str) -> Iterator[None]:
-    """Within the block a full disk is a CorpusError that says how much is left where ``folder`` lies.
+    """Turn a full disk within the block into a CorpusError with the space left on the disk of ``folder``.
 
-    Of two blocks one within the other, the outer one says what to do next.
+    In nested blocks the outer one decides the next step.
     """
     try:
         yield
@@ -55,7 +55,7 @@ def room_on_disk(folder: Path, next_step: str) -> Iterator[None]:
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
-    """``np.save``, of a contiguous array, whose errors say why they failed."""
+    """Save a contiguous array as ``np.save`` does, with errors that name the cause."""
     import numpy as np
 
     header = np.lib.format.header_data_from_array_1_0(array)
@@ -65,21 +65,21 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def save_faiss(path: Path, index: Any) -> None:
-    """``faiss.write_index``, which says nothing where the end of a file finds no room.
+    """Save an index as ``faiss.write_index`` does, but report a full disk.
 
-    It closes its file without looking at the result, so the last bytes may be lost; here Python writes them.
+    FAISS closes its file without checking the result, so the last bytes may be lost; here Python writes them.
     """
     import faiss
 
     with path.open("wb") as file:
-        module: Any = faiss  # its types leave the writer out
+        module: Any = faiss  # its types omit the writer
         faiss.write_index(index, module.PyCallbackIOWriter(file.write))
 
 
 def mapped_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[Any]]:
-    """A new ``.npy`` file, memory-mapped to be written, with its space reserved.
+    """Create a ``.npy`` file with its space reserved, and return it as a writable memory map.
 
-    Writing to a mapped file whose blocks are not reserved kills the process where the disk is full (SIGBUS).
+    Writing to a mapped file without reserved blocks kills the process if the disk is full (SIGBUS).
     """
     import numpy as np
 

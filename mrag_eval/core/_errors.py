@@ -1,4 +1,4 @@
-"""Errors that a user can act on: one line that names what and where, then the next step."""
+"""Errors that a user can act on: one line that names the fault and its place, then the next step."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class MragError(Exception):
     """Base of every error this package raises on purpose.
 
     Args:
-        message: what is wrong and where (file, key, row), in one line.
-        next_step: the command or setting that mends it; printed indented below the message.
+        message: the fault and its place (file, key, row), in one line.
+        next_step: the command or setting that fixes it; printed indented below the message.
     """
 
     def __init__(self, message: str, next_step: str | None = None) -> None:
@@ -21,7 +21,7 @@ class MragError(Exception):
         super().__init__(message if next_step is None else f"{message}\n    {next_step}")
 
     def __reduce__(self) -> tuple[type[MragError], tuple[str, str | None]]:
-        # errors cross from worker processes; by default the next step would be lost on the way
+        # errors are pickled between worker processes, which by default loses the next step
         return type(self), (self.message, self.next_step)
 
 
@@ -30,7 +30,7 @@ class ConfigError(MragError):
 
 
 class DataError(MragError):
-    """A benchmark file or row is missing, malformed or lacks what a mode needs."""
+    """A benchmark file or row is missing, malformed or lacks a field that the mode needs."""
 
 
 class CorpusError(MragError):
@@ -46,7 +46,7 @@ class MissingExtraError(MragError, ImportError):
 
 
 def missing_extra(extra: str, package: str) -> MissingExtraError:
-    """The error for an optional dependency: names the package and the extra that brings it."""
+    """Return the error for a missing optional dependency, which names the package and its extra."""
     return MissingExtraError(
         f"'{package}' is not installed, it comes with the extra '{extra}'",
         f'pip install "mrag-eval[{extra}]"',
@@ -54,7 +54,7 @@ def missing_extra(extra: str, package: str) -> MissingExtraError:
 
 
 def did_you_mean(wrong: str, allowed: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` for a close match, else the list of allowed values."""
+    """Return ``"; did you mean 'x'?"`` for a close match, else the list of allowed values."""
     names = sorted(allowed)
     close = difflib.get_close_matches(wrong, names, n=1)
     return f"; did you mean '{close[0]}'?" if close else f"; allowed: {', '.join(names)}"
@@ -69,10 +69,9 @@ def one_of(key: str, value: str | None, allowed: Iterable[str]) -> None:
 
 @contextmanager
 def suggesting(next_step: str) -> Iterator[None]:
-    """Gives an error that leaves the block without a next step this one.
+    """Add a next step to an error that leaves the block without one.
 
-    For readers of files: what is wrong with a line is said where it is read, and what to do about the file where it is
-    known whose file it is.
+    For readers of files: the reader knows the fault of a line, and its caller knows the remedy for the file.
     """
     try:
         yield
@@ -84,7 +83,7 @@ def suggesting(next_step: str) -> Iterator[None]:
 
 @contextmanager
 def naming(task: str) -> Iterator[None]:
-    """Puts the task's name in front of the message of an error that leaves the block."""
+    """Prefix the message of an error that leaves the block with the task's name."""
     try:
         yield
     except MragError as err:

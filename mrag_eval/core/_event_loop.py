@@ -1,4 +1,4 @@
-"""Code run outside the caller's thread, where a notebook or an agent may have an event loop of its own running."""
+"""Code run outside the caller's thread, where a notebook or an agent may already run an event loop."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _STARTING = threading.Lock()
 def run_on_loop(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end on the process's one event loop; an interrupt of the caller cancels it.
 
-    One loop serves all endpoints: several would take the interpreter from each other every few milliseconds, which
-    slows a panel with many short calls.
+    One loop serves all endpoints: several would compete for the interpreter every few milliseconds, which slows a panel
+    with many short calls.
     """
     import asyncio
 
@@ -37,7 +37,7 @@ def run_on_loop(work: Coroutine[Any, Any, T]) -> T:
 
 @lru_cache(maxsize=1)
 def _loop(_process: int) -> asyncio.AbstractEventLoop:
-    """Return an event loop in a thread of its own. A forked process lacks that thread and gets another loop."""
+    """Return an event loop in a new thread. A forked process lacks that thread and gets another loop."""
     import asyncio
 
     loop = asyncio.new_event_loop()

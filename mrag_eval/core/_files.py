@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 def replaced(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the folder of ``path``; at the end of the block that file replaces ``path``.
 
-    If the block raises, the temporary file is removed and ``path`` stays as it was. The folder is made if needed.
+    If the block raises, the temporary file is removed and ``path`` is unchanged. The folder is created if needed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -24,7 +24,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str, errors: str = "strict") -> Path:
-    """Write ``text`` as UTF-8 to ``path``, whole or not at all; return ``path``."""
+    """Write ``text`` as UTF-8 to ``path``, completely or not at all; return ``path``."""
     with replaced(path) as part:
         part.write_text(text, encoding="utf-8", errors=errors)
     return path

@@ -1,4 +1,4 @@
-"""JSON requests to one HTTP endpoint: a bounded number at a time, with retries, each response passed on as it comes."""
+"""JSON requests to one HTTP endpoint: bounded concurrency, retries, and each response passed on as it arrives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After this many failures in a row for a reason that all requests share, with no success before, the rest is not sent.
+# After this many failures in a row for a reason that all requests share, with no earlier success, no more are sent.
 _FIRST_FAILURES = 5
 _LONGEST_BACKOFF = 30.0
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key")
@@ -32,7 +32,7 @@ Request = TypeVar("Request")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where requests go, and what messages call it. ``headers`` may hold a key: never log or store them."""
+    """The target of requests, and its name in messages. ``headers`` may hold a key: never log or store them."""
 
     name: str
     url: str
@@ -41,7 +41,9 @@ class Endpoint:
 
 
 def bearer(variable: str | None, owner: str) -> dict[str, str]:
-    """Return the header with the key in an environment variable, or none for None; ConfigError where it is not set."""
+    """Return the header with the key in an environment variable, or none for None; raise ConfigError if it is not
+    set.
+    """
     if variable is None:
         return {}
     key = os.environ.get(variable, "").strip()
@@ -54,7 +56,7 @@ def bearer(variable: str | None, owner: str) -> dict[str, str]:
 class Response(Generic[A]):
     """The outcome of one request: its ``answer``, or the ``error`` (``"reason: detail"``, without keys).
 
-    ``status`` is that of the last refusal. ``attempts`` counts requests sent, ``seconds`` the time they took together.
+    ``status`` is that of the last refusal. ``attempts`` counts the requests sent, ``seconds`` their total time.
     """
 
     answer: A | None
@@ -64,9 +66,9 @@ class Response(Generic[A]):
     seconds: float = 0.0
 
 
-# Takes a request's position and its response; the next request of that slot is sent when it is done.
+# Receives a request's position and its response; the next request of that slot is sent when it returns.
 Accept = Callable[[int, Response[A]], Awaitable[None]]
-# Asked before each request: None, or the error that it gets instead of being sent.
+# Called before each request: returns None, or an error to record instead of sending.
 Refuse = Callable[[], str | None]
 
 
@@ -74,11 +76,11 @@ class Transport(Generic[Request, A]):
     """Send requests to one endpoint, ``max_in_flight`` at a time.
 
     ``payload`` makes the JSON body of a request. ``read`` gets the request and the body of its response, and raises
-    HttpFault where another attempt may help; any other error ends the batch.
+    HttpFault if another attempt may help; any other error ends the batch.
 
-    An attempt ends after ``timeout`` seconds, or where no connection is made within ``connect_timeout``; up to
-    ``retries`` more follow. The first pause between two is at most ``first_backoff`` seconds, and the bound doubles
-    every time. Without ``jitter`` pauses have their full length.
+    An attempt ends after ``timeout`` seconds, or after ``connect_timeout`` without a connection; up to ``retries`` more
+    follow. The first pause between two is at most ``first_backoff`` seconds, and the bound doubles every time. Without
+    ``jitter`` pauses have their full length.
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class Transport(Generic[Request, A]):
         return [found[position] for position in range(len(requests))]
 
     async def send(self, requests: Sequence[Request], accept: Accept[A], refuse: Refuse = lambda: None) -> None:
-        """Send every request that ``refuse`` lets pass, and hand each response, good or failed, to ``accept``."""
+        """Send every request that ``refuse`` allows, and pass each response, good or failed, to ``accept``."""
         import asyncio
 
         import aiohttp
@@ -184,7 +186,7 @@ class Transport(Generic[Request, A]):
         import aiohttp
 
         try:
-            # serialised here, since aiohttp's errors and debug lines would name the whole body otherwise
+            # serialised here, since aiohttp's errors and debug lines would contain the whole body otherwise
             body = json.dumps(self._payload(request), ensure_ascii=False)
         except Exception as err:
             detail = f"no request can be made of it ({type(err).__name__}: {err})"
@@ -204,18 +206,18 @@ class Transport(Generic[Request, A]):
         except aiohttp.ClientConnectorCertificateError as err:
             raise HttpFault("connection", f"certificate refused: {err.certificate_error}", again=0) from None
         except (aiohttp.ClientError, OSError) as err:
-            # not repr(err): that of some classes holds the request's headers
+            # not repr(err): for some classes it includes the request's headers
             raise HttpFault("connection", f"{type(err).__name__}: {err}") from None
         return self._read(request, text)
 
     async def _back_off(self, fault: HttpFault, attempt: int) -> None:
-        """Wait as long as the server asks, all slots with it; else a random part of a pause that doubles each time."""
+        """Wait as long as the server asks, for all slots; else for a random part of a pause that doubles each time."""
         if fault.pause is None:
             bound = min(_LONGEST_BACKOFF, self.first_backoff * 2 ** (attempt - 1))
             await sleep(self._spread(0.5 * bound, bound))
             return
         self._resume_at = max(self._resume_at, monotonic() + fault.pause)
-        # slots that were held up together must not come back together
+        # slots that waited together must not resume together
         await sleep(fault.pause + self._spread(min(1.0, self.first_backoff), 0.0))
 
     def _spread(self, low: float, full: float) -> float:
@@ -228,14 +230,16 @@ class Transport(Generic[Request, A]):
 
 
 async def sleep(seconds: float) -> None:
-    """Wait without holding up the other requests."""
+    """Wait without blocking the other requests."""
     import asyncio
 
     await asyncio.sleep(seconds)
 
 
 def _proxy_for(url: str) -> str | None:
-    """Return the environment's proxy, looked up once: aiohttp does it for every request, at half of its cost."""
+    """Return the environment's proxy, looked up once: aiohttp would look it up for every request, at half of its
+    cost.
+    """
     from urllib.parse import urlsplit
     from urllib.request import getproxies, proxy_bypass
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Mapping
 
-# Do not wait for a server that asks for a longer pause, in seconds.
+# Longest pause, in seconds, to accept from a server.
 LONGEST_PAUSE = 300.0
 
 _TRANSIENT = {408: "timeout", 409: "conflict", 425: "too_early", 429: "rate_limit"}
@@ -20,7 +20,8 @@ class HttpFault(Exception):
     """One failed attempt at a request.
 
     Failures are counted by ``reason``. ``again`` is the number of further attempts that make sense; None leaves it to
-    the caller's settings. ``pause`` is what the server asks to wait, in seconds; ``status`` the HTTP status, if any.
+    the caller's settings. ``pause`` is the wait that the server asks for, in seconds; ``status`` the HTTP status, if
+    any.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class HttpFault(Exception):
 
 
 def status_fault(status: int, body: str, headers: Mapping[str, str]) -> HttpFault:
-    """Return the fault that an HTTP status other than 2xx stands for."""
+    """Return the fault for an HTTP status other than 2xx."""
     excerpt = " ".join(body.split())[:300]
     detail = f"HTTP {status}" + (f", {excerpt}" if excerpt else "")
     if status == 429 and "insufficient_quota" in body:

@@ -1,4 +1,4 @@
-"""A panel's votes and what they decide about one row."""
+"""Votes of a panel on one row, and the resulting judgement."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Outcome = Literal["unanimous", "majority", "tie", "unjudged", "declined", "empty", "no reference"]
-# Outcomes of a vote; the others are settled without asking.
+# Outcomes of a vote; the others are settled without a call.
 VOTED: tuple[Outcome, ...] = ("unanimous", "majority", "tie", "unjudged")
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One seat's vote on one row. ``verdict`` None: it abstained, for the ``error`` (``"reason: detail"``)."""
+    """One seat's vote on one row. ``verdict`` is None for an abstention; ``error`` (``"reason: detail"``) is its
+    cause.
+    """
 
     verdict: bool | None
     justification: str = ""
@@ -22,13 +24,13 @@ class Vote:
 
     @property
     def reason(self) -> str | None:
-        """The kind of abstention, by which they are counted."""
+        """Return the reason of an abstention; abstentions are counted by it."""
         return None if self.error is None else self.error.split(":", 1)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the panel says of one row: ``verdict`` is None where it is not judged."""
+    """The panel's judgement of one row; ``verdict`` is None if the row is not judged."""
 
     verdict: bool | None
     outcome: Outcome
@@ -36,7 +38,7 @@ class Judgement:
 
     @property
     def why_unjudged(self) -> str:
-        """Why there is no verdict, in few different words, so that rows can be counted by it."""
+        """Return the reason for a missing verdict, with few distinct values, so that rows can be counted by it."""
         if self.outcome == "tie":
             return "unjudged (tie)"
         reasons = sorted({vote.reason for vote in self.votes.values() if vote.reason is not None})
@@ -44,6 +46,6 @@ class Judgement:
 
     @property
     def disagreement(self) -> float | None:
-        """Share of the votes cast that went against their majority, 0 to 0.5; None without a vote."""
+        """Return the share of the cast votes that went against their majority, 0 to 0.5; None without a vote."""
         cast = Counter(vote.verdict for vote in self.votes.values() if vote.verdict is not None)
         return min(cast[True], cast[False]) / cast.total() if cast else None

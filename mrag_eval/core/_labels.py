@@ -1,4 +1,4 @@
-"""Relevance labels: which passages of a row's ranking answer its question, and who says so."""
+"""Relevance labels of a row's ranking: the passages that answer its question, and the source of the labels."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PROXY_SUFFIX = "_proxy"
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """``judged`` are the ids that were looked at, ``relevant`` those among them that answer the question.
+    """Labels of one row. ``judged`` are the ids examined, ``relevant`` those of them that answer the question.
 
-    ``fault`` is the reason why the row has no labels; ``votes`` what each seat of a panel said: passage numbers from
-    1, or why it abstained.
+    ``fault`` is the reason for missing labels. ``votes`` holds the reply of each seat of a panel: passage numbers from
+    1, or the reason of an abstention.
     """
 
     by: LabelSource
@@ -26,10 +26,10 @@ class Labels:
 
     @property
     def grades(self) -> dict[str, int]:
-        """Judgements as the ranking measures take them: 1 or 0 for everything that was looked at."""
+        """Return graded judgements for the ranking measures: 1 or 0 for every examined id."""
         return {passage: int(passage in self.relevant) for passage in self.judged}
 
 
 def labelled_name(metric: str, by: LabelSource | None) -> str:
-    """The name of a ranking measure: one that rests on the lexical proxy says so."""
+    """Return the name of a ranking measure, marked if it relies on the lexical proxy."""
     return f"{metric}{PROXY_SUFFIX}" if by == "proxy" else metric

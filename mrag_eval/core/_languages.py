@@ -1,8 +1,8 @@
 """Languages: one BCP 47 code each, with their names, scripts and resource tiers.
 
-Every benchmark has codes of its own (``zhs``, ``zh_cn``, ``iw``, ``arabic``, ``kor_Hang``); :func:`normalize` turns
-all of them into one. langcodes knows which languages there are; the tables here hold only our own policy. The script is
-kept only where a language is written in several that matter to a reader (``zh-Hans``, ``zh-Hant``).
+Benchmarks use various codes (``zhs``, ``zh_cn``, ``iw``, ``arabic``, ``kor_Hang``); :func:`normalize` maps all of them
+to one. langcodes knows all languages; the tables here hold only our own policy. The script is kept only for languages
+written in several that matter to a reader (``zh-Hans``, ``zh-Hant``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from mrag_eval.core._errors import ConfigError
 
-# Spellings that BCP 47 does not know, and codes that we read otherwise. Keys are lower case with '-' for '_'.
+# Spellings that BCP 47 lacks, and codes that we read differently. Keys are lower case with '-' for '_'.
 _ALIASES: dict[str, str] = {
     "zhs": "zh-Hans",
     "zht": "zh-Hant",
@@ -22,14 +22,14 @@ _ALIASES: dict[str, str] = {
     "zh-sg": "zh-Hans",
     "zh-tw": "zh-Hant",
     "zh-hk": "zh-Hant",
-    # one Norwegian: benchmarks and detectors rarely say which of the two they mean
+    # one Norwegian: benchmarks and detectors rarely distinguish the two
     "no": "nb",
     "nn": "nb",
-    # what detectors call Bosnian, Croatian and Serbian alike; langcodes takes it for Serbian
+    # detectors use this code for Bosnian, Croatian and Serbian alike; langcodes takes it for Serbian
     "sh": "sh",
     "hbs": "sh",
 }
-# English names other than those of CLDR.
+# English names that differ from those of CLDR.
 _NAMES: dict[str, str] = {
     "bn": "Bengali",
     "ht": "Haitian",
@@ -37,7 +37,7 @@ _NAMES: dict[str, str] = {
     "zh-Hans": "Chinese (simplified)",
     "zh-Hant": "Chinese (traditional)",
 }
-# ISO 15924 codes where CLDR has none, another, or only one of several.
+# ISO 15924 codes for languages where CLDR has no script, another, or only one of several.
 _SCRIPTS: dict[str, tuple[str, ...]] = {
     "ko": ("Hang",),
     "ks": ("Arab", "Deva"),
@@ -49,7 +49,7 @@ _SCRIPTS: dict[str, tuple[str, ...]] = {
     "zh-Hans": ("Hans",),
     "zh-Hant": ("Hant",),
 }
-# Two or three letters, without those of ISO 639 that name no language (several, none, not coded, private use).
+# Two or three letters, except the ISO 639 codes that name no language (several, none, not coded, private use).
 _LANGUAGE = re.compile(r"(?!und|mul|mis|zxx|q[a-t][a-z])[a-z]{2,3}")
 
 
@@ -57,9 +57,9 @@ def normalize_language(code: str) -> str:
     """Return the BCP 47 code of a language given in any benchmark's, model's or detector's spelling.
 
     Accepts any BCP 47 tag, three-letter codes, ``zh_cn``-style regions, FLORES labels (``kor_Hang``), fastText labels
-    (``__label__ko``) and English names (``arabic``). Regions and variants are dropped. Varieties of Arabic are Arabic;
-    the main language of a macrolanguage has that one's two letters (``kmr``: ``ku``), as in CLDR. Raises
-    :class:`~mrag_eval.core.ConfigError` for anything else.
+    (``__label__ko``) and English names (``arabic``). Regions and variants are dropped. Varieties of Arabic map to
+    Arabic; the main language of a macrolanguage maps to the macrolanguage's two letters (``kmr``: ``ku``), as in CLDR.
+    Raises :class:`~mrag_eval.core.ConfigError` for anything else.
     """
     found = _lookup(code)
     if found is None:
@@ -75,7 +75,7 @@ def _lookup(code: str) -> str | None:
     head, _, tail = key.partition("-")
     found = None if head in _ALIASES else _from_tag(key) or _from_name(key)
     if found is None and tail and (language := _lookup(head)) is not None:
-        # a spelling that is no tag, with a script or a region behind it
+        # a spelling that is not a tag, followed by a script or a region
         found = _from_tag(f"{language.partition('-')[0]}-{tail}")
         return found if found is None or found.startswith("zh-") else language
     return found
@@ -92,7 +92,7 @@ def _from_tag(tag: str) -> str | None:
     except LanguageTagError:
         return None
     language = parsed.language or ""
-    # models have made-up regions (en_XX), so these are not looked at
+    # models have invented regions (en_XX), so regions are not checked
     checked = Language.make(language, script=parsed.script, variants=parsed.variants)
     if parsed.extlangs or not _LANGUAGE.fullmatch(language) or not checked.is_valid():
         return None
@@ -107,12 +107,12 @@ def _from_name(name: str) -> str | None:
     from language_data.names import code_to_names, name_to_code, normalize_name
 
     wanted = normalize_name(name)
-    # what is shorter would be a code; half a surrogate pair cannot be looked up
+    # a shorter string would be a code; half a surrogate pair cannot be looked up
     if len(wanted) < 4 or not wanted.isprintable():
         return None
     own = next((code for code, ours in _NAMES.items() if normalize_name(ours) == wanted), None)
     code = own or name_to_code("language", wanted, "en")
-    # the look-up also takes the beginning of a name for it: "Malayalm" would be Malay
+    # the look-up also accepts the beginning of a name: "Malayalm" would be Malay
     if code is None or (own is None and normalize_name(code_to_names(code).get("en", "")) != wanted):
         return None
     return _ALIASES.get(code) or _from_tag(code)
@@ -124,7 +124,7 @@ def is_language(code: str) -> bool:
 
 
 def suggestion(code: str) -> str:
-    """Return the next step for a code that names no language: the one most likely meant, if any, and the rule."""
+    """Return the next step for an unknown language code: the most likely intended code, if any, and the rule."""
     guess = _guess(code.strip().replace("_", "-"))
     meant = "" if guess is None else f"did you mean {guess} ({language_name(guess)})? "
     return f"{meant}use a BCP 47 code, such as en, zh-Hans or ml"
@@ -161,9 +161,9 @@ def same_language(a: str, b: str) -> bool:
 
 
 def matching_languages(code: str, held: Collection[str]) -> set[str]:
-    """Return those of a corpus's codes that match the language ``code``.
+    """Return the codes in ``held`` that match the language ``code``.
 
-    The code itself; if the corpus does not have it, a language matches all its scripts (``zh``: ``zh-Hans`` and
+    The code itself matches; if ``held`` lacks it, a language matches all its scripts (``zh``: ``zh-Hans`` and
     ``zh-Hant``), and a script matches the language without one (``zh-Hant``: ``zh``), but never another script.
     """
     wanted = normalize_language(code)
@@ -189,7 +189,7 @@ def _name(code: str) -> str:
 
 
 def language_scripts(code: str) -> tuple[str, ...]:
-    """Return the ISO 15924 codes of the scripts the language is usually written in; empty if they are not known."""
+    """Return the ISO 15924 codes of the scripts a language is usually written in; empty if unknown."""
     return _scripts(normalize_language(code))
 
 
@@ -207,7 +207,7 @@ CORAL_TIERS: dict[str, tuple[str, ...]] = {
     "mid": ("el", "fa", "id", "ko"),
     "high": ("ar", "en", "es", "zh"),
 }
-# The 13 corpora CORAL's planner chooses from (its section 4).
+# The 13 corpora that CORAL's planner chooses from (its section 4).
 CORAL_POOL: tuple[str, ...] = ("id", "am", "su", "ar", "ha", "en", "zh", "ko", "as", "el", "fa", "es", "az")
 
 # The classes 0 to 5 of Joshi et al., "The State and Fate of Linguistic Diversity and Inclusion in the NLP World"

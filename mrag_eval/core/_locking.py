@@ -1,6 +1,6 @@
-"""One builder at a time for each path.
+"""Build locks: one builder at a time for each path.
 
-Written here because filelock leaves its file in the folder of a user's indexes.
+Implemented here because filelock leaves its file in the folder of a user's indexes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from mrag_eval.core._errors import CorpusError
 def build_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the lock of ``path``; the kernel releases it when the process ends, however it ends.
 
-    With ``wait`` the call blocks until the other builder is done, else it raises CorpusError; so does a folder that
-    cannot be made or written to.
+    With ``wait`` the call blocks until the other builder is done, else it raises CorpusError. It also raises
+    CorpusError for a folder that cannot be created or written to.
     """
     lock = path.parent / f".{path.name}.lock"
     while True:
@@ -28,7 +28,7 @@ def build_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise CorpusError(
-                f"no index can be built at {path}: {error.strerror or error} ({path.parent})",
+                f"cannot build an index at {path}: {error.strerror or error} ({path.parent})",
                 "choose a folder that can be written to; for cached indexes: export MRAG_CACHE=FOLDER",
             ) from None
         try:
@@ -39,7 +39,7 @@ def build_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
                 f"another process is building {path}", "wait for it, or build under another path"
             ) from None
         try:
-            # the holder before us removed the file: ours is locked but nobody else will see it
+            # the previous holder removed the file: the lock is on a file that nobody else will see
             current = lock.stat().st_ino == os.fstat(descriptor).st_ino
         except FileNotFoundError:
             current = False

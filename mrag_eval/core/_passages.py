@@ -1,4 +1,4 @@
-"""The records that travel through the pipeline: passages, hits and questions."""
+"""Records of the pipeline: passages, hits and questions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Passage:
 
 
 def titled(title: str, text: str) -> str:
-    """``text`` as it is searched and shown: behind its title, unless it begins with that or there is none."""
+    """Return ``text`` as searched and shown: preceded by its title, unless it begins with it or has none."""
     return f"{title}. {text}" if title and not text.startswith(title) else text
 
 
 @dataclass(frozen=True, slots=True)
 class GivenPassage(Passage):
-    """A passage that comes with the question itself (XRAG): ``is_gold`` marks a supporting one.
+    """A passage supplied with the question (XRAG); ``is_gold`` marks a supporting one.
 
-    ``original_lang`` is set where the text is a translation.
+    ``original_lang`` is set if the text is a translation.
     """
 
     is_gold: bool = False
@@ -41,11 +41,11 @@ class GivenPassage(Passage):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A retrieved passage. ``rank`` counts from 1; ``score`` is higher for better, whatever the retriever.
+    """A retrieved passage. ``rank`` counts from 1; a higher ``score`` is better for every retriever.
 
-    ``original_lang`` is set where the text shown is a translation, ``original_text`` where the run translated it.
-    ``critic`` holds the scores of an agents' loop, their ``total`` and the ``critique``.
-    ``labels`` is what annotators said of it for this question.
+    ``original_lang`` is set if the text shown is a translation, ``original_text`` if the run translated it. ``critic``
+    holds the scores of an agents' loop, their ``total`` and the ``critique``. ``labels`` are the annotators' labels for
+    this question.
     """
 
     id: str
@@ -64,7 +64,7 @@ class Hit:
     labels: Mapping[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form for samples: optional fields are left out where they say nothing."""
+        """Return the JSON form for samples; empty optional fields are left out."""
         out: dict[str, Any] = {
             "id": self.id,
             "lang": self.lang,
@@ -91,20 +91,20 @@ class Hit:
         return cls(**{"id": "", "lang": "", "text": "", "score": 0.0, "rank": 0, **known})
 
 
-# In ``RagDoc.extra``, of a row whose documents were drawn: their languages, where these are not one.
+# Key in ``RagDoc.extra`` for the languages of drawn documents, set if there are several.
 KEPT_LANGS = "kept_langs"
 
 
 @dataclass(frozen=True, slots=True)
 class RagDoc:
-    """One question of a benchmark, in the one schema every benchmark is read into.
+    """One question of a benchmark, in the schema that every benchmark is read into.
 
-    ``id`` is the row's own id, unique in the benchmark, and what runs are paired by. ``answers`` may be empty (then
-    lexical metrics leave the row unscored). ``gold_choice`` indexes ``choices``. ``relevant_ids`` are the document
-    (or passage) ids known to answer the question; with ``relevant_documents`` they are documents' alone, and a passage
-    that happens to bear one of these ids is not meant. ``group_id`` ties versions of one question together (languages,
-    territories): intervals resample groups, not rows. ``extra`` holds what only this benchmark has; a
-    ``question_id`` there ties the versions of one question where the group is wider (a paragraph's questions).
+    ``id`` is unique in the benchmark and pairs runs. ``answers`` may be empty (then lexical metrics leave the row
+    unscored). ``gold_choice`` indexes ``choices``. ``relevant_ids`` are the document (or passage) ids known to answer
+    the question; with ``relevant_documents`` they are document ids only, and a passage with the same id does not match.
+    ``group_id`` links versions of one question (languages, territories): intervals resample groups, not rows. ``extra``
+    holds fields that only this benchmark has; a ``question_id`` there links the versions of one question if the group
+    is wider (a paragraph's questions).
     """
 
     id: str
@@ -123,7 +123,7 @@ class RagDoc:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as the harness logs it: JSON values only, empty fields left out, given passages not repeated."""
+        """Return the row as the harness logs it: JSON values, without empty fields and without given passages."""
         row: dict[str, Any] = {
             "id": self.id,
             "query": self.query,

@@ -1,4 +1,4 @@
-"""Where things lie on this machine."""
+"""Paths of this machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """Where indexes and retrieval results are cached: ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``."""
+    """Return the cache folder of indexes and retrieval results: ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``."""
     value = os.environ.get("MRAG_CACHE")
     return Path(value).expanduser() if value else Path.home() / ".cache" / "mrag_eval"

@@ -1,4 +1,4 @@
-"""What retrieval hands on: places in a ranking, the passages that a row is shown, and what was searched for them."""
+"""Results of retrieval: places in a ranking, the passages shown for a row, and the queries searched."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """What the second stage made of one row's ranking.
+    """Result of the second stage for one row.
 
-    ``ranking`` holds the hits that were reranked, best first, with the reranker's scores; it is empty where there was
-    nothing to rerank, or where the reranker failed: ``fault`` says why, and the search's order stands. For listwise
-    rerankers, ``windows`` counts the lists that were ordered, ``repaired`` those whose reply was no permutation.
+    ``ranking`` holds the reranked hits, best first, with the reranker's scores. It is empty if there was nothing to
+    rerank, or if the reranker failed: then ``fault`` is the reason, and the search's order is used. For listwise
+    rerankers, ``windows`` counts the ordered lists, ``repaired`` those whose reply was not a permutation.
     """
 
     ranking: tuple[Ranked, ...] = ()
@@ -46,7 +46,7 @@ class Reranking:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What the search found for one row: ``ranking`` (at most depth), of it ``kept`` (at most k, in prompt order).
+    """Result of the search for one row: ``ranking`` (at most depth), of it ``kept`` (at most k, in prompt order).
 
     ``searchable`` and ``reranked`` as in :class:`Retrieved`.
     """
@@ -59,12 +59,13 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What a row gets: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most depth).
+    """Result of retrieval for one row: ``passages`` for the prompt (at most k), ``ranking`` for the measures (at most
+    depth).
 
-    ``searchable`` counts, by language, the passages that the search ranged over (of the row's own candidates, where it
-    was restricted to them); empty where there was no search, or an oracle's. ``queries`` are the texts that were
-    searched for, where they are translations or several. ``ranking`` is the search's own; ``reranked`` that of the
-    second stage, None without one. ``trace`` says how an agents' loop came to the passages.
+    ``searchable`` counts, by language, the passages searched (of the row's own candidates, if restricted to them); it
+    is empty without a search, or for an oracle. ``queries`` are the query texts if they are translations or several.
+    ``ranking`` is the search's own; ``reranked`` is that of the second stage, None without one. ``trace`` records how
+    an agents' loop reached the passages.
     """
 
     passages: tuple[Hit, ...] = ()
@@ -76,10 +77,11 @@ class Retrieved:
 
 
 def document_of(place: Ranked | Hit, doc: RagDoc) -> str:
-    """The document of a place, in the terms of the row's ``relevant_ids``; empty where the place has none.
+    """Return the document of a place, in the terms of the row's ``relevant_ids``; empty if the place has none.
 
-    Document ids are unique in a language only: page 12 of one Wikipedia is not page 12 of another. Where the row knows
-    the language of its relevant documents, a document in another one is named with its language and so never relevant.
+    Document ids are unique only within a language: page 12 of one Wikipedia is not page 12 of another. If the row knows
+    the language of its relevant documents, the name of a document in another language includes that language, so it is
+    never relevant.
     """
     if not place.doc_id or doc.gold_doc_lang is None or same_language(place.lang, doc.gold_doc_lang):
         return place.doc_id
@@ -87,13 +89,13 @@ def document_of(place: Ranked | Hit, doc: RagDoc) -> str:
 
 
 def is_relevant(place: Ranked | Hit, doc: RagDoc) -> bool:
-    """Whether the passage, or the document it was cut from, is known to answer the row's question."""
+    """Return whether the passage, or the document it was cut from, is known to answer the row's question."""
     by_passage = not doc.relevant_documents and place.id in doc.relevant_ids
     return by_passage or document_of(place, doc) in doc.relevant_ids
 
 
 def ranking_dict(ranking: Sequence[Ranked]) -> dict[str, list[Any]]:
-    """A ranking as columns, for sample files."""
+    """Return a ranking as columns, for sample files."""
     return {
         "ids": [place.id for place in ranking],
         "doc_ids": [place.doc_id for place in ranking],

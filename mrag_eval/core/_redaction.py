@@ -11,7 +11,7 @@ from typing import Any
 HIDDEN = "(hidden)"
 
 _NAMED = re.compile(r"(?i)_?(key|token|secret|password)$")
-# A key of fewer characters could be an ordinary word, and hiding that everywhere would garble the logs.
+# A shorter key could be an ordinary word, and hiding it everywhere would garble the logs.
 _SHORTEST = 8
 _HEADER = re.compile(
     r"""(?ix) (\b (?: proxy-)? authorization | \b (?: x-)? api-?_?key | \b x-goog-api-key )  # the name
@@ -39,8 +39,8 @@ def install_redaction() -> None:
     """Redact every log record of this process from now on; calling it again changes nothing.
 
     The harness logs the headers of a failed request, key included, and asyncio logs them once more with the exception
-    of a task that nobody awaited. A filter on one logger would miss the second, and records that reach a handler from
-    a child logger; so records are redacted where they are made.
+    of a task that nobody awaited. A filter on one logger would miss the second, and records that reach a handler from a
+    child logger; so records are redacted when they are created.
     """
     make = logging.getLogRecordFactory()
     if getattr(make, "redacts", False):
@@ -58,7 +58,7 @@ def install_redaction() -> None:
 def _redact_record(record: logging.LogRecord) -> None:
     try:
         message: str | None = record.getMessage()
-    except Exception:  # a malformed log call, of which logging would print every argument
+    except Exception:  # a malformed log call, for which logging would print every argument
         message = None
     clean = f"(unreadable message, logged at {record.pathname}:{record.lineno})" if message is None else redact(message)
     if clean != message:

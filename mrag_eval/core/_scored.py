@@ -1,4 +1,4 @@
-"""What is scored of a row, and what comes of it."""
+"""Input and result of scoring one row."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from mrag_eval.core._labels import Labels
 from mrag_eval.core._passages import RagDoc
 from mrag_eval.core._rankings import Ranked, Reranking
 
-Value = float | str  # a score, or the reason why there is none
+Value = float | str  # a score, or the reason for its absence
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What is scored of one row: the question, the answer read off the reply, the ranking (empty without a search).
+    """Input to the metrics for one row: the question, the parsed answer, and the ranking (empty without a search).
 
     ``tagged`` and ``declined`` as in :class:`~mrag_eval.scoring.Answer`. ``judgement`` is the panel's, None without a
-    panel; ``in_language`` what the judge block's language check found, None without one. ``labels`` say which passages
-    of the ranking are relevant; None where the document's own ``relevant_ids`` do. ``reranked`` is what the second
-    stage made of the ranking, None without one. ``form`` is where the answer stands in the reply (the ``prompt``
-    block's ``answer``). ``sufficiency`` is the panel's word on the passages shown, None where it was not asked for.
-    ``translated`` is the answer in the language of the reference answers, ``untranslated`` why there is none; both None
-    where that was not asked for.
+    panel; ``in_language`` is the result of the judge block's language check, None without one. ``labels`` mark the
+    relevant passages of the ranking; with None the document's own ``relevant_ids`` do. ``reranked`` is the result of
+    the second stage, None without one. ``form`` is the position of the answer in the reply (the ``prompt`` block's
+    ``answer``). ``sufficiency`` is the panel's judgement of the passages shown, None if it was not requested.
+    ``translated`` is the answer in the language of the reference answers, ``untranslated`` the reason for its absence;
+    both are None if translation was not requested.
     """
 
     doc: RagDoc
@@ -42,7 +42,7 @@ class Scored:
 
 @dataclass
 class RowScores:
-    """Per-row outcome: a float where scored, else an entry in ``unscored`` with the reason."""
+    """Scores of one row: a float for each scored metric, else an entry in ``unscored`` with the reason."""
 
     values: dict[str, float] = field(default_factory=dict)
     unscored: dict[str, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Tables that people fill in with a spreadsheet program: CSV written so that texts stay texts, and read back as saved.
+"""Tables that people fill in with a spreadsheet program: CSV written so that text remains text, and read back as saved.
 
-UTF-8 with a byte order mark, because without one Excel takes the file for the machine's own code page. A cell that a
-spreadsheet would calculate (``=1+1``, ``@SUM``, ``-2``) gets an apostrophe in front, which reading takes off again.
+The encoding is UTF-8 with a byte order mark, because without one Excel assumes the machine's own code page. A cell that
+a spreadsheet would calculate (``=1+1``, ``@SUM``, ``-2``) gets an apostrophe in front, which reading removes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from mrag_eval.core._files import replaced
 
 # Excel spreads the rest of a longer cell over the following rows.
 MAX_CELL = 32_767
-# What makes a cell a formula, in full-width form too: East Asian editions calculate those as well. An apostrophe that a
-# text has of its own in front of it counts along, so that taking one off is exact.
+# Start of a formula, in full-width form too, since East Asian editions calculate those as well. Leading apostrophes of
+# the text itself are included, so that removing one is exact.
 _CALCULATED = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
 _QUOTED = re.compile(r"'" + _CALCULATED.pattern)
 _SIGNS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
@@ -27,16 +27,16 @@ _SIGNS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-
 
 @dataclass(frozen=True)
 class SheetRow:
-    """A row as it was filled in; ``line`` is its number in the spreadsheet, where the heads are line 1."""
+    """A row as it was filled in; ``line`` is its number in the spreadsheet, where line 1 is the header."""
 
     line: int
     cells: Mapping[str, str]
 
 
 def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
-    """Write ``rows`` under the heads ``columns``; a column that a row lacks (or has as None) stays empty.
+    """Write ``rows`` under the header ``columns``; a column missing from a row (or None) is left empty.
 
-    Cells longer than a spreadsheet holds are cut and end in "…". The file is replaced as a whole.
+    Cells longer than a spreadsheet allows are cut and end in "…". The file is replaced as a whole.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out, quoting=csv.QUOTE_MINIMAL)
@@ -48,13 +48,14 @@ def write_sheet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, 
 
 
 def read_sheet(path: Path, required: Sequence[str]) -> list[SheetRow]:
-    """The rows of a sheet, empty ones left out; cells are stripped of white space around them.
+    """Read the rows of a sheet, without empty ones; cells are stripped.
 
-    Comma, semicolon or tab, UTF-8 or UTF-16: whatever the spreadsheet program saves in. Columns may have moved.
+    Any format that a spreadsheet program saves is accepted: comma, semicolon or tab, UTF-8 or UTF-16. Columns may be in
+    any order.
 
     Raises:
         DataError: the file cannot be read, is not text in one of those encodings, lacks a column of ``required``, or a
-            row has more cells than there are heads.
+            row has more cells than the header.
     """
     text = _decoded(path)
     head, _, _ = text.partition("\n")
@@ -70,7 +71,7 @@ def read_sheet(path: Path, required: Sequence[str]) -> list[SheetRow]:
             )
         if len(set(filter(None, heads))) < len([head for head in heads if head]):
             raise DataError(
-                f"{path}: two columns have the same head", "keep the heads of the sheet as they were written"
+                f"{path}: two columns have the same name", "keep the heads of the sheet as they were written"
             )
         return list(_rows(path, heads, lines))
     except csv.Error as err:
@@ -90,18 +91,18 @@ def _rows(path: Path, heads: Sequence[str], lines: Iterator[list[str]]) -> Itera
 
 
 def escaped(cell: str) -> str:
-    """The cell, with an apostrophe in front where a spreadsheet would calculate it."""
+    """Return the cell, with an apostrophe in front if a spreadsheet would calculate it."""
     return f"'{cell}" if _CALCULATED.match(cell) else cell
 
 
 def unescaped(cell: str) -> str:
-    """What :func:`escaped` was given."""
+    """Return the cell that :func:`escaped` was given."""
     return cell[1:] if _QUOTED.match(cell) else cell
 
 
 def _text(value: object) -> str:
     text = "" if value is None else str(value).replace("\0", "")
-    # one place for the apostrophe, one for the sign that something is missing
+    # one character for the apostrophe, one for the ellipsis
     return text if len(text) < MAX_CELL else f"{text[: MAX_CELL - 2]}…"
 
 
@@ -115,6 +116,6 @@ def _decoded(path: Path) -> str:
         return content.decode(encoding)
     except UnicodeDecodeError:
         raise DataError(
-            f"{path}: not UTF-8; letters of other scripts are lost in it",
+            f"{path}: not UTF-8; it has lost letters of other scripts",
             "save it from the spreadsheet as 'CSV UTF-8'",
         ) from None

@@ -1,4 +1,4 @@
-"""A key-value store on disk: SQLite, JSON values, safe for several processes, private to its owner."""
+"""Key-value store on disk: SQLite, JSON values, safe for several processes, private to its owner."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 
 from mrag_eval.core._errors import ConfigError
 
-# Below the harness's logger, so that its command shows our lines as it shows its own.
+# A child of the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 
 def content_key(*parts: Any) -> str:
-    """SHA-256 over the canonical JSON of everything that can change a value."""
+    """Return the SHA-256 over the canonical JSON of everything that can change a value."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -28,7 +28,7 @@ def content_key(*parts: Any) -> str:
 def _connected(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=60, check_same_thread=False, isolation_level=None)
     try:
-        # before anything is changed: the file may be somebody else's
+        # before any change, as the file may belong to another program
         if [column[1] for column in db.execute("PRAGMA table_info(entries)")] not in ([], ["key", "value"]):
             raise sqlite3.DatabaseError("it holds other tables")
         db.execute("PRAGMA journal_mode=WAL")
@@ -49,11 +49,11 @@ def _not_writable(path: Path, error: OSError | sqlite3.Error) -> ConfigError:
 
 
 class Store:
-    """``key -> JSON value`` in one file. Reads and writes are bulk; a write is committed before it returns.
+    """Store of ``key -> JSON value`` in one file. Reads and writes are bulk; a write is committed before it returns.
 
     The file is created with mode 600 and in WAL mode, so that readers and one writer at a time (of any process) do not
-    disturb each other. A file that is damaged or holds something else is moved aside with a warning; the store begins
-    anew. Raises :class:`~mrag_eval.core.ConfigError` where the folder cannot be written to.
+    disturb each other. A file that is damaged or has other content is moved aside with a warning, and the store
+    restarts empty. Raises :class:`~mrag_eval.core.ConfigError` if the folder cannot be written to.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +67,7 @@ class Store:
             self.path.touch(mode=0o600, exist_ok=True)
             self._inode = self.path.stat().st_ino
             return _connected(self.path)
-        except (OSError, sqlite3.OperationalError) as error:  # read-only, full, locked: the content may be sound
+        except (OSError, sqlite3.OperationalError) as error:  # read-only, full, locked: the content may be valid
             raise _not_writable(self.path, error) from None
         except sqlite3.DatabaseError as error:
             self._move_aside(error)
@@ -78,10 +78,10 @@ class Store:
         while (aside := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
             number += 1
         try:
-            if self.path.stat().st_ino != self._inode:  # another process was faster, the file there is a new one
+            if self.path.stat().st_ino != self._inode:  # another process was faster and has created a new file
                 return
             self.path.rename(aside)
-            # what the old file had not taken over yet would be played into the new one
+            # SQLite would replay the old file's write-ahead log into the new one
             for suffix in ("-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         except FileNotFoundError:
@@ -91,17 +91,17 @@ class Store:
         log.warning("%s is damaged (%s): moved to %s, the cache begins anew", self.path, error, aside.name)
 
     def _anew(self, error: sqlite3.DatabaseError) -> None:
-        """Go on with an empty file where the old one turns out to be damaged, or raise what is no damage."""
+        """Continue with an empty file if the old one is damaged; raise any other error."""
         if isinstance(error, sqlite3.OperationalError):
             raise _not_writable(self.path, error) from None
-        if type(error) is not sqlite3.DatabaseError:  # a closed connection, say: the file is sound
+        if type(error) is not sqlite3.DatabaseError:  # a closed connection, for example: the file is valid
             raise error
         self._db.close()
         self._move_aside(error)
         self._db = self._opened()
 
     def get_many(self, keys: Iterable[str]) -> dict[str, Any]:
-        """The values of those keys that are present."""
+        """Return the values of the keys that are present."""
         wanted = list(dict.fromkeys(keys))
         found: dict[str, Any] = {}
         with self._lock:
@@ -117,7 +117,7 @@ class Store:
         return found
 
     def put_many(self, entries: Mapping[str, Any]) -> None:
-        """Insert or replace; committed when this returns."""
+        """Insert or replace entries; committed on return."""
         rows = [(key, json.dumps(value, ensure_ascii=False, separators=(",", ":"))) for key, value in entries.items()]
         with self._lock:
             try:
@@ -132,19 +132,19 @@ class Store:
             self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
             self._db.execute("COMMIT")
         except BaseException:
-            # a transaction left open would keep every other process from writing
+            # an open transaction would keep every other process from writing
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
 
     def close(self) -> None:
-        """Close the connection, after the write under way; the store must not be used afterwards."""
+        """Close the connection after any write in progress; the store must not be used afterwards."""
         with self._lock:
             self._db.close()
 
 
 _OPENING = threading.Lock()
-# A connection must not be used, or closed, by a process forked from the one that opened it.
+# A forked process must neither use nor close a connection that its parent opened.
 _OPEN: dict[tuple[int, Path], Store] = {}
 
 

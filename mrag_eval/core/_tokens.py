@@ -6,6 +6,6 @@ import math
 
 
 def estimated_tokens(text: str) -> int:
-    """A careful estimate where no tokenizer is at hand: 3 ASCII characters, or 1 other character, to the token."""
+    """Return a conservative token estimate without a tokenizer: 3 ASCII characters, or 1 other character, per token."""
     ascii_chars = sum(1 for c in text if c < "\x80")
     return math.ceil(ascii_chars / 3) + len(text) - ascii_chars
