@@ -1,7 +1,7 @@
-"""How long a prompt may be, and shortening its passages so that it fits.
+"""Token budget of a prompt, and shortening of its passages to fit.
 
-The harness cuts long prompts on the left, where the instructions and the first documents stand. Here passages are
-shortened evenly from their ends instead; the question and the instructions are never touched.
+The harness truncates long prompts on the left, where the instructions and the first documents are. Here passages are
+shortened evenly from their ends instead; the question and the instructions are never changed.
 """
 
 from __future__ import annotations
@@ -23,26 +23,28 @@ _MARGIN = 8
 
 @dataclass(frozen=True)
 class Budget:
-    """``limit`` tokens for the whole prompt (None: unknown), how they are counted, and where the figure comes from."""
+    """A budget of ``limit`` tokens for the whole prompt (None: unknown), with its token counter and its source."""
 
     limit: int | None
     count: Callable[[str], int]
     source: str
 
     def surely_fits(self, prompt: Any) -> bool:
-        """True where not even one token a byte could exceed the limit: spares counting most prompts."""
+        """Return whether the prompt fits even at one token per byte: saves counting most prompts."""
         prompt = prompt_text(prompt)
         if self.limit is None or len(prompt) * 4 + _MARGIN <= self.limit:
             return True
         return len(prompt.encode("utf-8", "surrogatepass")) + _MARGIN <= self.limit
 
     def fits(self, prompt: Any) -> bool:
-        """Whether the prompt, counted, stays within the limit."""
+        """Return whether the counted prompt stays within the limit."""
         return self.surely_fits(prompt) or self.count(prompt_text(prompt)) + _MARGIN <= (self.limit or math.inf)
 
 
 def prompt_text(prompt: Any) -> str:
-    """The text of a rendered prompt: chat APIs of the harness get their turns as JSON inside a tuple, or as a list."""
+    """Return the text of a rendered prompt: chat APIs of the harness get their turns as JSON inside a tuple, or as a
+    list.
+    """
     if isinstance(prompt, str):
         return prompt
     inner = getattr(prompt, "prompt", None)
@@ -52,11 +54,12 @@ def prompt_text(prompt: Any) -> str:
 def budget_for(
     max_tokens: int | None, model: Any, metadata: Mapping[str, Any], generation: Mapping[str, Any] | None
 ) -> Budget:
-    """The prompt budget of a task.
+    """Return the prompt budget of a task.
 
-    In this order: ``prompt.max_tokens``; the evaluated model's context (``model`` is the harness's object, where it is
-    known and not behind an API, whose default ``max_length`` is a guess); ``max_length`` or ``max_model_len`` in the
-    model arguments; the configuration of the model they name. Less the tokens to generate, except for the first.
+    The first known one of: ``prompt.max_tokens``; the evaluated model's context (``model`` is the harness's object, if
+    it is known and not behind an API, whose default ``max_length`` is a guess); ``max_length`` or ``max_model_len`` in
+    the model arguments; the configuration of the model they name. All but the first are reduced by the tokens to
+    generate.
     """
     local = model is not None and not _is_api(model)
     count = _model_counter(model) if local else None
@@ -149,10 +152,10 @@ def fit(
     budget: Budget,
     row: str,
 ) -> tuple[Any, int]:
-    """``(prompt, number of passages shortened)``: ``build`` renders a prompt from passages.
+    """Return ``(prompt, number of passages shortened)``; ``build`` renders a prompt from passages.
 
-    All passages are cut to one common length in tokens, the largest at which the prompt fits; shorter ones stay whole.
-    Raises ConfigError if the prompt does not even fit with every passage empty.
+    All passages are cut to one common length in tokens, the largest at which the prompt fits; shorter ones are
+    unchanged. Raises ConfigError if the prompt does not fit even with every passage empty.
     """
     prompt = build(passages)
     if budget.fits(prompt):

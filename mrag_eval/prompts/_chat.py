@@ -1,4 +1,6 @@
-"""Conversations as one prompt: with a model's chat template, or as plain text; a system text is never lost."""
+"""Conversion of conversations to prompts, with a model's chat template or as plain text, always with the system
+text.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,19 @@ from typing import Any
 # One message: {"role": "system" | "user" | "assistant", "content": text}.
 Message = Mapping[str, str]
 Conversation = Sequence[Message]
-# Renders messages as the model wants them; the harness's ``apply_chat_template``.
+# Renders messages in the model's format; the harness's ``apply_chat_template``.
 Template = Callable[..., Any]
 
 _SENTINEL = "mrag-sentinel-7f3a"
 
 
 def plain_prompt(conversation: Conversation) -> str:
-    """The messages one after another, a blank line between them: for models without a chat template."""
+    """Return the messages separated by blank lines: for models without a chat template."""
     return "\n\n".join(message["content"] for message in conversation)
 
 
 def folded(conversation: Conversation) -> list[dict[str, str]]:
-    """The conversation with its system text at the head of the first user message."""
+    """Return the conversation with its system text at the start of the first user message."""
     system = [m["content"] for m in conversation if m["role"] == "system"]
     turns = [dict(m) for m in conversation if m["role"] != "system"]
     if system and turns:
@@ -29,7 +31,7 @@ def folded(conversation: Conversation) -> list[dict[str, str]]:
 
 
 def knows_system_role(template: Template) -> bool:
-    """Whether a system message reaches the prompt: some templates refuse the role, others drop it in silence."""
+    """Return whether a system message reaches the prompt: some templates refuse the role, others silently drop it."""
     turns = [{"role": "system", "content": _SENTINEL}, {"role": "user", "content": "?"}]
     try:
         return _SENTINEL in str(template(turns, add_generation_prompt=True))
@@ -38,14 +40,14 @@ def knows_system_role(template: Template) -> bool:
 
 
 def renderer(template: Template) -> Callable[[Conversation], str]:
-    """How a local model's conversations become prompts.
+    """Return the function that turns a local model's conversations into prompts.
 
-    Where ``template`` knows no system role the system text is folded into the user's message; where there is no
-    template, which shows on a probe, the prompt is plain.
+    If ``template`` does not support the system role, the system text is folded into the user's message. If there is no
+    template, which a probe shows, the prompt is plain.
     """
     try:
         template([{"role": "user", "content": "?"}], add_generation_prompt=True)
-    except Exception:  # no template, in whatever way the model's library says so
+    except Exception:  # no template, reported in whatever way the model's library chooses
         return plain_prompt
     fold = not knows_system_role(template)
 

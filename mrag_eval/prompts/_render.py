@@ -1,6 +1,6 @@
-"""Prompts: Jinja templates with two blocks, ``system`` and ``user``, rendered in a sandbox.
+"""Jinja prompt templates with two blocks, ``system`` and ``user``, rendered in a sandbox.
 
-Questions, options and passages are values, never template source, and cannot close the tags that fence them in.
+Questions, options and passages are values, never template source, and cannot close the tags around them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mrag_eval.core import ConfigError, content_key, did_you_mean, is_language, 
 from mrag_eval.prompts._system_prompts import SystemPrompt, system_prompts
 
 _FOLDER = Path(__file__).parent
-# Where a built-in template asks for the answer, unless the task says otherwise.
+# Default position of the answer in the built-in templates.
 _ANSWER_FORMATS = {
     "articles": "tag",
     "multiple_choice": "choice",
@@ -34,7 +34,7 @@ _FENCED = re.compile(
     re.IGNORECASE,
 )
 
-# The tags of the prompts that build benchmarks, whose replies are read from tags too.
+# Tags of the prompts that build benchmarks; their replies are parsed for tags too.
 _BUILT = re.compile(
     r"<(?=\s*/?\s*(?:first_text|second_text|first_date|second_date|summary|summaries|titles?|entity|entities|qa_pairs?"
     r"|first_pairs|second_pairs|related|holds|claims?|gold|query|categor(?:y|ies)|personas?|instructions?|verdicts?"
@@ -42,41 +42,43 @@ _BUILT = re.compile(
     re.IGNORECASE,
 )
 
-# What can only be meant as the name of a system prompt.
+# A string that can only be the name of a system prompt.
 _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
-# Brackets around nothing but numbers: how a judge lists passages.
+# Brackets around numbers only: a judge's list of passages.
 _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
 _MEND = "mend the template; the variables it may use are listed in mrag_eval.prompts.PromptTemplate"
-# What a template is for, where that is not the task's own prompt; its file's name begins with it.
+# Roles of templates other than the task's own prompt; a template's file name begins with its role.
 _ROLES = ("judge", "rerank", "translator", "agent", "annotate", "build")
-# Whose values are defused: what their reply is parsed for must not come out of a sample.
+# Roles whose values are defused: text of a sample must not be parsed as their reply.
 _DEFUSED = ("judge", "rerank", "agent", "annotate")
 
 
 def fence(text: str) -> str:
-    """``text`` with brackets that open a template tag or a chat turn replaced by ``‹``, so that it closes none."""
+    """Return ``text`` with ``‹`` for brackets that open a template tag or a chat turn, so that it cannot close one."""
     return _FENCED.sub("‹", text) if "<" in text else text
 
 
 def fence_build(text: str) -> str:
-    """:func:`fence`, and the tags of the prompts that build benchmarks: what these hold of a document, repeated in the
-    reply as it stands, closes no tag and opens none, and is otherwise unchanged.
+    """Apply :func:`fence`, and neutralise the tags of the prompts that build benchmarks.
+
+    Document text that these prompts contain, repeated verbatim in the reply, then closes no tag and opens none, and is
+    otherwise unchanged.
     """
     return _BUILT.sub("‹", fence(text)) if "<" in text else text
 
 
 def defuse(text: str) -> str:
-    """:func:`fence`, and every brace and bracketed list of numbers in full-width characters.
+    """Apply :func:`fence`, and put braces and bracketed lists of numbers in full-width characters.
 
-    For prompts whose reply is parsed: what they hold of a sample, repeated in the reply as it stands, is then neither
-    JSON nor a tag nor a list, and cannot be read as the model's own.
+    For prompts whose reply is parsed: sample text repeated verbatim in the reply is then neither JSON nor a tag nor a
+    list, and cannot be mistaken for the model's own output.
     """
     return _NUMBERS.sub(r"［\1］", fence(text).translate(_BRACES))
 
 
 def builtin_names(role: str = "") -> list[str]:
-    """Names of the templates that come with the package: for the task's own prompt, or for a role (judge, agent)."""
+    """Return the names of the built-in templates: for the task's own prompt, or for a role (judge, agent)."""
     stems = sorted(path.stem for path in _FOLDER.glob("*.jinja"))
     if role:
         return [stem.removeprefix(f"{role}_") for stem in stems if stem.startswith(f"{role}_")]
@@ -95,8 +97,8 @@ class PromptTemplate:
 
     Variables in both blocks: ``query``, ``lang`` (BCP 47), ``language`` (its English name), ``options`` (list of
     ``letter``, ``text``), ``passages`` (list of ``index`` from 1, ``title``, ``text``, ``lang``, ``date``), ``extra``
-    (the benchmark's own texts on the row; one that is missing is false), and what :meth:`render` is given besides.
-    ``clean`` makes values safe to stand in the prompt.
+    (the benchmark's own texts of the row; a missing one is false), and the further texts passed to :meth:`render`.
+    ``clean`` makes values safe for the prompt.
     """
 
     def __init__(
@@ -125,7 +127,9 @@ class PromptTemplate:
 
     @property
     def sha256(self) -> str:
-        """Of everything in it that is the same for every row: the template, and the system prompt in all languages."""
+        """Return the SHA-256 of everything that is the same for every row: template, and system prompt in all
+        languages.
+        """
         system = self._system
         texts = system.texts() if isinstance(system, SystemPrompt) else system
         return content_key(self._source, texts)
@@ -136,7 +140,7 @@ class PromptTemplate:
         passages: Sequence[Mapping[str, Any]],
         texts: Mapping[str, str | Sequence[str]] | None = None,
     ) -> tuple[str, str]:
-        """``(system, user)`` for one row; ``system`` is empty where the template has none.
+        """Return ``(system, user)`` for one row; ``system`` is empty if the template has none.
 
         ``texts`` are further variables: a text, or a list of texts.
         """
@@ -167,7 +171,7 @@ class PromptTemplate:
         return self._system_part(doc["query_lang"], bool(passages), values), self._block("user", values)
 
     def check_languages(self, languages: Iterable[str]) -> None:
-        """Raise ConfigError for a language of questions that the system prompt has no text for."""
+        """Raise ConfigError for a question language without a text of the system prompt."""
         if isinstance(self._system, SystemPrompt):
             self._system.check(languages)
 
@@ -184,7 +188,7 @@ class PromptTemplate:
             return "".join(render(self._template.new_context(dict(values)))).strip()
         except MemoryError:
             raise
-        except Exception as err:  # a template may compute anything with the values
+        except Exception as err:  # a template may compute anything from the values
             what = err.message if isinstance(err, jinja2.TemplateError) else f"{type(err).__name__}: {err}"
             line = " ".join(str(what).split())
             raise ConfigError(f"prompt template {self.name}, block '{block}': {line}", _MEND) from None
@@ -197,18 +201,18 @@ def _language_name(code: str) -> str:
 
 @lru_cache(maxsize=64)
 def load_template(template: str, system: str | None = None, role: str = "") -> PromptTemplate:
-    """The built-in template of that name, or the file at that path; ``system`` as in the ``prompt`` block.
+    """Load the built-in template of that name, or the file at that path; ``system`` as in the ``prompt`` block.
 
-    ``role``: what it is for (``judge``, ``translator``, ``agent``); values in the prompt of a judge or an agent are
-    defused, since its reply is parsed for a decision. A translator's are fenced only: its reply repeats them; so are
-    those of ``build``, with its own tags besides.
+    ``role`` is its use (``judge``, ``translator``, ``agent``, ``build``). Values in the prompt of a judge or an agent
+    are defused, since its reply is parsed for a decision. Those of a translator are only fenced, since its reply
+    repeats them; so are those of ``build``, whose own tags are fenced as well.
     """
     clean = fence_build if role == "build" else defuse if role in _DEFUSED else fence
     return PromptTemplate(template_source(template, role), template, _system_text(system), clean)
 
 
 def template_source(template: str, role: str = "") -> str:
-    """The source of the built-in template of that name, or of the file at that path."""
+    """Return the source of the built-in template of that name, or of the file at that path."""
     built_in = "/" not in template and not template.endswith(".jinja")
     path = _FOLDER / f"{f'{role}_' if role else ''}{template}.jinja" if built_in else Path(template)
     known = builtin_names(role)
@@ -236,7 +240,7 @@ def _system_text(system: str | None) -> str | SystemPrompt | None:
     named = system_prompts()
     if system in named:
         return named[system]
-    if _NAME.fullmatch(system):  # no prompt is one word with underscores in it
+    if _NAME.fullmatch(system):  # one word with underscores is a name, not a prompt
         raise ConfigError(
             f"prompt.system: no system prompt '{system}'{did_you_mean(system, named)}",
             "give one of these names, a file, or the text itself",

@@ -1,6 +1,6 @@
 """System prompts by name: the six of RAG in multilingual settings, in the language of the question or in English.
 
-``system/variants.yaml`` says which name is which; the files beside it hold the sentences, one file a language.
+``system/variants.yaml`` defines the names; the files next to it hold the sentences, one file per language.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VARIANTS = "variants"
 
 @dataclass(frozen=True)
 class SystemPrompt:
-    """A named system prompt, a text for each language of the question; ``label`` is the paper's.
+    """A named system prompt with a text for each language of the question; ``label`` is the paper's.
 
     ``written_in`` is ``en`` or ``ul`` (the question's language); ``then`` names the sentence after the first.
     """
@@ -31,9 +31,9 @@ class SystemPrompt:
     then: str | None = None
 
     def text(self, language: str, with_documents: bool) -> str:
-        """The text for a question in ``language``, for a prompt that shows documents or does not.
+        """Return the text for a question in ``language``, for a prompt with or without documents.
 
-        A question in English gets the first sentence alone. Raises ConfigError for a language without a text.
+        A question in English gets only the first sentence. Raises ConfigError for a language without a text.
         """
         code = base_language(language)
         sentences = _sentences(code if self.written_in == "ul" else "en", self.name)
@@ -43,7 +43,7 @@ class SystemPrompt:
         return first + sentences.get("joint", " ") + sentences[self.then].replace("{language}", name(language))
 
     def texts(self) -> dict[str, tuple[str, str]]:
-        """Every language's text, for a prompt with documents and for one without."""
+        """Return every language's text, for a prompt with documents and for one without."""
         return {code: (self.text(code, True), self.text(code, False)) for code in prompt_languages()}
 
     def check(self, languages: Iterable[str]) -> None:
@@ -54,12 +54,12 @@ class SystemPrompt:
 
 @lru_cache(maxsize=1)
 def system_prompts() -> Mapping[str, SystemPrompt]:
-    """All of them, by name, in the paper's order."""
+    """Return all system prompts by name, in the paper's order."""
     return {name: SystemPrompt(name, **row) for name, row in _yaml(_VARIANTS).items()}
 
 
 def prompt_languages() -> tuple[str, ...]:
-    """The languages that there are texts in."""
+    """Return the languages of the texts."""
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml") if path.stem != _VARIANTS))
 
 
