@@ -1,8 +1,7 @@
-"""API models of the harness: built through its registry, asked with requests of our own.
+"""API models of the harness: built by its registry, called with our own requests.
 
-The harness's classes know how each provider wants a request and how it answers. What they do around that is done
-elsewhere here: theirs loses a whole batch to one permanent failure, ignores Retry-After, gives no token counts, and
-logs the key with every failed request.
+The harness's classes know each provider's format of requests and responses. The rest is done here: theirs lose a whole
+batch to one permanent failure, ignore Retry-After, give no token counts, and log the key with every failed request.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._reply import Call, Reply, split_thinking
 from mrag_eval.prompts import plain_prompt
 
-# A model at times gives an empty or broken body to a request it answers well the second time.
+# A model sometimes gives an empty or broken body to a request that succeeds on the second attempt.
 _BROKEN_AGAIN = 2
 
 
 def model_class(spec: ModelSpec, name: str) -> type[Any]:
-    """The harness's class behind a model type; ConfigError for a type that it does not know."""
+    """Return the harness's class of a model type; raise ConfigError for an unknown type."""
     from mrag_eval import harness
 
     try:
@@ -42,7 +41,9 @@ def model_class(spec: ModelSpec, name: str) -> type[Any]:
 
 
 def is_api(cls: type[Any]) -> bool:
-    """Whether our transport can send its requests: one of the harness's HTTP classes that sends none itself."""
+    """Return whether our transport can send its requests: one of the harness's HTTP classes that does not send its
+    own.
+    """
     from mrag_eval.harness import sends_by_http
 
     return sends_by_http(cls)
@@ -50,14 +51,14 @@ def is_api(cls: type[Any]) -> bool:
 
 @dataclass(frozen=True)
 class ApiModel:
-    """One API model: the harness's object, which knows the form of requests and answers, and where it is asked."""
+    """One API model: the harness's object, which knows the format of requests and responses, and its endpoint."""
 
     lm: Any = field(repr=False)
     endpoint: Endpoint
     chat: bool
 
     def payload(self, call: Call) -> dict[str, Any]:
-        """Return the JSON body that the provider wants."""
+        """Return the JSON body in the provider's format."""
         settings = call.settings
         turns = [dict(message) for message in call.conversation]
         messages: Any = turns if self.chat else self._as_text(turns)
@@ -72,7 +73,7 @@ class ApiModel:
         body: dict[str, Any] = self.lm._create_payload(
             messages, generate=True, gen_kwargs=wanted, seed=settings.seed or 0, eos=None
         )
-        # an empty list of stop sequences is refused by some servers, and the harness always adds one
+        # some servers refuse an empty list of stop sequences, and the harness always adds one
         for key in ("stop", "stop_sequences"):
             if key in body:
                 body[key] = [sequence for sequence in body[key] or () if sequence]
@@ -101,7 +102,7 @@ class ApiModel:
         thinking, finish, outputs = _beside_the_text(outputs)
         try:
             texts = self.lm.parse_generations(outputs)
-        except Exception as err:  # whatever a provider's parser trips over is a fault of this one answer
+        except Exception as err:  # any failure of a provider's parser is a fault of this one response
             detail = f"no text in the answer ({type(err).__name__}: {err})"
             raise HttpFault("malformed", detail, again=_BROKEN_AGAIN) from None
         if "choices" not in outputs and isinstance(outputs.get("content"), list):
@@ -119,7 +120,7 @@ class ApiModel:
 
 
 def _beside_the_text(outputs: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
-    """``(thinking, finish reason, outputs with text parts only)`` of the two shapes that providers use."""
+    """Return ``(thinking, finish reason, outputs with text parts only)`` for the two formats that providers use."""
     content = outputs.get("content")
     if "choices" not in outputs and isinstance(content, list):
         blocks = [block for block in content if isinstance(block, dict)]
@@ -151,7 +152,7 @@ def _usage(usage: Any) -> tuple[int | None, int | None]:
 def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
     """Build the harness's object; no request is sent.
 
-    Raises ConfigError for an argument that it does not know, a missing base_url, or a key that the environment lacks.
+    Raises ConfigError for an unknown argument, a missing base_url, or a key that is not in the environment.
     """
     args = dict(spec.model_args)
     makers = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base) and base is not object]
@@ -174,17 +175,17 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
         ) from None
     if not lm.base_url:
         raise ConfigError(
-            f"model '{name}': model_args lacks base_url, the address that '{spec.model}' is asked at",
+            f"model '{name}': model_args lacks base_url, the address of '{spec.model}'",
             "e.g. base_url: http://localhost:8000/v1/chat/completions",
         )
     if headers.get("Authorization") == "Bearer ":
-        del headers["Authorization"]  # a local server without a key; an empty one is no valid header
+        del headers["Authorization"]  # a local server without a key; an empty one is not a valid header
     verify: bool | str = (lm.ca_cert_path or True) if lm.verify_certificate else False
     return ApiModel(lm, Endpoint(name, lm.base_url, headers, verify), "chat" in spec.model)
 
 
 def _keyed(cls: type[Any], spec: ModelSpec, name: str) -> type[Any]:
-    """The class itself, or one whose key comes from the variable that ``api_key_env`` names."""
+    """Return the class itself, or one whose key comes from the variable that ``api_key_env`` names."""
     if spec.api_key_env is None:
         return cls
     key = os.environ.get(spec.api_key_env)

@@ -1,4 +1,4 @@
-"""Asking a panel at once, and asking once more where a reply cannot be read."""
+"""Concurrent calls to a panel, and a second attempt for replies that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Parsers = Parser[T] | Sequence[Parser[T]]
 
 @dataclass(frozen=True)
 class Answered(Generic[T]):
-    """What one conversation came to: ``value``, or None and the ``error`` for which the seat abstains.
+    """Result of one conversation: ``value``, or None and the ``error`` for which the seat abstains.
 
     ``error`` begins with the reason: that of the failed call, or ``unreadable``. ``replies`` holds the reply, and the
-    second one where the model was asked again.
+    second one if the model was asked again.
     """
 
     value: T | None
@@ -33,7 +33,7 @@ class Answered(Generic[T]):
 
     @property
     def reason(self) -> str | None:
-        """The kind of failure, by which abstentions are counted."""
+        """Return the reason of a failure; abstentions are counted by it."""
         return None if self.error is None else self.error.split(":", 1)[0]
 
 
@@ -46,10 +46,10 @@ def generate_parsed(
     on_reply: OnReply | None = None,
     **settings: Any,
 ) -> list[Answered[T]]:
-    """One parsed reply per conversation, in their order.
+    """Return one parsed reply per conversation, in order.
 
-    A reply that cannot be read goes back once with what is wrong with it; if the second cannot be read either, the
-    seat abstains. Failed calls are not asked again here, the transport did that.
+    A reply that cannot be parsed is returned once to the model with the fault; if the second cannot be parsed either,
+    the seat abstains. Failed calls are not retried here, since the transport did so.
     """
     parsers = [parse] * len(conversations) if callable(parse) else list(parse)
     if len(parsers) != len(conversations):
@@ -84,7 +84,7 @@ def _asked_again(conversation: Conversation, reply: Reply, error: str) -> Conver
 
 
 def at_once(work: Mapping[str, Callable[[], R]]) -> dict[str, R]:
-    """Run the callables in threads of their own; the results under their names, in the given order."""
+    """Run the callables in separate threads; return the results under their names, in the given order."""
     if not work:
         return {}
     with ThreadPoolExecutor(max_workers=len(work), thread_name_prefix="mrag-eval-seat") as pool:
@@ -95,9 +95,9 @@ def at_once(work: Mapping[str, Callable[[], R]]) -> dict[str, R]:
 def generate_all(
     asked: Mapping[str, tuple[AuxModel, Sequence[Conversation]]], **settings: Any
 ) -> dict[str, list[Reply]]:
-    """Several models at the same time, a panel: ``{seat: (model, conversations)}`` to ``{seat: replies}``.
+    """Call several models (a panel) concurrently: ``{seat: (model, conversations)}`` to ``{seat: replies}``.
 
-    Each has its own calls in flight; seats that share one model object take turns at it.
+    Each has its own calls in flight; seats that share one model object take turns.
     """
 
     def call(seat: str) -> Callable[[], list[Reply]]:

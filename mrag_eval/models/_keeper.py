@@ -1,4 +1,4 @@
-"""Writes answers to the cache as they arrive, those of a few milliseconds together."""
+"""Writer of answers to the cache as they arrive, with those of a few milliseconds in one commit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """The cache of one batch of calls. None: no cache.
+    """The cache of one batch of calls; None for no cache.
 
-    A cache that cannot be read or written is said once and done without: it must not take a run down.
+    A cache that fails to read or write is reported once and then ignored: it must not stop a run.
     """
 
     def __init__(self, store: Store | None) -> None:
@@ -25,7 +25,7 @@ class Keeper:
         self._turn = asyncio.Lock()
 
     def find(self, keys: Iterable[str]) -> dict[str, Any]:
-        """What is there, in one lookup."""
+        """Return the entries that are present, in one lookup."""
         if self._store is None:
             return {}
         try:
@@ -44,9 +44,9 @@ class Keeper:
             self._give_up("written", err)
 
     async def keep(self, key: str, value: Any) -> None:
-        """Commit, with whatever arrived while the commit before was under way.
+        """Commit, with any answers that arrived during the previous commit.
 
-        Returns when the answer is on disk: a slot that waits for it loses, killed, only what it has in flight.
+        Returns when the answer is on disk, so that a killed slot loses only its call in flight.
         """
         if self._store is None:
             return

@@ -1,4 +1,4 @@
-"""What a model was asked and what it cost."""
+"""Counts of a model's calls and their cost."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from mrag_eval.models._reply import Reply
 
 @dataclass
 class Ledger:
-    """Counts of one model. ``calls``: conversations sent, ``cached``: answered from the cache, ``retries``: further
-    attempts at a call, ``failures``: conversations without an answer by reason, tokens as the model reported them,
-    ``seconds`` spent waiting for it.
+    """Counts of one model.
+
+    ``calls`` counts conversations sent, ``cached`` those answered from the cache, ``retries`` further attempts at a
+    call, ``failures`` conversations without an answer by reason. Tokens are those reported by the model; ``seconds`` is
+    the waiting time.
     """
 
     calls: int = 0
@@ -25,7 +27,7 @@ class Ledger:
     seconds: float = 0.0
 
     def add(self, reply: Reply) -> None:
-        """Count one reply (its time is counted by the batch, since calls overlap)."""
+        """Count one reply, without its time: the batch counts that, since calls overlap."""
         if reply.cached:
             self.cached += 1
         elif reply.attempts:
@@ -60,16 +62,18 @@ class Ledger:
         return ledger
 
     def as_dict(self) -> dict[str, Any]:
-        """For results files."""
+        """Return the JSON form for results files."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Ledger:
-        """The ledger behind :meth:`as_dict`."""
+        """Return the ledger that :meth:`as_dict` was called on."""
         return cls(**{**value, "failures": dict(value.get("failures", {}))})
 
     def line(self) -> str:
-        """One line: ``897 calls, 0 from cache, 4 retries, 12,345 tokens in, 678 out · 3 unanswered (3 timeout)``."""
+        """Return one line: ``897 calls, 0 from cache, 4 retries, 12,345 tokens in, 678 out · 3 unanswered (3
+        timeout)``.
+        """
         text = f"{_n(self.calls, 'call')}, {self.cached:,} from cache, {_n(self.retries, 'retry', 'retries')}"
         if self.tokens_in or self.tokens_out:
             text += f", {self.tokens_in:,} tokens in, {self.tokens_out:,} out"
@@ -84,7 +88,7 @@ def _n(count: int, one: str, several: str = "") -> str:
 
 
 def total(ledgers: Iterable[Ledger]) -> Ledger:
-    """The sum, over models or over ranks."""
+    """Return the sum, over models or over ranks."""
     return sum(ledgers, Ledger())
 
 

@@ -1,10 +1,10 @@
-"""A reader for almost-JSON, as models write it.
+"""Parser for almost-JSON, as models write it.
 
-Besides JSON it takes: strings in single or typographic quotes, quotes left bare inside a string, raw line breaks in
-one, trailing commas, bare words as keys, ``True``, ``False`` and ``None``. An object whose key comes twice with
-different values is refused: one of them may have been quoted from the text under judgement.
+Besides JSON it accepts: strings in single or typographic quotes, unescaped quotes inside a string, raw line breaks in
+one, trailing commas, bare words as keys, ``True``, ``False`` and ``None``. An object with one key twice and different
+values is refused: one of them may have been quoted from the text under judgement.
 
-json-repair is not used: it closes a vote that was cut off and takes the last of two votes that contradict each other.
+json-repair is not used: it closes a truncated vote and takes the last of two contradicting votes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class UnreadableError(Exception):
-    """What is wrong, in words that a model can act on."""
+    """The fault, in words that a model can act on."""
 
 
 def read_value(text: str, start: int) -> tuple[Any, int]:
-    """The value that begins at ``start`` and the position after it; UnreadableError for what cannot be one."""
+    """Return the value that begins at ``start`` and the position after it; raise UnreadableError if there is none."""
     try:
         return _STRICT.raw_decode(text, start)
     except UnreadableError:
@@ -38,7 +38,9 @@ def read_value(text: str, start: int) -> tuple[Any, int]:
 
 
 def storable(value: Any) -> Any:
-    """The value with surrogate pairs joined and lone ones replaced: JSON can escape those, no file can hold them."""
+    """Return the value with surrogate pairs joined and lone ones replaced: JSON can escape those, but files cannot hold
+    them.
+    """
     if isinstance(value, str):
         if _SURROGATE.search(value) is None:
             return value
@@ -132,7 +134,7 @@ class _Reader:
         return position
 
     def _string(self, position: int) -> tuple[str, int]:
-        """A quote inside a string is its end only where something follows that may stand after a value."""
+        """Parse a string; a quote inside it ends it only if something valid after a value follows."""
         closing = _CLOSING[self._at(position)]
         out: list[str] = []
         position += 1

@@ -1,4 +1,4 @@
-"""Models that run in this process (hf, vllm, ...) or bring a client of their own: the harness asks them in a batch."""
+"""Models that run in this process (hf, vllm, ...) or have their own client: the harness calls them in a batch."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from mrag_eval.prompts import Conversation, renderer
 
 log = logging.getLogger(__name__)
 
-# Takes the answer at a position of the batch; may be called from the worker thread.
+# Receives the answer at a position of the batch; may be called from the worker thread.
 Take = Callable[[int, Reply], None]
 
 
 @dataclass(frozen=True)
 class LocalModel:
-    """The harness's object, one user at a time, and how conversations become its prompts."""
+    """The harness's object, used by one caller at a time, and the conversion of conversations to its prompts."""
 
     lm: Any
     render: Callable[[Conversation], str]
     turn: threading.Lock = field(default_factory=threading.Lock)
 
     def generate(self, conversations: Sequence[Conversation], settings: Generation, take: Take) -> None:
-        """Answer all; ``take`` gets each answer as soon as the model gives it."""
+        """Answer all conversations; ``take`` receives each answer as soon as the model gives it."""
         from mrag_eval.harness import Instance
 
         waiting: dict[str, list[int]] = {}
@@ -61,7 +61,7 @@ class LocalModel:
                 for request, text in zip(requests, texts, strict=False):
                     answered(request.args[0], text)
                 error = "model: it gave fewer answers than it was asked for"
-            except Exception as err:  # of whatever library runs the model: what is answered stays answered
+            except Exception as err:  # an error of whatever library runs the model; finished answers are kept
                 error = redact(f"model: {type(err).__name__}: {' '.join(str(err).split())[:300]}")
                 log.warning("%d calls to a local model failed (%s)", len(waiting), error)
             finally:
@@ -86,7 +86,7 @@ class LocalModel:
         return wanted
 
     def _too_long(self, prompt: str, settings: Generation) -> str | None:
-        """The harness would cut such a prompt on the left, where the instructions stand, and say little."""
+        """Return an error for a prompt that the harness would silently cut on the left, where the instructions are."""
         limit = getattr(self.lm, "max_length", None)
         if not isinstance(limit, int) or len(prompt) + settings.max_tokens <= limit // 4:
             return None
@@ -100,7 +100,7 @@ class LocalModel:
             return None
         try:
             return len(self.lm.tok_encode(text))
-        except Exception:  # a model without a tokenizer of its own: the count is then unknown
+        except Exception:  # a model without its own tokenizer: the count is unknown
             return None
 
     def _reply(self, prompt: str, text: Any) -> Reply:
@@ -131,7 +131,7 @@ def _is_a(lm: Any, name: str) -> bool:
 
 @contextmanager
 def _seeded(lm: Any, settings: Generation) -> Iterator[None]:
-    """Sampling in torch starts from the seed, and the process's own random state is what it was before."""
+    """Seed torch's sampling within the block, and restore the process's random state afterwards."""
     if settings.temperature == 0 or settings.seed is None or not _is_a(lm, "HFLM"):
         yield
         return
@@ -143,11 +143,11 @@ def _seeded(lm: Any, settings: Generation) -> Iterator[None]:
 
 
 def local_model(spec: ModelSpec, name: str) -> LocalModel:
-    """The model with its weights loaded, once per process for all that use the same one."""
+    """Return the model with its weights loaded, once per process for all users of the same one."""
     try:
         try:
             args = json.dumps(spec.model_args, sort_keys=True)
-        except TypeError:  # arguments that are objects, from a program: nothing tells two of them apart
+        except TypeError:  # arguments that are objects, passed by a program: they cannot be compared
             return _load(spec.model, spec.model_args)
         return _loaded(spec.model, args)
     except (TypeError, ValueError, OSError, ImportError, RuntimeError, NotImplementedError) as err:

@@ -1,4 +1,4 @@
-"""Models that judge, plan or translate: any of the harness's, asked in batches, every answer kept."""
+"""Models that judge, plan or translate: any model of the harness, called in batches, with every answer kept."""
 
 from __future__ import annotations
 
@@ -33,20 +33,21 @@ from mrag_eval.prompts import Conversation
 log = logging.getLogger(__name__)
 
 _FORMAT = "models/1"
-# A local model is asked for so many at a time where a token budget is to be watched in between.
+# Batch size of a local model with a token budget, which is checked between batches.
 _WATCHED = 32
 
-# Told of every answer as it comes: position in the batch, answer.
+# Receives every answer as it arrives: position in the batch, answer.
 OnReply = Callable[[int, Reply], None]
 
 
 class AuxModel:
-    """One model. ``generate`` may be called from anywhere, inside a running event loop too; two calls take turns.
+    """One model. ``generate`` may be called from anywhere, even inside a running event loop; concurrent calls take
+    turns.
 
-    ``name`` is what messages call it. With a ``cache``, an answer is stored as it arrives and never paid twice;
-    failures are not stored. ``ledger`` counts what this object was asked; ``spending``, which other objects may share,
-    what was spent of the budget. The model is built (weights loaded, key looked up) when the first answer is not in the
-    cache, or by :meth:`check`. Programs get the model of a name from :func:`mrag_eval.models.get`.
+    ``name`` identifies it in messages. With a ``cache``, an answer is stored on arrival and never paid for twice;
+    failures are not stored. ``ledger`` counts the calls through this object; ``spending``, which other objects may
+    share, counts the spent budget. The model is built (weights loaded, key looked up) at the first answer that is not
+    in the cache, or by :meth:`check`. Programs get a model by name from :func:`mrag_eval.models.get`.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class AuxModel:
         install_redaction()
 
     def check(self) -> None:
-        """Raise the ConfigError that would otherwise leave every call unanswered; loads local weights, asks nothing."""
+        """Load local weights without a call, and raise the ConfigError that would leave every call unanswered."""
         with self._turn:
             self._built()
 
@@ -81,16 +82,16 @@ class AuxModel:
         on_reply: OnReply | None = None,
         **settings: Any,
     ) -> list[Reply]:
-        """One reply per conversation, in their order. Failures are replies with an ``error``; nothing raises for them.
+        """Return one reply per conversation, in order. Failures are replies with an ``error``; they do not raise.
 
         Args:
-            conversations: messages ``{"role", "content"}`` each; equal ones are asked once.
-            seat: who is speaking (a judge's place in the panel, ...); equal prompts of two seats are asked apart.
-            on_reply: called with ``(position, reply)`` as answers come, in whatever order, from the thread that sends:
-                it must be quick and ask no model.
+            conversations: messages ``{"role", "content"}`` each; equal ones are sent once.
+            seat: the caller's role (a judge's place in the panel, ...); equal prompts of two seats are sent separately.
+            on_reply: called with ``(position, reply)`` as answers arrive, in any order, from the sending thread; it
+                must be quick and call no model.
             settings: generation settings that differ from the model's own (``temperature=0.7, max_tokens=64``).
 
-        Raises ConfigError for settings that do not exist.
+        Raises ConfigError for unknown settings.
         """
         start = time.perf_counter()
         wanted = settings_for(self.spec, settings, f"model {self.name}, generation")
@@ -170,7 +171,7 @@ class AuxModel:
                 run_in_thread(partial(backend.generate, asked, go[0].settings, take))
 
     def _built(self) -> Any:
-        """The transport of an API model, or the local model."""
+        """Return the transport of an API model, or the local model."""
         if self._backend is None:
             from mrag_eval.models._api import build_api, is_api, model_class
 
@@ -194,5 +195,5 @@ class AuxModel:
 
 
 def _repeated(reply: Reply) -> Reply:
-    """The reply of an equal conversation in the same batch: nothing was sent for it."""
+    """Return the reply for an equal conversation of the same batch, for which nothing was sent."""
     return replace(reply, cached=reply.error is None, attempts=0, seconds=0.0)

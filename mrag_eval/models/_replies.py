@@ -1,7 +1,7 @@
-"""What a model's reply says: JSON, a tag, a list of numbers, a verdict.
+"""Parsers of a model's reply: JSON, a tag, a list of numbers, a verdict.
 
-Every parser takes any text and returns :class:`Parsed`; none raises. Where a reply holds several candidates the last
-complete one counts, since models think aloud first.
+Every parser accepts any text and returns :class:`Parsed`; none raises. If a reply has several candidates, the last
+complete one counts, since models reason first.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from mrag_eval.models._lenient_json import UnreadableError, read_value, storable
 
 T = TypeVar("T")
 
-# Longer replies are read from their end only: the answer stands there.
+# Only the end of a longer reply is parsed, since it contains the answer.
 _LONGEST = 100_000
-# A reply with more unreadable braces than this holds no answer worth the time.
+# A reply with more unreadable braces than this is not worth further parsing.
 _MOST_FAULTS = 20
 
 _TRUE_WORDS = frozenset({"true", "yes", "correct"})
@@ -26,7 +26,7 @@ _FALSE_WORDS = frozenset({"false", "no", "incorrect"})
 
 @dataclass(frozen=True)
 class Parsed(Generic[T]):
-    """``value``, or None and the ``error`` in words that can be put to the model."""
+    """``value``, or None and the ``error`` in words that can be sent to the model."""
 
     value: T | None
     error: str | None = None
@@ -36,11 +36,11 @@ Parser = Callable[[str], Parsed[T]]
 
 
 def parse_json(text: str, required: Sequence[str] = ()) -> Parsed[dict[str, Any]]:
-    """The last complete object that has the ``required`` keys, in strict JSON or nearly so.
+    """Return the last complete object with the ``required`` keys, in strict JSON or nearly so.
 
-    Objects inside an object are part of it, and what stands inside an object that cannot be read is not looked at:
-    a text quoted there must not pass for the answer. For the same reason an object is refused if one of its required
-    keys comes once more in what follows it, which happens where a quotation closed it too early.
+    Objects inside an object are part of it, and the inside of an unreadable object is not searched: a text quoted there
+    must not pass for the answer. For the same reason an object is refused if one of its required keys occurs again
+    after it, which happens if a quotation closed it too early.
     """
     text = text[-_LONGEST:]
     found: list[tuple[dict[str, Any], int]] = []
@@ -74,7 +74,7 @@ def parse_json(text: str, required: Sequence[str] = ()) -> Parsed[dict[str, Any]
 
 
 def _doubled_braces(text: str, position: int) -> tuple[dict[str, Any] | None, int]:
-    """``{{...}}``, as models write that have seen the braces of a template escaped."""
+    """Parse ``{{...}}``, written by models that have seen the escaped braces of a template."""
     if text.startswith("{{", position):
         try:
             value, end = read_value(text, position + 1)
@@ -86,7 +86,9 @@ def _doubled_braces(text: str, position: int) -> tuple[dict[str, Any] | None, in
 
 
 def _balanced_end(text: str, position: int) -> int:
-    """After the brace that closes the one at ``position``, strings disregarded; else the end of the text."""
+    """Return the position after the brace that closes the one at ``position``, ignoring strings; else the end of the
+    text.
+    """
     depth = 0
     for brace in re.compile(r"[{}]").finditer(text, position):
         depth += 1 if brace[0] == "{" else -1
@@ -96,7 +98,7 @@ def _balanced_end(text: str, position: int) -> int:
 
 
 def parse_tag(text: str, tag: str) -> Parsed[str]:
-    """What stands in the last complete ``<tag>...</tag>``, stripped; an empty one is an empty string."""
+    """Return the stripped content of the last complete ``<tag>...</tag>``; an empty tag gives an empty string."""
     text = text[-_LONGEST:]
     marks = list(re.compile(rf"<\s*(/?)\s*{re.escape(tag)}\s*>", re.IGNORECASE).finditer(text))
     for opening, closing in zip(reversed(marks[:-1]), reversed(marks[1:]), strict=True):
@@ -119,7 +121,7 @@ def as_verdict(value: Any) -> bool | None:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's verdict and, where it was asked for one, its justification."""
+    """A judge's verdict and, if one was requested, its justification."""
 
     holds: bool
     justification: str = ""
@@ -145,10 +147,10 @@ _FILLING = frozenset({"passage", "passages", "document", "documents", "doc", "do
 
 
 def parse_list(text: str, n: int | None = None) -> Parsed[list[int]]:
-    """A list of numbers from 1 (``[1, 3]``, ``[1], [3]``, ``Passages: 1 and 3``, ``none``), ascending, each once.
+    """Return a list of numbers from 1 (``[1, 3]``, ``[1], [3]``, ``Passages: 1 and 3``, ``none``), sorted and distinct.
 
-    The last bracketed list counts; without brackets the last line must be nothing but the list. ``n``: the highest
-    number there is.
+    The last bracketed list counts; without brackets the last line must be nothing but the list. ``n`` is the highest
+    valid number.
     """
     text = text[-_LONGEST:].strip()
     runs: list[list[str]] = []
@@ -174,10 +176,10 @@ def parse_list(text: str, n: int | None = None) -> Parsed[list[int]]:
 
 
 def parse_order(text: str, n: int) -> Parsed[list[int]]:
-    """The numbers 1 to ``n`` in an order (``[2, 3, 1]``, ``[2] > [3] > [1]``, ``2 > 3 > 1``), as they stand.
+    """Return the numbers 1 to ``n`` in the order written (``[2, 3, 1]``, ``[2] > [3] > [1]``, ``2 > 3 > 1``).
 
-    The last list counts. What is missing, named twice or not among the numbers is for the caller to mend; a reply
-    without one of the numbers is none.
+    The last list counts. The caller repairs missing, repeated and invalid numbers; a reply without a valid number is an
+    error.
     """
     text = text[-_LONGEST:].strip()
     runs: list[list[str]] = []

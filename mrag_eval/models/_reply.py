@@ -1,4 +1,4 @@
-"""A call to a model, and its reply."""
+"""Call to a model, and its reply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mrag_eval.prompts import Conversation
 
 @dataclass(frozen=True)
 class Call:
-    """One conversation to send; ``key`` is its place in the cache."""
+    """One conversation to send, with its cache ``key``."""
 
     key: str
     conversation: Conversation
@@ -22,11 +22,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to one conversation, or why there is none.
+    """The answer to one conversation, or the reason for its absence.
 
-    ``text`` is the answer without the model's thinking, which ``thinking`` keeps. ``error`` is None, or
-    ``"reason: detail"``: the call failed and its seat abstains. ``attempts`` counts requests made now (0 from the
-    cache), ``seconds`` the time they took together; token counts are None where the model gave none.
+    ``text`` is the answer without the model's thinking, which is in ``thinking``. ``error`` is None, or ``"reason:
+    detail"``: the call failed and its seat abstains. ``attempts`` counts the requests of this call (0 from the cache),
+    ``seconds`` their total time; token counts are None if the model reported none.
     """
 
     text: str
@@ -41,11 +41,11 @@ class Reply:
 
     @property
     def reason(self) -> str | None:
-        """The kind of failure (``timeout``, ``rate_limit``, ``budget``, ...), by which failures are counted."""
+        """Return the reason of a failure (``timeout``, ``rate_limit``, ``budget``, ...); failures are counted by it."""
         return None if self.error is None else self.error.split(":", 1)[0]
 
     def stored(self) -> dict[str, Any]:
-        """What the cache keeps."""
+        """Return the value to cache."""
         return {
             "text": self.text,
             "thinking": self.thinking,
@@ -56,18 +56,18 @@ class Reply:
 
     @classmethod
     def from_store(cls, value: Mapping[str, Any]) -> Reply:
-        """The reply behind what :meth:`stored` gave."""
+        """Return the reply for a value of :meth:`stored`."""
         return cls(**value, cached=True, attempts=0)
 
 
 _OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
-# A template may open the thinking itself, so that only its end is seen. An answer that quotes the tag must not be
-# cut there: the tag then stands alone, at the end of a line.
+# A template may open the thinking itself, so that only its end appears in the reply. An answer that quotes the tag must
+# not be cut there: the tag must be alone at the end of a line.
 _BARE_END = re.compile(r"</(?:think|thinking|reasoning)>[ \t]*(?:\r?\n|$)", re.IGNORECASE)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """``(answer, thinking)``. Thinking that was begun and never ended leaves an empty answer."""
+    """Return ``(answer, thinking)``; thinking without an end leaves an empty answer."""
     opened = _OPEN.search(text)
     if opened is None:
         end = None if text.lstrip().startswith(("{", "[", "`", "<")) else _BARE_END.search(text)

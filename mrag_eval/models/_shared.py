@@ -1,4 +1,4 @@
-"""The models of this process: whoever asks for a model by name or spec gets the same object, cache and budget."""
+"""Models of this process: every caller gets the same object, cache and budget for a name or spec."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from mrag_eval.models._spec import named_spec
 from mrag_eval.models._spending import Spending
 
 _TURN = threading.Lock()
-# The process is part of every key: a forked one has none of its parent's connections and threads.
+# The process is part of every key: a forked one lacks its parent's connections and threads.
 _MODELS: dict[tuple[int, str, str, Path], AuxModel] = {}
 _SPENDING: dict[tuple[int, str], Spending] = {}
 
 
 def get(model: str | ModelSpec, name: str = "") -> AuxModel:
-    """Return this process's model for a name in the config file, or for a spec that is called ``name``.
+    """Return this process's model for a name in the config file, or for a spec, with ``name`` as its name.
 
     Judges, planners, rerankers, translators, labelling and building all get the same object, so that the limits of its
-    budget hold for all of them together.
+    budget apply to all of them together.
 
     Spending is counted by the whole spec, not by the name. Two names for one spec share one budget, so that a panel
-    which writes out a model of the config file does not double it. An entry of the config file that has changed is
-    another model, and its budget starts at zero. Every name has an object of its own, since results and messages
-    call a model by its name.
+    which writes out a model of the config file does not double it. A changed entry of the config file is another model,
+    and its budget starts at zero. Every name has a separate object, since results and messages identify a model by its
+    name.
 
-    Raises ConfigError for a name that the config file lacks, and for a cache folder that cannot be written to.
+    Raises ConfigError for a name that is not in the config file, and for a cache folder that cannot be written to.
     """
     spec = named_spec(model) if isinstance(model, str) else model
     called = name or (model if isinstance(model, str) else "")
@@ -43,7 +43,7 @@ def get(model: str | ModelSpec, name: str = "") -> AuxModel:
 
 
 def clear() -> None:
-    """Forget all models and what was spent on them, and close this process's stores: for tests."""
+    """Forget all models and their spending, and close this process's stores: for tests."""
     with _TURN:
         _MODELS.clear()
         _SPENDING.clear()

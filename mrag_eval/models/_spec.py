@@ -1,4 +1,4 @@
-"""Named models of the config file, and what identifies a model in the cache."""
+"""Named models of the config file, and the identity of a model in the cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from mrag_eval.config import Generation, ModelSpec, config_path, load_config, validated
 from mrag_eval.core import ConfigError, did_you_mean
 
-# Model types by how their names begin, and the variable that the harness looks for their key in.
+# Prefixes of model types, and the variable in which the harness looks for their key.
 _KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "azure": "AZURE_OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 EXAMPLE = """models:
@@ -17,7 +17,7 @@ EXAMPLE = """models:
         model: openai-chat-completions
         model_args: {model: gpt-4o-2024-08-06}"""
 
-# How a request travels, as opposed to what is asked: without influence on the answer.
+# Arguments of transport, which do not affect the answer.
 _TRAVEL = frozenset(
     {
         "num_concurrent", "max_retries", "timeout", "batch_size", "max_batch_size", "device", "device_map",
@@ -28,7 +28,7 @@ _TRAVEL = frozenset(
 
 
 def named_spec(name: str) -> ModelSpec:
-    """The model of that name in the config file; ConfigError with those there are, or an example."""
+    """Return the model of that name in the config file; raise ConfigError with the known names, or an example."""
     models = load_config().models
     if name in models:
         return models[name]
@@ -40,33 +40,37 @@ def named_spec(name: str) -> ModelSpec:
 
 
 def behind_api(spec: ModelSpec, name: str) -> bool:
-    """Whether the model is asked over HTTP, so that nothing of it is loaded here; ConfigError for an unknown type."""
+    """Return whether the model is called over HTTP, so that nothing is loaded here; raise ConfigError for an unknown
+    type.
+    """
     from mrag_eval.models._api import is_api, model_class
 
     return is_api(model_class(spec, name))
 
 
 def key_variable(spec: ModelSpec) -> str | None:
-    """The environment variable that must hold the model's key; None where it needs none, as far as its type tells."""
+    """Return the environment variable for the model's key; None if its type is not known to need one."""
     if spec.api_key_env is not None:
         return spec.api_key_env
     return next((variable for start, variable in _KEY_VARIABLES.items() if spec.model.startswith(start)), None)
 
 
 def settings_for(spec: ModelSpec, changes: Mapping[str, Any], where: str) -> Generation:
-    """The model's own generation settings with this call's changes, validated."""
+    """Return the model's own generation settings with this call's changes, validated."""
     if not changes:
         return spec.generation
     return validated(Generation, {**spec.generation.model_dump(), **changes}, where)
 
 
 def asked_args(spec: ModelSpec) -> dict[str, Any]:
-    """The model's arguments that decide its answers; secrets are not among them (they are refused in a spec)."""
+    """Return the model's arguments that affect its answers; secrets are not among them (a spec refuses them)."""
     return {key: value for key, value in spec.model_args.items() if key not in _TRAVEL}
 
 
 def identity(spec: ModelSpec) -> dict[str, Any]:
-    """What decides a model's answers besides prompt and settings: type and arguments, for local weights their files."""
+    """Return everything that affects answers besides prompt and settings: type, arguments, and files of local
+    weights.
+    """
     args = asked_args(spec)
     found: dict[str, Any] = {"model": spec.model, "args": args}
     folder = Path(str(args.get("pretrained") or args.get("model") or ""))
@@ -77,7 +81,7 @@ def identity(spec: ModelSpec) -> dict[str, Any]:
 
 
 def portable_identity(spec: ModelSpec) -> dict[str, Any]:
-    """What decides a model's answers, in words that hold on any machine: no addresses, of a local folder its files."""
+    """Return everything that affects answers, valid on any machine: no addresses, and the files of a local folder."""
     args = {key: value for key, value in asked_args(spec).items() if key != "base_url"}
     found: dict[str, Any] = {"model": spec.model, "generation": spec.generation.model_dump(mode="json")}
     for key in ("pretrained", "model"):

@@ -1,4 +1,4 @@
-"""The calls and tokens that one process has spent on a model, against the limits of its budget."""
+"""Calls and tokens that one process has spent on a model, checked against the limits of its budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Spending:
         self._tokens = 0
 
     def refuse(self) -> str | None:
-        """Count one call and return None; where a limit is reached, return the error that the call gets instead."""
+        """Count one call and return None; if a limit is reached, return the error to record instead of the call."""
         most_calls, most_tokens = self._budget.max_calls, self._budget.max_tokens
         with self._counting:
             if most_calls is not None and self._calls >= most_calls:
@@ -30,7 +30,7 @@ class Spending:
             return None
 
     def add(self, call: Call, reply: Reply) -> None:
-        """Count the tokens of an answered call, estimated where the model reports none."""
+        """Count the tokens of an answered call, estimated if the model reports none."""
         if reply.error is not None:
             return
         tokens_in, tokens_out = reply.tokens_in, reply.tokens_out

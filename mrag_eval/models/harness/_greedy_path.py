@@ -1,10 +1,10 @@
-"""The model type ``hf-greedy-path``: options ranked along the model's own greedy path, as BordIRlines does.
+"""Model type ``hf-greedy-path``: options ranked along the model's own greedy path, as BordIRlines does.
 
-The published figures of open models were not made by scoring each option as a continuation. The model is run greedily
-from the prompt; an option's score is the sum, over its tokens i, of the log-probability that the model gave token i at
-step i of that path, whatever it generated there itself, and of the end-of-turn token after them where the vocabulary
-has ``<|eot_id|>``. Only for comparing with those figures: an option that parts from the path is scored in a context
-that it does not stand in.
+The published figures of open models were not obtained by scoring each option as a continuation. The model is run
+greedily from the prompt. An option's score is the sum, over its tokens i, of the log-probability that the model
+assigned to token i at step i of that path, whatever it generated there itself, and of the end-of-turn token after them
+if the vocabulary has ``<|eot_id|>``. Use it only for comparison with those figures: an option that departs from the
+path is scored in a context that it does not occur in.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from mrag_eval.core import DataError
 from mrag_eval.harness import HFLM, register_model
 
-# What the published runs generate; an option must not be longer.
+# Length of the published runs' generation; an option must not be longer.
 MAX_STEPS = 50
 _END_OF_TURN = "<|eot_id|>"
 
@@ -25,7 +25,9 @@ class GreedyPathLM(HFLM):
     """Hugging Face models whose likelihood requests are answered along the greedy path of their prompt."""
 
     def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """(score, whether it is the path itself) of each request; DataError for one longer than :data:`MAX_STEPS`."""
+        """Return (score, whether it is the path itself) for each request; raise DataError for one longer than
+        :data:`MAX_STEPS`.
+        """
         from tqdm import tqdm
 
         by_prompt: dict[str, list[int]] = defaultdict(list)
@@ -52,7 +54,7 @@ class GreedyPathLM(HFLM):
         return ids
 
     def _along_path(self, prompt: list[int], options: list[list[int]]) -> list[tuple[float, bool]]:
-        """Scores of the options; as many steps are taken as the longest one has tokens."""
+        """Score the options, with as many steps as the longest one has tokens."""
         import torch
 
         path, totals = [], [0.0] * len(options)

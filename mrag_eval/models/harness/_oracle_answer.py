@@ -1,9 +1,9 @@
-"""A model that replies with the reference answer: what a system that is always right scores under the same metrics.
+"""Model that replies with the reference answer: the score of a perfect system under the same metrics.
 
     mrag-eval run --model oracle_answer --tasks mkqa_norag_ko
 
-Where its score is below 1, or missing (an answer too short to tell its language), no model can do better. Importing
-this module registers the model with the harness; ``mrag-eval run`` does.
+If its score is below 1, or missing (an answer too short for language detection), no model can do better. Importing this
+module registers the model with the harness; ``mrag-eval run`` does so.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from mrag_eval.core import ConfigError
 from mrag_eval.harness import LM, Instance, register_model
 
-# What the harness hands every model; none of it matters here.
+# Arguments that the harness passes to every model; this one ignores them.
 _HARNESS_ARGUMENTS = ("batch_size", "max_batch_size", "device")
 
 
 @register_model("oracle_answer")
 class OracleAnswerLM(LM):
-    """Replies to each prompt with the row's first reference answer, in the form that the prompt asks for.
+    """A model that replies to each prompt with the row's first reference answer, in the requested form.
 
     A row with options gets the line with the right letter; a row without any reference gets an empty reply. Raises
-    ConfigError for model arguments, of which there are none, and for tasks that ask for likelihoods.
+    ConfigError for any model argument, and for tasks that request likelihoods.
     """
 
     tokenizer_name = "oracle_answer"
@@ -52,7 +52,7 @@ class OracleAnswerLM(LM):
 
 
 def oracle_reply(row: Mapping[str, Any], prompt: str) -> str:
-    """The right reply to a row: its letter, or its first answer, in the tag where the prompt asks for one."""
+    """Return the right reply to a row: its letter, or its first answer, in the tag if the prompt asks for one."""
     if row.get("gold_choice") is not None:
         return f"Answer: {chr(65 + int(row['gold_choice']))}"
     answers: Sequence[str] = row.get("answers") or ()

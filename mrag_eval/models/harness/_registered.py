@@ -1,4 +1,4 @@
-"""Model types of ours in the harness's registry."""
+"""Our model types in the harness's registry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ MODEL_TYPES = {"hf-greedy-path": "mrag_eval.models.harness._greedy_path:GreedyPa
 
 
 def register_model_types() -> None:
-    """Make our model types known to ``--model``; the harness's own command does not know them."""
+    """Register our model types for ``--model``; the harness's own command does not know them."""
     from mrag_eval.harness import register_model_type
 
     for name, place in MODEL_TYPES.items():

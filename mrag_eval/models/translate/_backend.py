@@ -1,4 +1,4 @@
-"""What every translation backend takes and gives."""
+"""Interface of the translation backends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to be translated; ``source`` and ``target`` are BCP 47 codes of different languages."""
+    """A text to translate; ``source`` and ``target`` are BCP 47 codes of different languages."""
 
     text: str
     source: str
@@ -18,10 +18,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a backend made of a text: its translation, or None and the ``reason``.
+    """A backend's result for a text: its translation, or None and the ``reason``.
 
-    The reason begins with ``missing`` (not in the table), ``unsupported`` (a language that the backend does not have)
-    or ``failed``.
+    The reason begins with ``missing`` (not in the table), ``unsupported`` (a language that the backend lacks) or
+    ``failed``.
     """
 
     text: str | None
@@ -29,23 +29,26 @@ class Outcome:
 
 
 class Backend(Protocol):
-    """Someone who translates."""
+    """A translation backend."""
 
     def fingerprint(self, text: Text) -> Any:
-        """Everything besides the text and its languages that decides the translation, as JSON; None: not cached."""
+        """Return everything besides the text and its languages that affects the translation, as JSON; None: not
+        cached.
+        """
         ...
 
     def identity(self) -> dict[str, Any]:
-        """What decides the translations, as a JSON object for results files: by it two runs are compared.
+        """Return everything that affects the translations, as a JSON object for results files, by which runs are
+        compared.
 
-        No place, clock or secret is in it: a file is told by its hash.
+        It contains no path, time or secret: a file is identified by its hash.
         """
         ...
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
-        """``(position, outcome)`` of every text, as they come: what is handed on is on disk before the next comes."""
+        """Yield ``(position, outcome)`` of every text as it arrives; each is on disk before the next is requested."""
         ...
 
     def cost(self) -> dict[str, Any] | None:
-        """What was spent on it so far, for results files; None where that is nothing."""
+        """Return the cost so far, for results files; None if there is none."""
         ...

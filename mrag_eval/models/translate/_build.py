@@ -1,4 +1,4 @@
-"""From a validated ``translator`` block to a :class:`Translator`."""
+"""Construction of a :class:`Translator` from a validated ``translator`` block."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _EXAMPLE = """name one in the task or under --metadata:  retrieval.translator.ba
 def build_translator(
     spec: TranslatorSpec | None, *, needed_by: str = "", parallel: Iterable[Mapping[str, str]] = ()
 ) -> Translator:
-    """The translator of a block, else the one that the config file names for all tasks.
+    """Return the translator of a block, else the one that the config file names for all tasks.
 
-    ``parallel`` are the benchmark's own parallel texts, which a ``table`` without a path holds; ``needed_by`` says in
-    the error what asks for a translator. Loads no model and opens no connection; raises ConfigError where there is no
-    translator, no model of that name, and DataError for a table that is missing or not one.
+    ``parallel`` are the benchmark's own parallel texts, which serve as a ``table`` without a path; ``needed_by`` names
+    the feature in the error. Loads no model and opens no connection. Raises ConfigError if there is no translator, or
+    no model of that name, and DataError for a missing or invalid table.
     """
     found = spec or load_config().translator
     if found is None:
@@ -62,7 +62,7 @@ def _table(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backe
     texts = list(parallel)
     if not texts:
         raise ConfigError(
-            "retrieval.translator: backend 'table' has no 'path', and this benchmark brings no parallel texts",
+            "retrieval.translator: backend 'table' has no 'path', and this benchmark has no parallel texts",
             "name a file: retrieval.translator.path=FILE.jsonl",
         )
     return TableBackend.of(texts, "the benchmark's parallel texts", spec.strict)

@@ -1,4 +1,4 @@
-"""Language codes as each backend has them, from the BCP 47 codes used everywhere else."""
+"""Language codes of each backend, from the BCP 47 codes used everywhere else."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ vec vec_Latn|vi vie_Latn|war war_Latn|wo wol_Latn|xh xho_Latn|yi ydd_Hebr|yo yor
 zh-Hans zho_Hans|zh-Hant zho_Hant|zu zul_Latn
 """
 FLORES: Mapping[str, str] = dict(e.split() for e in _FLORES.replace("\n", "|").split("|") if e.strip())
-# Google's are ISO 639-1 with a region where the script matters; all others are spelt as ours are.
+# Google's are ISO 639-1 with a region where the script matters; all others are spelt like ours.
 _GOOGLE: Mapping[str, str] = {"zh": "zh-CN", "zh-Hans": "zh-CN", "zh-Hant": "zh-TW", "nb": "no"}
 
 
 def flores(code: str) -> str | None:
-    """Return the FLORES-200 label of a language (``ko``: ``kor_Hang``); None for one that NLLB does not have."""
+    """Return the FLORES-200 label of a language (``ko``: ``kor_Hang``); None for one that NLLB lacks."""
     known = normalize_language(code)
     return FLORES.get(known) or FLORES.get(base_language(known))
 
 
 def google(code: str) -> str:
-    """Return the code that Google Cloud Translation takes (``zh``: ``zh-CN``)."""
+    """Return the code for Google Cloud Translation (``zh``: ``zh-CN``)."""
     known = normalize_language(code)
     return _GOOGLE.get(known, known)

@@ -11,7 +11,7 @@ from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.models.translate._codes import google
 from mrag_eval.models.translate._pieces import joined, packed
 
-# What the service takes in one request: texts, and code points (its recommendation; more is slower and may be refused).
+# Limits of one request: texts, and code points (the service's recommendation; more is slower and may be refused).
 _MOST_TEXTS, _MOST_CHARACTERS = 128, 5_000
 
 
@@ -24,10 +24,10 @@ class Client(Protocol):
 
 
 class GoogleBackend:
-    """The Basic edition (v2) of the service; credentials as the client finds them (GOOGLE_APPLICATION_CREDENTIALS).
+    """The Basic edition (v2) of the service; the client finds the credentials (GOOGLE_APPLICATION_CREDENTIALS).
 
-    A request that fails for good leaves its texts untranslated, with the reason; passing faults are tried again by
-    the client library's own rules for two minutes.
+    A request that fails permanently leaves its texts untranslated, with the reason. The client library retries
+    temporary faults by its own rules for two minutes.
     """
 
     def __init__(self, model: str | None = None, client: Client | None = None) -> None:
@@ -63,7 +63,7 @@ class GoogleBackend:
                 )
                 self._characters += sum(map(len, values[start:end]))
                 done += [str(entry["translatedText"]) for entry in answer]
-        except Exception as error:  # whatever the client library raises concerns these texts alone
+        except Exception as error:  # any error of the client library concerns only these texts
             reason = " ".join(str(error).split())[:200]
             yield from ((position, Outcome(None, f"failed: {type(error).__name__}: {reason}")) for position, _ in batch)
             return
@@ -76,7 +76,7 @@ class GoogleBackend:
 
 
 def _batches(positions: Sequence[int], texts: Sequence[Text]) -> Iterator[list[tuple[int, list[str]]]]:
-    """Texts, cut into pieces, that go into one request together; a text of several requests stands alone."""
+    """Yield texts, cut into pieces, that share one request; a text of several requests is alone."""
     batch: list[tuple[int, list[str]]] = []
     count = length = 0
     for position in positions:
@@ -92,7 +92,7 @@ def _batches(positions: Sequence[int], texts: Sequence[Text]) -> Iterator[list[t
 
 
 def _requests(values: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Half-open spans of the values that one request takes."""
+    """Yield half-open spans of the values for one request each."""
     start = length = 0
     for end, value in enumerate(values):
         if end > start and (end - start == _MOST_TEXTS or length + len(value) > _MOST_CHARACTERS):
@@ -121,7 +121,7 @@ def _official_client() -> Client:
 
 
 class _Patient:
-    """The official client; transient errors are met by the library's own rules, with growing delays."""
+    """The official client; the library retries transient errors by its own rules, with growing delays."""
 
     def __init__(self, client: Any, retry: Any) -> None:
         self._translate = retry(client.translate)

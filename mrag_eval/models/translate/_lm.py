@@ -18,24 +18,24 @@ from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.prompts import Conversation, load_template
 
 _TAG = "translation"
-# Asked for at a time: what has come is on disk before the next.
+# Batch size: answers are on disk before the next batch.
 _BATCH = 512
-# What a prompt is told by: its wording around this text.
+# Identifies a prompt: its wording around this text.
 _SAMPLE = Text("text", "de", "en")
 
 
 class LmBackend:
-    """Asks a model for every text, with the prompt ``prompt`` (built-in ``plain``, or the path of a template).
+    """Ask a model to translate every text, with the prompt ``prompt`` (built-in ``plain``, or the path of a template).
 
     Variables of a template, besides those of every prompt: ``text``, ``source_language`` and ``target_language`` (in
-    English). The translation is what stands in the last ``<translation>`` tag of the reply; a reply without one is
-    asked for once more.
+    English). The translation is the content of the last ``<translation>`` tag of the reply; a reply without one is
+    requested once more.
     """
 
     def __init__(self, model: AuxModel, prompt: str = "plain", max_tokens: int | None = None) -> None:
         self._model = model
         self._template = load_template(prompt, role="translator")
-        # not the model's own: others may use the same model
+        # not the model's own ledger, since others may use the same model
         self._ledger = Ledger()
         self._settings: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
 
@@ -50,7 +50,7 @@ class LmBackend:
             "model": spec.model,
             "model_args": asked_args(spec),
             "generation": {**spec.generation.model_dump(mode="json"), **self._settings},
-            # the prompt may be a file, of which the name says little
+            # the prompt may be a file, whose name does not identify it
             "prompt_sha256": sha256(json.dumps(self._conversation(_SAMPLE)).encode()).hexdigest(),
         }
 

@@ -1,4 +1,4 @@
-"""Translation by NLLB-200 (or another model of its kind) on this machine, sentence by sentence."""
+"""Translation by NLLB-200 (or a similar model) on this machine, sentence by sentence."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.models.translate._codes import flores
 from mrag_eval.models.translate._pieces import joined, sentences
 
-# Texts that are worked on at a time: what is done is on disk before the next.
+# Batch size: translations are on disk before the next batch.
 _CHUNK = 128
 
 
 class NllbBackend:
     """A sequence-to-sequence model whose tokenizer knows FLORES-200 labels, loaded on first use.
 
-    Trained on sentences, it drops some where it is given several: texts are translated sentence by sentence.
+    The model was trained on sentences and drops some if given several, so texts are translated sentence by sentence.
     ``max_tokens`` bounds a sentence and its translation; a longer one is cut in two at a space.
     """
 
@@ -56,7 +56,7 @@ class NllbBackend:
                 able.append((position, text))
             else:
                 yield position, Outcome(None, f"unsupported: {lacking}")
-        # one pair of languages at a time: the tokenizer is set to one source
+        # one pair of languages at a time, as the tokenizer is set to one source
         by_pair = groupby(sorted(able, key=lambda t: (t[1].source, t[1].target)), lambda t: (t[1].source, t[1].target))
         for (source, target), members in by_pair:
             waiting = list(members)
@@ -68,14 +68,14 @@ class NllbBackend:
     def _chunk(self, texts: Sequence[str], source: str, target: str) -> list[str]:
         tokenizer, model = _loaded(self._model, self._revision, self._device)
         tokenizer.src_lang = flores(source)
-        # two places go to the language label and the end of the sentence
+        # two positions are used by the language label and the end of the sentence
         room = self._max_tokens - 2
 
         def fits(piece: str) -> bool:
             return len(tokenizer(piece, add_special_tokens=False)["input_ids"]) <= room
 
         pieces = [sentences(text, source, fits) for text in texts]
-        # sentences of about one length stand together, which spares padding
+        # sorting sentences by length reduces padding
         order = sorted({p.strip() for parts in pieces for p in parts if p.strip()}, key=lambda p: (len(p), p))
         done: dict[str, str] = {}
         for start in range(0, len(order), self._batch_size):

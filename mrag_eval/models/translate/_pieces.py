@@ -1,4 +1,4 @@
-"""Cutting a text into pieces that a backend takes, and putting their translations together again."""
+"""Splitting of a text into pieces that a backend accepts, and joining of their translations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from mrag_eval.retrievers import sentence_spans
 
 
 def sentences(text: str, lang: str, fits: Callable[[str], bool]) -> list[str]:
-    """The sentences of ``text`` with the white space after them; one that does not fit is cut in the middle, again
-    and again, at a space where there is one.
+    """Return the sentences of ``text`` with the white space after them.
+
+    One that does not fit is halved repeatedly, at a space if there is one.
     """
     out: list[str] = []
     for start, end in sentence_spans(text, lang):
@@ -19,7 +20,7 @@ def sentences(text: str, lang: str, fits: Callable[[str], bool]) -> list[str]:
 
 
 def packed(text: str, lang: str, limit: int) -> list[str]:
-    """Pieces of whole sentences, at most ``limit`` code points each; what has more in one sentence is cut."""
+    """Return pieces of whole sentences, at most ``limit`` code points each; a longer sentence is cut."""
     pieces: list[str] = []
     for sentence in sentences(text, lang, lambda piece: len(piece) <= limit):
         if pieces and len(pieces[-1]) + len(sentence) <= limit:
@@ -39,9 +40,9 @@ def _halved(text: str, fits: Callable[[str], bool]) -> list[str]:
 
 
 def joined(pieces: Sequence[str], translated: Sequence[str], target: str) -> str:
-    """The translations of the pieces, with the line breaks and spaces that stood between them.
+    """Return the joined translations of the pieces, with the original line breaks and spaces between them.
 
-    Where none stood (Chinese), and the target is written with spaces, one is put between.
+    If there were none (Chinese) and the target is written with spaces, one is inserted.
     """
     gap = "" if base_language(target) in NO_SPACES else " "
     out = ""

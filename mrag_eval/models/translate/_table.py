@@ -1,4 +1,4 @@
-"""Translations that are there already: a JSON Lines file, or the parallel texts of a benchmark."""
+"""Translations from a table: a JSON Lines file, or the parallel texts of a benchmark."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Table = Mapping[tuple[str, str, str], str]
 
 
 def load_table(path: Path) -> Table:
-    """The translations of a JSON Lines file of ``{source, source_lang, target, target_lang}``; read once a process.
+    """Load the translations of a JSON Lines file of ``{source, source_lang, target, target_lang}``; once per process.
 
-    Texts are looked up without the white space around them; scripts of one language are one language, unless a table
-    has both. DataError, with the line, for one that is not of this form, or that gives a text another translation.
+    Texts are looked up without outer white space; scripts of one language count as one language, unless a table has
+    both. Raises DataError, with the line, for a row of another form, or with a second translation of a text.
     """
     if not path.is_file():
         raise DataError(
-            f"retrieval.translator.path: no file {path}",
+            f"retrieval.translator.path: file {path} not found",
             'write one: lines of {"source": ..., "source_lang": ..., "target": ..., "target_lang": ...}',
         )
     return _read(path, path.stat().st_mtime_ns)[0]
 
 
 def table_hash(path: Path) -> str:
-    """The sha256 of the file as :func:`load_table` read it."""
+    """Return the SHA-256 of the file as :func:`load_table` read it."""
     return _read(path, path.stat().st_mtime_ns)[1]
 
 
@@ -75,7 +75,7 @@ def _parsed(text: str, where: str) -> dict[str, str]:
         )
     for key in KEYS:
         if not isinstance(row.get(key), str):
-            raise DataError(f"{where}: '{key}' is missing or no text", f"every line has {', '.join(KEYS)}")
+            raise DataError(f"{where}: '{key}' is missing or not text", f"every line has {', '.join(KEYS)}")
     for key in ("source_lang", "target_lang"):
         try:
             row[key] = normalize_language(row[key])
@@ -87,9 +87,9 @@ def _parsed(text: str, where: str) -> dict[str, str]:
 def table_lines(
     parallel: Iterable[Mapping[str, str]], languages: Sequence[str] | None = None
 ) -> Iterator[dict[str, str]]:
-    """The lines of a table out of parallel texts (language -> text), every language into every other.
+    """Yield the lines of a table from parallel texts (language -> text), every language into every other.
 
-    ``languages``: only these. Where a text occurs twice with two translations, the first one stands.
+    ``languages`` restricts them. If a text occurs twice with two translations, the first one counts.
     """
     seen: set[tuple[str, str, str]] = set()
     for versions in parallel:
@@ -104,7 +104,7 @@ def table_lines(
 
 
 def write_table(parallel: Iterable[Mapping[str, str]], path: Path, languages: Sequence[str] | None = None) -> int:
-    """Write :func:`table_lines` to a file; returns their number."""
+    """Write :func:`table_lines` to a file; return their number."""
     count = 0
     with replaced(path) as part, part.open("w", encoding="utf-8") as out:
         for line in table_lines(parallel, languages):
@@ -114,10 +114,10 @@ def write_table(parallel: Iterable[Mapping[str, str]], path: Path, languages: Se
 
 
 def add_to_table(translations: Mapping[Text, str], path: Path) -> int:
-    """Append what the table at ``path`` does not hold yet; returns the number of lines written.
+    """Append the translations that the table at ``path`` lacks; return the number of lines written.
 
-    Lines are written at once, so that the ranks of a run may share the file. DataError where it gives one of the texts
-    another translation: it then belongs to another translator.
+    The lines are written in one call, so that the ranks of a run may share the file. Raises DataError if the table has
+    a different translation of one of the texts: it then belongs to another translator.
     """
     held = load_table(path) if path.is_file() else {}
     lines = []
@@ -126,7 +126,7 @@ def add_to_table(translations: Mapping[Text, str], path: Path) -> int:
         if known is not None and known != translation:
             shown = " ".join(text.text.split())[:60]
             raise DataError(
-                f"retrieval.translator.save: {path} gives '{shown}' another translation than this translator does",
+                f"retrieval.translator.save: {path} gives '{shown}' another translation than this translator",
                 "name another file",
             )
         if known is None:
@@ -140,9 +140,9 @@ def add_to_table(translations: Mapping[Text, str], path: Path) -> int:
 
 
 class TableBackend:
-    """Looks translations up; ``where`` names the table in errors. ``strict``: a text without one is a DataError.
+    """A translation table; ``where`` names it in errors. With ``strict`` a missing text is a DataError.
 
-    ``content`` is the sha256 of what the table was read from.
+    ``content`` is the SHA-256 of the table's source.
     """
 
     def __init__(self, table: Table, where: str, strict: bool = False, *, content: str) -> None:
@@ -153,7 +153,7 @@ class TableBackend:
 
     @classmethod
     def of(cls, parallel: Iterable[Mapping[str, str]], where: str, strict: bool = False) -> TableBackend:
-        """A table of parallel texts, told by the hash of its lines."""
+        """Return a table of parallel texts, identified by the hash of its lines."""
         table: dict[tuple[str, str, str], str] = {}
         content = sha256()
         for row in table_lines(parallel):
@@ -162,7 +162,7 @@ class TableBackend:
         return cls(table, where, strict, content=content.hexdigest())
 
     def fingerprint(self, text: Text) -> None:
-        """None: looking up again costs nothing."""
+        """Return None: a repeated lookup costs nothing."""
 
     def identity(self) -> dict[str, Any]:
         return {"backend": "table", "sha256": self._content}

@@ -1,4 +1,4 @@
-"""The front of all backends: what is asked at all, what is remembered, what is believed, what is counted."""
+"""Front of all backends: skips, caches, checks and counts translations."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mrag_eval.core import Store, content_key, normalize_language, same_language
 from mrag_eval.models.translate._backend import Backend, Outcome, Text
 from mrag_eval.models.translate._table import add_to_table
 
-# Below the harness's logger, so that its command shows our lines as it shows its own.
+# A child of the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 _FORMAT = "translation/1"
-# Written to disk at a time.
+# Number of translations written to disk at a time.
 _COMMIT = 64
-# What became of a text, in the order of reports. The first three are as they should be; the others show the original.
+# Outcomes of a text, in the order of reports. The first three are regular; with the others the original is shown.
 OUTCOMES = (
     "translated",
     "cached",
@@ -42,18 +42,18 @@ _WORDS = {
     "unsupported": "in a language that the translator does not have",
     "failed": "failed",
 }
-# A detector's word counts against a text of more characters than this, or, where no letter of it is in a script of
-# the language wanted, of more than the second figure. On XQuAD's 11,900 questions in ten languages it speaks against
-# 5, of which 3 are indeed in another language than their file's.
+# A detector's result rejects texts longer than this, or, if no letter is in a script of the target language, longer
+# than the second figure. On XQuAD's 11,900 questions in ten languages it rejects 5, of which 3 are indeed in another
+# language than their file's.
 _JUDGED_FROM, _JUDGED_FROM_OFF_SCRIPT = 40, 10
 _OFF_SCRIPT = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A text in the language asked for, or, where there is none, the original.
+    """A text in the target language or, if there is none, the original.
 
-    ``lang`` is the language that ``text`` is in; ``outcome`` one of :data:`OUTCOMES`, ``detail`` what is known of a
+    ``lang`` is the language of ``text``; ``outcome`` is one of :data:`OUTCOMES`, ``detail`` the known cause of a
     failure.
     """
 
@@ -64,18 +64,17 @@ class Translation:
 
     @property
     def is_translation(self) -> bool:
-        """Whether ``text`` is another than the one given."""
+        """Return whether ``text`` differs from the original."""
         return self.outcome in ("translated", "cached")
 
 
 class Translator:
-    """Translates texts in batches. ``label`` names it in messages; with a ``store``, no text is translated twice.
+    """Translator of texts in batches. ``label`` names it in messages; with a ``store``, no text is translated twice.
 
-    A text in the target language is left alone. A translation that is empty or in another language (as
-    ``metrics.language_detection`` has it, for texts long enough to tell) is not used: the original stands for it. Those
-    that are used are added to the table ``save``.
-    ``counts`` says of every kind of text (``queries``, ``documents``, ``answers``) how many distinct ones came to
-    which outcome.
+    A text in the target language is unchanged. A translation that is empty or in another language (by
+    ``metrics.language_detection``, for texts long enough) is rejected, and the original is used. Accepted translations
+    are added to the table ``save``. ``counts`` holds, for every kind of text (``queries``, ``documents``, ``answers``),
+    the number of distinct texts by outcome.
     """
 
     def __init__(
@@ -97,11 +96,11 @@ class Translator:
     def translate(
         self, texts: Sequence[str], sources: Sequence[str], targets: str | Sequence[str], *, kind: str = "queries"
     ) -> list[Translation]:
-        """Each text in its target language; aligned with ``texts``.
+        """Translate each text into its target language; the result is aligned with ``texts``.
 
-        ``sources`` and ``targets`` are language codes, one each (one target for all may be given alone). Backends say
-        of single texts why they failed; what makes all of them fail (no model of that name, no credentials, a gap in a
-        strict table) is raised.
+        ``sources`` and ``targets`` are language codes, one per text (or one target for all). A failure of a single text
+        is an outcome with its reason; a failure of all (no model of that name, no credentials, a gap in a strict table)
+        is raised.
         """
         goals = [targets] * len(texts) if isinstance(targets, str) else list(targets)
         wanted = [
@@ -147,14 +146,14 @@ class Translator:
         return None if fingerprint is None else content_key(_FORMAT, fingerprint, text.text, text.source, text.target)
 
     def _asked(self, texts: Sequence[Text], keys: Mapping[Text, str | None]) -> dict[Text, Outcome]:
-        """What the backend says; written down as it comes, so that nothing is paid for twice."""
+        """Return the backend's outcomes, stored as they arrive, so that nothing is paid for twice."""
         out: dict[Text, Outcome] = {}
         if not texts:
             return out
         coming = self._backend.translate(texts)
         while batch := list(islice(coming, _COMMIT)):
             out |= {texts[position]: outcome for position, outcome in batch}
-            # an empty translation may be a passing fault, and is asked for again
+            # an empty translation may be a temporary fault, and is requested again
             kept = {keys[texts[p]]: o.text for p, o in batch if o.text and o.text.strip()}
             if self._store:
                 self._store.put_many({key: text for key, text in kept.items() if key})
@@ -189,7 +188,7 @@ class Translator:
             first = next(text for text in new if self._known[text].outcome in FALLBACKS)
             why = self._known[first].detail
             log.warning(
-                "%d of %d %s stay as they are, untranslated; the first one, %s into %s%s: %.80s",
+                "%d of %d %s are left untranslated; the first one, %s into %s%s: %.80s",
                 left,
                 len(new),
                 kind,
@@ -203,7 +202,7 @@ class Translator:
         return {**self._backend.identity(), "check_language": self._check}
 
     def as_dict(self) -> dict[str, Any]:
-        """For results files: who translated, told by what decides it, the counts of each kind, and what was spent."""
+        """Return the JSON form for results files: the translator's identity, the counts of each kind, and the cost."""
         counts = {kind: {o: counts[o] for o in OUTCOMES if counts[o]} for kind, counts in self.counts.items()}
         out: dict[str, Any] = {"translator": self.label, "identity": self._identity(), "counts": counts}
         cost = self._backend.cost()
@@ -213,12 +212,12 @@ class Translator:
 
 
 def counts_line(counts: Mapping[str, int]) -> str:
-    """One line: ``3,570 translated, 1,190 in that language already, 2 empty``."""
+    """Return one line: ``3,570 translated, 1,190 in that language already, 2 empty``."""
     return ", ".join(f"{counts[o]:,} {_WORDS[o]}" for o in OUTCOMES if counts.get(o)) or "nothing to translate"
 
 
 def total_counts(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """What :meth:`Translator.as_dict` gave, added up over the ranks of a run; None where there was no translator.
+    """Return the sum of :meth:`Translator.as_dict` over the ranks of a run; None if there was no translator.
 
     A text that two ranks translated counts twice.
     """
