@@ -1,4 +1,4 @@
-"""What every benchmark loader shares: the record it returns and the check of its ``data:`` block."""
+"""Interface of the benchmark loaders: the record they return, and the check of their ``data:`` block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mrag_eval.datasets._published import Published
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark as loaded.
+    """A loaded benchmark.
 
     ``corpus`` holds the passages that come with the questions (None where the questions bring none), ``published`` the
     search results that come with them (``retrieval.corpus: published``). ``notes`` are one-line facts for the log
@@ -37,7 +37,7 @@ class Benchmark:
 
 
 def absolute(path: Path | None) -> Path | None:
-    """The path as it stands for any working directory, so that equal blocks are equal cache keys."""
+    """Return the absolute path, so that blocks written in different working directories give equal cache keys."""
     return None if path is None else path.expanduser().absolute()
 
 
@@ -46,7 +46,7 @@ _ALWAYS = ("query_lang", "doc_lang", "pair", "gold_first", "gold_last")
 
 
 class DataBlock(BaseModel):
-    """Keys that the ``data:`` block of every benchmark has.
+    """Keys of every benchmark's ``data:`` block.
 
     ``imbalance`` keeps one language version of each document (:class:`~mrag_eval.datasets._imbalance.Imbalance`); only
     benchmarks that have several take it. ``breakdowns`` are keys of the rows that scores are broken down by, where
@@ -142,7 +142,7 @@ def _config_error(model: type[DataBlock], data: Mapping[str, Any], error: Valida
 
 
 def _literals(model: type[DataBlock], key: str) -> tuple[str, ...]:
-    """The string values of a ``Literal`` field, looked up also inside unions such as ``Literal[...] | None``."""
+    """Return the string values of a ``Literal`` field, also inside unions such as ``Literal[...] | None``."""
     info = model.model_fields.get(key)
 
     def walk(annotation: Any) -> Iterable[str]:
@@ -156,7 +156,7 @@ def _literals(model: type[DataBlock], key: str) -> tuple[str, ...]:
 
 
 def one_of(key: str, value: str | None, allowed: Iterable[str]) -> str | None:
-    """``value`` if it is None or among ``allowed``; else a ConfigError with the nearest allowed value."""
+    """Return ``value`` if it is None or among ``allowed``; else raise ConfigError with the nearest allowed value."""
     names = tuple(allowed)
     if value is not None and value not in names:
         hint = did_you_mean(value, names)
@@ -168,5 +168,5 @@ def one_of(key: str, value: str | None, allowed: Iterable[str]) -> str | None:
 
 
 def option_facts(choices: Sequence[str]) -> dict[str, bool]:
-    """``extra`` for options that share a text (scoring counts them as one option); nothing where all differ."""
+    """Return ``extra`` for options that share a text (scoring counts them as one); empty if all differ."""
     return {} if len(set(choices)) == len(choices) else {"equal_choices": True}

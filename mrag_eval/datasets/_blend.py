@@ -1,10 +1,10 @@
 """BLEnD, multiple choice: everyday culture of 16 countries, asked in English (Myung et al., 2024).
 
 The published file holds every combination of options, so CORAL (appendix B.1) keeps one version, drawn at random, of
-each question in each country: 5,081 in all. Here the draw is seeded by (seed, country, question id) and so does not
-depend on which other rows are at hand.
+each question in each country: 5,081 in all. Here the draw is seeded by (seed, country, question id), so it does not
+depend on which other rows are loaded.
 
-The questions are English, so ``query_lang`` is ``en`` everywhere: monoRAG, which searches the corpus of the query's
+The questions are English, so ``query_lang`` is always ``en``: monoRAG, which searches the corpus of the query's
 language (CORAL, section 4.2), searches English. The language of the country's community is ``culture_lang``; CORAL's
 ablation (section 5.3) searches that one (modes ``own`` and ``own+en``).
 """
@@ -80,7 +80,9 @@ _COLUMNS = ("MCQID", "ID", "country", "prompt", "choices", "choice_countries", "
 
 
 class BlendBlock(DataBlock):
-    """``country`` or ``language`` keep one country or source language; ``source`` chooses file or raw annotations."""
+    """Data block: ``country`` or ``language`` keep one country or source language; ``source`` selects file or
+    annotations.
+    """
 
     split: str = "test"
     revision: str | None = HUB.revision
@@ -92,7 +94,7 @@ class BlendBlock(DataBlock):
 
 @dataclass(frozen=True)
 class _Rows:
-    """The multiple-choice file: its keys cheaply, its rows by position."""
+    """The multiple-choice file: keys are cheap to read, rows are read by position."""
 
     keys: Callable[[], Iterable[tuple[str, str, str]]]
     fetch: Callable[[Sequence[int]], Iterator[tuple[str, Mapping[str, Any]]]]
@@ -100,7 +102,7 @@ class _Rows:
 
 
 def load(block: BlendBlock) -> Benchmark:
-    """Load one seeded version of every (country, question), of one country, one language or all."""
+    """Load one seeded version of every (country, question), for one country, one language or all."""
     one_of("country", block.country, COUNTRIES)
     one_of("language", block.language, LANGUAGES)
     docs, notes, source = _annotated(block) if block.source == "annotations" else _published(block)
@@ -197,7 +199,7 @@ def _rag_doc(
 
 
 def _letters(value: Any, where: str, key: str) -> dict[str, str]:
-    """The options, JSON text of letter -> text in the file, as a dict."""
+    """Return the options, stored as JSON text of letter -> text, as a dict."""
     try:
         parsed = json.loads(value) if isinstance(value, str) else value
     except json.JSONDecodeError as error:
@@ -208,16 +210,16 @@ def _letters(value: Any, where: str, key: str) -> dict[str, str]:
 
 
 _FIRST_OPTION = re.compile(r"\n\s*A\s*[.):]\s")
-# The question proper: up to its question mark and the remarks in brackets (which may nest once) that follow it.
+# The question itself: up to its question mark and the following remarks in brackets (which may nest once).
 _QUESTION = re.compile(r".*\?(?:\s*\((?:[^()]|\([^()]*\))*\)\.?)*", re.DOTALL)
 
 
 def bare_question(prompt: str) -> str:
-    """The question of a ready-made prompt, without its instruction, its option lines and the closing cue.
+    """Return the question of a ready-made prompt, without instruction, option lines and closing cue.
 
-    Everything from the line of option A on is cut. What stands before is the question, followed in the published file
-    by an instruction that asks for JSON; the question then ends at its last question mark, together with a remark in
-    brackets about the format of the answer, which belongs to it.
+    Everything from the line of option A on is removed. In the published file the question is followed by an instruction
+    that asks for JSON, so the question ends at its last question mark, or at a directly following remark in brackets
+    about the format of the answer.
     """
     option = _FIRST_OPTION.search(prompt)
     head = (prompt[: option.start()] if option else prompt).strip()
@@ -264,7 +266,7 @@ def _mcq_files(path: Path) -> list[Path]:
     for pattern in ("mc_questions_file*.csv*", "mc_questions_file*.json*", "mcq*.csv*"):
         found = sorted(path.glob(f"**/{pattern}"))
         if found:
-            # the parts of the CSV belong together; of two versions of the JSON the newer one counts
+            # the parts of the CSV form one file; of two versions of the JSON the newer one is used
             return found if ".csv" in pattern else found[-1:]
     raise DataError(
         f"blend: no multiple-choice file (mc_questions_file*.csv or .json) under {path}",
@@ -314,7 +316,7 @@ def _annotated(block: BlendBlock) -> tuple[list[RagDoc], list[str], dict[str, An
             id_=f"{item.country}/{item.question_id}",
             country=item.country,
             question_id=item.question_id,
-            # where the local language is English, the question as asked there reads better than its translation
+            # if the local language is English, the local question reads better than its translation
             question=(
                 annotations[item.country][item.question_id]["question"].strip()
                 if COUNTRIES[item.country][0] == "en"

@@ -1,9 +1,10 @@
 """BLEnD multiple choice made from the raw annotations, by the rules of its authors' generator (Myung et al., 2024).
 
 Each question was asked in 16 countries and answered by people there, with votes. A country's right answers are those
-with the most votes; wrong options are other countries' answers. Two things differ from the published file: no language
-model fills up missing options or checks for synonyms (so a question may have fewer than four options, and a wrong
-option may mean the same as a right one), and one version is drawn with a seed instead of listing every combination.
+with the most votes; wrong options are other countries' answers. There are two differences from the published file. No
+language model fills up missing options or checks for synonyms, so a question may have fewer than four options, and a
+wrong option may have the meaning of a right one. And one version is drawn with a seed instead of listing every
+combination.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Annotations = Mapping[str, Mapping[str, Any]]
 _MAX_WRONG = 3
 _MIN_VOTES = 2
 _MAX_IDK = 2
-# A question that asks for a format keeps only the answers in it.
+# A question that asks for a format keeps only the answers in that format.
 _FORMATS = (
     (re.compile(r"HH:MM"), re.compile(r"\d{1,2}:\d{2}")),
     (re.compile(r"MM/DD"), re.compile(r"\d{1,2}/\d{1,2}")),
@@ -30,7 +31,9 @@ _FORMATS = (
 
 @dataclass(frozen=True)
 class GeneratedQuestion:
-    """``countries[i]`` is where ``choices[i]`` is an answer; ``gold`` indexes both."""
+    """A generated question. ``countries[i]`` is the country in which ``choices[i]`` is an answer; ``gold`` indexes
+    both.
+    """
 
     country: str
     question_id: str
@@ -46,13 +49,13 @@ def generate(
     *,
     validity: Literal["any_country", "own_country"] = "any_country",
 ) -> list[GeneratedQuestion]:
-    """One multiple-choice question per (country, question id) that passes the filter and has a wrong option.
+    """Return one multiple-choice question per (country, question id) that passes the filter and has a wrong option.
 
     Args:
         annotations: country -> question id -> record with ``en_question``, ``annotations`` and ``idks``.
         rng_for: (country, question id) -> the Generator that draws the version.
         validity: ``any_country`` drops a question everywhere if it fails in one country, as the authors' generator
-            does; ``own_country`` drops it only there (nearer to the published file, which has 249 to 366 a country).
+            does; ``own_country`` drops it only there (closer to the published file, which has 249 to 366 per country).
     """
     made = []
     for question_id in sorted(set().union(*annotations.values())):
@@ -76,7 +79,7 @@ def generate(
 
 
 def _votes(record: Mapping[str, Any]) -> list[tuple[str, int, frozenset[str]]]:
-    """(English form, votes, words of all English forms), most votes first.
+    """Return (English form, votes, words of all English forms), most votes first.
 
     The form is the first one, or the first in the format that the question asks for; answers without one are left out.
     """
@@ -92,7 +95,9 @@ def _votes(record: Mapping[str, Any]) -> list[tuple[str, int, frozenset[str]]]:
 
 
 def is_valid(record: Mapping[str, Any]) -> bool:
-    """Whether a country knows the question: applicable to all, at most two without an answer, a top answer of two."""
+    """Return whether a question is valid: applicable to all, at most two without an answer, two votes for the top
+    answer.
+    """
     idks = record["idks"]
     if idks.get("not-applicable", 0) > 0 or sum(idks.values()) > _MAX_IDK:
         return False
@@ -102,7 +107,9 @@ def is_valid(record: Mapping[str, Any]) -> bool:
 def _wrong_options(
     country: str, votes: Mapping[str, Sequence[tuple[str, int, frozenset[str]]]]
 ) -> list[tuple[str, str]]:
-    """(text, country) of other countries' answers, at most one a country, most votes first, no word shared."""
+    """Return (text, country) of other countries' answers, at most one per country, most votes first, sharing no
+    word.
+    """
     taken = set().union(*(words for _, _, words in votes[country]))
     pool = sorted(
         (-count, text, other, words)

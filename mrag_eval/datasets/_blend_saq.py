@@ -53,13 +53,13 @@ SOURCES: dict[str, tuple[str, int]] = {
     "Ethiopia": ("ET", 472),
 }
 _COLUMNS = ("question", "en_question", "annotations", "idks")
-# So many annotators without an answer, or without knowledge, make a question invalid.
+# This many annotators without an answer, or without knowledge, make a question invalid.
 _MAX_UNANSWERED = 3
 _MAX_UNKNOWN = 5
 
 
 class BlendSaqBlock(DataBlock):
-    """``country`` or ``language`` keep one country or source language; ``question_language`` is the questions'."""
+    """Data block: ``country`` or ``language`` select rows; ``question_language`` is the questions' language."""
 
     split: str = "test"
     revision: str | None = HUB.revision
@@ -113,7 +113,7 @@ def load(block: BlendSaqBlock) -> Benchmark:
 
 
 def why_invalid(record: Mapping[str, Any]) -> str | None:
-    """Why a country's question does not count, None if it does; further keys of ``idks`` do not matter."""
+    """Return the reason why a country's question is invalid, or None; other keys of ``idks`` are ignored."""
     idks = record["idks"] or {}
     if (idks.get("no-answer") or 0) + (idks.get("not-applicable") or 0) >= _MAX_UNANSWERED:
         return "have no answer there or do not apply"
@@ -125,7 +125,7 @@ def why_invalid(record: Mapping[str, Any]) -> str | None:
 def _records(
     block: BlendSaqBlock, country: str, hashes: dict[str, str]
 ) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """(where, question id, record) of a country; the hash of a file read goes into ``hashes``."""
+    """Yield (where, question id, record) of a country; add the hash of each file read to ``hashes``."""
     if block.path is None:
         split = SOURCES[country][0]
         rows = hub_dataset("blend_saq", HUB.id, HUB_CONFIG, split, block.revision, ("ID", *_COLUMNS))
@@ -152,7 +152,7 @@ def _file(path: Path, country: str) -> Path:
 
 def _doc(country: str, question_id: str, record: Mapping[str, Any], asked_in: str, where: str) -> RagDoc:
     language = COUNTRIES[country][0]
-    # one question of the published files has no text in Chinese
+    # one question of the published files has no Chinese text
     local = language == "en" or (asked_in == "local" and bool(str(record["question"] or "").strip()))
     key = "question" if local else "en_question"
     votes = sorted((_answer(entry, where) for entry in record["annotations"]), key=lambda entry: -entry["count"])
@@ -174,7 +174,7 @@ def _answer(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     count = entry["count"]
     if not isinstance(count, int) or count < 1:
         raise DataError(f"{where}: 'count' must be a number of votes, found {count!r}")
-    # answers that are numbers are so in some files
+    # numeric answers are numbers in some files
     parts = {
         part: [str(form).strip() for form in entry[part] or () if str(form).strip()]
         for part in ("answers", "en_answers")

@@ -1,11 +1,11 @@
 """BorderLines: 251 disputed territories, asked about in their claimants' languages (Li et al., NAACL 2024).
 
-720 multiple-choice questions: an English control question on every territory, and one in the language of each claimant
-(where English is a claimant's language, the control question is that one too). Read from the original repository's
-files, or from its copy on the hub; both name languages in codes of their own (``iw``, ``tl``, ``zhs``, ``zht``).
+There are 720 multiple-choice questions: an English control question on every territory, and one in the language of each
+claimant (for an English-speaking claimant, that is the control question). They are read from the original repository's
+files, or from its copy on the hub; both use special language codes (``iw``, ``tl``, ``zhs``, ``zht``).
 
-A folder with a file ``languages.json`` holds territories of one's own in the same files (``mrag-eval build
-territories``): that list names the languages, and no published count is expected.
+A folder with a file ``languages.json`` holds a user's own territories in the same files (``mrag-eval build
+territories``): that list names the languages, and the published counts do not apply.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ CODES = (
     *("ja", "ka", "km", "ko", "ky", "lo", "mg", "mn", "ms", "my", "ne", "nl", "pt", "ru", "sl", "sn", "so", "sq"),
     *("sr", "sw", "tg", "th", "ti", "tl", "tr", "uk", "ur", "uz", "vi", "zhs", "zht"),
 )
-# Countries that the table of countries lacks, from the older version of it.
+# Countries missing from the table of countries, taken from its older version.
 _MISSING_COUNTRIES: Mapping[str, Mapping[str, Any]] = {
     "Suriname": {"Lang_Code": "nl", "Lang_Name": "Dutch", "Religion": "Christianity", "Population": 534189}
 }
-# In a folder of one's own territories: a JSON list of the languages that have questions.
+# In a folder of a user's own territories: a JSON list of the languages that have questions.
 OWN_LANGUAGES = "languages.json"
 _TERRITORY_COLUMNS = ("Territory", "Claimants", "Controller", "Region", "QueryID")
 
 
 @dataclass(frozen=True, slots=True)
 class Territory:
-    """A disputed territory; ``claimant_langs`` is aligned with ``claimants``, "" where a language is not known.
+    """A disputed territory; ``claimant_langs`` is aligned with ``claimants``, with "" for an unknown language.
 
-    ``controller`` is None where there is no known one; it need not be a claimant.
+    ``controller`` is None if unknown; it need not be a claimant.
     """
 
     name: str
@@ -89,14 +89,16 @@ class BorderLines:
 
 
 def query_id(territory: str, code: str) -> str:
-    """The id of a question; split at the last underscore it gives both back, also where a name holds ``/``."""
+    """Return the id of a question; splitting it at the last underscore recovers both parts, even if a name contains
+    ``/``.
+    """
     return f"{territory.replace(' ', '_')}_{code}"
 
 
 def read_borderlines(path: Path | None) -> BorderLines:
-    """All questions, checked: every claimant has a language, every option list its claimants' length.
+    """Read all questions and check that every claimant has a language and an option.
 
-    Raises DataError naming file and line. A copy whose counts differ from the published ones says so in its notes.
+    Raises DataError naming file and line. If the counts of a copy differ from the published ones, a note states it.
     """
     tables = _from_hub() if path is None else _from_folder(require_path(path, "bordirlines"))
     countries = {**({} if tables.own else _MISSING_COUNTRIES), **tables.countries}
@@ -146,7 +148,9 @@ def _notes(territories: Sequence[Territory], questions: Sequence[Question], tabl
 
 @dataclass(frozen=True)
 class _Tables:
-    """``translated``: (where, language code, territory's place, question, options). ``own``: not the published ones."""
+    """Tables as read. ``translated``: (where, language code, territory's position, question, options). ``own``: a
+    user's tables.
+    """
 
     territories: Sequence[tuple[str, Mapping[str, Any]]]
     countries: Mapping[str, Mapping[str, Any]]
@@ -156,7 +160,7 @@ class _Tables:
 
 
 def territories_file(path: Path) -> Path | None:
-    """BorderLines' table of territories in a copy of the repository, None where the folder is no such copy."""
+    """Return BorderLines' table of territories in a copy of the repository; None if the folder is not a copy."""
     files = (folder / "disputed_territories.csv" for folder in (path, path / "original"))
     return next((file for file in files if file.is_file()), None)
 
@@ -231,7 +235,7 @@ def _from_hub() -> _Tables:
 
 
 def _options(value: Any, where: str) -> Sequence[str]:
-    """A list of names; some copies hold it as JSON text."""
+    """Return a list of names, which some copies store as JSON text."""
     try:
         names = json.loads(value) if isinstance(value, str) else value
     except json.JSONDecodeError:

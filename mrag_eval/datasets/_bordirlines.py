@@ -1,7 +1,7 @@
 """BordIRlines: BorderLines' questions with the documents that two retrievers found for them (Li et al., ACL 2025).
 
-The questions, options and controllers come from BorderLines (``data.borderlines``), the documents from BordIRlines'
-own files (``data.path``), which are read where ``data.embedder`` names one of its two retrievers. The join is
+The questions, options and controllers come from BorderLines (``data.borderlines``). The documents come from
+BordIRlines' own files (``data.path``), which are read if ``data.embedder`` names one of its two retrievers. The join is
 :func:`~mrag_eval.datasets._bordirlines_files.read_queries`.
 """
 
@@ -90,17 +90,17 @@ _HUB_FILES = ("data/queries.tsv", "data/all_docs.json", "data/*_annotations.tsv"
 
 
 class BordirlinesBlock(DataBlock):
-    """``path`` and ``borderlines`` are local copies of the two repositories; the hub's where they are left out.
+    """Data block. ``path`` and ``borderlines`` are local copies of the two repositories; the default is the hub.
 
-    BorderLines' files may also lie in ``path`` itself or in its folder ``borderlines``.
+    BorderLines' files may also be in ``path`` itself or in its folder ``borderlines``.
 
-    ``embedder`` chooses whose published hits are read (none: the questions alone). ``documents`` keeps those judged
-    relevant, or those judged not to be, by ``annotations``; ``flip`` exchanges one that supports a claimant for one of
-    another's, and keeps the questions where that can be done. ``persona`` is who asks or answers; the asker of
-    ``nationalist`` and ``demographic`` is of the claimant that speaks the question's language. ``languages`` and
-    ``territories`` keep part of the questions. ``resource_groups`` is a JSON file of groups of languages, ``{name:
-    [codes]}``, to break scores down by (default: :data:`mrag_eval.core.RESOURCE_GROUPS`, the
-    classes of Joshi et al., 2020: high is 4 and 5, mid is 3, low is 0 to 2).
+    ``embedder`` selects the published hits to read (default: only the questions). ``documents`` keeps those judged
+    relevant, or those judged not relevant, by ``annotations``. ``flip`` replaces a document that supports one claimant
+    by a document that supports another, and keeps the questions for which that is possible. ``persona`` is the person
+    who asks or answers; the asker of ``nationalist`` and ``demographic`` belongs to the claimant that speaks the
+    question's language. ``languages`` and ``territories`` select questions. ``resource_groups`` is a JSON file of
+    groups of languages, ``{name: [codes]}``, to break scores down by (default: :data:`mrag_eval.core.RESOURCE_GROUPS`,
+    the classes of Joshi et al., 2020: high is 4 and 5, mid is 3, low is 0 to 2).
     """
 
     revision: str | None = HUB.revision
@@ -137,12 +137,12 @@ class BordirlinesBlock(DataBlock):
     def _filters_need_documents(self) -> BordirlinesBlock:
         if (self.documents != "all" or self.flip) and self.embedder is None:
             key = "flip" if self.flip else f"documents = {self.documents}"
-            raise ValueError(f"{key} goes with published hits: set embedder to openai or m3")
+            raise ValueError(f"{key} requires published hits: set embedder to openai or m3")
         return self
 
 
 def load(block: BordirlinesBlock) -> Benchmark:
-    """Load the questions, and the published hits of one embedder where the block names one."""
+    """Load the questions, and the published hits of one embedder if the block names one."""
     lines = read_borderlines(_lines_folder(block))
     questions = _kept(lines.questions, block)
     asked_in = {question.lang for question in lines.questions}
@@ -169,7 +169,9 @@ def load(block: BordirlinesBlock) -> Benchmark:
 
 
 def _lines_folder(block: BordirlinesBlock) -> Path | None:
-    """Where BorderLines' files lie: as said, else in ``data.path`` or its folder ``borderlines``; None: on the hub."""
+    """Return the folder of BorderLines' files: the given one, else ``data.path`` or its folder ``borderlines``; None:
+    the hub.
+    """
     if block.path is not None:
         require_path(block.path, "bordirlines")
     if block.borderlines is not None or block.path is None:
@@ -194,7 +196,7 @@ def _kept(questions: Sequence[Question], block: BordirlinesBlock) -> list[Questi
 
 
 def _resource_groups(file: Path | None) -> dict[str, str]:
-    """Language without its script -> group; DataError for a language in two groups."""
+    """Return language without its script -> group; raise DataError for a language in two groups."""
     groups: Any = RESOURCE_GROUPS if file is None else read_json(file)[0]
     if not isinstance(groups, Mapping) or not all(isinstance(codes, list | tuple) for codes in groups.values()):
         raise DataError(f"{file}: expected an object of groups, each a list of language codes")
@@ -249,7 +251,9 @@ def _doc(
 
 
 def subjects(territory: str, claimants: Sequence[str]) -> list[str]:
-    """What a question's documents are on: the territory (each of its names, between ``/``) and every claimant."""
+    """Return the topics of a question's documents: the territory (each of its names, separated by ``/``) and every
+    claimant.
+    """
     return list(dict.fromkeys([*(part.strip() for part in territory.split("/")), *claimants]))
 
 
@@ -286,7 +290,7 @@ def _published(
 def _flipped_runs(
     runs: Mapping[str, Mapping[str, Run]], hits: Hits, labels: Mapping[tuple[str, str], Label]
 ) -> dict[str, dict[str, Run]]:
-    """Every run with one document exchanged; rows where that cannot be done are left out."""
+    """Return every run with one document exchanged, without the rows for which that is impossible."""
     pools: dict[str, dict[str, None]] = defaultdict(dict)
     for rows in hits.values():
         for row, listed in rows.items():
@@ -317,7 +321,7 @@ def _labels(
     hashes: dict[str, str],
     notes: list[str],
 ) -> dict[tuple[str, str], Label]:
-    """Labels by (row id, our passage id), of every hit that has one."""
+    """Return labels by (row id, our passage id), for every hit that has one."""
     found = read_annotations(root, block.annotations, joined, questions, hashes)
     if found is None:
         if block.documents != "all":
@@ -347,7 +351,7 @@ def _label_of(found: Annotations, row: str, document: str) -> Label | None:
 def _searchable(
     by_embedder: Mapping[str, Hits], questions: Mapping[str, Question], documents: Documents
 ) -> dict[str, dict[str, int]]:
-    """By row, how many documents in each language any retriever found for its territory in any mode."""
+    """Return, by row, the number of documents per language that any retriever found for its territory in any mode."""
     pools: dict[str, set[str]] = defaultdict(set)
     for hits in by_embedder.values():
         for rows in hits.values():

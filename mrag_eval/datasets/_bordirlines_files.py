@@ -1,4 +1,4 @@
-"""The files of BordIRlines: queries, published hits, documents, annotations (the hub repository's folder ``data``)."""
+"""Files of BordIRlines: queries, published hits, documents, annotations (the hub repository's folder ``data``)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mrag_eval.datasets._borderlines import Question
 from mrag_eval.datasets._files import iter_csv, read_json, sha256_file
 from mrag_eval.datasets._viewpoints import Label, majority, read_relevance, read_viewpoint
 
-# Folder of a mode -> its name here.
+# Folder of a mode -> its name in this package.
 FOLDERS = {"qlang": "qlang", "qlang_en": "qlang+en", "en": "en_only", "rel_langs": "rel_langs"}
 _HITS = ("query_id", "rank", "score", "doc_id", "doc_lang")
-# Where the English control queries lie; the folder "en" repeats those of English-speaking claimants.
+# Folder of the English control queries; the folder "en" repeats those of English-speaking claimants.
 _CONTROL = "control"
 
 
 @dataclass(frozen=True, slots=True)
 class FileHit:
-    """A line of a hits file; ``passage`` is the passage's id here."""
+    """A line of a hits file; ``passage`` is our passage id."""
 
     rank: int
     score: float
@@ -34,11 +34,11 @@ Hits = dict[str, dict[str, list[FileHit]]]
 
 
 def read_queries(root: Path, questions: Sequence[Question], hashes: dict[str, str]) -> tuple[dict[str, str], int]:
-    """Hub id (``Q<n>``) -> our row id, and how many texts differ.
+    """Return hub id (``Q<n>``) -> our row id, and the number of texts that differ.
 
     Rule: a line belongs to the question on the same territory (underscores are spaces) in the same language, where
-    ``control`` is English; a line with another spelling of the territory, to the question with the same text in that
-    language. Of an English question the hub may have two lines, one ``control`` and one ``en``.
+    ``control`` is English. A line with another spelling of the territory belongs to the question with the same text in
+    that language. An English question may have two lines on the hub, one ``control`` and one ``en``.
     """
     file = root / "queries.tsv"
     hashes[file.name] = sha256_file(file) if file.is_file() else ""
@@ -92,11 +92,11 @@ class Documents:
         self.passages: dict[str, Passage] = {}
 
     def named(self, name: str, lang: str, where: str) -> str:
-        """The id of a passage that a hits file names; DataError for a document that is not there."""
+        """Return the id of a passage that a hits file names; raise DataError for a missing document."""
         texts = self._texts.get(lang, {})
         text = texts.get(name)
         if text is None:
-            # Chinese ids carry their script as a prefix, in one of the two files or in both
+            # Chinese ids have their script as a prefix, in one of the two files or in both
             prefix, _, bare = name.rpartition(".")
             spelt = [bare] if prefix else [f"{code}.{name}" for code in ("zhs", "zht")]
             text = next((texts[other] for other in spelt if other in texts), None)
@@ -112,7 +112,9 @@ class Documents:
 def read_hits(
     root: Path, embedder: str, joined: Mapping[str, str], documents: Documents, hashes: dict[str, str]
 ) -> Hits:
-    """The hits of one embedder in every mode, best first; of an English query those of the folder ``control``."""
+    """Return the hits of one embedder in every mode, best first; for an English query those of the folder
+    ``control``.
+    """
     out: Hits = {mode: {} for mode in FOLDERS.values()}
     folders = sorted((p for p in root.iterdir() if p.is_dir()), key=lambda p: (p.name != _CONTROL, p.name))
     for folder in folders:
@@ -149,15 +151,15 @@ def _number(value: str, kind: Callable[[str], float], where: str, key: str) -> f
     try:
         return kind(value)
     except ValueError:
-        raise DataError(f"{where}: '{key}' is no number: {value!r}") from None
+        raise DataError(f"{where}: '{key}' is not a number: {value!r}") from None
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """``labels``: (row id, the file's document id) -> label.
+    """Annotations as read. ``labels``: (row id, the file's document id) -> label.
 
-    ``contradictory`` counts people's labels that were left out (BordIRlines, H.1.3), ``undecided`` the pairs on which
-    the rest have no majority, ``blank`` lines without a label.
+    ``contradictory`` counts people's labels that were left out (BordIRlines, H.1.3), ``undecided`` the pairs whose
+    remaining labels have no majority, ``blank`` the lines without a label.
     """
 
     labels: Mapping[tuple[str, str], Label]
@@ -176,7 +178,7 @@ _COLUMNS = {
 def read_annotations(
     root: Path, who: str, joined: Mapping[str, str], questions: Mapping[str, Question], hashes: dict[str, str]
 ) -> Annotations | None:
-    """The labels of people (by majority where a pair was labelled several times) or of a model; None without a file."""
+    """Return the labels of people (by majority for a pair with several) or of a model; None without a file."""
     name, relevance, viewpoint = _COLUMNS[who]
     file = root / name
     if not file.is_file():
@@ -204,7 +206,7 @@ def read_annotations(
 
 
 def data_folder(path: Path) -> Path:
-    """The folder with ``queries.tsv``: ``path`` itself, or its subfolder ``data``."""
+    """Return the folder with ``queries.tsv``: ``path`` itself, or its subfolder ``data``."""
     root = next((p for p in (path, path / "data") if (p / "queries.tsv").is_file()), None)
     if root is None:
         raise DataError(
@@ -215,14 +217,14 @@ def data_folder(path: Path) -> Path:
 
 
 def provenance(hashes: Mapping[str, str]) -> dict[str, Any]:
-    """The hashes as they are recorded: files one by one, the hits of hundreds of files as their number."""
+    """Return the hashes to record: one per file, and for the hundreds of hits files their number."""
     plain = {name: value for name, value in hashes.items() if not name.endswith("_query_hits.tsv")}
     hits = {name: value for name, value in hashes.items() if name not in plain}
     return plain | ({"query_hits": f"{len(hits)} files, {combined(hits)}"} if hits else {})
 
 
 def combined(hashes: Mapping[str, str]) -> str:
-    """One SHA-256 over names and hashes."""
+    """Return one SHA-256 over names and hashes."""
     import hashlib
 
     return hashlib.sha256("\n".join(f"{k} {v}" for k, v in sorted(hashes.items())).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """CLIcK, Culture half: Korean multiple choice on eight subjects (Kim et al., 2024), as CORAL evaluates it.
 
-The original repository keeps one folder a subject; the hub copy has neither folder nor category column, so the subject
-is read off the question id there. All four or five options are kept, in file order.
+The original repository has one folder per subject. The hub copy has neither folder nor category column, so there the
+subject is derived from the question id. All four or five options are kept, in file order.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ Category = Literal["society", "tradition", "history", "law", "politics", "econom
 _COLUMNS = ("id", "paragraph", "question", "choices", "answer")
 # KIIP_society_84, Kedu_Society_3, CSAT_geography_21_4, PSE_history_44_2: exam, subject, numbers.
 _NAMED = re.compile(rf"(?:KIIP|Kedu|CSAT|PSE)_({'|'.join(CATEGORY_SIZES)})_\d+(?:_\d+)?", re.IGNORECASE)
-# Two exams are on one subject each and do not name it: KHB_50_12, PSAT_14_2.
+# Two exams cover one subject each and do not name it: KHB_50_12, PSAT_14_2.
 _UNNAMED = re.compile(r"(KHB|PSAT)_\d+_\d+")
-# <Subject>_<EXAM>.json: old and new versions of a file lie side by side in some copies (Law_PSAT_new.json).
+# <Subject>_<EXAM>.json: some copies have old and new versions of a file in one folder (Law_PSAT_new.json).
 _FILE = re.compile(r"[A-Za-z]+_(?:KIIP|Kedu|CSAT|PSE|KHB|PSAT)\.json")
 _BY_EXAM = {"KHB": "history", "PSAT": "law"}
 
 
 class ClickBlock(DataBlock):
-    """``category`` keeps one of the eight subjects (all where it is left out)."""
+    """Data block: ``category`` keeps one of the eight subjects (default: all)."""
 
     split: str = "train"
     revision: str | None = HUB.revision
@@ -71,7 +71,7 @@ class ClickBlock(DataBlock):
 
 
 def category_of(question_id: str) -> str | None:
-    """The subject that a question id names; None for questions of the Language half of CLIcK."""
+    """Return the subject of a question id; None for questions of the Language half of CLIcK."""
     if named := _NAMED.fullmatch(question_id):
         return named[1].lower()
     if unnamed := _UNNAMED.fullmatch(question_id):
@@ -80,7 +80,7 @@ def category_of(question_id: str) -> str | None:
 
 
 def load(block: ClickBlock) -> Benchmark:
-    """Load CLIcK's Culture questions (1,345 as published), of one subject or all."""
+    """Load CLIcK's Culture questions (1,345 as published), for one subject or all."""
     rows, source = _from_hub(block) if block.path is None else _from_folder(block.path)
     ids, repeated = unique_ids([row["id"] for row, _, _ in rows])
     found = Counter(category for _, category, _ in rows)

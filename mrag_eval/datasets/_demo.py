@@ -1,7 +1,7 @@
-"""The demo benchmark: a small corpus and questions of our own that come with the package (``mrag-eval demo``).
+"""Demo benchmark: a small corpus and questions of our own, shipped with the package (``mrag-eval demo``).
 
-64 passages in eight languages; 40 questions, 16 of them answerable only from a passage in another language. A passage
-is named ``<language>-<topic>``, a question ``<passage>--<language of the question>``.
+It has 64 passages in eight languages and 40 questions, 16 of them answerable only from a passage in another language. A
+passage is named ``<language>-<topic>``, a question ``<passage>--<language of the question>``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DemoBlock(DataBlock):
 
 
 def load(block: DemoBlock) -> Benchmark:
-    """Load the questions and passages that come with the package."""
+    """Load the questions and passages shipped with the package."""
     folder = block.path or FOLDER
     loaded = jsonl.load(
         jsonl.JsonlBlock(

@@ -1,4 +1,6 @@
-"""Reading benchmark files: plain or gzip-compressed, from disk or from the Hugging Face hub, with errors to act on."""
+"""Reading of benchmark files: plain or gzip-compressed, from disk or from the Hugging Face hub, with actionable
+errors.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from mrag_eval.core import DataError
 
 
 def require_path(path: Path, benchmark: str) -> Path:
-    """``path`` if it exists, else a DataError that names the key it came from."""
+    """Return ``path`` if it exists, else raise a DataError that names its key."""
     if not path.exists():
         raise DataError(
             f"{benchmark}: data.path={path} does not exist",
@@ -36,7 +38,7 @@ def open_bytes(path: Path) -> BinaryIO | gzip.GzipFile:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The (decompressed) content of a file."""
+    """Return the (decompressed) content of a file."""
     try:
         with open_bytes(path) as handle:
             return handle.read()
@@ -45,7 +47,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def decode(raw: bytes, where: str) -> str:
-    """UTF-8 text (a byte order mark is dropped); DataError with line and byte for anything else."""
+    """Return UTF-8 text without a byte order mark; raise DataError with line and byte for anything else."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -56,14 +58,17 @@ def decode(raw: bytes, where: str) -> str:
 
 
 def read_json(path: Path) -> tuple[Any, str]:
-    """A JSON file and the SHA-256 of its (decompressed) content. The parsed value is shared: do not change it."""
+    """Return the value of a JSON file and the SHA-256 of its (decompressed) content.
+
+    The parsed value is shared: do not change it.
+    """
     status = path.stat() if path.is_file() else None
     if status is None:
         raise DataError(f"{path}: no such file")
     return _read_json(path, status.st_mtime_ns, status.st_size)
 
 
-# Leaves of one group read the same files one after another.
+# Leaves of one group read the same files in succession.
 @lru_cache(maxsize=64)
 def _read_json(path: Path, _mtime_ns: int, _size: int) -> tuple[Any, str]:
     raw = read_bytes(path)
@@ -74,7 +79,7 @@ def _read_json(path: Path, _mtime_ns: int, _size: int) -> tuple[Any, str]:
 
 
 def iter_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number from 1, record) of a JSON Lines file, streamed; blank lines are passed over."""
+    """Yield (line number from 1, record) of a JSON Lines file, streamed; blank lines are skipped."""
     try:
         with open_bytes(path) as handle:
             for number, raw in enumerate(handle, start=1):
@@ -96,7 +101,7 @@ def _record(raw: bytes, where: str) -> dict[str, Any]:
 
 
 def sha256_file(path: Path) -> str:
-    """SHA-256 of a file's (decompressed) content, streamed."""
+    """Return the SHA-256 of a file's (decompressed) content, streamed."""
     digest = hashlib.sha256()
     with open_bytes(path) as handle:
         while block := handle.read(1 << 20):
@@ -105,8 +110,10 @@ def sha256_file(path: Path) -> str:
 
 
 def iter_csv(path: Path, columns: Iterable[str], delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
-    """(row number from 1, record) of a CSV file with a header, streamed; columns beyond ``columns`` are allowed."""
-    # one prompt may exceed csv's default limit of 128 KiB a cell
+    """Yield (row number from 1, record) of a CSV file with a header, streamed; columns beyond ``columns`` are
+    allowed.
+    """
+    # one prompt may exceed csv's default limit of 128 KiB per cell
     csv.field_size_limit(sys.maxsize)
     try:
         with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="") as handle:
@@ -127,14 +134,14 @@ def iter_csv(path: Path, columns: Iterable[str], delimiter: str = ",") -> Iterat
 
 
 def require_columns(row: Mapping[str, Any], columns: Iterable[str], where: str) -> None:
-    """DataError naming the first of ``columns`` that ``row`` lacks."""
+    """Raise DataError naming the first of ``columns`` that ``row`` lacks."""
     for name in columns:
         if name not in row:
             raise DataError(f"{where}: key '{name}' is missing; found: {', '.join(map(str, row)) or 'none'}")
 
 
 def require_text(value: Any, where: str, key: str) -> str:
-    """``value`` if it is a string with something in it, else a DataError."""
+    """Return ``value`` if it is a non-empty string, else raise DataError."""
     if not isinstance(value, str):
         raise DataError(f"{where}: '{key}' must be text, found {type(value).__name__}")
     if not value.strip():
@@ -151,13 +158,13 @@ def hub_dataset(
     columns: Sequence[str],
     key: str = "data.path",
 ) -> Any:
-    """A split of a hub dataset, columns checked; a failure becomes a DataError with the offline way out.
+    """Load a split of a hub dataset and check its columns.
 
-    ``key`` is the setting that names a local copy.
+    A failure becomes a DataError with the offline alternative; ``key`` is the setting for a local copy.
     """
     where = f"{repo}" + (f", config {config}" if config else "") + f", split {split}"
     try:
-        # its progress bars and warnings are the caller's to configure
+        # progress bars and warnings of ``datasets`` are the caller's to configure
         from datasets import load_dataset
 
         dataset = load_dataset(repo, config, split=split, revision=revision)
@@ -172,7 +179,7 @@ def hub_dataset(
 
 
 def hub_file(benchmark: str, repo: str, filename: str, revision: str | None) -> Path:
-    """A file of a hub dataset repository, downloaded once into the hub's own cache."""
+    """Return a file of a hub dataset repository, downloaded once into the hub's own cache."""
     try:
         from huggingface_hub import hf_hub_download
 
@@ -182,7 +189,7 @@ def hub_file(benchmark: str, repo: str, filename: str, revision: str | None) -> 
 
 
 def web_file(benchmark: str, url: str, key: str = "data.path") -> Path:
-    """A file of a benchmark's own site, downloaded once into the cache of ``datasets`` and decompressed."""
+    """Return a file of a benchmark's own site, downloaded once into the cache of ``datasets`` and decompressed."""
     try:
         from datasets import DownloadManager
 
@@ -197,12 +204,12 @@ def web_file(benchmark: str, url: str, key: str = "data.path") -> Path:
 
 
 def is_script_refusal(error: DataError) -> bool:
-    """Whether a hub dataset was not given because it is a loading script, which ``datasets`` runs no more."""
+    """Return whether the hub dataset failed because it is a loading script, which ``datasets`` no longer runs."""
     return "scripts are no longer supported" in str(error.__cause__)
 
 
 def hub_folder(benchmark: str, repo: str, patterns: Sequence[str], revision: str | None) -> Path:
-    """The files of a hub dataset repository that match the patterns, in the hub's own cache."""
+    """Return the folder with the matching files of a hub dataset repository, in the hub's own cache."""
     try:
         from huggingface_hub import snapshot_download
 
@@ -212,7 +219,7 @@ def hub_folder(benchmark: str, repo: str, patterns: Sequence[str], revision: str
 
 
 def hub_error(benchmark: str, what: str, error: Exception, key: str = "data.path") -> DataError:
-    """The DataError for a dataset that the hub did not give."""
+    """Return the DataError for a dataset that the hub did not deliver."""
     reason = str(error).strip().splitlines()
     return DataError(
         f"{benchmark}: the Hugging Face hub did not give {what} ({type(error).__name__}"
@@ -222,7 +229,7 @@ def hub_error(benchmark: str, what: str, error: Exception, key: str = "data.path
 
 
 def unique_ids(ids: Sequence[str]) -> tuple[list[str], int]:
-    """Ids made unique: the second ``x`` becomes ``x~2``, and so on. Also returns how many were changed."""
+    """Make ids unique: the second ``x`` becomes ``x~2``, and so on. Return them and the number changed."""
     seen: dict[str, int] = {}
     out = []
     for name in ids:

@@ -1,4 +1,4 @@
-"""One document of each question exchanged for one that supports another claimant, to see how much hangs on it."""
+"""Exchange of one document per question for one that supports another claimant, to measure its influence."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from mrag_eval.datasets._published import Run
 from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label
 
-# The documents that the published prompts show.
+# Number of documents in the published prompts.
 _SHOWN = 10
 
 
 def flipped(row: str, run: Run, labels: Mapping[tuple[str, str], Label], pool: Sequence[str]) -> Run | None:
-    """The run with its best document that supports a claimant exchanged for one of ``pool`` that supports another.
+    """Return the run with its best claimant-supporting document replaced by one of ``pool`` that supports another
+    claimant.
 
-    The new document takes the place and the score of the old one; it is in the same language where there is such a
-    one, else the first by id. None where no document takes sides, or none of the pool the other side.
+    The new document takes the position and the score of the old one. It is in the same language if possible, else it is
+    the first by id. Returns None if no document supports a claimant, or none of the pool supports another.
     """
     place = next((i for i, (passage, _) in enumerate(run[:_SHOWN]) if _side(labels.get((row, passage)))), None)
     if place is None:
@@ -31,7 +32,7 @@ def flipped(row: str, run: Run, labels: Mapping[tuple[str, str], Label], pool: S
 
 
 def _side(label: Label | None) -> str:
-    """The claimant that a document supports, "" where it supports none."""
+    """Return the claimant that a document supports, "" if it supports none."""
     if label is None or label.viewpoint in (NEUTRAL, NOT_RELEVANT):
         return ""
     return label.viewpoint

@@ -14,9 +14,9 @@ _TIMEOUT = 60
 
 
 def github_file(benchmark: str, repository: str, commit: str, path: str) -> Path:
-    """The file ``path`` of a repository (``owner/name``) at a commit, from the cache or downloaded into it.
+    """Return the file ``path`` of a repository (``owner/name``) at a commit, cached or downloaded into the cache.
 
-    Raises DataError with the offline way out. Under ``HF_HUB_OFFLINE`` nothing is downloaded.
+    Raises DataError with the offline alternative. Under ``HF_HUB_OFFLINE`` nothing is downloaded.
     """
     target = cache_dir() / "github" / repository / commit / path
     if target.is_file():

@@ -1,4 +1,4 @@
-"""Corpora in which one language dominates: of each document one language version is kept (Cross-Lingual Cost, A.5)."""
+"""Corpora in which one language dominates: one language version of each document is kept (Cross-Lingual Cost, A.5)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from mrag_eval.core import ConfigError, DataError, base_language
 
 
 class Imbalance(BaseModel):
-    """``keep_english`` is the probability with which a document's English version is kept, else another one of its
-    versions is; ``seed`` draws (default: the block's).
+    """Settings of the draw. ``keep_english`` is the probability of keeping a document's English version instead of
+    another one.
+
+    ``seed`` defaults to the block's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -23,11 +25,13 @@ class Imbalance(BaseModel):
 
 
 def kept_versions(names: Sequence[str], versions: Sequence[Sequence[str]], block: Imbalance, seed: int) -> list[str]:
-    """The language that each document is kept in; ``versions`` (aligned with ``names``) are those it is there in.
+    """Return the language of each kept document version; ``versions`` (aligned with ``names``) are the available
+    languages.
 
     ``rng = numpy.random.default_rng(seed)``; ``u = rng.random(N)`` and ``v = rng.random(N)``, in the documents' order.
-    English where ``u < keep_english``, else number ``int(v * n)`` of its n other languages, sorted by code. So a
-    document that is English at one probability is so at every higher one, and corpora differ by no more than they must.
+    The version is English if ``u < keep_english``, else number ``int(v * n)`` of the n other languages, sorted by code.
+    So a document that is English at one probability is English at every higher one, and corpora differ by no more than
+    they must.
 
     Raises :class:`~mrag_eval.core.DataError` for a document without an English version or without another one.
     """
@@ -39,7 +43,7 @@ def kept_versions(names: Sequence[str], versions: Sequence[Sequence[str]], block
         others = sorted(code for code in languages if base_language(code) != "en")
         if not english or not others:
             raise DataError(
-                f"imbalance: document '{name}' is there in {', '.join(languages)} alone; it must be there in English "
+                f"imbalance: document '{name}' exists only in {', '.join(languages)}; it must exist in English "
                 "and in another language, of which one is kept",
                 "leave out data.imbalance, or give each document both versions",
             )
@@ -48,13 +52,13 @@ def kept_versions(names: Sequence[str], versions: Sequence[Sequence[str]], block
 
 
 def imbalance_note(kept: Sequence[str], block: Imbalance) -> str:
-    """For the log: what came of the draw."""
+    """Return a log line with the outcome of the draw."""
     counts = ", ".join(f"{n} {code}" for code, n in sorted(Counter(kept).items()))
     return f"{len(kept)} documents, in English with probability {block.keep_english:g}: {counts}"
 
 
 def refuse_imbalance(benchmark: str) -> ConfigError:
-    """The error for a benchmark whose documents have one version each, or that brings none."""
+    """Return the error for a benchmark without documents, or with one version of each."""
     return ConfigError(
         f"data (benchmark '{benchmark}'): imbalance keeps one of several language versions of each document, and this "
         "benchmark has one version of each, or no documents",

@@ -1,13 +1,13 @@
-"""A benchmark of one's own: questions as JSON Lines, documents (if any) as a second file.
+"""A user's own benchmark: questions as JSON Lines, documents (if any) as a second file.
 
-A question is an object with ``id``, ``query`` and ``lang``; further keys as the task needs them:
+A question is an object with ``id``, ``query`` and ``lang``, and further keys depending on the task:
 
 - ``answers`` (text or list of texts), for lexical metrics and judges;
 - ``choices`` (list) with ``gold_choice`` (position from 0, letter, or the text itself), for accuracy;
 - ``relevant_ids`` (list of document or passage ids), for ranking measures;
-- ``gold_doc_lang``, ``culture_lang``, ``relevant_langs``, for the modes that ask for them;
-- ``given_passages`` (list of objects with ``text`` and ``lang``, optionally ``id``, ``title``, ``date``, ``is_gold``),
-  for the mode ``given``;
+- ``gold_doc_lang``, ``culture_lang``, ``relevant_langs``, for the modes that need them;
+- ``given_passages`` (list of objects with ``text`` and ``lang``, optionally ``id``, ``title``, ``date``,
+  ``is_gold``), for the mode ``given``;
 - ``group_id``, shared by versions of one question, for intervals.
 
 Any other key is kept in ``extra``; ``data.breakdowns`` names those that scores are broken down by.
@@ -70,7 +70,7 @@ _KEYS = {
     "given_passages",
     "group_id",
 }
-# Keys of other formats that mean what ours mean; written so, a question would lose them to `extra` in silence.
+# Keys of other formats with the meaning of one of ours; a question would silently lose them to `extra`.
 _MISNAMED = {"question": "query", "language": "lang", "query_lang": "lang", "answer": "answers", "options": "choices"}
 
 
@@ -121,14 +121,14 @@ def load(block: JsonlBlock) -> Benchmark:
             source["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
     elif block.imbalance is not None:
         raise ConfigError(
-            "data (benchmark 'jsonl'): imbalance draws among documents, and 'corpus' is missing",
+            "data (benchmark 'jsonl'): imbalance requires documents, but 'corpus' is missing",
             "data.corpus names the file of documents",
         )
     return Benchmark("jsonl", docs, corpus, tuple(notes), source, parallel=parallel)
 
 
 def read_passages(path: Path) -> list[Passage]:
-    """The documents of a corpus file, without the questions; every fault names file, line and key."""
+    """Return the documents of a corpus file, without the questions; every fault names file, line and key."""
     with suggesting("correct that line, or leave it out; every line has id, lang and text"):
         return _corpus(path)[0]
 
@@ -199,7 +199,7 @@ def _given(row: Mapping[str, Any], where: str) -> list[GivenPassage]:
 
 
 def _corpus(path: Path) -> tuple[list[Passage], list[Version]]:
-    """The passages, and of each which document it is a version of; aligned."""
+    """Return the passages and, aligned with them, the document that each is a version of."""
     passages: list[Passage] = []
     versions: list[Version] = []
     seen: dict[str, int] = {}
@@ -274,7 +274,7 @@ def _optional_lang(row: Mapping[str, Any], where: str, key: str) -> str | None:
 
 
 def _gold(value: Any, choices: tuple[str, ...], where: str) -> int:
-    """The position of the right option, given as a position, a letter or the option's text."""
+    """Return the position of the right option, given as a position, a letter or the option's text."""
     if len(choices) < 2:
         raise DataError(f"{where}: 'choices' must hold at least two options")
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(choices):

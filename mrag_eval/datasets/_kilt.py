@@ -1,4 +1,4 @@
-"""Natural Questions in KILT's form: which example ids it holds, and the Wikipedia pages that answer each."""
+"""Natural Questions in KILT's form: the example ids it holds, and the Wikipedia pages that answer each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLUMNS = ("id", "output")
 
 @dataclass(frozen=True)
 class KiltNq:
-    """``pages`` maps an example id to its Wikipedia page ids, in the order in which the file names them."""
+    """KILT's Natural Questions. ``pages`` maps an example id to its Wikipedia page ids, in file order."""
 
     pages: Mapping[str, tuple[str, ...]]
     where: str
@@ -27,7 +27,7 @@ class KiltNq:
 
 
 def read_kilt_nq(path: Path | None) -> KiltNq:
-    """KILT's training questions of Natural Questions: from the hub, or from a local file of the same records.
+    """Read KILT's training questions of Natural Questions, from the hub or from a local file of the same records.
 
     Raises DataError naming file and line for a record without id or output, or whose provenance is not a list.
     """
@@ -42,7 +42,7 @@ def read_kilt_nq(path: Path | None) -> KiltNq:
     return _from_file(file, file.stat().st_mtime_ns)
 
 
-# The leaves of a group read the same file one after another.
+# The leaves of a group read the same file in succession.
 @lru_cache(maxsize=2)
 def _from_file(file: Path, _mtime_ns: int) -> KiltNq:
     records = ((f"{file}, line {number}", row) for number, row in iter_jsonl(file))
@@ -78,7 +78,7 @@ def _cited(outputs: Any, where: str) -> Iterator[str]:
 
 
 def _records(value: Any, where: str, key: str) -> list[Mapping[str, Any]]:
-    """A list of objects; the hub's columns may come as one object of lists instead."""
+    """Return a list of objects; the hub's columns may have one object of lists instead."""
     if value is None:
         return []
     if isinstance(value, Mapping):

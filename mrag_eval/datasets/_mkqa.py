@@ -1,8 +1,8 @@
 """MKQA: Natural Questions in parallel translations (Longpre et al., 2021), as RAG in multilingual settings uses it.
 
-The paper's questions are those that KILT's Natural Questions hold too, so that the Wikipedia pages that answer them are
-known. Answers are the ``text`` fields alone; questions without any (long answers, unanswerable ones) are left out. The
-aliases, where the paper does not look, stay in ``extra["aliases"]`` for a metric of their own.
+The paper uses the questions that are also in KILT's Natural Questions, so that the Wikipedia pages that answer them are
+known. Answers are only the ``text`` fields; questions without any (long answers, unanswerable ones) are left out. The
+aliases, which the paper ignores, are kept in ``extra["aliases"]`` for a separate metric.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ HUB = HubDataset(id="apple/mkqa", licence="CC-BY-SA-3.0", note="its hub card say
 ORIGINAL = WebFile(url="https://github.com/apple/ml-mkqa/raw/main/dataset/mkqa.jsonl.gz", licence="CC-BY-SA-3.0")
 LANGUAGES = ("ar", "de", "en", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh")
 ROWS = 10_000
-# Questions in the paper's intersection with KILT (its Table 4), in every language.
+# Number of questions in the paper's intersection with KILT (its Table 4), in every language.
 PAPER_ROWS = 2_827
 Code = Literal["ar", "de", "en", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh"]
 _COLUMNS = ("example_id", "queries", "answers")
-# Simplified Chinese stands for Chinese.
+# Chinese is Simplified Chinese.
 _KEYS = {"zh": "zh_cn"}
 BENCHMARK = Declaration(
     name="mkqa",
@@ -80,10 +80,10 @@ _TYPES = (
 
 
 class MkqaBlock(DataBlock):
-    """``language`` of the questions; ``kilt`` a local copy of KILT's Natural Questions.
+    """Data block: ``language`` of the questions; ``kilt`` a local copy of KILT's Natural Questions.
 
-    ``subset``: ``kilt`` keeps the questions that KILT holds (the paper's), ``all`` every question with an answer, whose
-    relevant pages are then unknown.
+    ``subset``: ``kilt`` keeps the questions that KILT holds (the paper's), ``all`` every question with an answer, with
+    unknown relevant pages.
     """
 
     split: Literal["train"] = "train"
@@ -107,7 +107,7 @@ class _Answers:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A question in the 13 languages; ``answers`` has no text where the question has no answer."""
+    """A question in the 13 languages; ``answers`` has no text if the question has no answer."""
 
     id: str
     where: str
@@ -200,7 +200,7 @@ def _read(block: MkqaBlock) -> _Table:
     return _from_file(path, path.stat().st_mtime_ns)
 
 
-# The leaves of a group read the same file one after another.
+# The leaves of a group read the same file in succession.
 @lru_cache(maxsize=2)
 def _from_file(path: Path, _mtime_ns: int) -> _Table:
     rows = _rows((f"{path}, line {number}", row) for number, row in iter_jsonl(path))
@@ -209,7 +209,7 @@ def _from_file(path: Path, _mtime_ns: int) -> _Table:
 
 @lru_cache(maxsize=2)
 def _from_hub(revision: str | None) -> _Table:
-    """The hub's Parquet files; where the hub only has the loading script, the file that the script would download."""
+    """Load the hub's Parquet files; if the hub only has the loading script, the file that the script would download."""
     try:
         dataset = hub_dataset("mkqa", HUB.id, "mkqa", "train", revision, _COLUMNS)
     except DataError as error:
@@ -253,7 +253,7 @@ def _id(value: Any, where: str) -> str:
 def _answers(value: Any, code: str, where: str) -> _Answers:
     if value is None:
         return _Answers((), (), "missing")
-    if isinstance(value, Mapping):  # the hub's columns may come as one object of lists
+    if isinstance(value, Mapping):  # the hub's columns may have one object of lists instead
         value = [dict(zip(value, items, strict=True)) for items in zip(*value.values(), strict=True)]
     if not isinstance(value, list) or not all(isinstance(answer, Mapping) for answer in value):
         raise DataError(f"{where}: 'answers.{_KEYS.get(code, code)}' must be a list of objects")
@@ -264,7 +264,7 @@ def _answers(value: Any, code: str, where: str) -> _Answers:
             raise DataError(f"{where}: an answer in '{_KEYS.get(code, code)}' has no key 'text'")
         if isinstance(answer["text"], str) and answer["text"].strip():
             texts[answer["text"].strip()] = None
-            # an exploded alias is one answer's: pieces of two answers' aliases are not counted together
+            # an exploded alias belongs to one answer: pieces of two answers' aliases are not counted together
             aliases += usable_aliases(answer.get("aliases") or (), (), code)
     kept = tuple(texts)
     return _Answers(kept, tuple(a for a in dict.fromkeys(aliases) if a not in texts), _type(value))

@@ -1,4 +1,4 @@
-"""MKQA's aliases without the fault that some of them have."""
+"""Repair of MKQA's aliases."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from mrag_eval.core import NO_SPACES, base_language
 
 
 def usable_aliases(aliases: Iterable[str], answers: Sequence[str], language: str) -> tuple[str, ...]:
-    """The further spellings of an answer: stripped, each once, none that is an answer already.
+    """Return the further spellings of an answer: stripped, distinct, and different from the answers.
 
-    In some rows an alias stands exploded into its characters (``["j", "u", "l", "y", " ", "2", ...]``). Every character
-    occurs once there, in no order, so the alias cannot be put together again: the characters are left out, for as
-    aliases they would match in almost any reply. A single character alone may well be an alias (``6``), and so may a
-    few in a script whose words are that short; a space or a mark among them shows that they are pieces.
+    In some rows an alias is exploded into its characters (``["j", "u", "l", "y", " ", "2", ...]``). Every character
+    occurs once, in no order, so the alias cannot be restored: the characters are left out, since they would match in
+    almost any reply. A single character can be a valid alias (``6``), and so can a few in a script with words that
+    short; a space or a mark among them shows that they are pieces.
     """
     stripped = [alias for alias in aliases if alias]
     pieces = [alias for alias in stripped if len(alias) == 1]

@@ -1,4 +1,4 @@
-"""Search results that come with a benchmark, and what annotators said of the documents in them."""
+"""Search results published with a benchmark, and annotators' labels of their documents."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Run = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class Published:
-    """``runs``: IR mode -> row id -> its hits; ``passages`` has the text of every hit.
+    """Published search results. ``runs``: IR mode -> row id -> its hits; ``passages`` has the text of every hit.
 
-    ``searchable``: row id -> language -> documents known on the row's subject, the nearest there is to what the search
-    ranged over. ``labels``: (row id, passage id) -> label -> value.
+    ``searchable``: row id -> language -> number of known documents on the row's subject, the best available estimate of
+    the searched passages. ``labels``: (row id, passage id) -> label -> value.
     """
 
     runs: Mapping[str, Mapping[str, Run]]

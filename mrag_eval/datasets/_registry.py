@@ -37,7 +37,7 @@ def declaration_of(data: Mapping[str, Any]) -> Declaration | None:
 def validate_data(data: Mapping[str, Any]) -> DataBlock:
     """Return the validated ``data:`` block of a task, with defaults filled in.
 
-    Raises :class:`~mrag_eval.core.ConfigError` for an unknown benchmark, an unknown key or a value out of range.
+    Raises :class:`~mrag_eval.core.ConfigError` for an unknown benchmark, an unknown key or an invalid value.
     """
     name = data.get("benchmark")
     if name is None:
@@ -51,10 +51,10 @@ def validate_data(data: Mapping[str, Any]) -> DataBlock:
 
 
 def load_benchmark(data: Mapping[str, Any]) -> Benchmark:
-    """Load the benchmark that a ``data:`` block describes; once per process for equal blocks.
+    """Load the benchmark of a ``data:`` block; once per process for equal blocks.
 
     The result is shared: do not change its lists. Raises :class:`~mrag_eval.core.ConfigError` for a wrong block and
-    :class:`~mrag_eval.core.DataError` for files that are missing or not what they should be.
+    :class:`~mrag_eval.core.DataError` for missing or invalid files.
     """
     block = validate_data(data)
     benchmark = _load(block.model_dump_json())
@@ -64,7 +64,7 @@ def load_benchmark(data: Mapping[str, Any]) -> Benchmark:
     return replace(benchmark, breakdowns=block.breakdowns)
 
 
-# Leaves of one group and the ranks of one process ask for the same block several times.
+# Leaves of one group and the ranks of one process request the same block several times.
 @lru_cache(maxsize=32)
 def _load(block_json: str) -> Benchmark:
     data = json.loads(block_json)

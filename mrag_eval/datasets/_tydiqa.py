@@ -1,4 +1,4 @@
-"""TyDi QA, gold passage task (Clark et al., 2020): its English questions stand beside XOR-TyDi QA for comparison."""
+"""TyDi QA, gold passage task (Clark et al., 2020): its English questions, for comparison with XOR-TyDi QA."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BENCHMARK = Declaration(
     tasks="tydi",
 )
 FILE = "tydiqa-goldp-v1.1-dev.json"
-# English questions in the paper (its Table 4).
+# Number of English questions in the paper (its Table 4).
 PAPER_ROWS = 440
 _COLUMNS = ("id", "title", "context", "question", "answers")
 # Question ids begin with the language.
@@ -46,7 +46,7 @@ _PREFIX = "english-"
 
 
 class TydiqaBlock(DataBlock):
-    """``path`` is ``tydiqa-goldp-v1.1-dev.json`` or the folder it lies in; questions are the English ones."""
+    """Data block: ``path`` is ``tydiqa-goldp-v1.1-dev.json`` or its folder; only the English questions are read."""
 
     split: Literal["validation"] = "validation"
     revision: str | None = HUB.revision

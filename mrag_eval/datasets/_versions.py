@@ -1,4 +1,4 @@
-"""Documents that a file holds in several languages: parallel texts, and a corpus that keeps one version of each."""
+"""Documents with versions in several languages: parallel texts, and a corpus that keeps one version of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versio
 
 @dataclass(frozen=True)
 class Version:
-    """A passage and the document it is a version of (``parallel_id``); ``title`` and ``text`` as in the file."""
+    """A passage, with ``parallel_id`` for the document it is a version of; ``title`` and ``text`` as in the file."""
 
     document: str | None
     passage: Passage
@@ -20,7 +20,7 @@ class Version:
 
 
 def parallel_texts(versions: Sequence[Version]) -> list[dict[str, str]]:
-    """Texts and titles of the documents that have one passage in each of several languages."""
+    """Return texts and titles of the documents that have one passage in each of several languages."""
     out = []
     for members in _by_document(versions).values():
         by_language = {v.passage.lang: v for v in members}
@@ -42,16 +42,16 @@ def _by_document(versions: Sequence[Version]) -> dict[str, list[Version]]:
 def imbalanced(
     docs: Sequence[RagDoc], corpus: Sequence[Passage], versions: Sequence[Version], block: Imbalance, seed: int
 ) -> tuple[list[RagDoc], list[Passage], str]:
-    """Questions and corpus with one language version of each document, and a note on the draw.
+    """Return questions and corpus with one language version of each document, and a note on the draw.
 
-    ``relevant_ids`` that name a version which is not kept name the documents of the one that is; ``gold_doc_lang``
-    becomes the language that the relevant documents are kept in. Where these are several or unknown it is None, and
-    ``extra["kept_langs"]`` lists them. DataError for a document that has one version.
+    ``relevant_ids`` of a dropped version are replaced by the document ids of the kept one. ``gold_doc_lang`` becomes
+    the language of the kept relevant documents; if these are several or unknown it is None, and ``extra["kept_langs"]``
+    lists them. Raises DataError for a document with a single version.
     """
     alone = next((v.passage.id for v in versions if v.document is None), None)
     if alone is not None:
         raise DataError(
-            f"imbalance: document '{alone}' has no 'parallel_id', so it has one version, and there is nothing to draw",
+            f"imbalance: document '{alone}' has no 'parallel_id', so it has one version and cannot be drawn",
             "give the versions of each document one parallel_id, or leave out data.imbalance",
         )
     members = _by_document(versions)

@@ -1,4 +1,4 @@
-"""Labels of a document about a disputed territory: is it relevant, and whose claim does it support?"""
+"""Labels of a document about a disputed territory: its relevance, and the claim that it supports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IRRELEVANT = {"", "not relevant", "irrelevant", "non-relevant", "n/a", "na", "n
 class Label:
     """One annotation: ``viewpoint`` is a claimant's English name, :data:`NEUTRAL` or :data:`NOT_RELEVANT`.
 
-    Of a question that is about no territory it is "".
+    It is "" for a question that is not about a territory.
     """
 
     relevant: bool
@@ -33,17 +33,20 @@ class Label:
 
     @property
     def contradictory(self) -> bool:
-        """Relevant without a viewpoint, or not relevant with one (BordIRlines, H.1.3): both are left out there."""
+        """Return whether it is relevant without a viewpoint, or not relevant with one (BordIRlines, H.1.3).
+
+        Both are left out there.
+        """
         return bool(self.viewpoint) and self.relevant == (self.viewpoint == NOT_RELEVANT)
 
     def as_labels(self) -> dict[str, str]:
-        """For a passage's ``labels``."""
+        """Return the label in the form of a passage's ``labels``."""
         labels = {"relevant": "yes" if self.relevant else "no"}
         return labels | ({"viewpoint": self.viewpoint} if self.viewpoint else {})
 
 
 def read_relevance(value: str, where: str) -> bool:
-    """``TRUE`` / ``Yes`` and their opposites; DataError for another label."""
+    """Return True or False for ``TRUE`` / ``Yes`` and their opposites; raise DataError for another label."""
     text = value.strip().casefold()
     if text in _YES:
         return True
@@ -53,7 +56,9 @@ def read_relevance(value: str, where: str) -> bool:
 
 
 def read_viewpoint(value: str, claimants: Sequence[str], where: str, native: Sequence[str] = ()) -> str:
-    """A claimant by name or as ``A) name`` (English or ``native``), Neutral, or Not relevant; else DataError."""
+    """Return a claimant given by name or as ``A) name`` (English or ``native``), Neutral, or Not relevant; else raise
+    DataError.
+    """
     letter = _LETTER.match(value.strip())
     name = value.strip()[letter.end() :].strip() if letter else value.strip()
     for names in (claimants, native):
@@ -67,13 +72,13 @@ def read_viewpoint(value: str, claimants: Sequence[str], where: str, native: Seq
     if letter and not name and ord(letter[1]) - ord("A") < len(claimants):
         return claimants[ord(letter[1]) - ord("A")]
     allowed = ", ".join([*claimants, NEUTRAL, NOT_RELEVANT])
-    raise DataError(f"{where}: viewpoint label '{value}' is none of this query's", f"allowed: {allowed}")
+    raise DataError(f"{where}: viewpoint label '{value}' is not one of this query's", f"allowed: {allowed}")
 
 
 def majority(labels: Sequence[Label]) -> Label | None:
-    """What more than half of the annotators say, of either question; None where there is no majority.
+    """Return the labels of more than half of the annotators, for either question; None without a majority.
 
-    Contradictory labels take no part. A majority for relevance without one for a viewpoint is no label.
+    Contradictory labels are ignored. A majority for relevance without one for a viewpoint does not give a label.
     """
     sound = [label for label in labels if not label.contradictory]
     relevant = _most(Counter(label.relevant for label in sound), len(sound))

@@ -1,14 +1,14 @@
 """The Cross-Lingual Cost (Amiraz et al.): questions in Arabic or English on UAE travel advice and on UAE law.
 
-The language of a question and that of the one document that answers it were drawn independently. The files hold no
-document ids: which passage answers a question is for a judge, or its lexical proxy, to say.
+The language of a question and that of the one document that answers it were drawn independently. The files have no
+document ids: a judge, or its lexical proxy, decides which passage answers a question.
 
 The published files are cleaned unless ``as_published`` is set: the second half of the travel questions repeats the
-first one, a few questions occur twice, and about a tenth of the travel rows say Arabic although question and answer
-are English. Without repeated questions the legal file has exactly the counts of the paper's Table 4.
+first one, a few questions occur twice, and about a tenth of the travel rows are tagged Arabic although question and
+answer are English. Without repeated questions the legal file has exactly the counts of the paper's Table 4.
 
-The domain ``own`` is a benchmark of one's own in the same files, in any languages (``mrag-eval build qa``). Its rows
-may name their document and their categories.
+The domain ``own`` is a user's benchmark in the same files, in any languages (``mrag-eval build qa``). Its rows may name
+their document and their categories.
 """
 
 from __future__ import annotations
@@ -52,17 +52,18 @@ BENCHMARK = Declaration(
     own={"domain": "own"},
 )
 _COLUMNS = ("question", "answer", "supporting_document_language", "user_language")
-# What rows of one's own may have besides: the id of the document, a JSON object of categories, the kind of question.
+# Optional fields of a user's rows: the id of the document, a JSON object of categories, the kind of question.
 _OWN_COLUMNS = ("document", "categories", "q_type")
 _FOLDERS = {"benchmark": "benchmarks", "corpus": "corpora"}
 
 
 class XlcostBlock(DataBlock):
-    """``domain`` is ``travel``, ``legal`` or ``own``; ``path`` a folder with the authors' files, or one's own.
+    """Data block: ``domain`` is ``travel``, ``legal`` or ``own``; ``path`` a folder with the authors' files, or a
+    user's.
 
     ``corpus`` is a Parquet or JSON Lines file of documents instead of theirs, or ``none`` (nothing is searched).
     Passages have up to ``passage_tokens`` tokens of ``tokenizer``. ``as_published`` keeps every row and tag of the
-    file; ``sample`` keeps that many questions, drawn with ``seed``.
+    file; ``sample`` is the number of questions to keep, drawn with ``seed``.
     """
 
     domain: Literal["travel", "legal", "own"] = "travel"
@@ -80,7 +81,7 @@ class XlcostBlock(DataBlock):
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of the file, its languages as BCP 47; ``tagged`` is the question's as published."""
+    """A line of the file, its languages as BCP 47; ``tagged`` is the published language of the question."""
 
     question: str
     answer: str
@@ -135,7 +136,7 @@ def _notes(block: XlcostBlock, source: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _docs(rows: Sequence[_Row]) -> list[RagDoc]:
-    # by the question, so that a row keeps its id whatever else a copy of the file holds
+    # derived from the question, so that a row keeps its id in any copy of the file
     groups = [hashlib.sha256(row.question.encode()).hexdigest()[:12] for row in rows]
     ids, _ = unique_ids(groups)
     return [
@@ -163,7 +164,7 @@ def _known_document(row: _Row) -> dict[str, Any]:
 
 
 def _cleaned(rows: Sequence[_Row], *, relabel: bool) -> tuple[list[_Row], dict[str, int]]:
-    """The rows without repetitions, the first one kept, and (``relabel``) the questions' languages as detected."""
+    """Return the rows without repetitions, the first one kept, and (``relabel``) with detected question languages."""
     half, odd = divmod(len(rows), 2)
     repeats = not odd and rows[:half] == rows[half:]
     once = list(rows[:half] if repeats else rows)
@@ -184,14 +185,14 @@ def _cleaned(rows: Sequence[_Row], *, relabel: bool) -> tuple[list[_Row], dict[s
 
 
 class _Undecided:
-    """What a script does not settle keeps its tag: a guess about a few words is worse than the authors' word."""
+    """Keeps the tag of texts that the script does not settle: a guess on a few words is worse than the authors' tag."""
 
     def detect(self, texts: Sequence[str]) -> list[str]:
         return ["und"] * len(texts)
 
 
 def _relabelled(rows: Sequence[_Row]) -> list[_Row]:
-    """Rows with the language whose script their question is written in; in both or neither, with their tag."""
+    """Return rows with the language of their question's script; with their tag if it is in both scripts or neither."""
     from mrag_eval.metrics import ScriptDetector
 
     detector = ScriptDetector(sorted(LANGUAGES.values()), fallback=_Undecided())
@@ -202,17 +203,17 @@ def _relabelled(rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _pairs(rows: Sequence[_Row]) -> dict[str, int]:
-    """Rows by question language and document language."""
+    """Count the rows by question language and document language."""
     return dict(sorted(Counter(f"{row.user_lang}->{row.doc_lang}" for row in rows).items()))
 
 
 def _file(block: XlcostBlock, kind: str) -> Path:
-    """The domain's benchmark or corpus: in the folder given (flat, or laid out as the repository), or fetched."""
+    """Return the domain's benchmark or corpus file: in the given folder (flat, or as in the repository), or fetched."""
     name = f"{block.domain}_{kind}.parquet"
     if block.path is None:
         if block.domain == "own":
             raise DataError(
-                "xlcost: data.domain=own is a benchmark of one's own, and data.path does not say where it is",
+                "xlcost: data.domain=own is your own benchmark: set data.path to its folder",
                 "--metadata data.path=FOLDER, as `mrag-eval build qa` wrote it",
             )
         commit = block.revision or REPOSITORY.revision
@@ -234,7 +235,7 @@ def _passages(block: XlcostBlock) -> Passages | None:
 def _corpus_file(block: XlcostBlock) -> Path:
     if isinstance(block.corpus, Path):
         if not block.corpus.is_file():
-            raise DataError(f"xlcost: data.corpus={block.corpus} is no file", "give a .parquet or .jsonl file")
+            raise DataError(f"xlcost: data.corpus={block.corpus} is not a file", "give a .parquet or .jsonl file")
         return block.corpus
     try:
         return _file(block, "corpus")
@@ -242,7 +243,7 @@ def _corpus_file(block: XlcostBlock) -> Path:
         if block.domain != "legal":
             raise
         raise DataError(
-            f"xlcost: the legal corpus is not at hand ({error.message.removeprefix('xlcost: ')})",
+            f"xlcost: the legal corpus is not available ({error.message.removeprefix('xlcost: ')})",
             "name it: --metadata data.corpus=FILE (.parquet or .jsonl with doc_id, language, title, content); "
             "retrieval.mode=no_ir needs none: data.corpus=none",
         ) from None
@@ -278,12 +279,12 @@ def _code(value: Any, where: str, key: str, own: bool) -> str:
     if not own:
         raise DataError(f"{where}: {key} is {value!r}, neither 'arabic' nor 'english'")
     if not isinstance(value, str) or not is_language(value):
-        raise DataError(f"{where}: {key} is {value!r}, no language known", suggestion(str(value)))
+        raise DataError(f"{where}: {key} is {value!r}, not a known language", suggestion(str(value)))
     return normalize_language(value)
 
 
 def _own(record: Mapping[str, Any], where: str) -> dict[str, str]:
-    """What a row of one's own says besides: ``document``, ``q_type``, and a text for every category."""
+    """Return the optional fields of a user's row: ``document``, ``q_type``, and a text for every category."""
     found = {key: str(record[key]) for key in ("document", "q_type") if record.get(key)}
     listed = record.get("categories") or "{}"
     try:

@@ -1,4 +1,4 @@
-"""The documents of The Cross-Lingual Cost, cut into its passages."""
+"""Documents of The Cross-Lingual Cost, cut into its passages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from mrag_eval.core import DataError, Passage
 from mrag_eval.datasets._files import iter_jsonl, sha256_file
 
-# The country of a travel document and the law of a legal one stand for its title.
+# Fields used as title: the country of a travel document, the law of a legal one.
 _ID_KEYS = ("doc_id", "law_id", "id")
 _TITLE_KEYS = ("country", "title", "law", "law_name", "name")
 _TEXT_KEYS = ("content", "text", "contents")
@@ -27,11 +27,11 @@ class Passages:
 
 
 def read_xlcost_passages(path: Path, size: int, tokenizer: str) -> Passages:
-    """Passages of up to ``size`` tokens, whole sentences where they fit, each behind its document's title.
+    """Return passages of up to ``size`` tokens, whole sentences if they fit, each after its document's title.
 
-    The title is not counted (the paper does not say). ``path`` is a ``.parquet`` or ``.jsonl`` file with a document a
-    row: an id, ``language``, a title (``country`` or ``title``, say) and ``content``. Raises DataError naming the file
-    and what it lacks, and for a corpus without text.
+    The title is not counted (the paper does not specify it). ``path`` is a ``.parquet`` or ``.jsonl`` file with one
+    document per row: an id, ``language``, a title (for example ``country`` or ``title``) and ``content``. Raises
+    DataError naming the file and the missing field, and for a corpus without text.
     """
     from mrag_eval.retrievers import chunk_documents, named_token_counter, read_corpus
 
@@ -57,7 +57,7 @@ def read_xlcost_passages(path: Path, size: int, tokenizer: str) -> Passages:
 
 
 def _columns(path: Path) -> Sequence[str]:
-    """The columns of a Parquet file, the keys of a JSON Lines file's first record; empty for other files."""
+    """Return the columns of a Parquet file, or the keys of a JSON Lines file's first record; empty for other files."""
     if path.name.endswith(".parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -1,7 +1,7 @@
-"""XOR-TyDi QA, full task (Asai et al., 2021): questions answered in Wikipedia of their own language or English.
+"""XOR-TyDi QA, full task (Asai et al., 2021): questions answered in Wikipedia of the question's language or English.
 
-The hub's copies join the answers into one text and drop the ids, so the authors' own file is read. Where the answer is
-yes or no the file has the English word; as in RAG in multilingual settings the question's own words are added.
+The hub's copies join the answers into one text and drop the ids, so the authors' own file is read. For yes/no answers
+the file has the English word; as in RAG in multilingual settings, the words of the question's language are added.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _COLUMNS = ("id", "question", "lang", "answers")
 
 
 class XorTydiBlock(DataBlock):
-    """``language`` of the questions; ``path`` is ``xor_dev_full_v1_1.jsonl`` or the folder it lies in."""
+    """Data block: ``language`` of the questions; ``path`` is ``xor_dev_full_v1_1.jsonl`` or its folder."""
 
     split: Literal["dev"] = "dev"
     language: Literal["ar", "fi", "ja", "ko", "ru"]
 
 
 def load(block: XorTydiBlock) -> Benchmark:
-    """Load the questions of one language; no row knows its relevant pages."""
+    """Load the questions of one language; relevant pages are unknown for every row."""
     path = _file(block)
     rows = _read(path, path.stat().st_mtime_ns)
     chosen = [(where, row) for where, row in rows if row["lang"] == block.language]
@@ -100,7 +100,7 @@ def _file(block: XorTydiBlock) -> Path:
     raise DataError(f"xor_tydi: {path} has no file {FILE}", f"download it: {ORIGINAL.url}")
 
 
-# The leaves of a group read the same file one after another.
+# The leaves of a group read the same file in succession.
 @lru_cache(maxsize=2)
 def _read(path: Path, _mtime_ns: int) -> list[tuple[str, dict[str, Any]]]:
     rows: list[tuple[str, dict[str, Any]]] = []
@@ -119,7 +119,7 @@ def _read(path: Path, _mtime_ns: int) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _doc(row: dict[str, Any], language: str, where: str) -> RagDoc | None:
-    """The question; None where it has no answer."""
+    """Return the question; None if it has no answer."""
     answers = row["answers"]
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
         raise DataError(f"{where}: 'answers' must be a list of texts (the hub's copies join them: use {FILE})")

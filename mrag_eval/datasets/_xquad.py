@@ -5,10 +5,10 @@ Cross-Lingual Cost (section 3.2) keeps each document in one language drawn unifo
 each question independently, so that every pair of question and document language is measured and the one relevant
 passage is known.
 
-The draw is reproducible: ``rng = numpy.random.default_rng(seed)``, the languages sorted by code, then
-``rng.integers(0, L, 240)`` for the paragraphs and, from the same generator, ``rng.integers(0, L, 1190)`` for the
-questions, both in file order. With ``imbalance`` the paragraphs are drawn otherwise
-(:func:`~mrag_eval.datasets._imbalance.kept_versions`) and the questions stay as they were.
+The draw is reproducible: ``rng = numpy.random.default_rng(seed)``, the languages sorted by code, then ``rng.integers(0,
+L, 240)`` for the paragraphs and, from the same generator, ``rng.integers(0, L, 1190)`` for the questions, both in file
+order. With ``imbalance`` the paragraphs are drawn differently (:func:`~mrag_eval.datasets._imbalance.kept_versions`)
+and the questions are unchanged.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ BENCHMARK = Declaration(
 
 
 class XquadBlock(DataBlock):
-    """The languages (ten by default), a JSON file that fixes the draw, and a filter on the question's language.
+    """Data block: languages (ten by default), a JSON file that fixes the draw, and a filter on the question's language.
 
-    ``parallel`` asks every question in every language instead of in one: for consistency over languages.
+    ``parallel`` asks every question in every language instead of in one, for consistency over languages.
     """
 
     split: str = "validation"
@@ -98,7 +98,7 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Edition:
-    """One language's XQuAD, in file order; ``paragraph_of[j]`` is the paragraph that question j was asked on."""
+    """One language's XQuAD, in file order; ``paragraph_of[j]`` is the paragraph of question j."""
 
     paragraphs: tuple[str, ...]
     questions: tuple[_Question, ...]
@@ -114,7 +114,9 @@ class _Assignment:
 
 
 def load(block: XquadBlock) -> Benchmark:
-    """Load XQuAD with one language a paragraph and one a question; the corpus is the whole paragraphs, untitled."""
+    """Load XQuAD with one language per paragraph and per question; the corpus is the whole paragraphs, without
+    titles.
+    """
     fixed = None if block.assignment is None else _read_assignment(block.assignment)
     codes = _languages(block, fixed)
     editions = {code: _edition(block, code) for code in codes}
@@ -156,7 +158,7 @@ def load(block: XquadBlock) -> Benchmark:
 
 
 def _parallel(editions: dict[str, _Edition]) -> list[dict[str, str]]:
-    """Every question and every paragraph in all languages: a perfect translation."""
+    """Return every question and every paragraph in all languages: a perfect translation."""
     questions = zip(*(edition.questions for edition in editions.values()), strict=True)
     paragraphs = zip(*(edition.paragraphs for edition in editions.values()), strict=True)
     out = [{code: q.text for code, q in zip(editions, versions, strict=True)} for versions in questions]
@@ -309,14 +311,18 @@ def _checked(edition: _Edition, where: str) -> _Edition:
 
 
 def _check_parallel(editions: dict[str, _Edition]) -> None:
-    """The protocol swaps languages by position: every edition must have the same ids on the same paragraphs."""
+    """Check that every edition has the same ids on the same paragraphs, since the protocol swaps languages by
+    position.
+    """
     (first_code, first), *rest = editions.items()
     for code, edition in rest:
         if len(edition.paragraphs) != len(first.paragraphs) or edition.paragraph_of != first.paragraph_of:
             raise DataError(f"xquad: the {code} and {first_code} files differ in their paragraphs: not parallel copies")
         for ours, theirs in zip(edition.questions, first.questions, strict=True):
             if ours.id != theirs.id:
-                raise DataError(f"xquad: question '{ours.id}' of {code} stands where {first_code} has '{theirs.id}'")
+                raise DataError(
+                    f"xquad: question '{ours.id}' of {code} is in the position of '{theirs.id}' of {first_code}"
+                )
 
 
 def _source(block: XquadBlock, editions: dict[str, _Edition]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """XRAG: questions over eight given news articles, two of which support the answer (Liu et al., 2025).
 
 Monolingual retrieval (section 3): questions in de, es, zh or ar over English articles. Multilingual retrieval: over
-articles in English and in the question's language, one supporting and three distracting in each. No key of the files
-says to which of the two a row belongs, so the articles' languages decide: a row is monolingual if they are all English.
+articles in English and in the question's language, one supporting and three distracting in each. The files have no key
+for the setting of a row, so the articles' languages decide: a row is monolingual if they are all English.
 """
 
 from __future__ import annotations
@@ -66,29 +66,30 @@ _SIZES: dict[tuple[str, str], dict[str, int]] = {
 }
 _TEXTS = ("question", "answer", "en_question", "en_answer", "language")
 _LISTS = ("articles", "dates", "is_support")
-# Of eight articles four are in the question's language or none: fewer than two is a slip of the detector.
+# Of eight articles either four or none are in the question's language: fewer than two is a detector error.
 _MIN_FOREIGN_SHARE = 0.25
-# Enough of an article to tell its language.
+# Enough of an article to detect its language.
 _DETECT_CHARS = 500
 
 
 class Detector(Protocol):
-    """Names the language of each text (any detector of ``mrag_eval.metrics``)."""
+    """A language detector for texts (any detector of ``mrag_eval.metrics``)."""
 
     def detect(self, texts: Sequence[str]) -> list[str]:
-        """One BCP 47 label a text."""
+        """Return one BCP 47 label per text."""
         ...
 
     def __hash__(self) -> int:
-        """What is read is remembered by detector."""
+        """Return a hash: results are cached by detector."""
         ...
 
 
 class XragBlock(DataBlock):
-    """``setting`` and the question's ``language``; ``en`` stands for the English originals of the monolingual set.
+    """Data block: ``setting`` and the question's ``language``; ``en`` selects the English originals of the monolingual
+    set.
 
-    ``english`` names the parts to be replaced by their English versions (the controls EQ, ES, ED of section 5.4);
-    articles take theirs from the file ``translations``.
+    ``english`` names the parts to replace by their English versions (the controls EQ, ES, ED of section 5.4); the
+    English articles are read from the file ``translations``.
     """
 
     split: Literal["test", "dev"] = "test"
@@ -111,7 +112,7 @@ class XragBlock(DataBlock):
     @model_validator(mode="after")
     def _possible(self) -> XragBlock:
         if self.setting == "multi" and self.language == "en":
-            raise ValueError("language 'en' goes with setting 'mono': the multilingual questions are in de, es, zh, ar")
+            raise ValueError("language 'en' requires setting 'mono': the multilingual questions are in de, es, zh, ar")
         if self.setting == "mono" and set(self.english) - {"question"}:
             raise ValueError("the articles of setting 'mono' are in English: only 'question' can be replaced there")
         if self.language == "en" and self.english:
@@ -134,23 +135,23 @@ class _Row:
 
 
 def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
-    """Load one language of one setting; ``given_passages`` are in the order in which they are to be shown.
+    """Load one language of one setting; ``given_passages`` are in display order.
 
-    The order is the row's ``article_order`` where that is a permutation; where it is not, or where it says nothing
-    (the identity, with the supporting articles in front), a shuffle seeded by (seed, row id) that does not put the
-    supporting articles in front either. ``block.english`` changes texts and languages, never the rows or their order.
+    The order is the row's ``article_order`` if that is a permutation. If it is not, or if it is uninformative (the
+    identity, with the supporting articles first), the articles are shuffled by (seed, row id) so that the supporting
+    articles are not first. ``block.english`` changes texts and languages, never the rows or their order.
     """
     path = _file(block)
     rows, total, digest = _read(path, path.stat().st_mtime_ns, block.language, detector)
     if not rows:
         raise DataError(f"xrag: {path} holds no question in '{block.language}' ({total} rows)")
     found = [item for item in rows if item.multi == (block.setting == "multi")]
-    if block.language == "en":  # after the choice of setting: a row of the other one must not stand for the original
+    if block.language == "en":  # after the choice of setting: a row of the other one must not replace the original
         found = list({item.row["en_question"]: item for item in reversed(found)}.values())[::-1]
     if not found:
         raise DataError(
             f"xrag: {path} holds no row of setting '{block.setting}' in '{block.language}' "
-            f"({len(rows)} rows of the language, told apart by the languages of their articles)"
+            f"({len(rows)} rows of the language, distinguished by the languages of their articles)"
         )
     ids, repeated = unique_ids([item.id for item in found])
     orders = [_order(item, block.seed) for item in found]
@@ -184,8 +185,9 @@ def _file(block: XragBlock) -> Path:
 # Mono and multi leaves of a language follow one another; the file is hundreds of megabytes.
 @lru_cache(maxsize=2)
 def _read(path: Path, _mtime_ns: int, language: str, detector: Detector | None) -> tuple[list[_Row], int, str]:
-    """The checked rows of a language (``en``: each English question once with the same articles), the rows in all, the
-    SHA-256.
+    """Return the checked rows of a language, the total number of rows, and the SHA-256.
+
+    For ``en`` each English question with the same articles is returned once.
     """
     kept: list[tuple[str, dict[str, Any]]] = []
     originals: set[tuple[str, int]] = set()
@@ -227,7 +229,7 @@ def _check(row: Mapping[str, Any], where: str) -> None:
 
 
 def _article_languages(rows: Sequence[Mapping[str, Any]], detector: Detector | None) -> list[tuple[str, ...]]:
-    """The language of every article of every row; a lone one in the row's own language counts as English."""
+    """Return the language of every article of every row; a single one in the row's own language counts as English."""
     labels = iter(_detected([article for row in rows for article in row["articles"]], detector))
     out = []
     for row in rows:
@@ -247,7 +249,7 @@ def _detected(articles: Sequence[str], detector: Detector | None) -> list[str]:
 
 
 def _untranslated(docs: Sequence[RagDoc], detector: Detector | None) -> tuple[str, ...]:
-    """A note where translations are still in the language they were to be translated from."""
+    """Return a note if translations are still in their source language."""
     translated = [p for doc in docs for p in doc.given_passages if p.original_lang]
     labels = _detected([p.text for p in translated], detector)
     slips = sum(
@@ -258,12 +260,12 @@ def _untranslated(docs: Sequence[RagDoc], detector: Detector | None) -> tuple[st
 
 
 def _supports(row: Mapping[str, Any]) -> list[bool]:
-    # written as numbers or as their digits
+    # written as numbers or as digit strings
     return [str(mark) in ("1", "True") for mark in row["is_support"]]
 
 
 def _order(item: _Row, seed: int) -> tuple[list[int], bool]:
-    """The articles' order of presentation, and whether it had to be drawn."""
+    """Return the display order of the articles, and whether it had to be drawn."""
     count = len(item.row["articles"])
     supports = _supports(item.row)
     given = _permutation(item.row.get("article_order"), count)
@@ -275,13 +277,13 @@ def _order(item: _Row, seed: int) -> tuple[list[int], bool]:
     rng = np.random.default_rng([seed, int.from_bytes(key[:8], "big")])
     while True:
         drawn = [int(index) for index in rng.permutation(count)]
-        # all articles alike: there is no other order
+        # all articles support the answer, or none does: there is no better order
         if [supports[index] for index in drawn] != in_front or len(set(supports)) == 1:
             return drawn, True
 
 
 def _permutation(value: Any, count: int) -> list[int] | None:
-    """``value`` as 0-based positions if it is a permutation (counted from 0 or 1), else None."""
+    """Return ``value`` as 0-based positions if it is a permutation (counted from 0 or 1), else None."""
     if not isinstance(value, list):
         return None
     try:
@@ -324,7 +326,7 @@ def _doc(name: str, item: _Row, order: Sequence[int], language: str) -> RagDoc:
         given_passages=passages,
         relevant_langs=tuple(dict.fromkeys(item.languages)),
         relevant_ids=tuple(passage.id for passage in passages if passage.is_gold),
-        # the translations of one English question stand or fall together
+        # intervals resample the translations of one English question together
         group_id=hashlib.sha256(row["en_question"].strip().encode()).hexdigest()[:12],
         extra=extra,
     )

@@ -1,8 +1,8 @@
 """XRAG's controls: question, supporting and distracting articles replaced by English versions (section 5.4).
 
 An English question (EQ) asks for an English answer (the paper changes the language of both), so the row's language
-becomes English and its reference the English answer. Articles (ES, ED) come from a file of
-translations; the paper's were made with Google Translate and are not published.
+becomes English and its reference the English answer. Articles (ES, ED) come from a file of translations; the paper's
+were made with Google Translate and are not published.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LINE = '{"id": row id, "article": 0-based place in the row\'s articles, "text":
 
 @dataclass(frozen=True)
 class Translations:
-    """English texts by passage id, and the file they come from."""
+    """English texts by passage id, and their source file."""
 
     path: Path
     texts: Mapping[str, str]
@@ -29,19 +29,21 @@ class Translations:
 
 
 def passage_id(row: str, article: int) -> str:
-    """The id of an article: its row's and its place among the row's articles as stored, from 0."""
+    """Return the id of an article: its row's id and its stored position in the row, from 0."""
     return f"{row}-a{article}"
 
 
 def read_translations(path: Path | None, english: Collection[Part]) -> Translations | None:
-    """The file of translated articles: JSON Lines of ``id``, ``article``, ``text``; None where no article needs one."""
+    """Read the file of translated articles: JSON Lines of ``id``, ``article``, ``text``; None if no article needs
+    one.
+    """
     wanted = [part for part in ("supporting", "distracting") if part in english]
     if not wanted:
         return None
     if path is None:
         raise DataError(
-            f"xrag: data.english asks for {' and '.join(wanted)} articles in English, and data.translations names no "
-            "file of translations",
+            f"xrag: data.english asks for {' and '.join(wanted)} articles in English, but data.translations does not "
+            "name a file of translations",
             f"--metadata data.translations=FILE, a JSON object a line: {_LINE}",
         )
     if not path.is_file():
@@ -68,7 +70,7 @@ def _article(value: Any, where: str) -> int:
 
 
 def in_english(doc: RagDoc, english: Collection[Part], translations: Translations | None) -> RagDoc:
-    """The row with the parts named replaced by their English versions; its id, group and order stay.
+    """Return the row with the named parts replaced by their English versions; its id, group and order are unchanged.
 
     Raises DataError naming the file and the row if the translation of an article is missing.
     """

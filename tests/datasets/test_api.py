@@ -35,7 +35,7 @@ def test_importing_loads_no_heavy_library() -> None:
         ({"benchmark": "xquad", "languages": ["de", "fr"]}, "XQuAD has no language 'fr'"),
         ({"benchmark": "xquad", "languages": ["de", "de"]}, "a language is named twice"),
         ({"benchmark": "xquad", "languages": []}, "at least one language"),
-        ({"benchmark": "xrag", "setting": "multi", "language": "en"}, "language 'en' goes with setting 'mono'"),
+        ({"benchmark": "xrag", "setting": "multi", "language": "en"}, "language 'en' requires setting 'mono'"),
         ({"benchmark": "xrag", "setting": "both", "language": "de"}, "setting = 'both'"),
         ({"benchmark": "blend", "source": "hub"}, "allowed: annotations, mcq"),
     ],

@@ -156,9 +156,9 @@ def set_cell(row: int, column: int, value: str) -> Any:
     [
         ("ru/m3/qlang/ru_query_hits.tsv", set_cell(2, 4, "9_p9"), "row 2: document '9_p9' in 'ru' is not in"),
         ("ru/m3/qlang/ru_query_hits.tsv", set_cell(1, 0, "Q9999"), "row 1: query 'Q9999' is not in queries.tsv"),
-        ("ru/m3/qlang/ru_query_hits.tsv", set_cell(1, 2, "first"), "row 1: 'rank' is no number: 'first'"),
+        ("ru/m3/qlang/ru_query_hits.tsv", set_cell(1, 2, "first"), "row 1: 'rank' is not a number: 'first'"),
         ("llm_annotations.tsv", set_cell(1, 3, "Perhaps"), "row 1: relevance label 'Perhaps' is neither yes nor no"),
-        ("llm_annotations.tsv", set_cell(1, 5, "C) Spain"), "viewpoint label 'C) Spain' is none of this query's"),
+        ("llm_annotations.tsv", set_cell(1, 5, "C) Spain"), "viewpoint label 'C) Spain' is not one of this query's"),
         ("queries.tsv", set_cell(3, 0, "Q0"), "row 3: query id 'Q0' occurs twice"),
     ],
 )
@@ -232,7 +232,7 @@ def test_a_shorter_copy_says_so(test_data: Path, tmp_path: Path) -> None:
 
 
 def test_filters_without_hits_are_refused() -> None:
-    with pytest.raises(ConfigError, match="documents = relevant goes with published hits"):
+    with pytest.raises(ConfigError, match="documents = relevant requires published hits"):
         validate_data({"benchmark": "bordirlines", "documents": "relevant"})
 
 

@@ -187,11 +187,11 @@ def test_versions_of_one_passage_are_parallel_texts(tmp_path: Path) -> None:
         ([*DOCUMENTS, {"id": "x", "lang": "en", "text": "Alone."}], "document 'x' has no 'parallel_id'"),
         (
             [*DOCUMENTS, {"id": "x", "lang": "en", "text": "A.", "parallel_id": "y"}],
-            "document 'y' is there in en alone",
+            "document 'y' exists only in en",
         ),
         (
             [*DOCUMENTS, {"id": "x", "lang": "ar", "text": "A.", "parallel_id": "y"}],
-            "document 'y' is there in ar alone",
+            "document 'y' exists only in ar",
         ),
     ],
 )

@@ -87,7 +87,7 @@ def test_the_legal_corpus_is_asked_for_in_one_line(test_data: Path) -> None:
         pytest.skip("the legal corpus is at hand")
     with pytest.raises(DataError) as caught:
         real(test_data, domain="legal", corpus=None)
-    assert "the legal corpus is not at hand" in caught.value.message
+    assert "the legal corpus is not available" in caught.value.message
     assert "\n" not in caught.value.message
     assert "data.corpus=FILE" in (caught.value.next_step or "")
     assert "data.corpus=none" in (caught.value.next_step or "")
@@ -218,7 +218,7 @@ def test_ones_own_benchmark_may_be_in_any_language_and_know_its_documents(tmp_pa
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"user_language": "dothraki"}, "user_language is 'dothraki', no language known"),
+        ({"user_language": "dothraki"}, "user_language is 'dothraki', not a known language"),
         ({"categories": "[1]"}, "'categories' must be a JSON object of texts"),
         ({"categories": '{"a": 1}'}, "'categories' must be a JSON object of texts"),
         ({"categories": "formulation"}, "'categories' must be a JSON object of texts"),
@@ -230,7 +230,7 @@ def test_wrong_rows_of_ones_own(change: dict[str, str], expected: str, tmp_path:
 
 
 def test_ones_own_benchmark_lies_somewhere(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"data\.path does not say where it is"):
+    with pytest.raises(DataError, match=r"set data\.path to its folder"):
         load_benchmark({"benchmark": "xlcost", "domain": "own"})
     with pytest.raises(DataError, match=r"has no file own_benchmark\.parquet") as caught:
         load(tmp_path, domain="own")
@@ -297,7 +297,7 @@ def test_files_that_are_no_parquet_or_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no file legal_benchmark.parquet"):
         load(tmp_path, domain="legal", corpus="none")
     write(tmp_path)
-    with pytest.raises(DataError, match=r"data.corpus=.*nowhere.jsonl is no file"):
+    with pytest.raises(DataError, match=r"data.corpus=.*nowhere.jsonl is not a file"):
         load(tmp_path, corpus=str(tmp_path / "nowhere.jsonl"))
     with pytest.raises(ConfigError, match="domain = 'tax'"):
         load(tmp_path, domain="tax")

@@ -198,7 +198,7 @@ def test_legal_says_what_it_needs(tmp_path: Path, judges: dict[str, ScriptedJudg
     (tmp_path / "legal_corpus.parquet").rename(tmp_path / "laws.parquet")
     with pytest.raises(DataError) as caught:
         run("xlcost_legal", ScriptedLM(reads), metadata(tmp_path))
-    assert caught.value.message.startswith("task xlcost_legal: xlcost: the legal corpus is not at hand")
+    assert caught.value.message.startswith("task xlcost_legal: xlcost: the legal corpus is not available")
     given = metadata(tmp_path, data={"corpus": str(tmp_path / "laws.parquet")})
     results = run("xlcost_legal", ScriptedLM(reads), given)
     assert results["results"]["xlcost_legal"]["rows,none"] == 4.0
