@@ -21,7 +21,7 @@ Label = Hashable
 class LabelF1:
     """Precision, recall and F1 of each label, their unweighted mean F1, and the number of rows compared.
 
-    A precision is None where the label was never predicted, a recall where it never occurs in the human labels.
+    A precision is None if the label was never predicted, a recall if it never occurs in the human labels.
     """
 
     precision: Mapping[Label, float | None]
@@ -39,11 +39,11 @@ def cohen_kappa(
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> Estimate:
-    """Cohen's kappa (1960) of two raters' labels, both (N,): (p_o - p_e) / (1 - p_e), by scikit-learn.
+    """Return Cohen's kappa (1960) of two raters' labels, both (N,): (p_o - p_e) / (1 - p_e), by scikit-learn.
 
-    p_o is the share of equal labels, p_e the share expected from the raters' own label frequencies. Rows where either
-    is None are left out; the interval resamples rows. Undefined where both raters use one and the same label
-    throughout. Raises MetricError on unequal lengths.
+    p_o is the share of equal labels, p_e the share expected from the raters' own label frequencies. Rows with None for
+    either are left out; the interval resamples rows. Undefined if both raters use only one and the same label. Raises
+    MetricError on unequal lengths.
     """
     if len(first) != len(second):
         raise MetricError(f"{len(first)} labels of one rater but {len(second)} of the other")
@@ -64,7 +64,9 @@ def cohen_kappa(
 def pairwise_kappas(
     ratings: Mapping[str, Sequence[Label | None]], *, n_resamples: int = 2_000, seed: int | np.random.Generator = 0
 ) -> dict[tuple[str, str], Estimate]:
-    """Cohen's kappa of every two raters; ``ratings`` maps a rater's name to its labels (N,), None for abstentions."""
+    """Return Cohen's kappa of every pair of raters; ``ratings`` maps a rater's name to its labels (N,), None if
+    missing.
+    """
     rng = _resampling.generator(seed)
     return {
         (a, b): cohen_kappa(ratings[a], ratings[b], n_resamples=n_resamples, seed=rng)
@@ -79,11 +81,11 @@ def fleiss_kappa(
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> Estimate:
-    """Fleiss' kappa (1971) of (N rows, m raters): (P - P_e) / (1 - P_e).
+    """Return Fleiss' kappa (1971) of (N rows, m raters): (P - P_e) / (1 - P_e).
 
-    P is the mean over rows of the share of agreeing pairs of raters, P_e the sum of the squared label frequencies.
-    The interval resamples rows. Undefined where a single label is used throughout. Raises MetricError where rows
-    differ in the number of ratings, have fewer than two, or hold None: :func:`krippendorff_alpha` takes those.
+    P is the mean over rows of the share of agreeing pairs of raters, P_e the sum of the squared label frequencies. The
+    interval resamples rows. Undefined if only one label is used. Raises MetricError if rows differ in the number of
+    ratings, have fewer than two, or contain None: :func:`krippendorff_alpha` accepts those.
     """
     if not ratings:
         return undefined("no rows", "BCa bootstrap")
@@ -110,18 +112,18 @@ def krippendorff_alpha(
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> Estimate:
-    """Krippendorff's alpha (2004) for nominal labels, (N rows, m raters), None where missing: 1 - D_o / D_e.
+    """Return Krippendorff's alpha (2004) for nominal labels, (N rows, m raters), None if missing: 1 - D_o / D_e.
 
     By the package ``krippendorff`` (extra 'agreement'). Rows with fewer than two ratings cannot be paired and are left
-    out; ``n`` counts the rest; the interval resamples rows. Undefined where a single label is used throughout. Raises
-    MetricError where rows differ in length.
+    out; ``n`` counts the rest; the interval resamples rows. Undefined if only one label is used. Raises MetricError if
+    rows differ in length.
     """
     try:
         import krippendorff
     except ImportError:
         raise missing_extra("agreement", "krippendorff") from None
     if any(len(row) != len(ratings[0]) for row in ratings):
-        raise MetricError("rows of unequal length: one entry a rater, None where missing")
+        raise MetricError("rows of unequal length: one entry per rater, None where missing")
     paired = [row for row in ratings if sum(label is not None for label in row) > 1]
     if not paired:
         return undefined("no row with two ratings", "BCa bootstrap")
@@ -153,10 +155,10 @@ def label_f1(
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> LabelF1:
-    """F1 = 2 tp / (2 tp + fp + fn) of each label against human labels, both (N,), and the plain mean over labels.
+    """Return F1 = 2 tp / (2 tp + fp + fn) of each label against human labels, both (N,), and the mean over labels.
 
-    Precision and recall by scikit-learn. Rows where either is None are left out; intervals resample rows. Raises
-    MetricError on unequal lengths and where no row is left.
+    Precision and recall by scikit-learn. Rows with None for either are left out; intervals resample rows. Raises
+    MetricError on unequal lengths, or if no row is left.
     """
     if len(predicted) != len(human):
         raise MetricError(f"{len(predicted)} predicted labels but {len(human)} human ones")
@@ -223,7 +225,9 @@ def _alpha(totals: Array) -> Array:
 
 
 def _f1_scores(totals: Array) -> Array:
-    """(B, L * L) counts of predicted x human labels to (B, L + 1): F1 a label, then their mean over defined ones."""
+    """Map (B, L * L) counts of predicted x human labels to (B, L + 1): F1 per label, then their mean over defined
+    ones.
+    """
     size = round(totals.shape[1] ** 0.5)
     table = totals.reshape(-1, size, size)
     hits = np.diagonal(table, axis1=1, axis2=2)

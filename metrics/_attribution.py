@@ -1,4 +1,4 @@
-"""Where a pipeline's errors come from: not retrieved, lost in reranking, or not used."""
+"""Stages at which a pipeline's errors occur: not retrieved, lost in reranking, or not used."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ STAGES = ("not retrieved", "lost in reranking", "wrong language", "not used", "c
 class ErrorAttribution:
     """The stages of one set of rows, as probabilities with their own n.
 
-    ``product`` is retrieved x kept x correct (x retrieved x correct without a reranker); beside ``end_to_end`` it
+    ``product`` is retrieved x kept x correct (retrieved x correct without a reranker). Compared with ``end_to_end`` it
     shows how much the generator answers without the evidence. ``correct_if_not_retrieved`` is that share itself,
-    ``correct_if_retrieved`` its counterpart. ``stages`` counts the judged rows by where they ended, in the order of
-    :data:`STAGES`; ``correct`` counts right answers whatever the retrieval. ``unscored`` rows lack a retrieval or an
+    ``correct_if_retrieved`` its counterpart. ``stages`` counts the judged rows by their last stage, in the order of
+    :data:`STAGES`; ``correct`` counts right answers regardless of retrieval. ``unscored`` rows lack a retrieval or an
     answer verdict.
     """
 
@@ -40,7 +40,7 @@ class ErrorAttribution:
     unscored: int
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the JSON form."""
         entry: dict[str, Any] = {}
         for part in fields(self):
             value = getattr(self, part.name)
@@ -57,11 +57,11 @@ def conditional_rate(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> Estimate:
-    """P(outcome | given): the share of ``outcome`` among the rows where ``given`` holds; both (N,), 0 or 1.
+    """Return P(outcome | given): the share of ``outcome`` among the rows with ``given``; both (N,), 0 or 1.
 
-    For example the reranker's hit@5 over the questions whose retrieval had hit@20 = 1 (Cross-Lingual Cost, 4.1).
-    Rows where ``given`` is None, or where it holds and ``outcome`` is None, are unscored and left out. No row meets
-    the condition: an undefined estimate. Raises MetricError on unequal lengths and values other than 0 and 1.
+    For example the reranker's hit@5 over the questions whose retrieval had hit@20 = 1 (Cross-Lingual Cost, 4.1). Rows
+    with ``given`` None, or with ``given`` 1 and ``outcome`` None, are unscored and left out. Undefined if no row meets
+    the condition. Raises MetricError on unequal lengths and values other than 0 and 1.
     """
     outcome, given = _checked(outcome=outcome, given=given)
     if groups is not None and len(groups) != len(given):
@@ -90,24 +90,24 @@ def error_attribution(
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> ErrorAttribution:
-    """P(retrieved), P(kept | retrieved), P(correct | kept), their product, and what happens without retrieval.
+    """Return P(retrieved), P(kept | retrieved), P(correct | kept), their product, and the rates without retrieval.
 
-    After Cross-Lingual Cost, Tables 1 and 3. All columns are (N,), 0 or 1 a row.
+    After Cross-Lingual Cost, Tables 1 and 3. All columns are (N,), 0 or 1 per row.
 
     Args:
         retrieved: a relevant document is among the retrieved (hit@20).
-        kept: one is still there after reranking (hit@5), that is, in the prompt; None where there is no reranker, so
-            that whatever was retrieved is in the prompt.
+        kept: one remains after reranking (hit@5), that is, in the prompt; None without a reranker, so that all
+            retrieved documents are in the prompt.
         correct: the answer is right, end to end.
-        right_language: the answer is in the language asked for; splits the wrong answers of ``stages`` further.
+        right_language: the answer is in the requested language; splits the wrong answers of ``stages`` further.
         groups: rows that belong together; intervals then resample groups.
 
-    None in ``retrieved`` (no relevance known) or ``correct`` (unjudged) leaves the row out of everything and counts it
+    None in ``retrieved`` (unknown relevance) or ``correct`` (unjudged) leaves the row out of everything and counts it
     as unscored. A conditional that no row meets is undefined, with a reason, and so is a product with such a factor.
 
     Raises:
-        MetricError: unequal lengths, no rows, values other than 0 and 1, a row kept but not retrieved, a retrieved
-            row without a value in ``kept``.
+        MetricError: unequal lengths, no rows, values other than 0 and 1, a row kept but not retrieved, a retrieved row
+            without a value in ``kept``.
     """
     reranked = kept is not None
     retrieved, correct = _checked(retrieved=retrieved, correct=correct)

@@ -1,4 +1,4 @@
-"""Character n-gram recall, precision and F1, one pair at a time or for whole columns."""
+"""Character n-gram recall, precision and F1, for one pair at a time or for whole columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OverlapColumns(NamedTuple):
 
 
 def char_ngrams(tokens: Iterable[str], n: int) -> Iterator[str]:
-    """The items of a text: each token's overlapping n-code-point substrings, a shorter token as one whole item."""
+    """Yield the items of a text: each token's overlapping n-code-point substrings; a shorter token is one item."""
     for token in tokens:
         if len(token) <= n:
             yield token
@@ -39,11 +39,12 @@ def char_ngram_scores(
     normalize: Normalizer = "paper",
     lang: str | None = None,
 ) -> OverlapScores:
-    """Character n-gram recall, precision and F1 of a prediction against the best answer.
+    """Return character n-gram recall, precision and F1 of a prediction against the best answer.
 
     With G and P the multisets of n-grams of answer and prediction, recall = |G ∩ P| / |G|, precision = |G ∩ P| / |P|.
-    n-grams never cross a token boundary, a token shorter than ``n`` is one whole item, and the best answer counts for
-    each measure by itself. An answer (or prediction) that normalises to nothing scores 0, even against its like.
+    n-grams never cross a token boundary, a token shorter than ``n`` is one whole item, and the best answer is chosen
+    for each measure separately. An answer (or prediction) that normalises to an empty string scores 0, even against an
+    equal one.
 
     Args:
         prediction: the model's answer.
@@ -74,7 +75,9 @@ def char_ngram_recall(
     normalize: Normalizer = "paper",
     lang: str | None = None,
 ) -> float:
-    """Share of the best answer's character n-grams found in the prediction; see :func:`char_ngram_scores`."""
+    """Return the share of the best answer's character n-grams found in the prediction; see
+    :func:`char_ngram_scores`.
+    """
     return char_ngram_scores(prediction, answers, n, normalize=normalize, lang=lang).recall
 
 
@@ -86,7 +89,9 @@ def char_ngram_precision(
     normalize: Normalizer = "paper",
     lang: str | None = None,
 ) -> float:
-    """Share of the prediction's character n-grams found in the best answer; see :func:`char_ngram_scores`."""
+    """Return the share of the prediction's character n-grams found in the best answer; see
+    :func:`char_ngram_scores`.
+    """
     return char_ngram_scores(prediction, answers, n, normalize=normalize, lang=lang).precision
 
 
@@ -98,7 +103,7 @@ def char_ngram_f1(
     normalize: Normalizer = "paper",
     lang: str | None = None,
 ) -> float:
-    """Harmonic mean of character n-gram recall and precision, best answer; see :func:`char_ngram_scores`."""
+    """Return the harmonic mean of character n-gram recall and precision, best answer; see :func:`char_ngram_scores`."""
     return char_ngram_scores(prediction, answers, n, normalize=normalize, lang=lang).f1
 
 
@@ -110,7 +115,7 @@ def char_ngram_scores_batch(
     normalize: Normalizer = "paper",
     lang: str | None = None,
 ) -> OverlapColumns:
-    """:func:`char_ngram_scores` for N pairs at once, bit for bit the same, in bounded memory.
+    """Return :func:`char_ngram_scores` for N pairs at once, bit-identical, in bounded memory.
 
     Args:
         predictions: N model answers.
@@ -157,23 +162,25 @@ def char_ngram_recall_batch(
     normalize: Normalizer = "paper",
     lang: str | None = None,
 ) -> NDArray[np.float64]:
-    """:func:`char_ngram_recall` for N pairs at once: float64, shape (N,); see :func:`char_ngram_scores_batch`."""
+    """Return :func:`char_ngram_recall` for N pairs at once: float64, shape (N,); see
+    :func:`char_ngram_scores_batch`.
+    """
     return char_ngram_scores_batch(predictions, answers, n, normalize=normalize, lang=lang).recall
 
 
 def check_n(n: int) -> None:
-    """Refuse an n-gram length below 1."""
+    """Raise MetricError for an n-gram length below 1."""
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         raise MetricError(f"n must be a whole number of at least 1, got {n!r}")
 
 
 def _flatten(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> tuple[list[str], list[int]]:
-    """All answers in row order and their number in each row, after the checks of the single function."""
+    """Return all answers in row order and their number in each row, after the checks of the single function."""
     if isinstance(predictions, str):
         raise MetricError("predictions must be a list of strings, got one string", "pass [prediction]")
     if len(predictions) != len(answers):
         raise MetricError(f"{len(predictions)} predictions but {len(answers)} lists of answers")
-    # checked by column, for speed; row by row only to name what is wrong
+    # checked by column, for speed; by row only to name the fault
     if str not in set(map(type, answers)) and None not in answers:
         golds = list(chain.from_iterable(answers))
         counts = list(map(len, answers))

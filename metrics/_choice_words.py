@@ -1,12 +1,12 @@
-"""How answers are announced and options are labelled, language by language: the vocabulary of extract_choice."""
+"""Vocabulary of extract_choice: words that announce an answer, and option labels, language by language."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-# Words that announce an answer. A trailing "~" lets the word take suffixes (jawabannya, cavabı, 정답은).
-# The 13 languages of CORAL come first.
+# Words that announce an answer. A trailing "~" lets the word take suffixes (jawabannya, cavabı, 정답은). The 13
+# languages of CORAL come first.
 _MARKERS: dict[str, str] = {
     "en": "answer|answers|chosen option|selected option|correct option|correct choice|chosen answer|final choice",
     "ko": "정답~|최종 답~|답변~|답|답은|답이|정답률|선택~",
@@ -41,7 +41,7 @@ _MARKERS: dict[str, str] = {
     "ms": "jawapan",
 }
 
-# Words that may stand between the announcement and the label: "is", "the", "option", "correct", ...
+# Words that may occur between the announcement and the label: "is", "the", "option", "correct", ...
 _FILLERS = """
 is are was the would should be most likely correctly correct right final best my option choice letter number
 es la el los opción opcion correcta correcto letra alternativa
@@ -59,8 +59,8 @@ _FILLERS_UNSPACED = """
 最终 正确 正確 应该 應該 应 應 就 是 为 為 选 選 选项 選項 选择 選擇 项 項 は が 선택지 선지 보기 번호 คือ ข้อ ตัวเลือก
 """
 
-# Labels other than Latin letters, in their order. Left out where two orders compete: the third letter of the Arabic
-# alphabet (abjad or modern), Cyrillic В (third, or a Latin B in disguise).
+# Labels other than Latin letters, in order. Omitted if two orders compete: the third letter of the Arabic alphabet
+# (abjad or modern), Cyrillic В (third, or a Latin B in disguise).
 _LABEL_ROWS = """
 가 나 다 라 마 바 사 아|ㄱ ㄴ ㄷ ㄹ ㅁ|甲 乙 丙 丁 戊|ア イ ウ エ オ|ก ข ค ง|א ב ג ד ה|أ ب ج د ه|ا|الف
 ሀ ለ ሐ መ ሠ|ক খ গ ঘ ঙ|क ख ग घ ङ|Α Β Γ Δ Ε|α β γ δ ε|А Б - Г Д
@@ -68,7 +68,7 @@ _LABEL_ROWS = """
 
 
 def _nfkc(text: str) -> str:
-    # responses are compared in NFKC, which takes some Thai and Bengali letters apart
+    # responses are compared in NFKC, which decomposes some Thai and Bengali letters
     return unicodedata.normalize("NFKC", text)
 
 
@@ -79,13 +79,13 @@ LOCAL_LABELS: dict[str, int] = {
     if label != "-"
 }
 
-# Said before a label that is being ruled out.
+# Words before a label that is being ruled out.
 NEGATIONS = re.compile(
     r"(?:\bnot|n['’ ]t|\bno|\brather than|\binstead of|\bnicht|\bpas|\bnon|\bnunca|\bbukan|\bsanés|\bdeyil|不是|非|"
     r"\bليس|\bليست|\bنه|\bόχι|아니라)[\s\W]{0,4}$",
     re.IGNORECASE,
 )
-# Said between two labels that are both put forward.
+# Words between two labels that are both proposed.
 _CONNECTIVES = (
     r"/|&|\+|\band\b|\bor\b|\by\b|\bo\b|\bu\b|\bund\b|\boder\b|\bet\b|\bou\b|\bdan\b|\batau\b|\bvə\b|\bya\b|\bko\b|\bda\b|"
     r"και|\bή\b|和|或|与|與|及|또는|와|과|や|または|\bو\b|\bأو\b|\bیا\b|እና|ወይም|আৰু|বা"

@@ -1,4 +1,4 @@
-"""Which option a free-text response chose."""
+"""Option chosen by a free-text response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mrag_eval.core import MetricError
 from mrag_eval.metrics._choice_words import FILLER, JOINED, JOINED_BEFORE, LOCAL_LABELS, MARKER, NEGATIONS
 from mrag_eval.metrics._scripts import NO_SPACE_SCRIPTS, script
 
-# Circled and squared labels become "(1)", "(B)" (NFKC would leave a bare 1 or B); marks without width go.
+# Circled and squared labels become "(1)", "(B)" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"({i + 1})" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
 for _first in (0x24B6, 0x24D0, 0x1F130, 0x1F150, 0x1F170):
     _PREPARE.update({_first + i: f"({chr(65 + i)})" for i in range(26)})
@@ -26,23 +26,23 @@ _LOOSE_PAIR = re.compile(r"[\"'“]?\s*([\w ]+?)\s*[\"'”]?\s*:\s*[\"'“\[]*([
 _KEYS = frozenset({"answer_choice", "answer", "choice", "final_answer", "correct_answer", "answer_letter", "option"})
 _OPENING: Final = " \t*_`\"'“”‘’«»<>[](){}$#「」『』【】《》〈〉|~"
 _SEPARATORS = re.compile(r"[\s*_`\"'“”‘’«»<>\[\](){}$|~#\-–—=→:]*")
-# a label with a mark of its own: "B)", "(B)", "B.", "B:", "[B]", "**B**"
+# a label with its own mark: "B)", "(B)", "B.", "B:", "[B]", "**B**"
 _MARKED_LETTER = re.compile(
     r"(?:(?<![\w'’])\(([A-Za-z])\)|\[([A-Za-z])\]|\*\*([A-Za-z])\*\*|(?<![\w'’.])([A-Za-z])\)|"
     r"(?:^|(?<=\n))[ \t>*_#-]*([A-Z])[.:](?=\s|\*|$)|\b[Oo](?:ption|pción|psi)\s+\**([A-Za-z])\b)"
 )
 _BARE_LETTER = re.compile(r"(?<![A-Za-z0-9_'’.&-])([A-Z])(?![A-Za-z0-9_'’&])")
 
-_NOTHING: Final = -1  # said something that is no option
-_OPEN: Final = -2  # said nothing that could be one
+_NOTHING: Final = -1  # text that is not an option
+_OPEN: Final = -2  # no text that could be an option
 
 
 def extract_choice(response: str, n_choices: int, options: Sequence[str] | None = None) -> int | None:
-    """The 0-based index of the option that a response chooses, or None where it chooses none or several.
+    """Return the 0-based index of the option that a response chooses, or None if it chooses none or several.
 
-    Tried in this order; what comes first decides:
+    The following are tried in order; the first one found decides:
 
-    1. announced answers: ``Answer: B``, ``정답: B``, ``答案是B``, ``\\boxed{B}`` and their like in some 30
+    1. announced answers: ``Answer: B``, ``정답: B``, ``答案是B``, ``\\boxed{B}`` and similar forms in some 30
        languages, or an object ``{"answer_choice": "B"}``; the LAST announcement wins, two objects that disagree
        are ambiguous;
     2. the response as a whole: one letter (either case, full-width too), or exactly one option's text;
@@ -51,19 +51,19 @@ def extract_choice(response: str, n_choices: int, options: Sequence[str] | None 
     5. the only option text contained in the response (longest first, so ``South Sudan`` is not ``Sudan``) and the only
        bare capital letter: either alone, or both if they agree.
 
-    Labels are A, B, C, ... ; where announced or set off, also 1, 2, 3, the circled forms, and the letters that
+    Labels are A, B, C, ... ; if announced or set off, also 1, 2, 3, the circled forms, and the letters that
     exams use locally (가 나 다, أ ب ج, ሀ ለ ሐ, ক খ গ, Α Β Γ, 甲 乙 丙, ...). Two different labels or options without an
-    announcement, and a letter beyond ``n_choices``, give None. A reasoning block (``<think>``) is ignored, a
-    cut-off one with all that follows.
+    announcement, and a letter beyond ``n_choices``, give None. A reasoning block (``<think>``) is ignored; a
+    cut-off one is ignored to the end of the response.
     Option texts are compared after NFKC and case folding, punctuation aside.
 
     Args:
         response: the model's answer.
-        n_choices: how many options there were, 1 to 26.
+        n_choices: the number of options, 1 to 26.
         options: their texts in order; without them only labels are found.
 
     Raises:
-        MetricError: ``response`` is no string, ``n_choices`` is out of range or differs from ``len(options)``.
+        MetricError: ``response`` is not a string, ``n_choices`` is out of range or differs from ``len(options)``.
     """
     _check(response, n_choices, options)
     text = response.rpartition("</think>")[2].partition("<think>")[0].translate(_PREPARE)
@@ -87,14 +87,14 @@ def _check(response: str, n_choices: int, options: Sequence[str] | None) -> None
 
 
 def _announced(text: str, n: int, texts: Sequence[str]) -> int:
-    """The last announced answer; an announcement without any content does not count."""
+    """Return the last announced answer; an announcement without any content does not count."""
     objects = [(match.span(), claim) for match in _OBJECT.finditer(text) for claim in _object_claims(match[0])]
     objects = [(span, claim) for span, claim in objects if claim.strip()]
     blanked = list(text)
     for (start, end), _ in objects:
         blanked[start:end] = " " * (end - start)
     prose = "".join(blanked)
-    # (position, what it says)
+    # (position, announced text)
     lines = [(match.start(), _value(match[1], n, texts)) for match in _BOXED.finditer(prose)]
     lines += [(at, said) for at, said in _marker_claims(prose, n, texts) if said != _OPEN]
     last_line = max(lines, default=(-1, _OPEN))
@@ -105,7 +105,7 @@ def _announced(text: str, n: int, texts: Sequence[str]) -> int:
 
 
 def _object_claims(group: str) -> Iterator[str]:
-    """What a JSON object, or something meant to be one, gives as its answer."""
+    """Yield the answers given in a JSON object, or in a text meant to be one."""
     try:
         pairs: dict[Any, Any] = json.loads(re.sub(r",\s*\}", "}", group))
     except ValueError:
@@ -136,7 +136,7 @@ def _marker_claims(text: str, n: int, texts: Sequence[str]) -> Iterator[tuple[in
 
 
 def _value(value: str, n: int, texts: Sequence[str]) -> int:
-    """What a text that stands for an answer says: a label first, then an option's text."""
+    """Return the option of an answer text: a label first, then an option's text."""
     value = value.strip(_OPENING)
     if not value:
         return _OPEN
@@ -148,7 +148,7 @@ def _value(value: str, n: int, texts: Sequence[str]) -> int:
 
 
 def _opening_value(value: str, n: int, texts: Sequence[str]) -> int:
-    """The label or option text that a value starts with; open if it starts with something else."""
+    """Return the label or option text that a value starts with; open if it starts with something else."""
     value = value.strip(_OPENING)
     plain = _plain(value)
     exact = [i for i, option in enumerate(texts) if option and option == plain]
@@ -179,7 +179,7 @@ def _opening_value(value: str, n: int, texts: Sequence[str]) -> int:
 
 
 def _label(value: str) -> tuple[int, str, bool] | None:
-    """A leading label: its index, what follows, and whether it may be a word or number instead."""
+    """Return a leading label: its index, the text after it, and whether it may be a word or number instead."""
     value = value.lstrip(_OPENING)
     if not value:
         return None
@@ -209,7 +209,7 @@ def _ends(value: str, at: int) -> bool:
 
 
 def _whole(text: str, n: int, texts: Sequence[str]) -> int:
-    """A response that is nothing but a label or an option's text."""
+    """Return the option of a response that is nothing but a label or an option's text."""
     bare = text.strip(_OPENING + ".,:;。、!？?")
     plain = _plain(text)
     label = _label(bare) if bare else None
@@ -228,7 +228,7 @@ def _whole(text: str, n: int, texts: Sequence[str]) -> int:
 
 
 def _leading(text: str, n: int, texts: Sequence[str]) -> int:
-    """A set-off label at the very start, unless others are put forward beside it or all options are listed."""
+    """Return a set-off label at the very start, unless others are also proposed or all options are listed."""
     start = re.match(r"[\s*_`\"'“#>]*[(\[]?(\w{1,3}?)[)\].:](?!\w)", text)
     found = _label(text) if start else None
     if start is None or found is None or found[0] >= n:
@@ -250,7 +250,7 @@ def _marked(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _only_marked(text: str, n: int, texts: Sequence[str]) -> int:
-    """The one label with a mark of its own."""
+    """Return the only label with its own mark."""
     found = {index for index, at in _marked(text) if not NEGATIONS.search(text[:at])}
     if not found:
         return _OPEN
@@ -258,7 +258,7 @@ def _only_marked(text: str, n: int, texts: Sequence[str]) -> int:
 
 
 def _mentioned(text: str, n: int, texts: Sequence[str]) -> int:
-    """The only option text and the only bare capital that the response contains."""
+    """Return the only option text and the only bare capital that the response contains."""
     options = {index for index, before in _occurrences(_plain(text), texts) if not NEGATIONS.search(before)}
     letters = set()
     for match in _BARE_LETTER.finditer(_without_options(text, texts)):
@@ -282,13 +282,13 @@ def _without_options(text: str, texts: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """NFKC, case folded, every run of punctuation, symbols and spaces one space."""
+    """Return the text in NFKC, case folded, with every run of punctuation, symbols and spaces as one space."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     kept = (char if unicodedata.category(char)[0] in "LMN" else " " for char in folded)
     return " ".join("".join(kept).split())
 
 
-# Words that are written onto the next one: Arabic, Hebrew and Ethiopic prepositions and articles.
+# Words that are joined to the next one: Arabic, Hebrew and Ethiopic prepositions and articles.
 _PROCLITICS = {"Arab": "وفبلك", "Hebr": "ובלמהשכ", "Ethi": "የበለከ"}
 
 
@@ -297,12 +297,12 @@ def _starts_with(text: str, option: str) -> bool:
 
 
 def _contained(text: str, texts: Sequence[str]) -> set[int]:
-    """Indices of the options whose text occurs in the text; a longer option hides the shorter ones inside it."""
+    """Return the indices of the options whose text occurs in the text; a longer option hides shorter ones inside it."""
     return {index for index, _ in _occurrences(text, texts)}
 
 
 def _occurrences(text: str, texts: Sequence[str]) -> list[tuple[int, str]]:
-    """Each option found in the text, with what stands before it."""
+    """Return each option found in the text, with the text before it."""
     found: list[tuple[int, str]] = []
     for option in sorted({option for option in texts if option}, key=len, reverse=True):
         position = text.find(option)
@@ -327,7 +327,7 @@ def _left_edge(text: str, position: int) -> bool:
 
 
 def _right_edge(text: str, end: int) -> bool:
-    # Korean writes particles onto the noun; scripts without spaces have no edges
+    # Korean attaches particles to the noun; scripts without spaces have no word boundaries
     if end >= len(text) or unicodedata.category(text[end])[0] not in "LMN":
         return True
     own = script(text[end - 1])

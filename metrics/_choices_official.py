@@ -1,6 +1,6 @@
-"""The answer rules of BLEnD and BorderLines / BordIRlines as their authors' code has them, faults included.
+"""Answer rules of BLEnD and BorderLines / BordIRlines as implemented in their authors' code, faults included.
 
-For comparing with published figures only; :func:`mrag_eval.metrics.extract_choice` is the one to use otherwise.
+Use them only for comparison with published figures, and :func:`mrag_eval.metrics.extract_choice` otherwise.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _LETTERS = "ABCDEFGH"
 
 
 def extract_choice_blend_official(response: str, prompt: str, options: Mapping[str, str]) -> str:
-    """BLEnD's multiple-choice rule: the answer's letter, or the response itself where it is not understood.
+    """Apply BLEnD's multiple-choice rule: return the answer's letter, or the response itself if it is not understood.
 
-    The first ``{...}`` is read as JSON and its ``answer_choice`` taken: the first capital in it if ``"<letter>."``
-    stands in the prompt, else the option whose text it is. Without an object the first capital anywhere is the
-    answer, so that "The answer is B" gives T. An object without the key gives the response.
+    The first ``{...}`` is parsed as JSON and its ``answer_choice`` used: its first capital if ``"<letter>."`` occurs in
+    the prompt, else the option with that text. Without an object the first capital anywhere is the answer, so that "The
+    answer is B" gives T. An object without the key gives the response.
 
     Args:
         response: the model's answer.
@@ -29,7 +29,7 @@ def extract_choice_blend_official(response: str, prompt: str, options: Mapping[s
         options: letter -> option text.
 
     Raises:
-        MetricError: the response is no string.
+        MetricError: the response is not a string.
 
     Source: the evaluation script published with BLEnD.
     """
@@ -55,11 +55,11 @@ def extract_choice_blend_official(response: str, prompt: str, options: Mapping[s
 
 
 def parse_borderlines_direct(response: str, options: Sequence[str]) -> int:
-    """BordIRlines' rule for direct answers: the option's index, or -1 (refusal).
+    """Apply BordIRlines' rule for direct answers: return the option's index, or -1 (refusal).
 
-    A single character gets ``)`` appended; a letter ``A)`` to ``H)`` at the start, else the only one anywhere, else an
-    answer that is exactly an option's name. Case-sensitive, nothing is stripped; a letter beyond the options does not
-    count. Raises MetricError if the response is no string.
+    A single character gets ``)`` appended. The answer is a letter ``A)`` to ``H)`` at the start, else the only one
+    anywhere, else an answer that is exactly an option's name. Case-sensitive, without stripping; a letter beyond the
+    options does not count. Raises MetricError if the response is not a string.
     """
     _check(response)
     index = _letter(response)
@@ -69,12 +69,12 @@ def parse_borderlines_direct(response: str, options: Sequence[str]) -> int:
 
 
 def parse_borderlines_freetext(response: str, options: Sequence[str]) -> int | None:
-    """BorderLines' rule for free text: the option's index; None where the original stops with an IndexError.
+    """Apply BorderLines' rule for free text: return the option's index; None if the original fails with an IndexError.
 
-    The only option name contained in the response; else the only ``A)`` to ``G)``, which is not checked against the
-    number of options (None if beyond it); else the name that comes first. Ties, and responses without any name, give
-    0: the rule never refuses. Names inside longer names count (Sudan in South Sudan). Raises MetricError if the
-    response is no string.
+    The answer is the only option name contained in the response; else the only ``A)`` to ``G)``, which is not checked
+    against the number of options (None if beyond it); else the name that comes first. Ties, and responses without any
+    name, give 0: the rule never refuses. Names inside longer names count (Sudan in South Sudan). Raises MetricError if
+    the response is not a string.
     """
     _check(response)
     contained = [index for index, option in enumerate(options) if option in response]
@@ -98,11 +98,11 @@ class BorderlinesCitation:
 
 
 def parse_borderlines_citation(response: str, options: Sequence[str]) -> BorderlinesCitation:
-    """BordIRlines' rule for the citation format.
+    """Apply BordIRlines' rule for the citation format.
 
-    The option is read between the first ``Chosen Option:`` and ``Explanation:`` (both must be there): the first
-    option string (``A) name``) contained in it, else its letter; a name alone does not count. Citations are read as
-    in :func:`~mrag_eval.metrics.parse_citations`. Raises MetricError if the response is no string.
+    The option is read between the first ``Chosen Option:`` and ``Explanation:`` (both are required): the first option
+    string (``A) name``) contained in it, else its letter; a name alone does not count. Citations are read as in
+    :func:`~mrag_eval.metrics.parse_citations`. Raises MetricError if the response is not a string.
     """
     cited = parse_citations(response)
     index = -1

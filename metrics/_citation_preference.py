@@ -1,4 +1,4 @@
-"""Whether responses cite documents in the question's language more, or less, than such documents are shown."""
+"""Preference of responses for citing documents in the question's language, compared with the documents shown."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mrag_eval.metrics._citations import Citations, CitationSource, cited_langua
 from mrag_eval.metrics._intervals import Estimate, estimates, group_codes, undefined
 from mrag_eval.metrics._resampling import Array
 
-# Which documents are meant: those in the question's language, those in English where that is another language, and
-# those in neither.
+# Target documents: those in the question's language, those in English if that is another language, and those in
+# neither.
 TARGETS = ("own", "english", "other")
 # The cell of all questions.
 ALL = "all"
@@ -39,7 +39,7 @@ class CitationPreference:
     n_citing: int
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON values."""
+        """Return JSON values."""
         figures = {name: estimate.as_dict() for name, estimate in self.figures.items()}
         return {**figures, "n_queries": self.n_queries, "n_citing": self.n_citing}
 
@@ -56,17 +56,17 @@ def citation_preference(
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> dict[str, dict[str, CitationPreference]]:
-    """Target -> cell -> inclusion, citation and their difference (BordIRlines, sections 4.1 and 5.2, Figure 4).
+    """Return target -> cell -> inclusion, citation and their difference (BordIRlines, sections 4.1 and 5.2, Figure 4).
 
     ``inclusion`` and ``citation`` are the paper's nr and cr: the share of a question's documents, and of its citations,
     that are in the target languages, averaged over questions; ``*_pooled`` divide the totals. ``preference`` = citation
-    minus inclusion, above 0 where such documents are preferred. A question without citations has no citation share, one
-    without documents takes no part.
+    minus inclusion, above 0 if such documents are preferred. A question without citations has no citation share; one
+    without documents is left out.
 
     Args:
         responses, document_languages, query_languages: (N,) as in :func:`~mrag_eval.metrics.citation_rates`.
-        cells: (N,) what to break the figures down by, e.g. a resource group; the cell ``all`` is always there.
-        groups: (N,) what is resampled together, e.g. territories (default: questions).
+        cells: (N,) labels to break the figures down by, e.g. a resource group; the cell ``all`` is always included.
+        groups: (N,) units resampled together, e.g. territories (default: questions).
 
     Raises MetricError as :func:`~mrag_eval.metrics.citation_rates`, and for cells or groups of another length.
     """
@@ -96,9 +96,10 @@ def citation_preferences(
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> dict[CitationSource, dict[str, dict[str, dict[str, CitationPreference]]]]:
-    """Source -> column of ``cells`` -> target -> cell: several :func:`citation_preference` from the same resamples.
+    """Return source -> column of ``cells`` -> target -> cell: several :func:`citation_preference` from the same
+    resamples.
 
-    Arguments and errors as there; a column's figures do not depend on the other columns asked for.
+    Arguments and errors as there; a column's figures do not depend on the other requested columns.
     """
     for name, column in (*((name, column) for name, column in cells.items()), ("groups", groups)):
         if column is not None and len(column) != len(responses):
@@ -112,7 +113,8 @@ def citation_preferences(
     every = _preferences(table, units, groups is not None, settings, rng)
     out: dict[CitationSource, dict[str, dict[str, dict[str, CitationPreference]]]] = {name: {} for name in sources}
     for name, column in cells.items():
-        # every column draws from where the figures of all rows ended, so that none depends on the others
+        # every column starts from the generator's state after the figures of all rows, so that none depends on the
+        # others
         own = deepcopy(rng)
         labels = np.array(column, dtype=object)
         found = {ALL: every}
@@ -128,7 +130,9 @@ def citation_preferences(
 
 
 def _rows(rows: Sequence[tuple[str, Counter[str], Counter[str]] | None]) -> Array:
-    """(N, columns x targets): per target the share, 1, the target's and all documents; then the same of citations."""
+    """Return (N, columns x targets): per target the share, 1, the target's and all documents; then the same of
+    citations.
+    """
     table = np.zeros((len(rows), len(TARGETS), 2, _COLUMNS // 2))
     for i, row in enumerate(rows):
         if row is None:
@@ -149,7 +153,9 @@ def _rows(rows: Sequence[tuple[str, Counter[str], Counter[str]] | None]) -> Arra
 def _preferences(
     table: Array, units: Any, grouped: bool, settings: Mapping[str, Any], rng: np.random.Generator
 ) -> list[CitationPreference]:
-    """Of every source and target, in the order of the table's columns, from one set of resamples."""
+    """Return the preferences of every source and target, in the order of the table's columns, from one set of
+    resamples.
+    """
     label, unit = ("cluster bootstrap", "clusters") if grouped else ("bootstrap", "rows")
     counts = table.sum(axis=0)
     queries = counts[1::_COLUMNS].astype(int).tolist()

@@ -1,4 +1,4 @@
-"""Which documents a response cites, and in which languages they are written."""
+"""Documents cited by a response, and their languages."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LISTED = re.compile(r"Cited Documents:([^\n]*)")
 
 @dataclass(frozen=True, slots=True)
 class Citations:
-    """The document numbers (0-based, repeats kept) that a response cites.
+    """The document numbers (0-based, with repeats) that a response cites.
 
-    ``listed_line`` is the raw content of the ``Cited Documents:`` line, None where there is no such line.
+    ``listed_line`` is the raw content of the ``Cited Documents:`` line, None without such a line.
     """
 
     inline: tuple[int, ...]
@@ -30,13 +30,13 @@ class Citations:
 
 
 def parse_citations(response: str, *, whole_response: bool = False) -> Citations:
-    """The citations of a response, from the inline marks and from the line that lists them.
+    """Parse the citations of a response, from the inline marks and from the line that lists them.
 
     Inline marks are ``<docN>`` and ``<docN,M>`` without spaces, read after the first ``Explanation:``, or anywhere if
     ``whole_response``. The listed ones are the numbers on the first ``Cited Documents:`` line.
 
     Raises:
-        MetricError: the response is no string.
+        MetricError: the response is not a string.
 
     Source: BordIRlines, section 4.1 and its citation prompt.
     """
@@ -51,10 +51,10 @@ def parse_citations(response: str, *, whole_response: bool = False) -> Citations
 
 @dataclass(frozen=True, slots=True)
 class LanguageCitations:
-    """Inclusion and citation of the documents in one language; rates in 0..1, None where nothing can be divided.
+    """Inclusion and citation of the documents in one language; rates in 0..1, None for a zero denominator.
 
-    ``*_mean`` averages the shares of the single queries (the paper's definition), ``*_pooled`` divides the totals
-    (its notebook's). A query without documents has no inclusion share, one without citations no citation share.
+    ``*_mean`` averages the shares of the single queries (the paper's definition), ``*_pooled`` divides the totals (its
+    notebook's). A query without documents has no inclusion share, one without citations no citation share.
 
     Attributes:
         documents: documents of the language in all prompts.
@@ -71,16 +71,18 @@ class LanguageCitations:
 
     @property
     def preference_mean(self) -> float | None:
-        """Citation minus inclusion, of the per-query means: above 0 the language is preferred, below 0 avoided."""
+        """Return citation minus inclusion, of the per-query means: above 0 the language is preferred, below 0
+        avoided.
+        """
         return _difference(self.citation_mean, self.inclusion_mean)
 
     @property
     def preference_pooled(self) -> float | None:
-        """Citation minus inclusion, of the pooled rates."""
+        """Return citation minus inclusion, of the pooled rates."""
         return _difference(self.citation_pooled, self.inclusion_pooled)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON values: the attributes."""
+        """Return JSON values: the attributes."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -89,7 +91,7 @@ class CitationRates:
     """The result of :func:`citation_rates`.
 
     Attributes:
-        by_language: all queries, one entry a document language.
+        by_language: all queries, one entry per document language.
         by_query_language: the same for the queries of each language; the entry of a language under itself is the
             paper's cr and nr of that language (Figure 4). Empty without ``query_languages``.
         queries: queries with documents.
@@ -108,7 +110,7 @@ class CitationRates:
     out_of_range: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON values: the attributes."""
+        """Return JSON values: the attributes."""
         tables = {asked: _plain(table) for asked, table in self.by_query_language.items()}
         counts = {name: getattr(self, name) for name in self.__slots__[2:]}
         return {"by_language": _plain(self.by_language), "by_query_language": tables, **counts}
@@ -126,13 +128,13 @@ def citation_rates(
     source: CitationSource = "inline",
     repeats: bool = True,
 ) -> CitationRates:
-    """Inclusion rate and citation rate of each document language.
+    """Return inclusion rate and citation rate of each document language.
 
-    For one query, nr(l) is the share of the prompt's documents in language l and cr(l) the share of its citations
-    that go to documents in l.
+    For one query, nr(l) is the share of the prompt's documents in language l, and cr(l) the share of its citations of
+    documents in l.
 
     Args:
-        responses: raw responses or parsed citations, one a query; None where the model gave none.
+        responses: raw responses or parsed citations, one per query; None if the model gave none.
         document_languages: for each query the languages of its documents, in prompt order.
         query_languages: the language of each query, for the table by query language.
         source: the inline marks (the paper's figures) or the ``Cited Documents:`` line.
@@ -185,9 +187,9 @@ def cited_languages(
     source: CitationSource = "inline",
     repeats: bool = True,
 ) -> list[tuple[str, Counter[str], Counter[str]] | None]:
-    """Per query its language, the languages of its documents and those of its citations in range, as counts.
+    """Return per query its language, the languages of its documents and those of its citations in range, as counts.
 
-    None where there is no response or no document. Arguments and errors as in :func:`citation_rates`.
+    None if there is no response or no document. Arguments and errors as in :func:`citation_rates`.
     """
     _same_length(responses, document_languages, "lists of document languages")
     _same_length(responses, query_languages, "query languages")

@@ -1,4 +1,4 @@
-"""Columns of texts as arrays of code points, normalised as the paper does, token by token.
+"""Columns of texts as arrays of code points, normalised as in the paper, token by token.
 
 The normaliser becomes a table look-up (lower case and character class), a compression (punctuation) and a mask
 (articles, whitespace). It equals :func:`mrag_eval.metrics.normalize_answer` on every string.
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 _BLOCK = 1 << 14
-# Whitespace for str.split, so it ends tokens as well as texts; texts that hold it get a space instead.
+# Whitespace for str.split, so it ends tokens as well as texts; in texts that contain it, a space replaces it.
 _END = "\x1e"
-# A table entry is the lower-cased code point plus one (0 is kept for "no character") with its class above it.
+# A table entry is the lower-cased code point plus one (0 is reserved for "no character"), with its class in the upper
+# bits.
 BITS = 21
 _CODE = np.uint32((1 << BITS) - 1)
 _OTHER, _SPACE, _DELETED = (np.uint32(kind << BITS) for kind in (1, 2, 3))
@@ -48,7 +49,7 @@ class Tokens(NamedTuple):
 
 
 def tokenize(texts: Sequence[str], *, normalized: bool) -> Tokens:
-    """The tokens of all texts; ``normalized`` texts are only split at whitespace."""
+    """Return the tokens of all texts; ``normalized`` texts are only split at whitespace."""
     joined = _END.join(texts) + _END
     if not normalized and any(char in joined for char in _LOWERED_BY_PYTHON):
         joined = joined.lower()
@@ -72,7 +73,9 @@ def tokenize(texts: Sequence[str], *, normalized: bool) -> Tokens:
 
 
 def look_up(table: NDArray[Scalar], index: NDArray[np.uint32]) -> NDArray[Scalar]:
-    """``table[index]``, a block at a time: numpy widens the whole index first, which costs more than the look-up."""
+    """Return ``table[index]``, block by block: numpy widens the whole index first, which costs more than the
+    look-up.
+    """
     found = np.empty(len(index), dtype=table.dtype)
     for first in range(0, len(index), _BLOCK):
         block = slice(first, first + _BLOCK)
@@ -81,19 +84,19 @@ def look_up(table: NDArray[Scalar], index: NDArray[np.uint32]) -> NDArray[Scalar
 
 
 def owner(positions: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The text that each of the ascending positions lies in."""
+    """Return the text that contains each of the ascending positions."""
     return np.repeat(np.arange(len(ends)), np.diff(np.searchsorted(positions, ends), prepend=0))
 
 
 class _Table:
-    """Code point -> entry, filled as characters turn up."""
+    """Map of code point -> entry, filled as characters occur."""
 
     def __init__(self, normalized: bool) -> None:
         self._normalized = normalized
         self._entries = np.full(0x110000, _UNSEEN, dtype=np.uint32)
 
     def take(self, codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The entry of each code point."""
+        """Return the entry of each code point."""
         found = look_up(self._entries, codes)
         if found.size and found.max() == _UNSEEN:
             for code in np.unique(codes[found == _UNSEEN]).tolist():
@@ -122,7 +125,7 @@ def _blank_articles(entries: NDArray[np.uint32]) -> None:
     initial[1:] &= entries[:-1] >= _OTHER
     begins = np.flatnonzero(initial)
     for word in _ARTICLES:
-        # no text ends without its mark, so a match cannot run over the end
+        # every text ends in a gap, so a match cannot run past the end
         at = begins[begins + len(word) < len(entries)]
         for offset, code in enumerate(word):
             at = at[entries[at + offset] == code]

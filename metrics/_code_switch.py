@@ -1,4 +1,4 @@
-"""Code-switching: how much of an answer is in another script, or in another language of the same script."""
+"""Code-switching: the share of an answer in another script, or in another language of the same script."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class CodeSwitch:
     """Letters outside the expected scripts.
 
     Attributes:
-        share: outside / letters in 0..1, None if the text has no letters or the script of the language is not known.
+        share: outside / letters in 0..1, None if the text has no letters or the script of the language is unknown.
         letters: letters that belong to a script (digits, marks and shared letters are not counted).
         outside: foreign letters by ISO 15924 script.
-        reason: why ``share`` is None, else None.
+        reason: the cause if ``share`` is None, else None.
     """
 
     share: float | None
@@ -35,11 +35,11 @@ class LanguageMix:
     """Tokens by language.
 
     Attributes:
-        share: tokens in another language / tokens in 0..1, None if the text is too short to tell or the detector does
-            not know the language.
+        share: tokens in another language / tokens in 0..1, None if the text is too short for detection or the detector
+            does not know the language.
         tokens: number of tokens.
         by_language: tokens by detected language.
-        reason: why ``share`` is None, else None.
+        reason: the cause if ``share`` is None, else None.
     """
 
     share: float | None
@@ -49,16 +49,16 @@ class LanguageMix:
 
 
 def code_switch_share(text: str, language: str) -> CodeSwitch:
-    """Share of the letters that are outside the script(s) of the expected language.
+    """Return the share of the letters outside the script(s) of the expected language.
 
-    Makes a number of the mRAG paper's error class "correct response with code switching" (names left in English in a
-    Russian or Korean answer). Limits: it sees scripts, not languages, so English inside German is invisible (see
-    :func:`language_mix`); it does not know which foreign words are in order (abbreviations, units, quoted titles, the
-    Han characters in a Korean text), so compare it between systems instead of aiming at 0; Chinese inside Japanese
-    is invisible, since Japanese is written with Han characters too. Scripts are read off the Unicode names.
+    It quantifies the mRAG paper's error class "correct response with code switching" (names left in English in a
+    Russian or Korean answer). Limits: it detects scripts, not languages, so English inside German is invisible (see
+    :func:`language_mix`). It cannot recognise legitimate foreign words (abbreviations, units, quoted titles, the Han
+    characters in a Korean text), so compare it between systems instead of aiming at 0. Chinese inside Japanese is
+    invisible, since Japanese also uses Han characters. Scripts are derived from the Unicode names.
 
     Raises:
-        MetricError: the text is no string, or the language is unknown.
+        MetricError: the text is not a string, or the language is unknown.
     """
     if not isinstance(text, str):
         raise MetricError(f"text must be a string, got {type(text).__name__}")
@@ -81,22 +81,22 @@ def language_mix(
     min_chars: int = 20,
     detector: LanguageDetector | None = None,
 ) -> LanguageMix:
-    """Share of the tokens that stand in a passage of another language, for languages that share a script.
+    """Return the share of the tokens in passages of another language, for languages that share a script.
 
-    The detector names the language of overlapping windows (half a window apart); each token takes the label that most
-    of its windows have, the expected language winning ties. Limits: a window is short, so related languages (Spanish
-    and Portuguese, Indonesian and Malay) are confused and single foreign names are not found; runs shorter than half
-    a window go unnoticed. Use it to compare systems or to pick answers to read, not as a verdict on one token.
+    The detector labels overlapping windows (half a window apart). Each token takes the majority label of its windows;
+    the expected language wins ties. Limits: a window is short, so related languages (Spanish and Portuguese, Indonesian
+    and Malay) are confused and single foreign names are not found; runs shorter than half a window are missed. Use it
+    to compare systems or to select answers to read, not as a verdict on one token.
 
     Args:
         text: the answer.
         language: the expected language.
-        window: tokens a window; by default 8 words, or 24 characters in languages written without spaces.
-        min_chars: texts of this many code points or fewer are not judged.
+        window: tokens per window; by default 8 words, or 24 characters in languages written without spaces.
+        min_chars: texts of at most this many code points are not judged.
         detector: a :class:`LanguageDetector`; None for the bundled fastText lid.176.
 
     Raises:
-        MetricError: the text is no string, the language is unknown, or ``window`` is below 2.
+        MetricError: the text is not a string, the language is unknown, or ``window`` is below 2.
     """
     if not isinstance(text, str):
         raise MetricError(f"text must be a string, got {type(text).__name__}")
@@ -128,7 +128,7 @@ def language_mix(
 def _vote(labels: Sequence[str], starts: Sequence[int], size: int, n: int, expected: str) -> dict[str, int]:
     votes: list[Counter[str]] = [Counter() for _ in range(n)]
     for label, start in zip(labels, starts, strict=True):
-        # varieties of the expected language are the expected language
+        # varieties of the expected language count as the expected language
         name = expected if label != UNDETERMINED and accepts(expected, label) else label
         for token in range(start, min(start + size, n)):
             votes[token][name] += 1

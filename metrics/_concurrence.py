@@ -14,7 +14,7 @@ from mrag_eval.metrics._intervals import Estimate, estimates, undefined
 from mrag_eval.metrics._resampling import Array
 from mrag_eval.metrics._response_sets import AnswerSet, Refusals, ResponseSets, Row, read_response_sets
 
-# means over territories, and why each may be undefined
+# means over territories, and the cause if each is undefined
 _MEANS = {
     "KB_CS": "no territory with a known controller has a scored control answer",
     "Con_CS": "no answer in the language of a controller",
@@ -40,8 +40,8 @@ _REASONS = _MEANS | _DERIVED
 class ConcurrenceScores:
     """Concurrence scores as fractions (the papers print x 100); ``countries`` figures are plain counts.
 
-    ``scores`` maps each name to its value, or to None with an entry in ``reasons``. ``numerators`` and
-    ``denominators`` are the totals behind each mean over territories.
+    ``scores`` maps each name to its value, or to None with an entry in ``reasons``. ``numerators`` and ``denominators``
+    are the totals of each mean over territories.
     """
 
     scores: Mapping[str, float | None]
@@ -59,7 +59,7 @@ class ConcurrenceScores:
         return self.scores[name]
 
     def as_dict(self) -> dict[str, Any]:
-        """The scores under the names of the published tables' script; None where undefined."""
+        """Return the scores under the names of the published tables' script; None if undefined."""
         entry: dict[str, Any] = {"num_queries_answered": self.n_answered, "num_territories": self.n_territories}
         for name in ("KB_CS", "Con_CS"):
             entry[name] = self.scores[name]
@@ -76,7 +76,9 @@ class ConcurrenceScores:
         return entry
 
     def per_territory_delta(self) -> dict[str, Any]:
-        """Delta as the formula is printed, once per territory and then averaged, with the number of territories."""
+        """Return delta as the formula is printed, once per territory and then averaged, with the number of
+        territories.
+        """
         entry: dict[str, Any] = {}
         for name in ("delta_CS_ratio_per_territory", "delta_CS_difference_per_territory"):
             entry[name] = self.scores[name]
@@ -89,37 +91,36 @@ def concurrence_scores(
 ) -> ConcurrenceScores:
     """Score the answers about disputed territories for factuality, consistency and geopolitical bias.
 
-    Two answers concur if they name the same country. A territory's answers are one per language asked; the English
-    control answer stands apart and is among them only where English is a claimant's language. Means are over
-    territories:
+    Two answers concur if they name the same country. A territory has one answer per language asked; the English control
+    answer is separate, and is one of them only if English is a claimant's language. Means are over territories:
 
     - ``KB_CS``: the control answer is the controller; over territories with a known controller.
-    - ``Con_CS``: the answer in the controller's language is the controller; where there is such an answer.
-    - ``Non_CS``: share of the answers in all other languages that are the controller; where there are any.
+    - ``Con_CS``: the answer in the controller's language is the controller; over territories with such an answer.
+    - ``Non_CS``: share of the answers in all other languages that are the controller; over territories with any.
     - ``delta_CS_ratio`` = (Con - Non) / Non and ``delta_CS_difference`` = Con - Non, of the two means above. The
-      printed formula, taken in each territory that has both and then averaged, stands under
+      printed formula, applied to each territory that has both and then averaged, is
       ``delta_CS_ratio_per_territory`` (Non above 0 only) and ``delta_CS_difference_per_territory``.
-    - ``Cst_CS_all``: share of concurring pairs of languages, territories with two languages or more;
+    - ``Cst_CS_all``: share of concurring pairs of languages, over territories with two languages or more;
       ``Cst_CS_unk`` the same over the territories without a known controller.
-    - ``countries_mean``, ``countries_std``: distinct answers a territory, sample deviation (n - 1), all territories;
+    - ``countries_mean``, ``countries_std``: distinct answers per territory, sample deviation (n - 1), all territories;
       ``_with_en`` sets the English answer to the control answer first (an official refusal counts as a country there).
 
     Args:
-        territories: one row a query: ``query_id, territory, query_lang, control_query, claimants, claimant_langs,
-            controller`` ("Unknown" where there is none), ``controller_lang`` ("" where unknown).
-        responses: one row a response: ``query_id`` and ``claimant_ind``, an index into ``claimants``; -1 or None is a
+        territories: one row per query: ``query_id, territory, query_lang, control_query, claimants, claimant_langs,
+            controller`` ("Unknown" if there is none), ``controller_lang`` ("" if unknown).
+        responses: one row per response: ``query_id`` and ``claimant_ind``, an index into ``claimants``; -1 or None is a
             refusal. Without that key ``answer`` gives a claimant's English name, None for a refusal.
-        refusals: ``official`` follows the published tables: a refused control answer counts as wrong, any other
-            refusal as the FIRST claimant. ``exclude`` leaves refused and missing answers out of every numerator and
-            denominator. ``incorrect`` lets a refusal concur with nothing, another refusal included, and count as no
+        refusals: ``official`` follows the published tables: a refused control answer counts as wrong, any other refusal
+            as the FIRST claimant. ``exclude`` leaves refused and missing answers out of every numerator and
+            denominator. With ``incorrect`` a refusal concurs with nothing, not even another refusal, and counts as no
             country.
 
-    A missing control answer counts 0 in ``KB_CS`` (unless ``exclude``; a territory whose control query is not among the
-    rows has none to miss); any other missing answer is left out; a territory without answers counts 0 countries. An
-    undefined score is None, with a reason.
+    A missing control answer counts 0 in ``KB_CS`` (unless ``exclude``, or if the territory's control query is not among
+    the rows). Any other missing answer is left out; a territory without answers counts 0 countries. An undefined score
+    is None, with a reason.
 
     Raises:
-        MetricError: no rows; a row without a needed key; two responses to one query; a response to an unknown query;
+        MetricError: no rows; a row without a required key; two responses to one query; a response to an unknown query;
             an index outside the claimants; territory rows that contradict each other.
     """
     answers = read_response_sets(territories, responses, refusals)
@@ -135,10 +136,10 @@ def concurrence_intervals(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> dict[str, Estimate]:
-    """Every score of :func:`concurrence_scores` with a cluster bootstrap interval that resamples territories.
+    """Return every score of :func:`concurrence_scores` with a cluster bootstrap interval that resamples territories.
 
-    ``n`` of each estimate is the number of territories behind it (for the two corpus-level deltas those behind
-    Non_CS). Arguments and errors as there; the interval as in :func:`~mrag_eval.metrics.cluster_bootstrap`.
+    ``n`` of each estimate is the number of its territories (for the two corpus-level deltas those of Non_CS). Arguments
+    and errors as there; the interval as in :func:`~mrag_eval.metrics.cluster_bootstrap`.
     """
     _resampling.check_settings(confidence, n_resamples)
     answers = read_response_sets(territories, responses, refusals)
@@ -158,7 +159,7 @@ def _n_behind(name: str, scores: ConcurrenceScores) -> int:
 
 
 def _territory_sums(answers: ResponseSets) -> Array:
-    """(territories, 2 x means + 2): numerators, denominators, then squares of the two country counts."""
+    """Return (territories, 2 x means + 2): numerators, denominators, then squares of the two country counts."""
     return np.array([_territory_row(entry) for entry in answers.sets], dtype=np.float64)
 
 
@@ -187,7 +188,7 @@ def _territory_row(entry: AnswerSet) -> list[float]:
         if controller is None:
             sums["Cst_CS_unk"] = sums["Cst_CS_all"]
     countries = set(given.values()) - {None}
-    # a refused control answer is not the first claimant here, even where English is a claimant's language
+    # a refused control answer is not the first claimant here, even if English is a claimant's language
     with_en = set({**given, "en": entry.control}.values()) - {None}
     sums["countries_mean"] = (len(countries), 1.0)
     sums["countries_with_en_mean"] = (len(with_en), 1.0)
@@ -196,7 +197,7 @@ def _territory_row(entry: AnswerSet) -> list[float]:
 
 
 def _statistics(totals: Array) -> Array:
-    """(B, columns) totals to (B, scores) in the order of ``_REASONS``; NaN where undefined."""
+    """Map (B, columns) totals to (B, scores) in the order of ``_REASONS``; NaN if undefined."""
     k = len(_MEANS)
     names = list(_MEANS)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What the concurrence scores are for answers drawn at random: the RANDOM row of a table, computed."""
+"""Expected concurrence scores of random answers: the RANDOM row of a table, computed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from mrag_eval.metrics._response_sets import Row, Territory, read_territories
 
 
 def random_concurrence(territories: Sequence[Row]) -> dict[str, float | None]:
-    """Expected concurrence scores if every question is answered by one of its options at random, independently.
+    """Return the expected concurrence scores if every question is answered by a random option, independently.
 
     ``territories`` as in :func:`~mrag_eval.metrics.concurrence_scores`. With k claimants and m languages asked, an
-    answer is the controller with probability 1/k (0 if the controller is no claimant), two answers concur with 1/k,
-    and k (1 - (1 - 1/k)^m) countries are named on average. The deltas are those of the two expected means. None where
-    no territory counts. The published tables print the constant 43.5 in this row instead.
+    answer is the controller with probability 1/k (0 if the controller is not a claimant), two answers concur with 1/k,
+    and k (1 - (1 - 1/k)^m) countries are named on average. The deltas are those of the two expected means. None if no
+    territory counts. The published tables print the constant 43.5 in this row instead.
     """
     known = read_territories(territories)
     with_controller = [t for t in known if t.controller is not None]

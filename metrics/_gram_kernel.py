@@ -1,7 +1,7 @@
-"""Array kernel of the character n-gram measures: cut and count whole columns of texts at once.
+"""Array kernel of the character n-gram measures, which cuts and counts whole columns of texts at once.
 
-Most n-grams of a response are in no answer, so they are first sieved through a table of hashed (row, n-gram) pairs of
-the answers; what passes is compared exactly, as integers that pack the code points without loss.
+Most n-grams of a response occur in no answer, so they are first filtered by a table of hashed (row, n-gram) pairs of
+the answers. The remaining ones are compared exactly, as integers that pack the code points without loss.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from mrag_eval.metrics._code_points import BITS, look_up, owner, tokenize
 
 Array = NDArray[Any]
 
-# Code points a chunk: large enough to make numpy's overhead vanish, small enough for the caches.
+# Code points per chunk: large enough to make numpy's overhead negligible, small enough for the caches.
 _CHUNK = 1 << 18
 _SLOT_BITS = 19
 _SHIFT = np.uint32(32 - _SLOT_BITS)
 
 
 class GramCounts(NamedTuple):
-    """Multiset sizes: ``common`` and ``gold`` have one entry an answer, ``predicted`` one a prediction."""
+    """Multiset sizes: ``common`` and ``gold`` have one entry per answer, ``predicted`` one per prediction."""
 
     common: NDArray[np.int64]
     gold: NDArray[np.int64]
@@ -40,7 +40,7 @@ def count_grams(
         answers: M texts, ordered by row.
         rows: shape (M,), the prediction each answer belongs to; non-decreasing.
         n: n-gram length in code points.
-        normalized: the texts are normalised already; only whitespace separates tokens.
+        normalized: the texts are already normalised; only whitespace separates tokens.
     """
     common = np.zeros(len(answers), dtype=np.int64)
     gold = np.zeros(len(answers), dtype=np.int64)
@@ -59,7 +59,7 @@ def count_grams(
 def _chunks(
     predictions: Sequence[str], answers: Sequence[str], rows: NDArray[np.int64]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Row and answer ranges of about :data:`_CHUNK` code points; a row is never split."""
+    """Yield row and answer ranges of about :data:`_CHUNK` code points; a row is never split."""
     lengths = np.fromiter(map(len, predictions), dtype=np.int64, count=len(predictions))
     answer_lengths = np.fromiter(map(len, answers), dtype=np.int64, count=len(answers))
     lengths += np.bincount(rows, weights=answer_lengths, minlength=len(predictions)).astype(np.int64)
@@ -74,7 +74,7 @@ def _chunks(
 
 
 class _Sieve:
-    """Two tables over hashes, kept from chunk to chunk: is the slot taken, and by which item of the answers."""
+    """Two tables over hashes, kept from chunk to chunk: whether a slot is taken, and by which item of the answers."""
 
     def __init__(self) -> None:
         self.taken = np.zeros(1 << _SLOT_BITS, dtype=np.bool_)
@@ -82,7 +82,7 @@ class _Sieve:
 
 
 class _Items(NamedTuple):
-    """n-grams with the row they belong to and their slot in the sieve; one entry an occurrence."""
+    """n-grams with the row they belong to and their slot in the sieve; one entry per occurrence."""
 
     gram: NDArray[np.uint64]
     row: NDArray[np.int64]
@@ -114,7 +114,7 @@ def _count_chunk(
     gold_slot = (_hash(gold_columns) ^ salts[gold_row]) >> _SHIFT
     sieve.taken[gold_slot] = True
 
-    # all windows of the predictions; those that reach beyond their token fall out of what is found
+    # all windows of the predictions; those that reach beyond their token match nothing
     split = int(ends[n_rows - 1]) + 1
     slots = _hash([codes[offset : split + offset] for offset in range(n)])
     slots ^= np.repeat(salts, np.diff(ends[:n_rows], prepend=-1))
@@ -147,7 +147,7 @@ def _gram_starts(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArra
 
 
 def _columns(codes: NDArray[np.uint32], at: NDArray[np.int64], n: int) -> list[NDArray[np.uint32]]:
-    """n columns of code points from each position on; 0 from the end of the token on."""
+    """Return n columns of code points from each position on; 0 from the end of the token on."""
     columns = [codes[at]]
     for offset in range(1, n):
         column = codes[at + offset]
@@ -168,7 +168,9 @@ def _hash(columns: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint32]:
 
 
 def _pack(columns: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint64]:
-    """One integer for each row of code points, equal exactly where the rows are; ranked anew before it overflows."""
+    """Return one integer per row of code points, equal exactly if the rows are; ranks are recomputed before an
+    overflow.
+    """
     packed = columns[0].astype(np.uint64)
     bits = BITS
     for column in columns[1:]:
@@ -182,7 +184,7 @@ def _pack(columns: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint64]:
 
 
 def _identify(gold: _Items, found: _Items, sieve: _Sieve) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """An id for each distinct (row, n-gram) of the answers, and the same ids for what was found (-1: in no answer).
+    """Return an id for each distinct (row, n-gram) of the answers, and the same ids for ``found`` (-1: in no answer).
 
     The id is the position of the item that took the slot. The few items that lost their slot are found by search.
     """
@@ -199,7 +201,7 @@ def _identify(gold: _Items, found: _Items, sieve: _Sieve) -> tuple[NDArray[np.in
         order = lost[np.lexsort((gold.row[lost], gold.gram[lost]))]
         is_new = np.ones(len(order), dtype=np.bool_)
         is_new[1:] = np.diff(gold.gram[order]).astype(np.bool_) | np.diff(gold.row[order]).astype(np.bool_)
-        # of equal items the first lends its position
+        # equal items share the position of the first
         heads = order[is_new]
         gold_id[order] = heads[np.cumsum(is_new) - 1]
         grams = np.unique(gold.gram[heads])
@@ -213,7 +215,7 @@ def _identify(gold: _Items, found: _Items, sieve: _Sieve) -> tuple[NDArray[np.in
 
 
 def _find(ascending: Array, wanted: Array) -> NDArray[np.int64]:
-    """Position of each wanted value, -1 where it is absent."""
+    """Return the position of each wanted value, -1 if absent."""
     at = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
     return np.where(ascending[at] == wanted, at, -1)
 
@@ -221,7 +223,7 @@ def _find(ascending: Array, wanted: Array) -> NDArray[np.int64]:
 def _common(
     gold_id: NDArray[np.int32], gold_answer: NDArray[np.int64], found_id: NDArray[np.int32], n_answers: int
 ) -> NDArray[np.int64]:
-    """Size of the multiset intersection of each answer with its row's prediction."""
+    """Return the size of the multiset intersection of each answer with its row's prediction."""
     have = np.bincount(found_id[found_id >= 0], minlength=len(gold_id))
     # an n-gram that occurs once in all answers of its row needs no counting
     times = np.bincount(gold_id, minlength=len(gold_id))

@@ -22,9 +22,9 @@ Kind = Literal["auto", "wilson", "bootstrap", "cluster"]
 class Estimate:
     """A statistic with its interval.
 
-    ``value`` is the plain statistic, never a resampled one; None if it is undefined, and ``reason`` says why.
-    ``low`` and ``high`` are None where no interval can be given. ``n`` counts the scored rows, ``method`` names the
-    interval. ``reason`` may also stand beside a value: it then says what is unusual about the interval.
+    ``value`` is the plain statistic, never a resampled one; it is None if undefined, and ``reason`` gives the cause.
+    ``low`` and ``high`` are None if there is no interval. ``n`` counts the scored rows, ``method`` names the interval.
+    A ``reason`` with a value describes a peculiarity of the interval.
     """
 
     value: float | None
@@ -35,23 +35,23 @@ class Estimate:
     reason: str | None = field(default=None, metadata=OPTIONAL)
 
     def within(self, bounds: tuple[float, float] | None) -> Estimate:
-        """The estimate with its limits cut to the range ``bounds`` that the statistic can take; None: as it is.
+        """Return the estimate with its limits clipped to the range ``bounds`` of the statistic; None: unchanged.
 
-        A t interval from few units may reach beyond what a share can be; cutting it leaves its coverage as it is.
+        A t interval from few units may exceed the range of a share; clipping does not change its coverage.
         """
         if bounds is None or self.low is None or self.high is None:
             return self
         return replace(self, low=max(self.low, bounds[0]), high=min(self.high, bounds[1]))
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form; ``reason`` only where there is one."""
+        """Return the JSON form; ``reason`` only if there is one."""
         # a run has thousands of these, and dataclasses.asdict copies every value
         entry = {"value": self.value, "low": self.low, "high": self.high, "n": self.n, "method": self.method}
         return entry if self.reason is None else {**entry, "reason": self.reason}
 
 
 def wilson(successes: int, n: int, confidence: float = 0.95) -> Estimate:
-    """The share ``successes / n`` with its Wilson score interval (Wilson 1927).
+    """Return the share ``successes / n`` with its Wilson score interval (Wilson 1927).
 
     With p the share and z the normal quantile, (p + z² / 2n ± z √(p (1 - p) / n + z² / 4n²)) / (1 + z² / n). n = 0
     gives an undefined estimate. Raises MetricError unless 0 <= successes <= n, both whole numbers.
@@ -61,7 +61,7 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> Estimate:
     _resampling.check_settings(confidence, 1000)
     if not n:
         return undefined("no scored rows", "Wilson")
-    # scipy has all of this too, and takes longer to load than a small run takes to score
+    # scipy has all of this too, but takes longer to load than a small run takes to score
     z = NormalDist().inv_cdf(0.5 + 0.5 * confidence)
     share = successes / n
     centre = share + z * z / (2 * n)
@@ -73,7 +73,9 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> Estimate:
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """The t interval of a mean over independent runs (n - 1 degrees of freedom); MetricError for fewer than two."""
+    """Return the t interval of a mean over independent runs (n - 1 degrees of freedom); raise MetricError for fewer
+    than two.
+    """
     from scipy.stats import t
 
     n = len(values)
@@ -93,12 +95,11 @@ def bootstrap_mean(
     seed: int | np.random.Generator = 0,
     expand: bool = True,
 ) -> Estimate:
-    """The mean of ``values`` (N,) with a BCa bootstrap interval (Efron 1987), vectorised and seeded.
+    """Return the mean of ``values`` (N,) with a BCa bootstrap interval (Efron 1987), vectorised and seeded.
 
     ``expand`` widens the quantiles for few or skewed rows (Hesterberg 2015, section 4.3); without it the interval is
-    the one of scipy.stats.bootstrap. Fewer than 10 rows get a t interval. None entries are unscored and left out;
-    ``n`` counts the rest. All values equal: the interval has no
-    width, and ``reason`` says so. Raises MetricError on
+    that of scipy.stats.bootstrap. Fewer than 10 rows get a t interval. None entries are unscored and left out; ``n``
+    counts the rest. If all values are equal, the interval has no width, and ``reason`` states it. Raises MetricError on
     NaN.
     """
     scored, _ = scored_rows(values)
@@ -116,13 +117,12 @@ def cluster_bootstrap(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> Estimate:
-    """The mean of ``values`` (N,) with an interval that resamples whole ``groups`` (N,), not rows.
+    """Return the mean of ``values`` (N,) with an interval that resamples whole ``groups`` (N,), not rows.
 
-    For rows that are not independent: territories, questions asked in several languages. The value is the plain mean
-    of the rows; a resample of groups is scored as the sum of its values over the number of its rows. 10 groups or
-    more: BCa with quantiles widened for their number; fewer: the mean +- t times the jackknife standard error over
-    groups. One group: no interval. None entries are unscored and left out. Raises MetricError on NaN and on unequal
-    lengths.
+    For rows that are not independent: territories, questions asked in several languages. The value is the plain mean of
+    the rows; a resample of groups is scored as the sum of its values over the number of its rows. 10 groups or more:
+    BCa with quantiles widened for their number; fewer: the mean +- t times the jackknife standard error over groups.
+    One group: no interval. None entries are unscored and left out. Raises MetricError on NaN and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     codes, n_groups = group_codes(groups, kept)
@@ -133,7 +133,7 @@ def cluster_bootstrap(
 
 
 def _cell_name(cell: Hashable) -> str:
-    """A pair of languages as everywhere: ``ar->en``."""
+    """Return the name of a cell, for a pair of languages ``ar->en``."""
     return "->".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
 
 
@@ -146,14 +146,13 @@ def stratified_bootstrap(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> Estimate:
-    """The macro mean, the unweighted mean over ``cells`` (N,) of each cell's mean, with a bootstrap interval.
+    """Return the macro mean, the unweighted mean over ``cells`` (N,) of each cell's mean, with a bootstrap interval.
 
-    Rows are resampled within their cell, so that every resample holds the same cells at the same size. With
-    ``groups`` (N,), whole groups are resampled; a group may reach over several cells (one question asked in each
-    language), and then resampling is over all groups at once. Rows that are all 0 or all 1 get the Wilson interval of
-    as many rows as the mean of cell means is worth: K^2 / sum(1 / n_k) for K cells of n_k rows (or groups). None
-    entries are unscored and left out; a cell without a scored row makes the macro mean undefined. Raises MetricError
-    on NaN and on unequal lengths.
+    Rows are resampled within their cell, so that every resample has the same cells at the same size. With ``groups``
+    (N,), whole groups are resampled; if a group spans several cells (one question asked in each language), resampling
+    is over all groups at once. Rows that are all 0 or all 1 get the Wilson interval for the effective number of rows of
+    the mean of cell means: K^2 / sum(1 / n_k) for K cells of n_k rows (or groups). None entries are unscored and left
+    out; a cell without a scored row makes the macro mean undefined. Raises MetricError on NaN and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     if len(cells) != len(kept):
@@ -206,14 +205,14 @@ def bootstrap_statistic(
     seed: int | np.random.Generator = 0,
     expand: bool = True,
 ) -> Estimate:
-    """Any statistic of column totals, with a bootstrap interval over the units.
+    """Return any statistic of column totals, with a bootstrap interval over the units.
 
     Args:
         sums: (G, m) column sums of each row or cluster.
-        statistic: maps totals (B, m) to (B,), vectorised over resamples; NaN where it is undefined. It must be a
-            function of ratios of the totals.
-        n: the number of rows behind it, for the record.
-        units, label: what is resampled, and the name of the method, for the record.
+        statistic: maps totals (B, m) to (B,), vectorised over resamples; NaN if undefined. It must be a function of
+            ratios of the totals.
+        n: the number of rows, for the record.
+        units, label: the resampled unit, and the name of the method, for the record.
         strata: (G,) integers; resampling stays within a stratum.
     """
     _resampling.check_settings(confidence, n_resamples)
@@ -227,7 +226,7 @@ def bootstrap_statistic(
 
 
 def estimates(found: Limits, n: Sequence[int], label: str, n_units: int, units: str) -> list[Estimate]:
-    """One Estimate for each column of ``found``, with the reason where value or interval is undefined."""
+    """Return one Estimate for each column of ``found``, with the reason for an undefined value or interval."""
     label = f"{label}, jackknife t" if found.method == "jackknife t" else label
     out = []
     for k, count in enumerate(n):
@@ -258,12 +257,12 @@ def interval_for(
     seed: int | np.random.Generator = 0,
     bounds: tuple[float, float] | None = None,
 ) -> Estimate:
-    """The mean of ``values`` (N,) with the interval that fits them.
+    """Return the mean of ``values`` (N,) with a suitable interval.
 
-    ``auto``: with ``groups`` of more than one row a cluster bootstrap (Wilson over the groups where the rows are all 0
-    or all 1); else Wilson where every value is 0 or 1; else a BCa bootstrap. ``bounds`` is the range of the metric, to
-    which the limits are cut (:meth:`Estimate.within`). None entries are unscored and left out. Raises MetricError on
-    NaN and on unequal lengths.
+    ``auto``: with ``groups`` of more than one row a cluster bootstrap (Wilson over the groups if the rows are all 0 or
+    all 1); else Wilson if every value is 0 or 1; else a BCa bootstrap. ``bounds`` is the range of the metric, to which
+    the limits are clipped (:meth:`Estimate.within`). None entries are unscored and left out. Raises MetricError on NaN
+    and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     if kind == "auto":
@@ -289,29 +288,33 @@ def interval_for(
 
 
 def _worth(units: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
-    """How many independent units have the variance of the unweighted mean over cells; no more than there are."""
+    """Return the number of independent units with the variance of the unweighted mean over cells, at most all units."""
     sizes = [len(np.unique(units[cells == cell])) for cell in np.unique(cells)]
-    # 3 cells of 20 are worth 60, not the 59.999 that their sum comes to
+    # 3 cells of 20 count as 60, not as the 59.999 of the rounded sum
     worth = int(len(sizes) ** 2 / sum(1 / size for size in sizes) + 1e-9)
     return max(1, min(len(np.unique(units)), worth))
 
 
 def _all_alike(value: float, n: int, n_groups: int, confidence: float) -> Estimate:
-    """Rows of nothing but 0 or nothing but 1: resampling shows no spread, yet they do not prove the share.
+    """Return the estimate for rows that are all 0 or all 1: resampling shows no spread, yet they do not prove the
+    share.
 
-    The Wilson interval of as many independent rows as there are groups: rows of a group may be copies of one another.
+    It has the Wilson interval of as many independent rows as there are groups, since rows of a group may be copies of
+    one another.
     """
     wide = wilson(int(value) * n_groups, n_groups, confidence)
     return Estimate(value, wide.low, wide.high, n, "Wilson over clusters", "all rows are equal")
 
 
 def undefined(reason: str, method: str, n: int = 0) -> Estimate:
-    """An estimate without a value."""
+    """Return an estimate without a value."""
     return Estimate(None, None, None, n, method, reason)
 
 
 def scored_rows(values: Sequence[float | None] | ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
-    """The values that are not None, and which rows (N,) they are. Raises MetricError on NaN, infinity and text."""
+    """Return the values that are not None, and a mask of their rows (N,). Raises MetricError on NaN, infinity and
+    text.
+    """
     if isinstance(values, np.ndarray) and values.dtype != object:
         kept = np.ones(len(values), dtype=bool)
         scored = values.astype(np.float64)
@@ -323,7 +326,7 @@ def scored_rows(values: Sequence[float | None] | ArrayLike) -> tuple[Array, NDAr
         except (TypeError, ValueError):
             raise MetricError("values hold something that is not a number") from None
     if scored.ndim != 1:
-        raise MetricError(f"values have shape {scored.shape}, one number a row is needed")
+        raise MetricError(f"values have shape {scored.shape}, one number per row is needed")
     bad = np.flatnonzero(~np.isfinite(scored))
     if len(bad):
         row = int(np.flatnonzero(kept)[bad[0]])
@@ -332,7 +335,7 @@ def scored_rows(values: Sequence[float | None] | ArrayLike) -> tuple[Array, NDAr
 
 
 def group_codes(groups: Sequence[Hashable], kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:
-    """Integer codes from 0 of the kept rows' groups, and how many groups there are."""
+    """Return integer codes from 0 of the kept rows' groups, and the number of groups."""
     if len(groups) != len(kept):
         raise MetricError(f"{len(kept)} values but {len(groups)} groups")
     seen: dict[Hashable, int] = {}
@@ -341,9 +344,10 @@ def group_codes(groups: Sequence[Hashable], kept: NDArray[np.bool_]) -> tuple[ND
 
 
 def macro_mean(totals: Array) -> Array:
-    """Mean over cells of value total / count total; ``totals`` (B, 2C) holds C value columns, then C count columns.
+    """Return the mean over cells of value total / count total.
 
-    A resample without a row of some cell averages over the cells it has.
+    ``totals`` (B, 2C) has C value columns, then C count columns. A resample without a row of some cell averages over
+    the cells it has.
     """
     n_cells = totals.shape[1] // 2
     with np.errstate(divide="ignore", invalid="ignore"):

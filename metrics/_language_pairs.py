@@ -20,8 +20,8 @@ Pair = tuple[str, str]
 class LanguagePairMatrix:
     """A score by (question language, document language), with its macro means.
 
-    ``same_language`` and ``cross_language`` are plain means over the cells whose languages match or differ (Cross-
-    Lingual Cost, Table 5); ``overall`` is the mean over all scored rows. Each estimate carries its own n.
+    ``same_language`` and ``cross_language`` are plain means over the cells whose languages match or differ
+    (Cross-Lingual Cost, Table 5); ``overall`` is the mean over all scored rows. Each estimate has its own n.
     ``unscored`` counts the rows left out of each cell.
     """
 
@@ -32,7 +32,7 @@ class LanguagePairMatrix:
     unscored: Mapping[Pair, int]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form, cells as ``"en->ar"``."""
+        """Return the JSON form, cells as ``"en->ar"``."""
         return {
             "cells": {f"{q}->{d}": estimate.as_dict() for (q, d), estimate in self.cells.items()},
             "same_language": self.same_language.as_dict(),
@@ -53,12 +53,12 @@ def language_pair_matrix(
     seed: int | np.random.Generator = 0,
     bounds: tuple[float, float] | None = None,
 ) -> LanguagePairMatrix:
-    """Mean of ``values`` (N,) in each cell of question language x language of the relevant document.
+    """Return the mean of ``values`` (N,) in each cell of question language x language of the relevant document.
 
-    Cells get the interval of :func:`~mrag_eval.metrics.interval_for`; the macro means a bootstrap stratified by cell;
-    with ``groups`` (N,), whole groups are resampled. ``bounds`` is the range of the metric. Languages may be in any
-    spelling that :func:`mrag_eval.core.normalize_language` knows; scripts of one language count as the same language.
-    None entries are unscored: left out and counted by cell. A cell without a scored row leaves its macro mean
+    Cells get the interval of :func:`~mrag_eval.metrics.interval_for`; the macro means get a bootstrap stratified by
+    cell. With ``groups`` (N,), whole groups are resampled. ``bounds`` is the range of the metric. Languages may be in
+    any spelling that :func:`mrag_eval.core.normalize_language` knows; scripts of one language count as the same
+    language. None entries are unscored: left out and counted by cell. A cell without a scored row leaves its macro mean
     undefined.
 
     Raises:
@@ -105,7 +105,7 @@ def language_pair_matrix(
 
 
 def language_codes(languages: Sequence[str], where: str) -> list[str]:
-    """BCP 47 codes of ``languages``; MetricError names ``where`` an unknown one stands."""
+    """Return the BCP 47 codes of ``languages``; raise MetricError with ``where`` for an unknown one."""
     known: dict[str, str] = {}
     for i, language in enumerate(languages):
         if language not in known:

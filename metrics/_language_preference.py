@@ -1,4 +1,4 @@
-"""Preference of a retriever for documents in the question's language, and what it retrieves by language."""
+"""Preference of a retriever for documents in the question's language, and its retrieved documents by language."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mrag_eval.metrics._resampling import Array
 
 @dataclass(frozen=True)
 class LanguagePreference:
-    """How much likelier a document in the question's language is retrieved than one in another language.
+    """Ratio of the retrieval probabilities of documents in the question's language and in other languages.
 
     ``native`` and ``foreign`` are retrieved / searchable documents, ``ratio`` = native / foreign, ``normalised`` =
-    native / (native + foreign). ``n_queries`` counts questions; ``reason`` says why a figure is None.
+    native / (native + foreign). ``n_queries`` counts questions; ``reason`` gives the cause of a None.
     """
 
     native: float | None
@@ -42,7 +42,7 @@ class InLanguagePreference:
     counts: Mapping[Pair, int]
 
     def shares(self) -> dict[Pair, float]:
-        """Share of each document language among the documents retrieved for a question language."""
+        """Return the share of each document language among the documents retrieved for a question language."""
         totals: Counter[str] = Counter()
         for (query, _), count in self.counts.items():
             totals[query] += count
@@ -59,19 +59,19 @@ def in_language_preference(
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> InLanguagePreference:
-    """Whether a retriever prefers documents in the question's language (BordIRlines, 6.1 and Figures 5, 15).
+    """Measure whether a retriever prefers documents in the question's language (BordIRlines, 6.1 and Figures 5, 15).
 
     P(retrieved | question's language) = retrieved documents in it / searchable documents in it, both summed over the
-    questions; P(retrieved | other) likewise. Their ratio is 1 for an indifferent retriever, their normalised form
-    p / (p + p') one half. The ratio's interval resamples questions, or ``groups`` (N,) of them.
+    questions; P(retrieved | other) likewise. Their ratio is 1 for an indifferent retriever, their normalised form p /
+    (p + p') one half. The ratio's interval resamples questions, or ``groups`` (N,) of them.
 
     Args:
         query_langs: (N,) language of each question. Codes must be equal to count as the question's language, except
             that a code without a script matches any script (``zh`` and ``zh-Hant``, but not ``zh-Hans``).
         retrieved_langs: (N,) languages of the documents retrieved for each question, with repeats.
-        searchable: (N,) number of documents in each language that the search for the question ranged over.
+        searchable: (N,) number of documents in each language that were searched for the question.
 
-    A language for which nothing was searchable on one side has None on that side, with a reason.
+    A language without searchable documents on one side has None on that side, with a reason.
 
     Raises:
         MetricError: unequal lengths, no rows, unknown language, more retrieved than searchable in a language.

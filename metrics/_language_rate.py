@@ -1,4 +1,4 @@
-"""Correct language rate: how many answers are in the language they were asked for, and what the others are in."""
+"""Correct language rate: the share of answers in the requested language, and the languages of the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from mrag_eval.core import ConfigError, MetricError, base_language, is_language, language_name, suggestion
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
 
-# Labels that detectors keep apart but that count as the language asked for. Arabic varieties are aliases already.
+# Labels that detectors distinguish but that count as the requested language. Arabic varieties are already aliases.
 _VARIETIES: dict[str, frozenset[str]] = {
     "zh": frozenset({"yue", "wuu", "lzh"}),
     "sr": frozenset({"sh"}),
@@ -35,7 +35,9 @@ class LanguageBreakdown:
     answered_in: Mapping[str, int]
 
     def share_answered_in(self, language: str) -> float | None:
-        """Share of the scored answers detected as ``language`` (XRAG, Figure 5, for ``en``); None if none is scored."""
+        """Return the share of the scored answers detected as ``language`` (XRAG, Figure 5, for ``en``); None if none is
+        scored.
+        """
         if not self.scored:
             return None
         return self.answered_in.get(_label_language(language), 0) / self.scored
@@ -48,11 +50,11 @@ class LanguageRate:
     Attributes:
         rate: correct / scored in 0..1, None if nothing was scored.
         scored: number of responses that were scored.
-        detected: the detector's label for each response, None where it was not asked.
+        detected: the detector's label for each response, None if it was not called.
         skipped: number of responses left out of numerator and denominator.
-        correct: True, False, or None where the response was left out.
-        reasons: why a response was left out, None where it was scored.
-        reason: why ``rate`` is None, else None.
+        correct: True, False, or None if the response was left out.
+        reasons: the reason for leaving out a response, None if it was scored.
+        reason: the cause if ``rate`` is None, else None.
         by_language: one breakdown for each expected language.
     """
 
@@ -73,13 +75,13 @@ def correct_language_rate(
     min_chars: int | None = 20,
     detector: LanguageDetector | None = None,
 ) -> LanguageRate:
-    """Share of responses written in the language they should be in.
+    """Return the share of responses written in the requested language.
 
     A response is scored if it has MORE than ``min_chars`` code points, counted raw (spaces and newlines included);
     shorter ones, for which detectors guess, are left out of numerator and denominator. Newlines are replaced by one
     space for the detector, nothing else is cleaned, and its first label counts. Labels are compared as languages:
-    scripts, regions, aliases (iw/he, tl/fil, no/nb) and varieties (Arabic dialects; Cantonese and Wu for Chinese)
-    make no difference. An undetermined response (``und``) is correct if it has no letters, else wrong.
+    scripts, regions, aliases (iw/he, tl/fil, no/nb) and varieties (Arabic dialects; Cantonese and Wu for Chinese) make
+    no difference. An undetermined response (``und``) is correct if it has no letters, else wrong.
 
     Args:
         responses: the raw responses; None (no response) is left out and counted.
@@ -89,14 +91,14 @@ def correct_language_rate(
 
     Returns:
         The rate with its counts. It is None, with a reason, if nothing is scored; responses in a language that the
-        detector does not know are left out with that reason.
+            detector does not know are left out with that reason.
 
     Raises:
-        MetricError: lengths differ, a response is no string, a language is unknown, or the detector returned
-            another number of labels than it got texts.
+        MetricError: lengths differ, a response is not a string, a language is unknown, or the detector returned a
+            different number of labels than texts.
 
-    Source: "Retrieval-augmented generation in multilingual settings" (Chirkova et al., 2024), section 3; XRAG,
-    Figure 5 for the breakdown.
+    Source: "Retrieval-augmented generation in multilingual settings" (Chirkova et al., 2024), section 3; XRAG, Figure 5
+    for the breakdown.
     """
     if isinstance(responses, str):
         raise MetricError("responses must be a list of strings, got one string", "pass [response]")
@@ -168,7 +170,7 @@ def unknown_to(detector: LanguageDetector, language: str) -> str | None:
 
 @cache
 def accepts(expected: str, label: str) -> bool:
-    """Whether a detector's label counts as the expected language (a base code)."""
+    """Return whether a detector's label counts as the expected language (a base code)."""
     found = _label_language(label)
     return found == expected or found in _VARIETIES.get(expected, ())
 

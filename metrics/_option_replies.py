@@ -1,4 +1,4 @@
-"""What a reply to a lettered question did where no single option could be read from it."""
+"""Classification of replies to a lettered question from which no single option could be read."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LETTER = re.compile(r"(?<![^\W_])([A-H])\)")
 
 
 def reply_outcome(reply: str, options: Sequence[str], index: int) -> Outcome:
-    """How a reply that was read as option ``index`` (-1: none) relates to the options that it names.
+    """Return the relation of a reply, read as option ``index`` (-1: none), to the options that it names.
 
-    An option is named by its letter (``A)``) or by its name; a name inside a longer option's name does not count
-    (Sudan in South Sudan). ``chosen`` and ``chosen_of_several``: an option was read, and the reply names no other, or
-    others too. Where none was read: ``unread`` names exactly one (the reading rule missed it), ``several`` more than
-    one, ``beyond`` only a letter beyond the options, ``refused`` none.
+    An option is named by its letter (``A)``) or by its name; a name inside a longer option's name does not count (Sudan
+    in South Sudan). ``chosen`` and ``chosen_of_several``: an option was read, and the reply names no other, or others
+    too. If none was read: ``unread`` names exactly one (the reading rule missed it), ``several`` more than one,
+    ``beyond`` only a letter beyond the options, ``refused`` none.
 
     Raises MetricError for an index outside the options.
     """

@@ -1,4 +1,4 @@
-"""Ranks of several runs over the same rows, as ranges: runs that a paired test does not tell apart share ranks."""
+"""Rank ranges of several runs over the same rows: runs that a paired test does not separate share ranks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from mrag_eval.metrics._intervals import group_codes
 from mrag_eval.metrics._resampling import Array
 from mrag_eval.metrics._significance import holm
 
-# Sign flips drawn at once: memory stays at some tens of megabytes.
+# Number of sign flips drawn at once: memory stays at some tens of megabytes.
 _AT_ONCE = 500
 
 
 @dataclass(frozen=True)
 class PairedRanks:
-    """Of S runs: ``best`` and ``worst`` rank of each (S,), from 1, and the adjusted p-values of its pairs (S, S).
+    """Rank ranges of S runs: ``best`` and ``worst`` rank of each (S,), from 1, and the adjusted p-values of pairs (S,
+    S).
 
-    A p-value is None where two runs share no scored row, and on the diagonal.
+    A p-value is None if two runs share no scored row, and on the diagonal.
     """
 
     best: tuple[int, ...]
@@ -40,13 +41,14 @@ def paired_ranks(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> PairedRanks:
-    """Rank ranges of S runs by their macro means over ``cells`` (N,); ``values`` is (S, N), None or NaN: unscored.
+    """Return rank ranges of S runs by their macro means over ``cells`` (N,); ``values`` is (S, N), None or NaN:
+    unscored.
 
     Every pair is tested by a permutation test: the two runs are swapped within a row (with ``groups`` (N,) within a
-    group) at random, the statistic is the difference of macro means over the rows that both scored, and p =
-    (1 + hits) / (1 + resamples) (Phipson & Smyth 2010). The p-values of all pairs are corrected by Holm. A run's best
-    rank is 1 + the number of runs that are significantly better, its worst S - the number that are significantly
-    worse. Raises MetricError on unequal lengths.
+    group) at random, the statistic is the difference of macro means over the rows that both scored, and p = (1 + hits)
+    / (1 + resamples) (Phipson & Smyth 2010). The p-values of all pairs are corrected by Holm. A run's best rank is 1 +
+    the number of runs that are significantly better, its worst S - the number that are significantly worse. Raises
+    MetricError on unequal lengths.
     """
     _resampling.check_settings(1 - alpha, n_resamples)
     table = np.array([[np.nan if v is None else v for v in run] for run in values], dtype=np.float64)  # type: ignore[union-attr]
@@ -67,7 +69,7 @@ def paired_ranks(
             counts = np.bincount(strata[both], minlength=int(strata.max()) + 1)
             weights = 1.0 / (counts[strata[both]] * (counts > 0).sum())
             sums[:, column] = np.bincount(units[both], weights=change[both] * weights, minlength=n_units)
-    # a correction for many pairs needs p-values smaller than alpha over their number
+    # a correction for many pairs requires p-values smaller than alpha over their number
     draws = max(n_resamples, int(2 * len(pairs) / alpha))
     found = _p_values(sums, draws, _resampling.generator(seed))
     adjusted = holm([p if test else None for p, test in zip(found, tested, strict=True)])
@@ -85,7 +87,7 @@ def paired_ranks(
 
 
 def _p_values(sums: Array, n_resamples: int, rng: np.random.Generator) -> list[float]:
-    """Two-sided p of each column's total when the rows' signs are flipped at random."""
+    """Return the two-sided p of each column's total when the rows' signs are flipped at random."""
     observed = np.abs(sums.sum(axis=0)) * (1 - 1e-9) - 1e-12
     hits = np.zeros(sums.shape[1], dtype=np.int64)
     sums = sums[np.abs(sums).sum(axis=1) > 0]

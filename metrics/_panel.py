@@ -1,4 +1,4 @@
-"""A panel of judges: its vote, and how independent its seats are."""
+"""Vote of a panel of judges, and the independence of its seats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mrag_eval.core import MetricError
 
 @dataclass(frozen=True)
 class PanelIndependence:
-    """How many independent judges a panel is worth.
+    """Effective number of independent judges of a panel.
 
     ``effective_size`` = m / (1 + (m - 1) ``error_correlation``) for a panel of ``size`` m; ``error_rates`` are each
     judge's share of errors against gold.
@@ -27,15 +27,15 @@ class PanelIndependence:
 
 
 def majority_vote(verdicts: Sequence[bool | None], *, tie: bool | None = None) -> bool | None:
-    """The verdict of more than half of the panel; None is unjudged.
+    """Return the verdict of more than half of the panel; None is unjudged.
 
-    ``verdicts`` holds one entry a seat, None for a judge that abstained or failed. The majority is strict and counts
-    the panel's SIZE: an abstention never shrinks the panel (two of three decide, one of three does not). Valid votes
-    that are split evenly give ``tie``, provided they are as many as a majority; anything else is None. Raises
-    MetricError for an empty panel or a verdict that is not True, False or None.
+    ``verdicts`` has one entry per seat, None for a judge that abstained or failed. The majority is strict and relative
+    to the panel's SIZE: an abstention never shrinks the panel (two of three decide, one of three does not). Evenly
+    split valid votes give ``tie``, provided they are as many as a majority; anything else is None. Raises MetricError
+    for an empty panel or a verdict that is not True, False or None.
     """
     if not verdicts:
-        raise MetricError("a vote without a panel", "give one verdict a seat, None for an abstention")
+        raise MetricError("a vote without a panel", "give one verdict per seat, None for an abstention")
     for seat, verdict in enumerate(verdicts):
         if verdict is not None and not isinstance(verdict, (bool, np.bool_)):
             raise MetricError(f"verdicts[{seat}] is {verdict!r}, not True, False or None")
@@ -50,12 +50,12 @@ def majority_vote(verdicts: Sequence[bool | None], *, tie: bool | None = None) -
 
 
 def effective_panel_size(verdicts: Sequence[Sequence[bool | None]], gold: Sequence[bool | None]) -> PanelIndependence:
-    """How many independent judges a panel equals, from how their errors against gold go together.
+    """Return the number of independent judges that a panel equals, from the correlation of their errors against gold.
 
-    With e_j = 1 where judge j errs, the error correlation r is the mean covariance of two judges' errors over the
-    mean variance of one's; the effective size m / (1 + (m - 1) r) is the number of independent judges whose mean
-    error varies as much as the panel's (Kish 1965, the design effect). r = 1 makes the panel worth one judge; r < 0,
-    judges that complement each other, makes it worth more than m.
+    With e_j = 1 if judge j errs, the error correlation r is the mean covariance of two judges' errors over the mean
+    variance of one's. The effective size m / (1 + (m - 1) r) is the number of independent judges whose mean error
+    varies as much as the panel's (Kish 1965, the design effect). With r = 1 the panel equals one judge; with r < 0,
+    judges that complement each other, it equals more than m.
 
     Args:
         verdicts: (N rows, m judges); gold: (N,). Rows with a None anywhere are left out; ``n`` counts the rest.
@@ -67,7 +67,7 @@ def effective_panel_size(verdicts: Sequence[Sequence[bool | None]], gold: Sequen
         raise MetricError(f"{len(verdicts)} rows of verdicts but {len(gold)} gold labels")
     size = len(verdicts[0]) if verdicts else 0
     if any(len(row) != size for row in verdicts):
-        raise MetricError("rows of verdicts of unequal length: one entry a judge, None for an abstention")
+        raise MetricError("rows of verdicts of unequal length: one entry per judge, None for an abstention")
     complete = [
         [vote != label for vote in row]
         for row, label in zip(verdicts, gold, strict=True)

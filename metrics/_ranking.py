@@ -13,7 +13,7 @@ from mrag_eval.core import MetricError, did_you_mean
 Judgements = Mapping[str, int] | Collection[str]
 Ranking = Mapping[str, float] | Sequence[str]
 
-# measure family -> the name trec_eval has for it, with and without a cut-off
+# measure family -> its name in trec_eval, with and without a cut-off
 _FAMILIES: dict[str, tuple[str, str | None]] = {
     "hit": ("success", None),
     "recall": ("recall", None),
@@ -31,7 +31,7 @@ class _Measure(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """What the measures need of one query: ranks of the relevant documents found, and the relevant ones there are."""
+    """One query's input to the measures: ranks of the relevant documents found, and the known relevant documents."""
 
     ranks: list[int]
     gains: list[int]
@@ -49,15 +49,14 @@ def ranking_metrics(
 ) -> dict[str, dict[str, float]]:
     """Score a run query by query; the values are trec_eval's, in 0..1.
 
-    With r the ranks (from 1) of the relevant documents found and R the number of relevant documents known: hit@k is
-    1 if some r <= k; recall@k is #(r <= k) / R; precision@k is #(r <= k) / k; mrr@k is 1 / min r, 0 beyond k; map@k
-    is the sum of the precisions at each r <= k over R; ndcg@k is sum(gain / log2(r + 1)) over the same sum for the
-    best possible order. mrr, ndcg and map also come without a cut-off. A document is relevant at a grade of 1 or
-    more; the grade is the gain.
+    With r the ranks (from 1) of the relevant documents found and R the number of relevant documents known: hit@k is 1
+    if some r <= k; recall@k is #(r <= k) / R; precision@k is #(r <= k) / k; mrr@k is 1 / min r, 0 beyond k; map@k is
+    the sum of the precisions at each r <= k over R; ndcg@k is sum(gain / log2(r + 1)) over the same sum for the best
+    possible order. mrr, ndcg and map also exist without a cut-off. A document is relevant at a grade of 1 or more; the
+    grade is the gain.
 
     Documents are ordered before any measure by score descending, then id ascending, so that a constant scorer gains
-    nothing from the order in which its documents were given. (trec_eval orders ties by id descending and compares
-    scores in single precision.)
+    nothing from the input order. (trec_eval orders ties by id descending and compares scores in single precision.)
 
     Args:
         qrels: query id -> {document id: integer grade}, or a collection of the relevant document ids.
@@ -70,9 +69,9 @@ def ranking_metrics(
             by rank, to pytrec_eval. Both give the same values; the first is several times faster.
 
     Returns:
-        One entry for every query that has judgements, in the order of ``qrels``. Absent from ``run``, or none of its
-        judged documents relevant: 0 in every measure. No judgement at all (no entry or an empty one in ``qrels``):
-        left out, because nothing is known to score it by.
+        One entry for every query with judgements, in the order of ``qrels``. A query that is absent from ``run``, or
+            has no relevant document, scores 0 in every measure. A query without judgements (no entry or an empty one in
+            ``qrels``) is left out, because it cannot be scored.
 
     Raises:
         MetricError: unknown measure, NaN or missing score, fractional grade, a document listed twice.
@@ -97,7 +96,7 @@ def ranking_metrics(
 
 
 def rank_documents(ranking: Ranking) -> list[str]:
-    """Document ids from best to worst: score descending, then id ascending; a list of ids stays as it is."""
+    """Return document ids from best to worst: score descending, then id ascending; a list of ids is unchanged."""
     if isinstance(ranking, Mapping):
         return sorted(ranking, key=lambda document: (-ranking[document], document))
     return list(ranking)
@@ -135,7 +134,7 @@ def _pooled(gains: dict[str, int], others: dict[str, int]) -> dict[str, int]:
 
 
 def _relevant_ranks(query: str, ranking: Ranking, gains: dict[str, int]) -> dict[int, int]:
-    """Rank (from 1) -> gain of each relevant document found, ranks ascending."""
+    """Return rank (from 1) -> gain of each relevant document found, ranks ascending."""
     if isinstance(ranking, Mapping):
         _check_scores(query, ranking)
         found = {document: ranking[document] for document in gains if document in ranking}
@@ -157,7 +156,7 @@ def _check_scores(query: str, ranking: Mapping[str, float]) -> None:
         total = sum(ranking.values())
     except TypeError:
         raise MetricError(f"run of query '{query}' has a score that is not a number") from None
-    # opposite infinities also add up to NaN, hence the second look
+    # opposite infinities also add up to NaN, hence the second check
     if total != total and any(score != score for score in ranking.values()):
         document = next(document for document, score in ranking.items() if score != score)
         raise MetricError(f"run of query '{query}': the score of document '{document}' is NaN")
@@ -254,6 +253,6 @@ def _trec_name(measure: _Measure, separator: str) -> str:
 def _read(values: Mapping[str, float], measure: _Measure) -> float:
     value = values[_trec_name(measure, "_")]
     if measure.family == "mrr" and measure.cutoff is not None and value > 0:
-        # trec_eval's reciprocal rank knows no cut-off
+        # trec_eval's reciprocal rank has no cut-off
         return value if round(1 / value) <= measure.cutoff else 0.0
     return value

@@ -1,8 +1,8 @@
-"""The one bootstrap kernel: resampled totals of per-unit sums, and BCa or t limits from them.
+"""Bootstrap kernel: resampled totals of per-unit sums, and BCa or t limits from them.
 
-Every statistic of this package that gets a bootstrap interval is a function of column totals over units (a unit is a
-row, or a cluster of rows): a mean is total value / total count, a macro mean averages such ratios over cells. One
-resample is then a vector of unit weights, and all resamples together one matrix product.
+Every statistic of this package with a bootstrap interval is a function of column totals over units (a unit is a row, or
+a cluster of rows): a mean is total value / total count, a macro mean averages such ratios over cells. One resample is
+then a vector of unit weights, and all resamples together are one matrix product.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from mrag_eval.core import MetricError
 
 Array = NDArray[np.float64]
-Statistic = Callable[[Array], Array]  # (B, m) totals -> (B,) or (B, K) values, NaN where undefined
+Statistic = Callable[[Array], Array]  # (B, m) totals -> (B,) or (B, K) values, NaN if undefined
 
-# below this many units the bootstrap distribution is too coarse for BCa: see benchmarks/coverage.py
+# with fewer units the bootstrap distribution is too coarse for BCa: see benchmarks/coverage.py
 FEW_UNITS = 10
-# one chunk of resampled indices stays in the processor's cache
+# one chunk of resampled indices fits in the processor's cache
 _CHUNK_CELLS = 250_000
 _BLOCKS = 5_000
-# from so many distinct units on, drawing each is cheaper than drawing their counts
+# with this many distinct units or more, drawing each is cheaper than drawing their counts
 _MANY_DISTINCT = 250
 
 
@@ -38,7 +38,7 @@ class Limits(NamedTuple):
 
 
 def generator(seed: int | np.random.Generator) -> np.random.Generator:
-    """The generator itself, or a new one from an integer seed."""
+    """Return the generator itself, or a new one from an integer seed."""
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
 
 
@@ -51,7 +51,7 @@ def check_settings(confidence: float, n_resamples: int) -> None:
 
 
 def per_unit_sums(columns: Array, groups: NDArray[np.int64], n_groups: int) -> Array:
-    """Column sums (n_groups, m) of rows (n, m) by integer group code."""
+    """Return column sums (n_groups, m) of rows (n, m) by integer group code."""
     return np.stack([np.bincount(groups, weights=column, minlength=n_groups) for column in columns.T], axis=1).astype(
         np.float64
     )
@@ -67,17 +67,17 @@ def limits(
     seed: int | np.random.Generator = 0,
     expand: bool = True,
 ) -> Limits:
-    """Limits for a statistic of column totals, resampling units with replacement (within each stratum).
+    """Return limits of a statistic of column totals, resampling units with replacement (within each stratum).
 
     10 units or more: BCa (Efron 1987), the acceleration from the leave-one-out values. ``expand`` widens the nominal
-    quantile from z to sqrt(G / (G - 1)) t(df), which mends the narrowness of the bootstrap for few or skewed units
-    (Hesterberg 2015, section 4.3); df is Satterthwaite's for the variance of the influence values, min(G - 1,
-    2 G / (kurtosis - 1)) where there are no strata. Fewer units: the statistic +- t(df) jackknife standard errors.
+    quantile from z to sqrt(G / (G - 1)) t(df), which corrects the narrowness of the bootstrap for few or skewed units
+    (Hesterberg 2015, section 4.3); df is Satterthwaite's for the variance of the influence values, min(G - 1, 2 G /
+    (kurtosis - 1)) without strata. Fewer units: the statistic +- t(df) jackknife standard errors.
 
     Args:
         sums: (G, m) column sums of each unit.
-        statistic: maps totals (B, m) to (B,) or (B, K); NaN where it is undefined. Must not depend on the scale of
-            the totals (a ratio, not a sum): very many units are resampled in blocks.
+        statistic: maps totals (B, m) to (B,) or (B, K); NaN if undefined. Must not depend on the scale of the totals (a
+            ratio, not a sum): very many units are resampled in blocks.
         strata: (G,) integer stratum of each unit; resampling keeps the number of units in each.
     """
     from scipy import special
@@ -104,11 +104,11 @@ def limits(
 
 
 def resampled_totals(sums: Array, n_resamples: int, rng: np.random.Generator) -> Array:
-    """(B, m) column totals of B resamples of the G rows of ``sums``; memory is bounded by chunking."""
+    """Return (B, m) column totals of B resamples of the G rows of ``sums``; memory is bounded by chunking."""
     n_units = len(sums)
     found = _distinct(sums)
     if found is not None:
-        # equal units are exchangeable: how often each distinct one is drawn is multinomial, and far cheaper
+        # equal units are exchangeable: the number of draws of each distinct one is multinomial, and far cheaper
         distinct, counts = found
         weights = rng.multinomial(n_units, counts / n_units, size=n_resamples)
         return weights.astype(np.float64) @ distinct
@@ -124,8 +124,8 @@ def resampled_totals(sums: Array, n_resamples: int, rng: np.random.Generator) ->
 
 
 def _distinct(sums: Array) -> tuple[Array, NDArray[np.int64]] | None:
-    """The distinct units and how often each occurs, or None where they are too many to be worth it."""
-    # a random projection tells units apart in one column, which sorts many times faster than rows do
+    """Return the distinct units and their counts, or None if they are too many to save time."""
+    # a random projection separates units in one column, which sorts many times faster than rows do
     keys = sums @ np.random.default_rng(0).random(sums.shape[1])
     enough = min(_MANY_DISTINCT, len(sums) // 3)
     if len(np.unique(keys[:2000])) > enough:
@@ -135,14 +135,16 @@ def _distinct(sums: Array) -> tuple[Array, NDArray[np.int64]] | None:
 
 
 def _blocks(sums: Array, rng: np.random.Generator) -> Array:
-    """The units summed in random blocks of near-equal size: the same variance at a bounded cost."""
+    """Return the units summed in random blocks of near-equal size: the same variance at a bounded cost."""
     order = rng.permutation(len(sums))
     starts = np.linspace(0, len(sums), _BLOCKS, endpoint=False).astype(np.int64)
     return np.asarray(np.add.reduceat(sums[order], starts, axis=0))
 
 
 def _jackknife(parts: list[Array], total: Array, statistic: Statistic) -> list[Array]:
-    """Per stratum the influence of each unit, (G_s, K): (G_s - 1) (mean of the leave-one-out values - its own)."""
+    """Return, per stratum, the influence of each unit, (G_s, K): (G_s - 1) (mean of the leave-one-out values - its
+    own).
+    """
     influence = []
     for part in parts:
         left_out = _matrix(statistic(total - part))
@@ -151,7 +153,7 @@ def _jackknife(parts: list[Array], total: Array, statistic: Statistic) -> list[A
 
 
 class _Spread(NamedTuple):
-    """What the influence values say about the statistic, each (K,)."""
+    """Moments of the influence values, each (K,)."""
 
     variance: Array
     inflation: Array  # jackknife variance over the bootstrap's
@@ -161,7 +163,7 @@ class _Spread(NamedTuple):
     @classmethod
     def of(cls, influence: list[Array]) -> _Spread:
         shape = influence[0].shape[1]
-        # fourth powers of small numbers underflow: everything is computed in units of the largest influence
+        # fourth powers of small numbers underflow, so everything is computed in units of the largest influence
         scale = np.max([np.abs(u).max(axis=0) for u in influence], axis=0)
         unit = np.where(scale > 0, scale, 1.0)
         plain, unbiased, uncertainty, cubes = (np.zeros(shape) for _ in range(4))
@@ -174,7 +176,7 @@ class _Spread(NamedTuple):
                 unbiased += second / (size - 1)
                 uncertainty += (second / size) ** 2 * np.maximum((kurtosis - 1) / size, 2 / (size - 1))
                 cubes += (u**3).mean(axis=0) / size**2
-            # undefined without one of the units: no limits can be given
+            # undefined without one of the units, so there are no limits
             spread = (plain > 0) | np.isnan(plain)
             return cls(
                 variance=unbiased * scale**2,
@@ -210,7 +212,9 @@ def _bca(value: Array, replicates: Array, acceleration: Array, z: Array) -> tupl
 
 
 def _quantiles(columns: Array, counts: NDArray[np.int64], levels: Array) -> Array:
-    """Quantile ``levels[k]`` of the first ``counts[k]`` values of ascending row k, interpolated as numpy does."""
+    """Return quantile ``levels[k]`` of the first ``counts[k]`` values of ascending row k, interpolated as numpy
+    does.
+    """
     position = levels * (counts - 1)
     at = np.floor(position).astype(np.int64)
     rows = np.arange(len(columns))

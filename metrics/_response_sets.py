@@ -1,4 +1,4 @@
-"""Multilingual response sets: rows of queries and responses, read and checked, as one set of answers a territory."""
+"""Multilingual response sets: checked rows of queries and responses, as one set of answers per territory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Refusals = Literal["official", "exclude", "incorrect"]
 Row = Mapping[str, Any]
 
 UNKNOWN_CONTROLLER = "Unknown"
-# the official reading compares a refused control answer as this text, which no claimant is called
+# the official reading compares a refused control answer as this text, which is not a claimant's name
 _REFUSED_CONTROL = "None"
 _REFUSALS = ("official", "exclude", "incorrect")
 _KEYS = ("query_id", "territory", "query_lang", "claimants", "claimant_langs", "controller", "controller_lang")
@@ -21,7 +21,7 @@ _KEYS = ("query_id", "territory", "query_lang", "claimants", "claimant_langs", "
 
 @dataclass
 class Territory:
-    """A disputed territory and the ids of its queries; ``controller`` is None where there is no known one."""
+    """A disputed territory and the ids of its queries; ``controller`` is None if unknown."""
 
     name: str
     claimants: tuple[str, ...]
@@ -37,7 +37,7 @@ class AnswerSet:
     """The answers on one territory, as English country names.
 
     In ``by_language`` and ``control`` None is a refusal that counts as wrong: it concurs with nothing.
-    ``control_scored`` is False where the control answer takes no part (excluded).
+    ``control_scored`` is False if the control answer is excluded.
     """
 
     territory: Territory
@@ -48,7 +48,7 @@ class AnswerSet:
 
 @dataclass(frozen=True)
 class ResponseSets:
-    """All territories' answers, and how many rows were answered, missing and refused."""
+    """All territories' answers, and the number of answered, missing and refused rows."""
 
     sets: tuple[AnswerSet, ...]
     n_answered: int
@@ -71,7 +71,7 @@ def read_response_sets(territories: Sequence[Row], responses: Sequence[Row], ref
         if query_id not in owner:
             raise MetricError(f"responses[{i}]: no query has the id {query_id!r}")
         if query_id in answers:
-            raise MetricError(f"responses[{i}]: a second response to query '{query_id}'", "keep one response a query")
+            raise MetricError(f"responses[{i}]: a second response to query '{query_id}'", "keep one response per query")
         answers[query_id] = _named(row, owner[query_id], i)
     sets = tuple(_answer_set(territory, answers, refusals) for territory in known)
     refused = {query_id for query_id, answer in answers.items() if answer is None}
@@ -104,7 +104,7 @@ def read_territories(rows: Sequence[Row]) -> list[Territory]:
             if territory.control_id is not None:
                 raise MetricError(f"territories[{i}]: a second control query for '{found.name}'")
             territory.control_id = row["query_id"]
-        # the control query doubles as a claimant's where English is a claimant's language
+        # the control query doubles as a claimant's if English is a claimant's language
         if not is_control or language in territory.claimant_langs:
             if language in territory.query_ids:
                 raise MetricError(f"territories[{i}]: a second query in '{language}' for '{found.name}'")
@@ -126,7 +126,7 @@ def _ids(territory: Territory) -> set[str]:
 
 
 def _named(row: Row, territory: Territory, i: int) -> str | None:
-    """The English country name of a response, None for a refusal."""
+    """Return the English country name of a response, None for a refusal."""
     claimants, name = territory.claimants, row.get("answer")
     if "claimant_ind" not in row:
         if name is not None and name not in claimants:
@@ -162,5 +162,5 @@ def _answer_set(territory: Territory, answers: Mapping[str, str | None], refusal
 
 @lru_cache(maxsize=4_096)
 def _code(language: str) -> str:
-    # languages of claimants may be ones that no query is asked in, and unknown to the table
+    # no query may exist in a claimant's language, which may then be unknown to the table
     return normalize_language(language) if language and is_language(language) else language

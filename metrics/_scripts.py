@@ -1,8 +1,8 @@
-"""The script of a letter, by Unicode name.
+"""Script of a letter, by Unicode name.
 
-The standard library knows no script property, but the name of a letter starts with its script ("CYRILLIC SMALL LETTER
-A"). Letters whose own name does not say it (full-width and mathematical forms) count as what NFKC folds them to. On the
-letters of the scripts listed here this agrees with the Unicode script property (the tests compare the two).
+The standard library lacks the script property, but the name of a letter starts with its script ("CYRILLIC SMALL LETTER
+A"). Letters whose own name does not (full-width and mathematical forms) count as their NFKC form. On the letters of the
+scripts listed here this agrees with the Unicode script property (the tests compare the two).
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ NO_SPACE_SCRIPTS = frozenset({"Hani", "Hira", "Kana", "Bopo", "Thai", "Laoo", "K
 
 @cache
 def script(char: str) -> str | None:
-    """ISO 15924 code of a letter's or combining letter-mark's script; None for anything shared between scripts."""
+    """Return the ISO 15924 code of a letter's or combining letter-mark's script; None for anything shared between
+    scripts.
+    """
     if unicodedata.category(char)[0] not in "LM":
         return None
     for candidate in (char, unicodedata.normalize("NFKC", char)[:1]):
@@ -65,14 +67,14 @@ def script(char: str) -> str | None:
 def expected_scripts(language: str) -> frozenset[str]:
     """Return the scripts a language's letters may come from (``ja``: Hani, Hira, Kana).
 
-    Empty if its scripts are not known, or none that :func:`script` can tell.
+    Empty if its scripts are unknown, or not among those of :func:`script`.
     """
     parts = (part for code in language_scripts(language) for part in _PARTS.get(code, (code,)))
     return frozenset(parts) & _TELLABLE
 
 
 def letter_scripts(text: str) -> Counter[str]:
-    """How many letters (category L; marks and digits are no letters) the text has of each script."""
+    """Count the letters (category L, without marks and digits) of each script in the text."""
     counts: Counter[str] = Counter()
     for char in text:
         if char.isalpha():

@@ -1,4 +1,4 @@
-"""SEM-B and SEM-W: short answers held against annotators' answers with their votes (BLEnD, Myung et al., 2024)."""
+"""SEM-B and SEM-W: short answers scored against annotators' answers with their votes (BLEnD, Myung et al., 2024)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEMMERS: Mapping[str, str] = {
     "fa": "persian",
     "id": "indonesian",
 }
-# Compared by the words as they stand, as the authors do.
+# Compared by unchanged words, as the authors do.
 _UNSTEMMED = ("as",)
 _ACUTE = "\N{COMBINING ACUTE ACCENT}"
 
@@ -28,7 +28,7 @@ Stem = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class VotedAnswer:
-    """One answer of the annotators: its spellings in their language and in English, and how many gave it."""
+    """One answer of the annotators: its spellings in their language and in English, and its number of votes."""
 
     local: tuple[str, ...]
     english: tuple[str, ...]
@@ -43,20 +43,20 @@ class ShortAnswerScores(NamedTuple):
 
 
 def has_lemma_rule(lang: str) -> bool:
-    """Whether answers in this language are also compared word by word; elsewhere only as substrings."""
+    """Return whether answers in this language are also compared word by word; elsewhere only as substrings."""
     return base_language(lang) in (*STEMMERS, *_UNSTEMMED)
 
 
 def check_stemmers() -> None:
-    """Raise MissingExtraError where the extra ``stem`` is not installed."""
+    """Raise MissingExtraError if the extra ``stem`` is not installed."""
     _stemmer("english")
 
 
 def short_answer_scores(reply: str, answers: Sequence[VotedAnswer], lang: str) -> ShortAnswerScores:
-    """SEM-B and SEM-W of one reply; their means over valid questions are the scores that BLEnD reports.
+    """Return SEM-B and SEM-W of one reply; their means over valid questions are the scores that BLEnD reports.
 
-    Answers are tried by descending votes (stable), of each its spellings in ``lang`` (BCP 47), then those in English.
-    A spelling matches if it is a substring of the reply, also with ``-`` for spaces or spaces for ``-``; else, in a
+    Answers are tried by descending votes (stable), each in its spellings in ``lang`` (BCP 47), then in English. A
+    spelling matches if it is a substring of the reply, also with ``-`` for spaces or spaces for ``-``; else, in a
     language of :func:`has_lemma_rule`, if the stem of each of its words is that of a word of the reply. Case is
     ignored. An empty spelling matches nothing.
 
@@ -100,7 +100,7 @@ def _folded(text: str) -> str:
 
 
 def _stems(text: str, stem: Stem) -> Iterable[str]:
-    """Stems of the words of a text, without acute accents, which authors of replies and answers put at will."""
+    """Return stems of the words of a text, without acute accents, which replies and answers use inconsistently."""
     bare = "".join(" " if unicodedata.category(char)[0] in "PSZ" else char for char in text)
     return (unicodedata.normalize("NFD", stem(word)).replace(_ACUTE, "") for word in bare.split())
 
@@ -119,6 +119,6 @@ def _stemmer(algorithm: str) -> Stem:
     except ImportError as error:
         raise missing_extra("stem", "snowballstemmer") from error
     if algorithm not in snowballstemmer.algorithms():
-        raise MetricError(f"this snowballstemmer knows no {algorithm}", 'pip install "snowballstemmer>=3.1"')
+        raise MetricError(f"this snowballstemmer lacks {algorithm}", 'pip install "snowballstemmer>=3.1"')
     word: Stem = snowballstemmer.stemmer(algorithm).stemWord
     return word

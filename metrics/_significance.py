@@ -22,8 +22,8 @@ _EXACT_FLIPS = 20
 class PairedTest:
     """A two-sided test that two runs over the same rows differ.
 
-    ``difference`` is the plain mean of first - second. ``n`` counts the rows scored in both runs, ``n_differing``
-    those (or the clusters) where the runs differ. ``p_value`` is None where no test is possible; ``reason`` says why.
+    ``difference`` is the plain mean of first - second. ``n`` counts the rows scored in both runs, ``n_differing`` those
+    (or the clusters) where the runs differ. ``p_value`` is None if no test is possible; ``reason`` gives the cause.
     """
 
     p_value: float | None
@@ -35,11 +35,11 @@ class PairedTest:
 
 
 def mcnemar_exact(first: Values, second: Values) -> PairedTest:
-    """McNemar's exact test of two runs' 0/1 values, both (N,), paired by row (McNemar 1947; binomial form).
+    """Run McNemar's exact test on two runs' 0/1 values, both (N,), paired by row (McNemar 1947; binomial form).
 
-    Of the rows where the runs differ, as many are expected for either; p is the binomial probability of a split at
-    least as uneven, two-sided, by scipy. Rows that agree carry no information, so p = 1 without a differing row. Rows
-    where either is None are left out. Raises MetricError on unequal lengths and values other than 0 and 1.
+    Among the rows where the runs differ, equal numbers are expected in favour of either; p is the binomial probability
+    of a split at least as uneven, two-sided, by scipy. Rows that agree are uninformative, so p = 1 without a differing
+    row. Rows with None for either are left out. Raises MetricError on unequal lengths and values other than 0 and 1.
     """
     from scipy.stats import binomtest
 
@@ -61,11 +61,11 @@ def paired_permutation(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> PairedTest:
-    """Permutation test of the mean difference of two runs' values, both (N,), by flipping the runs within a row.
+    """Run a permutation test on the mean difference of two runs' values, both (N,), by flipping the runs within a row.
 
-    Exact over all 2^k flips for k <= 20 rows that differ; else ``n_resamples`` random flips, p = (1 + hits) /
-    (1 + resamples) (Phipson & Smyth 2010). With ``groups`` (N,), whole groups flip. Rows where either is None are
-    left out. Raises MetricError on unequal lengths and NaN.
+    Exact over all 2^k flips for k <= 20 rows that differ; else ``n_resamples`` random flips, p = (1 + hits) / (1 +
+    resamples) (Phipson & Smyth 2010). With ``groups`` (N,), whole groups flip. Rows with None for either are left out.
+    Raises MetricError on unequal lengths and NaN.
     """
     _resampling.check_settings(0.95, n_resamples)
     a, b, codes = _paired(first, second, groups)
@@ -94,12 +94,12 @@ def paired_cluster_bootstrap(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> PairedTest:
-    """Studentised bootstrap test of the mean difference of two runs, resampling groups (N,) of rows.
+    """Run a studentised bootstrap test on the mean difference of two runs, resampling groups (N,) of rows.
 
-    The t statistic is the difference over its cluster-robust standard error; p is the share of resamples whose t,
-    centred at the observed difference, is as far from 0, counted as (1 + hits) / (1 + resamples) (Cameron, Gelbach &
-    Miller 2008). Fewer than ten clusters make it unreliable, and ``reason`` says so. Rows where either is None are
-    left out. Raises MetricError on unequal lengths and NaN.
+    The t statistic is the difference over its cluster-robust standard error. p is the share of resamples whose t,
+    centred at the observed difference, is at least as far from 0, counted as (1 + hits) / (1 + resamples) (Cameron,
+    Gelbach & Miller 2008). With fewer than ten clusters it is unreliable, and ``reason`` states it. Rows with None for
+    either are left out. Raises MetricError on unequal lengths and NaN.
     """
     _resampling.check_settings(0.95, n_resamples)
     a, b, codes = _paired(first, second, groups)
@@ -126,7 +126,7 @@ def paired_cluster_bootstrap(
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(values - value) / errors
-    # a resample of equal clusters has no error: it is as extreme as can be, unless it lies at the observed value
+    # a resample of equal clusters has zero error: it counts as most extreme, unless it equals the observed difference
     t = np.where(np.isnan(t), 0.0, t)
     hits = int((t >= abs(value) / error * (1 - 1e-12)).sum())
     reason = f"only {n_groups} clusters" if n_groups < _resampling.FEW_UNITS else None
@@ -142,10 +142,11 @@ def paired_difference(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> Estimate:
-    """The mean of first - second over rows scored in both runs, with a bootstrap interval over rows or ``groups``.
+    """Return the mean of first - second over rows scored in both runs, with a bootstrap interval over rows or
+    ``groups``.
 
-    Pairing keeps what the runs share (hard and easy questions) out of the interval. Rows where either is None are
-    left out. Raises MetricError on unequal lengths and NaN.
+    Pairing removes the variation that the runs share (hard and easy questions) from the interval. Rows with None for
+    either are left out. Raises MetricError on unequal lengths and NaN.
     """
     a, b, codes = _paired(first, second, groups)
     settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed}
@@ -153,9 +154,9 @@ def paired_difference(
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjusted p-values (1979), in the order given: they bound the chance of any false finding.
+    """Return Holm's step-down adjusted p-values (1979), in the given order: they bound the chance of any false finding.
 
-    The i-th smallest of m is multiplied by m - i + 1, made monotone and capped at 1. None (not tested) stays None and
+    The i-th smallest of m is multiplied by m - i + 1, made monotone and capped at 1. None (not tested) remains None and
     does not count into m. Raises MetricError for a value outside 0..1.
     """
     tested, kept = _p_values(p_values)
@@ -167,9 +168,9 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """Benjamini-Hochberg adjusted p-values (1995), by scipy: they bound the expected share of false findings.
+    """Return Benjamini-Hochberg adjusted p-values (1995), by scipy: they bound the expected share of false findings.
 
-    None (not tested) stays None and does not count. Raises MetricError for a value outside 0..1.
+    None (not tested) remains None and does not count. Raises MetricError for a value outside 0..1.
     """
     from scipy.stats import false_discovery_control
 
@@ -188,7 +189,10 @@ def _paired(first: Values, second: Values, groups: Sequence[Hashable] | None = N
 
 
 def _random_flips(sums: Array, n_resamples: int, rng: np.random.Generator) -> Array:
-    """(B,) sums under random signs. Equal sizes flip together: how many of them stay positive is binomial."""
+    """Return (B,) sums under random signs.
+
+    Equal sizes flip together: the number that stays positive is binomial.
+    """
     sizes, counts = np.unique(np.abs(sums), return_counts=True)
     if len(sizes) <= len(sums) // 3:
         positive = rng.binomial(counts, 0.5, size=(n_resamples, len(sizes)))
@@ -205,7 +209,7 @@ def _random_flips(sums: Array, n_resamples: int, rng: np.random.Generator) -> Ar
 
 
 def _mean_and_error(moments: Array, n_groups: int) -> tuple[Array, Array]:
-    """Mean and cluster-robust standard error from (B, 5) totals of S, N, S^2, S N, N^2 over clusters."""
+    """Return mean and cluster-robust standard error from (B, 5) totals of S, N, S^2, S N, N^2 over clusters."""
     s, n, ss, sn, nn = moments.T
     mean = s / n
     variance = n_groups / (n_groups - 1) * (ss - 2 * mean * sn + mean**2 * nn) / n**2
@@ -215,7 +219,7 @@ def _mean_and_error(moments: Array, n_groups: int) -> tuple[Array, Array]:
 def _p_values(p_values: Sequence[float | None]) -> tuple[Array, Any]:
     tested, kept = scored_rows(p_values)
     if ((tested < 0) | (tested > 1)).any():
-        raise MetricError("a p-value lies outside 0..1")
+        raise MetricError("a p-value is outside 0..1")
     return tested, kept
 
 

@@ -1,10 +1,10 @@
 """Answer normalisation, tokens, and the word-level measures: match, exact match, recall, precision, F1.
 
-Two normalisers. ``"paper"`` (default) is the SQuAD one that the multilingual RAG literature reports, faults included:
-ASCII punctuation is deleted, ``a an the`` fall away in every language, everything else stays. ``"unicode"`` mends what
-that does to other scripts; figures computed with it are not comparable to published ones and should be named so.
+There are two normalisers. ``"paper"`` (default) is the SQuAD one that the multilingual RAG literature reports, faults
+included: it deletes ASCII punctuation and drops ``a an the`` in every language. ``"unicode"`` corrects its effects on
+other scripts; figures computed with it are not comparable to published ones and should be labelled.
 
-Conventions of every measure here: a prediction is scored against several answers, the best answer counts, for each
+Conventions of every measure here: a prediction is scored against several answers, and the best answer counts, for each
 measure separately. Scores are in 0..1.
 """
 
@@ -35,10 +35,10 @@ class OverlapScores(NamedTuple):
 
 
 class _UnicodePunctuation(dict[int, int | str]):
-    """Translation table filled as characters turn up: punctuation, symbols and format characters go.
+    """Translation table filled as characters occur: punctuation, symbols and format characters are removed.
 
-    Dashes and slashes separate words, so they turn into spaces; the rest is deleted, as the SQuAD normaliser does
-    with ASCII punctuation (``O'Connor`` stays one word).
+    Dashes and slashes separate words, so they become spaces; the rest is deleted, as the SQuAD normaliser does with
+    ASCII punctuation (``O'Connor`` stays one word).
     """
 
     def __missing__(self, code: int) -> int | str:
@@ -57,10 +57,10 @@ _UNICODE_PUNCTUATION = _UnicodePunctuation()
 
 
 def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | None = None) -> str:
-    """The text as it is compared: words separated by single spaces.
+    """Return the text in the form used for comparison: words separated by single spaces.
 
-    ``"paper"``: lower case, delete the 32 ASCII punctuation characters, replace the words a/an/the by a space,
-    collapse whitespace (BERGEN's normaliser, section 3 of "Retrieval-augmented generation in multilingual settings").
+    ``"paper"``: lower case, delete the 32 ASCII punctuation characters, replace the words a/an/the by a space, collapse
+    whitespace (BERGEN's normaliser, section 3 of "Retrieval-augmented generation in multilingual settings").
     ``"unicode"``: NFKC, case folding, delete Unicode punctuation, symbols and format characters (dashes and slashes
     become spaces), drop articles only if ``lang`` is English, collapse whitespace.
 
@@ -82,11 +82,11 @@ def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | 
 
 
 def word_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None = None) -> list[str]:
-    """The words of a text after normalisation.
+    """Return the words of a text after normalisation.
 
-    ``"paper"`` splits at whitespace. ``"unicode"`` also takes every grapheme of a script written without spaces
-    (Han, kana, Thai, Lao, Khmer, Burmese) as a word, the convention of ml-mkqa's mixed segmentation; Korean,
-    Amharic, Hindi, Arabic, Hebrew and the alphabets of Europe are split at whitespace.
+    ``"paper"`` splits at whitespace. ``"unicode"`` also takes every grapheme of a script written without spaces (Han,
+    kana, Thai, Lao, Khmer, Burmese) as a word, the convention of ml-mkqa's mixed segmentation; Korean, Amharic, Hindi,
+    Arabic, Hebrew and the alphabets of Europe are split at whitespace.
     """
     normalized = normalize_answer(text, normalize=normalize, lang=lang)
     if normalize == "paper":
@@ -95,11 +95,11 @@ def word_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None 
 
 
 def gram_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None = None) -> list[str]:
-    """The tokens that character n-grams are taken from.
+    """Return the tokens that character n-grams are taken from.
 
-    ``"paper"`` splits at whitespace. ``"unicode"`` also takes every Han character as a token of its own, so that a
-    two-character name is found inside a longer sentence; kana and the other scripts without spaces stay in runs,
-    where n-grams are taken across word boundaries.
+    ``"paper"`` splits at whitespace. ``"unicode"`` also takes every Han character as a separate token, so that a
+    two-character name is found inside a longer sentence; kana and the other scripts without spaces remain in runs,
+    where n-grams cross word boundaries.
     """
     normalized = normalize_answer(text, normalize=normalize, lang=lang)
     if normalize == "paper":
@@ -111,7 +111,7 @@ _HAN = frozenset({"Hani"})
 
 
 def _isolate(text: str, scripts: frozenset[str]) -> str:
-    """The text with spaces around each grapheme (letter with its marks) of the given scripts."""
+    """Return the text with spaces around each grapheme (letter with its marks) of the given scripts."""
     parts: list[str] = []
     in_grapheme = False
     for char in text:
@@ -130,7 +130,9 @@ def _isolate(text: str, scripts: frozenset[str]) -> str:
 
 
 def check_answers(prediction: str, answers: Sequence[str]) -> None:
-    """Refuse what cannot be scored: a prediction or answer that is no string, a bare string or nothing as answers."""
+    """Raise MetricError for a prediction or answer that is not a string, and for a bare string or nothing as
+    answers.
+    """
     if not isinstance(prediction, str):
         raise MetricError(f"prediction must be a string, got {type(prediction).__name__}")
     if isinstance(answers, str):
@@ -143,7 +145,7 @@ def check_answers(prediction: str, answers: Sequence[str]) -> None:
 
 
 def multiset_overlap(predicted: Iterable[Hashable], gold: Iterable[Hashable]) -> OverlapScores:
-    """Recall, precision and F1 of two multisets; all 0 where they share nothing (also when either is empty)."""
+    """Return recall, precision and F1 of two multisets; all 0 if they share nothing (also if either is empty)."""
     predicted_counts, gold_counts = Counter(predicted), Counter(gold)
     common = sum((predicted_counts & gold_counts).values())
     if common == 0:
@@ -154,7 +156,7 @@ def multiset_overlap(predicted: Iterable[Hashable], gold: Iterable[Hashable]) ->
 
 
 def best_of(scores: Iterable[OverlapScores]) -> OverlapScores:
-    """The maximum over answers, taken for each measure by itself (the three may stem from different answers)."""
+    """Return the maximum over answers, for each measure separately (the three may come from different answers)."""
     recalls, precisions, f1s = zip(*scores, strict=True)
     return OverlapScores(max(recalls), max(precisions), max(f1s))
 
@@ -162,11 +164,12 @@ def best_of(scores: Iterable[OverlapScores]) -> OverlapScores:
 def word_scores(
     prediction: str, answers: Sequence[str], *, normalize: Normalizer = "paper", lang: str | None = None
 ) -> OverlapScores:
-    """Word recall, precision and F1 of a prediction against the best answer.
+    """Return word recall, precision and F1 of a prediction against the best answer.
 
     Recall is the multiset overlap divided by the answer's words, precision by the prediction's, so a repeated word
-    needs repeated evidence. An answer that normalises to nothing scores 0. Raises MetricError as :func:`match` does.
-    Source: SQuAD (Rajpurkar et al., 2016) as used in "Retrieval-augmented generation in multilingual settings".
+    requires repeated evidence. An answer that normalises to an empty string scores 0. Raises MetricError as
+    :func:`match` does. Source: SQuAD (Rajpurkar et al., 2016) as used in "Retrieval-augmented generation in
+    multilingual settings".
     """
     check_answers(prediction, answers)
     words = word_tokens(prediction, normalize=normalize, lang=lang)
@@ -176,30 +179,30 @@ def word_scores(
 def word_recall(
     prediction: str, answers: Sequence[str], *, normalize: Normalizer = "paper", lang: str | None = None
 ) -> float:
-    """Share of the best answer's words found in the prediction; see :func:`word_scores`."""
+    """Return the share of the best answer's words found in the prediction; see :func:`word_scores`."""
     return word_scores(prediction, answers, normalize=normalize, lang=lang).recall
 
 
 def word_precision(
     prediction: str, answers: Sequence[str], *, normalize: Normalizer = "paper", lang: str | None = None
 ) -> float:
-    """Share of the prediction's words found in the best answer; see :func:`word_scores`."""
+    """Return the share of the prediction's words found in the best answer; see :func:`word_scores`."""
     return word_scores(prediction, answers, normalize=normalize, lang=lang).precision
 
 
 def word_f1(
     prediction: str, answers: Sequence[str], *, normalize: Normalizer = "paper", lang: str | None = None
 ) -> float:
-    """Harmonic mean of word recall and precision, best answer; see :func:`word_scores`."""
+    """Return the harmonic mean of word recall and precision, best answer; see :func:`word_scores`."""
     return word_scores(prediction, answers, normalize=normalize, lang=lang).f1
 
 
 def match(
     prediction: str, answers: Sequence[str], *, normalize: Normalizer = "paper", lang: str | None = None
 ) -> float:
-    """1.0 if any normalised answer is a substring of the normalised prediction, else 0.0.
+    """Return 1.0 if any normalised answer is a substring of the normalised prediction, else 0.0.
 
-    An answer that normalises to nothing is a substring of everything and therefore counts as a match, as in the
+    An answer that normalises to an empty string is a substring of everything and therefore counts as a match, as in the
     original implementation.
 
     Raises:
@@ -211,7 +214,9 @@ def match(
 def exact_match(
     prediction: str, answers: Sequence[str], *, normalize: Normalizer = "paper", lang: str | None = None
 ) -> float:
-    """1.0 if the normalised prediction equals any normalised answer, else 0.0. Raises MetricError as :func:`match`."""
+    """Return 1.0 if the normalised prediction equals any normalised answer, else 0.0. Raises MetricError as
+    :func:`match`.
+    """
     return _any(lambda predicted, answer: answer == predicted, prediction, answers, normalize, lang)
 
 

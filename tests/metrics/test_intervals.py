@@ -250,7 +250,7 @@ def test_resampled_totals_are_unbiased() -> None:
         (lambda: bootstrap_mean([None, math.inf]), r"values\[1\] is inf"),
         (lambda: bootstrap_mean(np.array([0.1, np.nan])), r"values\[1\] is nan"),
         (lambda: bootstrap_mean(["a"]), "not a number"),  # type: ignore[list-item]
-        (lambda: bootstrap_mean([[1.0], [2.0]]), "one number a row"),
+        (lambda: bootstrap_mean([[1.0], [2.0]]), "one number per row"),
         (lambda: bootstrap_mean([0.1, 0.2], confidence=95), "not between 0 and 1"),
         (lambda: bootstrap_mean([0.1, 0.2], n_resamples=10), "too few"),
         (lambda: cluster_bootstrap([0.1, 0.2], ["a"]), "2 values but 1 groups"),
