@@ -136,7 +136,7 @@ def _notes(territories: Sequence[Territory], questions: Sequence[Question], tabl
         )
     outside = [t.name for t in territories if t.controller and t.controller not in t.claimants]
     if outside:
-        notes.append(f"the controller is no claimant, so no answer can name it: {', '.join(outside)}")
+        notes.append(f"the controller is not a claimant, so no answer can name it: {', '.join(outside)}")
     added = [name for name in _MISSING_COUNTRIES if name not in tables.countries]
     if added and not tables.own:
         notes.append(f"added to the table of countries: {', '.join(added)}")

@@ -151,7 +151,7 @@ def load(block: BordirlinesBlock) -> Benchmark:
     notes = [f"{len(docs)} questions on {len({q.territory.name for q in questions})} territories", *lines.notes]
     if block.persona in ("nationalist", "demographic"):
         plain = sum("country" not in doc.extra for doc in docs)
-        notes.append(f"{plain} control questions have no asker: English is no claimant's language there")
+        notes.append(f"{plain} control questions have no asker, since no claimant speaks English there")
     source: dict[str, Any] = {"borderlines": dict(lines.source)}
     if block.embedder is None:
         return Benchmark("bordirlines", docs, None, tuple(notes), source)
@@ -266,7 +266,7 @@ def _published(
     hits = by_embedder[str(block.embedder)]
     if not any(hits.values()):
         raise DataError(f"bordirlines: no hits of embedder '{block.embedder}' under {root}")
-    notes = [f"{other_text} questions read otherwise in queries.tsv"] if other_text else []
+    notes = [f"{other_text} questions have different wording in queries.tsv"] if other_text else []
     questions = {question.id: question for question in lines.questions}
     labels = _labels(block, root, joined, questions, hits, hashes, notes)
     runs = {

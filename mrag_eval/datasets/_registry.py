@@ -81,4 +81,4 @@ def _next_step(declaration: Declaration, block: DataBlock) -> str:
         return f"correct the file, or choose other rows by the keys of the block 'data': {keys}"
     if block.path is not None:
         return f"compare your copy with the published files, or leave data.path out; keys that choose rows: {keys}"
-    return f"--metadata data.path=FOLDER reads a copy of your own; keys of the block 'data' that choose rows: {keys}"
+    return f"--metadata data.path=FOLDER reads your own copy; keys of the block 'data' that choose rows: {keys}"

@@ -344,7 +344,7 @@ def _notes(block: XragBlock, docs: Sequence[RagDoc], shuffled: int, repeated: in
     sizes = {len(doc.given_passages) for doc in docs}
     notes = [
         f"{len(docs)} questions of setting '{block.setting}' in {block.language} "
-        "(settings told apart by the detected languages of the articles)",
+        "(settings distinguished by the detected languages of the articles)",
         f"articles in the order of article_order in {len(docs) - shuffled} rows, "
         f"shuffled (seed {block.seed}) in {shuffled}",
     ]

@@ -44,11 +44,11 @@ def read_translations(path: Path | None, english: Collection[Part]) -> Translati
         raise DataError(
             f"xrag: data.english asks for {' and '.join(wanted)} articles in English, but data.translations does not "
             "name a file of translations",
-            f"--metadata data.translations=FILE, a JSON object a line: {_LINE}",
+            f"--metadata data.translations=FILE, a JSON object per line: {_LINE}",
         )
     if not path.is_file():
         raise DataError(
-            f"xrag: data.translations={path} is not a file", f"JSON Lines, a translated article each: {_LINE}"
+            f"xrag: data.translations={path} is not a file", f"JSON Lines, one translated article per line: {_LINE}"
         )
     texts: dict[str, str] = {}
     for number, line in iter_jsonl(path):

@@ -46,7 +46,7 @@ def test_the_questions_are_those_of_the_join(test_data: Path) -> None:
         assert doc.extra["controller_lang"] == code(q["controller_lang"])
         # dz, mfe and to are claimants' languages without a question, and no documents are in them
         assert set(doc.relevant_langs) == {code(c) for c in q["relevant_langs"]} - {"dz", "mfe", "to"}
-    assert "the controller is no claimant, so no answer can name it: Lachin corridor" in benchmark.notes
+    assert "the controller is not a claimant, so no answer can name it: Lachin corridor" in benchmark.notes
     assert "added to the table of countries: Suriname" in benchmark.notes
     assert not any("differs" in note for note in benchmark.notes)
 
