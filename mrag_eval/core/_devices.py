@@ -17,7 +17,7 @@ from mrag_eval.core._errors import ConfigError
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 AUTO = "auto"
-DEVICES = "cpu, cuda, cuda:N, mps or auto (a GPU that has room, else the CPU)"
+DEVICES = "cpu, cuda, cuda:N, mps or auto (a GPU with enough free memory, else the CPU)"
 # Weights, about as much again for a batch's activations, and CUDA's own memory per process.
 _MARGIN = 2.0
 _FIXED = 1 << 30

@@ -67,12 +67,10 @@ def read_sheet(path: Path, required: Sequence[str]) -> list[SheetRow]:
         if missing:
             raise DataError(
                 f"{path}: no column '{missing[0]}' (it has: {', '.join(filter(None, heads)) or 'none'})",
-                "keep the heads of the sheet as they were written",
+                "keep the column names of the sheet unchanged",
             )
         if len(set(filter(None, heads))) < len([head for head in heads if head]):
-            raise DataError(
-                f"{path}: two columns have the same name", "keep the heads of the sheet as they were written"
-            )
+            raise DataError(f"{path}: two columns have the same name", "keep the column names of the sheet unchanged")
         return list(_rows(path, heads, lines))
     except csv.Error as err:
         raise DataError(f"{path}: not a table ({err})", "save it from the spreadsheet as CSV UTF-8") from None

@@ -88,7 +88,7 @@ class Store:
             return
         except OSError as fault:
             raise _not_writable(self.path, fault) from None
-        log.warning("%s is damaged (%s): moved to %s, the cache begins anew", self.path, error, aside.name)
+        log.warning("%s is damaged (%s): moved to %s, continuing with an empty cache", self.path, error, aside.name)
 
     def _anew(self, error: sqlite3.DatabaseError) -> None:
         """Continue with an empty file if the old one is damaged; raise any other error."""

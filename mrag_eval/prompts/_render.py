@@ -47,7 +47,7 @@ _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 # Brackets around numbers only: a judge's list of passages.
 _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
-_MEND = "mend the template; the variables it may use are listed in mrag_eval.prompts.PromptTemplate"
+_MEND = "correct the template; its variables are listed in mrag_eval.prompts.PromptTemplate"
 # Roles of templates other than the task's own prompt; a template's file name begins with its role.
 _ROLES = ("judge", "rerank", "translator", "agent", "annotate", "build")
 # Roles whose values are defused: text of a sample must not be parsed as their reply.

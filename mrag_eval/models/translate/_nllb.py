@@ -89,7 +89,7 @@ class NllbBackend:
         first = tokenizer.convert_tokens_to_ids(label)
         if first is None or first == tokenizer.unk_token_id:
             raise ConfigError(
-                f"retrieval.translator.model: {self._model} knows no language label {label}",
+                f"retrieval.translator.model: {self._model} lacks the language label {label}",
                 "choose an NLLB model, or a translator that knows the language (docs/translation.md)",
             )
         tokens = tokenizer(batch, return_tensors="pt", padding=True).to(model.device)
@@ -121,7 +121,7 @@ def _loaded(model: str, revision: str | None, device: str) -> tuple[Any, Any]:
         reason = str(error).strip().splitlines()[0]
         raise ConfigError(
             f"retrieval.translator.model: {model} cannot be loaded as a translation model ({reason})",
-            "give a hub id or a folder; offline, download it once where there is a network",
+            "give a hub id or a folder; to run offline, download it once beforehand",
         ) from None
     placed(network, device, f"translator {model}")
     return tokenizer, network.eval()

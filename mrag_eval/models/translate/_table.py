@@ -176,7 +176,7 @@ class TableBackend:
                     f"{self._where}: no translation from {language_name(text.source)} "
                     f"into {language_name(text.target)} of "
                     f"'{shown[:60]}{'…' if len(shown) > 60 else ''}'",
-                    "add it, or leave out translator.strict: the original then stands for it, and is counted",
+                    "add it, or leave out translator.strict: the original is then used, and counted",
                 )
             yield position, Outcome(found, None if found is not None else "missing")
 
