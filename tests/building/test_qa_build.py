@@ -149,7 +149,7 @@ def test_a_second_call_asks_nothing_and_a_failed_call_is_tried_again(tmp_path: P
     assert all(place(prompt) == "Sund" for prompt in model.asked if "<question>" not in prompt)
     _, third, said = build(tmp_path, script)
     assert third.asked == []
-    assert all(line.endswith("there already") for line in said)
+    assert all(line.endswith("reused") for line in said)
 
 
 def test_the_seed_decides_every_draw(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_only_reviewed_questions_pass(tmp_path: Path) -> None:
     again, model, said = build(tmp_path, sheets=[sheet])
     assert again.review is not None
     assert (again.rows, again.review.counts, model.asked) == (2, built.review.counts if built.review else None, [])
-    assert all(line.endswith("there already") for line in said)
+    assert all(line.endswith("reused") for line in said)
     # the same folder without the sheet again
     assert (build(tmp_path)[0].rows or 0) > 2
 

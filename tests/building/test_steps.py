@@ -63,7 +63,7 @@ def test_what_is_there_is_not_done_again(tmp_path: Path) -> None:
     reports = run_steps([source(), Step("double", again)], tmp_path, say=said.append)
     assert again.given == []
     assert reports[1].made == 6
-    assert all(line.endswith("there already") for line in said)
+    assert all(line.endswith("reused") for line in said)
 
 
 def test_a_changed_setting_redoes_that_step_and_the_later_ones_and_says_so(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_a_changed_setting_redoes_that_step_and_the_later_ones_and_says_so(tmp_p
     run_steps(changed, tmp_path, say=said.append)
     assert first.given
     assert second.given
-    assert said[0].endswith("there already")
-    assert "one          its settings, or a step before it, changed: done again" in said
-    assert "two          its settings, or a step before it, changed: done again" in said
+    assert said[0].endswith("reused")
+    assert "one          its settings, or a step before it, changed: repeating the step" in said
+    assert "two          its settings, or a step before it, changed: repeating the step" in said
 
 
 def test_records_that_were_edited_by_hand_are_noticed(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_what_failed_in_passing_is_tried_again_and_the_rest_is_not(tmp_path: Pat
     second = run_steps([source(), Step("ask", step)], tmp_path, say=said.append)
     assert step.given == ["a2"]
     assert (second[1].made, second[1].failed) == (5, 0)
-    assert "ask          1 calls had failed: those items are tried again" in said
+    assert "ask          1 calls had failed: retrying those items" in said
     assert run_steps([source(), Step("ask", Doubling())], tmp_path)[1].reused
 
 

@@ -199,7 +199,7 @@ def double(table: str) -> Callable[[dict[str, list[dict[str, Any]]]], None]:
         (edit("claimants", 0, language="xx"), "claimants.csv, row 1: unknown language 'xx'"),
         (edit("claimants", 1, language=""), "row 2: claimant 'Sudmark' has no language"),
         (double("claimants"), "row 5: claimant 'Ostland' is listed twice"),
-        (edit("claimants", 0, claimant="Ost;land"), "holds a ';'"),
+        (edit("claimants", 0, claimant="Ost;land"), "contains ';'"),
         (double("territories"), "territories.csv, row 4: territory 'Varn Plateau' is listed twice"),
         (edit("territories", 0, claimants="Ostland;Sudmarkk"), "'Sudmarkk' is not in the table of claimants; did you"),
         (edit("territories", 0, claimants="Ostland"), "needs two different claimants or more"),

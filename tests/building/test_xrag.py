@@ -165,21 +165,21 @@ def test_run_again_it_asks_nothing(made: tuple[Path, Built]) -> None:
     built, said = build(made[0], cast)
     assert cast.asked == 0
     assert built.rows == 144
-    assert all(line.endswith("there already") for line in said)
+    assert all(line.endswith("reused") for line in said)
 
 
 def test_a_changed_limit_redoes_from_its_step_on(tmp_path: Path) -> None:
     build(tmp_path, languages=["de"], settings=["mono"])
     cast = Cast()
     _, said = build(tmp_path, cast, languages=["de"], settings=["mono"], distractors={"count": 4})
-    again = [line.split()[0] for line in said if "done again" in line]
+    again = [line.split()[0] for line in said if "repeating the step" in line]
     # how many older articles a pair needs decides on the pairs already
     assert again[0] == "pairs"
     assert again[-1] == "rows"
     cast = Cast()
     settings: dict[str, Any] = {"languages": ["de"], "settings": ["mono"], "distractors": {"count": 4}}
     _, said = build(tmp_path, cast, **settings, prompts={"translation": str(_other_prompt(tmp_path))})
-    assert [line.split()[0] for line in said if "done again" in line] == ["translation", "rows"]
+    assert [line.split()[0] for line in said if "repeating the step" in line] == ["translation", "rows"]
     assert all("translate a question" not in prompt for prompt in cast.models["play"].asked)
     assert cast.asked == 24
 
@@ -199,7 +199,7 @@ def test_a_changed_limit_redoes_from_its_step_on(tmp_path: Path) -> None:
 def test_a_step_is_done_again_for_what_decides_on_it(tmp_path: Path, changes: dict[str, Any], step: str) -> None:
     build(tmp_path, languages=["de"], settings=["mono"])
     _, said = build(tmp_path, **{"languages": ["de"], "settings": ["mono"], **changes})
-    assert next(line.split()[0] for line in said if "done again" in line) == step
+    assert next(line.split()[0] for line in said if "repeating the step" in line) == step
 
 
 def _other_prompt(folder: Path) -> Path:
@@ -352,7 +352,7 @@ def test_calls_that_fail_are_counted_and_asked_again_next_time(tmp_path: Path) -
     shaky.down = False
     cast = Cast(play=shaky)
     built, said = build(tmp_path, cast, languages=["de"], settings=["mono"])
-    assert "topic        1 calls had failed: those items are tried again" in said
+    assert "topic        1 calls had failed: retrying those items" in said
     assert built.rows == 24
 
 

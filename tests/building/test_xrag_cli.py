@@ -99,7 +99,7 @@ def test_built_reviewed_and_refused_from_the_command_line(
     assert len(server.requests) - calls == 6 * 6 + 6
     again = run(folder, programs, "--review", "anna.csv")
     assert len(server.requests) - calls == 6 * 6 + 6
-    assert again.stdout.count("there already") == 16
+    assert again.stdout.count("reused") == 16
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_a_build_that_is_killed_pays_for_nothing_twice(
     desk.delay = 0.0
     done = run(folder, programs)
     assert done.returncode == 0, done.stderr
-    assert "from the run before" in done.stdout
+    assert "from an earlier run" in done.stdout
     bodies = [json.dumps(body, sort_keys=True) for _, _, body in server.requests]
     # at most what was in flight when it was killed is asked a second time
     assert len(bodies) - len(set(bodies)) <= 4

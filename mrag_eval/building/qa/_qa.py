@@ -277,7 +277,7 @@ def _bare(text: str) -> str:
 def check_plan(plan: QaPlan) -> list[str]:
     """Return warnings to show before any model is called; raise DataError for an unusable corpus."""
     if not plan.versions:
-        raise DataError(f"{plan.corpus}: holds no document", "one JSON object a line with id, lang and text")
+        raise DataError(f"{plan.corpus}: holds no document", "one JSON object per line with id, lang and text")
     notes = []
     if len(plan.doc_languages) == 1 and plan.user_languages == plan.doc_languages:
         notes.append(

@@ -83,7 +83,7 @@ def build_qa(
         model.check()
     absent = next((path for path in sheets if not path.exists()), None)
     if absent is not None and len(sheets) > 1:
-        raise DataError(f"{absent}: no such sheet", "name one sheet to have it written, or those that are filled in")
+        raise DataError(f"{absent}: no such sheet", "name one new sheet to write, or the filled-in sheets")
     judged: list[Review] = []
 
     def judge(items: Sequence[Record]) -> Review:
@@ -124,7 +124,7 @@ def _nothing_left(reports: Sequence[StepReport], folder: Path) -> DataError:
     ]
     return DataError(
         f"no question is left ({'; '.join(lost) or 'the corpus gave none'})",
-        f"what was dropped, item by item, is in {folder / STEPS}, the counts in {folder / 'datasheet.md'}",
+        f"the dropped items are listed in {folder / STEPS}, the counts in {folder / 'datasheet.md'}",
     )
 
 

@@ -105,7 +105,7 @@ class QaConfig(Block):
                 raise ValueError(f"{name}: the shares add up to {total:g}, not to 100 (or 1)")
             mute = next((label for label, c in choices.items() if not c.ask and name != LANGUAGE), None)
             if mute is not None:
-                raise ValueError(f"{name}.{mute}: 'ask' is missing, which tells the model what that means")
+                raise ValueError(f"{name}.{mute}: 'ask', the instruction to the model, is missing")
         return value
 
     @model_validator(mode="before")

@@ -59,7 +59,7 @@ def difficulty_tables(built: BuiltSet, results: Sequence[Path], metric: str | No
     if not found:
         raise DataError(
             f"{', '.join(map(str, results))}: no run on the set in {built.folder} is among the results",
-            "runs are told by the hash of the set's files: name runs with data.path of this folder",
+            "runs are matched by the hash of the set's files: name runs with data.path of this folder",
         )
     latest = list({(r.model, r.condition, r.part, r.lang, r.leaf.task): r for r in found}.values())
     wanted = metric or next((m for m in _METRICS if any(r.leaf.score(m) is not None for r in latest)), None)

@@ -114,10 +114,10 @@ def write_review(path: Path, items: Sequence[ReviewItem]) -> None:
     Raises DataError if there is nothing to review, or if two items share an id.
     """
     if not items:
-        raise DataError("there is no question to review: every item was already dropped", "look at the yield table")
+        raise DataError("there is no question to review: every item was already dropped", "see the yield table")
     twice = next((name for name, count in Counter(item.id for item in items).items() if count > 1), None)
     if twice is not None:
-        raise DataError(f"two questions to review share the id '{twice}'", "give every question an id of its own")
+        raise DataError(f"two questions to review share the id '{twice}'", "give every question a unique id")
     documents = _document_columns(max(len(item.documents) for item in items))
     shown = ["id", "version", "language", "kind", "question", "answer", *documents]
     asked = ["annotator", *_STEPS, "corrected_answer", *(f"{name}_holds" for name in documents), "note"]

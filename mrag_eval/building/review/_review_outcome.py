@@ -69,7 +69,7 @@ class Review:
             if empty:
                 out.append(f"missing    {empty:,} questions have no row of {name}, or an empty one")
         for name, n in counts["incomplete"].items():
-            out.append(f"incomplete {n:,} rows of {name} end before their end and count as not reviewed")
+            out.append(f"incomplete {n:,} rows of {name} are incomplete and count as not reviewed")
         out += [f"agreement  {name}: {_shown(figures)}" for name, figures in self.agreement.items()]
         return out
 
@@ -86,7 +86,7 @@ def review(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Review | None:
         return None
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:
-        raise DataError(f"{absent}: no such sheet", "name one sheet to have it written, or those that are filled in")
+        raise DataError(f"{absent}: no such sheet", "name one new sheet to write, or the filled-in sheets")
     return outcome(read_reviews(paths, items))
 
 

@@ -125,12 +125,12 @@ def report_line(report: StepReport) -> str:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items())
         text += f" · dropped {sum(report.dropped.values()):,} ({reasons})"
     if report.reused:
-        return f"{text} · there already"
+        return f"{text} · reused"
     calls, cached = (sum(ledger.get(key, 0) for ledger in report.ledgers.values()) for key in ("calls", "cached"))
     if calls or cached:
         text += f" · {calls:,} calls" + (f", {cached:,} from cache" if cached else "")
     if report.resumed:
-        text += f" · {report.resumed:,} from the run before"
+        text += f" · {report.resumed:,} from an earlier run"
     return f"{text} · {report.seconds:.1f} s"
 
 
@@ -191,10 +191,10 @@ def _why_again(state: Path, key: str) -> str:
     try:
         old = json.loads(state.read_text(encoding="utf-8"))
     except ValueError:
-        return "its state cannot be read: done again"
+        return "its state cannot be read: repeating the step"
     if old.get("key") == key:
-        return f"{old.get('failed', 0):,} calls had failed: those items are tried again"
-    return "its settings, or a step before it, changed: done again"
+        return f"{old.get('failed', 0):,} calls had failed: retrying those items"
+    return "its settings, or a step before it, changed: repeating the step"
 
 
 def _write(place: Path, journal: Journal, order: list[str] | None) -> tuple[int, int, dict[str, int], int]:

@@ -1,4 +1,4 @@
-"""The tables that ``mrag-eval build territories`` reads, checked: territories, claimants, names, questions, passages.
+"""Input tables of ``mrag-eval build territories``, checked: territories, claimants, names, questions, passages.
 
 A folder with one file each, ``.csv``, ``.tsv`` or ``.jsonl``:
 
@@ -7,7 +7,7 @@ file        columns                                      what
 =========== ============================================ ==========================================================
 territories territory, claimants [, controller, region]  claimants by name, with ``;`` between them (or a JSON list)
 claimants   claimant, language [, religion, population]  the language that questions are asked in for a claimant
-names       name, language, native                       what a territory or claimant is called in a language
+names       name, language, native                       name of a territory or claimant in a language
 questions   language, template, or                       optional: a question with {territory} and {options}
 passages    subject, lang, title, text [, id]            subject: a territory or a claimant
 =========== ============================================ ==========================================================
@@ -223,7 +223,7 @@ def _pages(path: Path | None, subjects: set[str]) -> tuple[Page, ...]:
             raise DataError(f"{where}: 'text' must be text, found {type(row['text']).__name__}")
         page = Page(subject, lang, _text(row, "id", where) or _text(row, "title", where), row["title"], row["text"])
         if (lang, page.id) in out:
-            raise DataError(f"{where}: page '{page.id}' in '{lang}' is listed twice", "give the pages ids of their own")
+            raise DataError(f"{where}: page '{page.id}' in '{lang}' is listed twice", "give every page a unique id")
         out[lang, page.id] = page
     if not out:
         raise DataError(f"{path}: holds no passage")

@@ -87,7 +87,7 @@ def raw_articles(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             if not isinstance(entry, Mapping):
                 raise DataError(
                     f"{path}, record {number}: expected an object, found {type(entry).__name__}",
-                    "one object an article; mrag-eval build xrag --help",
+                    "one object per article; mrag-eval build xrag --help",
                 )
             yield (f"{path}, record {number}" if isinstance(record, list) else str(path)), entry
     else:

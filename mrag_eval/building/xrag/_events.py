@@ -59,7 +59,7 @@ def read_events(path: Path) -> list[str]:
     none.
     """
     if not path.is_file():
-        raise DataError(f"events.path: {path} does not exist", "one event a line, or JSON Lines with 'event'")
+        raise DataError(f"events.path: {path} does not exist", "one event per line, or JSON Lines with 'event'")
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         found = [
             require_text(row.get("event"), f"{path}, line {number}", "event").strip()
@@ -68,7 +68,7 @@ def read_events(path: Path) -> list[str]:
     else:
         found = [line.strip() for line in decode(path.read_bytes(), str(path)).splitlines() if line.strip()]
     if not found:
-        raise DataError(f"events.path: {path} holds no event", "one JSON object a line; or leave events.path out")
+        raise DataError(f"events.path: {path} holds no event", "one JSON object per line; or leave events.path out")
     return list(dict.fromkeys(found))
 
 

@@ -48,7 +48,9 @@ def pair_articles(
         )
         spare += found.spare
         if found.general:
-            note(f"{found.general:,} entities stand in more than {block.max_titles:,} titles and lead to no pair")
+            note(
+                f"{found.general:,} entities occur in more than {block.max_titles:,} titles and are not used for pairs"
+            )
         for pair in found.pairs:
             one, other = english[pair.first]["id"], english[pair.second]["id"]
             shared = {"shared": list(pair.shared), "days": pair.days}

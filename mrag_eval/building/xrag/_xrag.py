@@ -61,7 +61,7 @@ def build_xrag(
         raise ConfigError(f"{folder} is a file, but the set needs a folder", "name another one: --output FOLDER")
     absent = next((path for path in review_sheets if not path.exists()), None)
     if absent is not None and len(review_sheets) > 1:
-        raise DataError(f"{absent}: no such sheet", "name one sheet to have it written, or those that are filled in")
+        raise DataError(f"{absent}: no such sheet", "name one new sheet to write, or the filled-in sheets")
     work = XragWork(files, folder, settings, review_sheets, model_named, embedder, say)
     steps = work.steps()
     last = [step.name for step in steps].index(BEFORE_REVIEW) + 1

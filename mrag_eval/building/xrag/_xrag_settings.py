@@ -53,7 +53,7 @@ class EntityBlock(Block):
     @model_validator(mode="after")
     def _fits(self) -> EntityBlock:
         if (self.backend == "table") != (self.path is not None):
-            raise ValueError("backend 'table' needs 'path', and no other backend takes it")
+            raise ValueError("backend 'table' requires 'path', and no other backend accepts it")
         return self
 
 
@@ -226,6 +226,6 @@ def read_settings(path: Path | None, **changes: Any) -> XragSettings:
     if not isinstance(content, dict):
         raise ConfigError(
             f"{where}: expected keys and values, got {type(content).__name__}",
-            "one key a line, as  languages: [en, de]",
+            "one key per line, as  languages: [en, de]",
         )
     return validated(XragSettings, deep_merge(content, changes), where, joint=", ")
