@@ -146,7 +146,7 @@ def concurrence_intervals(
     sums = _territory_sums(answers)
     scores = _scores(answers, sums, refusals)
     found = _resampling.limits(sums, _statistics, confidence=confidence, n_resamples=n_resamples, seed=seed)
-    n = [scores.denominators.get(name) or _n_behind(name, scores) for name in _REASONS]
+    n = [scores.denominators.get(name) or _n_of(name, scores) for name in _REASONS]
     listed = estimates(found, n, "cluster bootstrap", len(sums), "clusters")
     return {
         name: undefined(scores.reasons[name], entry.method, entry.n) if entry.value is None else entry
@@ -154,7 +154,7 @@ def concurrence_intervals(
     }
 
 
-def _n_behind(name: str, scores: ConcurrenceScores) -> int:
+def _n_of(name: str, scores: ConcurrenceScores) -> int:
     return scores.denominators["Non_CS"] if name.startswith("delta") else scores.n_territories
 
 

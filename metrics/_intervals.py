@@ -164,7 +164,7 @@ def stratified_bootstrap(
         return undefined(f"no scored row in cell {', '.join(empty)}", "stratified bootstrap", len(scored))
     if len(scored) and scored[0] in (0.0, 1.0) and bool((scored == scored[0]).all()):
         units = np.arange(len(scored)) if groups is None else group_codes(groups, kept)[0]
-        return _all_alike(float(scored[0]), len(scored), _worth(units, cell_codes), confidence)
+        return _constant_rows(float(scored[0]), len(scored), _effective_n(units, cell_codes), confidence)
     one_hot = np.zeros((len(scored), 2 * n_cells))
     rows = np.arange(len(scored))
     one_hot[rows, cell_codes] = scored
@@ -269,7 +269,7 @@ def interval_for(
         kind = "bootstrap"
         if groups is not None and (n_groups := group_codes(groups, kept)[1]) < len(scored):
             if len(scored) and scored[0] in (0.0, 1.0) and bool((scored == scored[0]).all()):
-                return _all_alike(float(scored[0]), len(scored), n_groups, confidence)
+                return _constant_rows(float(scored[0]), len(scored), n_groups, confidence)
             kind = "cluster"
         elif bool(np.isin(scored, (0.0, 1.0)).all()):
             kind = "wilson"
@@ -287,7 +287,7 @@ def interval_for(
     return bootstrap_mean(scored, confidence=confidence, n_resamples=n_resamples, seed=seed).within(bounds)
 
 
-def _worth(units: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
+def _effective_n(units: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
     """Return the number of independent units with the variance of the unweighted mean over cells, at most all units."""
     sizes = [len(np.unique(units[cells == cell])) for cell in np.unique(cells)]
     # 3 cells of 20 count as 60, not as the 59.999 of the rounded sum
@@ -295,7 +295,7 @@ def _worth(units: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
     return max(1, min(len(np.unique(units)), worth))
 
 
-def _all_alike(value: float, n: int, n_groups: int, confidence: float) -> Estimate:
+def _constant_rows(value: float, n: int, n_groups: int, confidence: float) -> Estimate:
     """Return the estimate for rows that are all 0 or all 1: resampling shows no spread, yet they do not prove the
     share.
 

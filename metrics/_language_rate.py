@@ -141,7 +141,7 @@ def correct_language_rate(
         skipped=len(responses) - len(rows),
         correct=tuple(correct),
         reasons=tuple(reasons),
-        reason=None if rows else _why_nothing(reasons),
+        reason=None if rows else _reason_nothing_scored(reasons),
         by_language=_breakdowns(expected, detected, correct),
     )
 
@@ -180,7 +180,7 @@ def _label_language(label: str) -> str:
     return base_language(label) if is_language(label) else label.replace("_", "-").lower().split("-")[0]
 
 
-def _why_nothing(reasons: Sequence[str | None]) -> str:
+def _reason_nothing_scored(reasons: Sequence[str | None]) -> str:
     counts = Counter(reason for reason in reasons if reason is not None)
     if not counts:
         return "no responses"

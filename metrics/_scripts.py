@@ -32,7 +32,7 @@ _BY_NAME = {
 _SHARED = ("ARABIC TATWEEL",)
 _NO_SCRIPT = frozenset({"", "COMBINING", "MODIFIER", "VARIATION", "MATHEMATICAL", "DOUBLE", "SPACE"})
 
-_TELLABLE = frozenset(_BY_NAME.values())
+_KNOWN_SCRIPTS = frozenset(_BY_NAME.values())
 
 # Codes that stand for several scripts.
 _PARTS = {
@@ -70,7 +70,7 @@ def expected_scripts(language: str) -> frozenset[str]:
     Empty if its scripts are unknown, or not among those of :func:`script`.
     """
     parts = (part for code in language_scripts(language) for part in _PARTS.get(code, (code,)))
-    return frozenset(parts) & _TELLABLE
+    return frozenset(parts) & _KNOWN_SCRIPTS
 
 
 def letter_scripts(text: str) -> Counter[str]:

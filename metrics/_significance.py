@@ -164,7 +164,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     stepped = np.maximum.accumulate(tested[order] * np.arange(len(tested), 0, -1))
     adjusted = np.empty(len(tested))
     adjusted[order] = np.minimum(stepped, 1.0)
-    return _put_back(adjusted, kept)
+    return _with_untested(adjusted, kept)
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
@@ -175,7 +175,7 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     from scipy.stats import false_discovery_control
 
     tested, kept = _p_values(p_values)
-    return _put_back(false_discovery_control(tested) if len(tested) else tested, kept)
+    return _with_untested(false_discovery_control(tested) if len(tested) else tested, kept)
 
 
 def _paired(first: Values, second: Values, groups: Sequence[Hashable] | None = None) -> tuple[Array, Array, Any]:
@@ -223,7 +223,7 @@ def _p_values(p_values: Sequence[float | None]) -> tuple[Array, Any]:
     return tested, kept
 
 
-def _put_back(adjusted: Array, kept: Any) -> list[float | None]:
+def _with_untested(adjusted: Array, kept: Any) -> list[float | None]:
     values = iter(adjusted.tolist())
     return [next(values) if keep else None for keep in kept]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # messages of libraries that drop the error number (FAISS in a RuntimeError, pyarrow in an OSError)
-_SAID = tuple(os.strerror(number) for number in _FULL)
+_FULL_MESSAGES = tuple(os.strerror(number) for number in _FULL)
 
 
 class NoRoomError(CorpusError):
@@ -29,7 +29,7 @@ def is_full(error: BaseException) -> bool:
     """Return whether an error means that a disk, a quota or the limit of a file's size is exhausted."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
-    return isinstance(error, OSError | RuntimeError) and any(said in str(error) for said in _SAID)
+    return isinstance(error, OSError | RuntimeError) and any(said in str(error) for said in _FULL_MESSAGES)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ _HEADER = re.compile(
         (['"]? \s* [:=,] \s* ['"]?) (?: (?: bearer | basic | token) \s+ )? [^\s'",;)}\]]+ """
 )
 _BEARER = re.compile(r"(?i)\b(bearer\s+)[^\s'\",;)}\]]+")
-_SHAPED = re.compile(r"\b(?:sk-[\w-]{16,}|(?:hf|gsk|ghp|r8)_[A-Za-z0-9]{20,}|(?:xai|nvapi)-[\w-]{20,}|AIza[\w-]{30,})")
+_TOKENS = re.compile(r"\b(?:sk-[\w-]{16,}|(?:hf|gsk|ghp|r8)_[A-Za-z0-9]{20,}|(?:xai|nvapi)-[\w-]{20,}|AIza[\w-]{30,})")
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
@@ -27,7 +27,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         text = text.replace(value, HIDDEN)
     text = _HEADER.sub(rf"\1\2{HIDDEN}", text)
     text = _BEARER.sub(rf"\1{HIDDEN}", text)
-    return _SHAPED.sub(HIDDEN, text)
+    return _TOKENS.sub(HIDDEN, text)
 
 
 def _environment_secrets() -> list[str]:

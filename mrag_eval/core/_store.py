@@ -90,7 +90,7 @@ class Store:
             raise _not_writable(self.path, fault) from None
         log.warning("%s is damaged (%s): moved to %s, continuing with an empty cache", self.path, error, aside.name)
 
-    def _anew(self, error: sqlite3.DatabaseError) -> None:
+    def _restart_empty(self, error: sqlite3.DatabaseError) -> None:
         """Continue with an empty file if the old one is damaged; raise any other error."""
         if isinstance(error, sqlite3.OperationalError):
             raise _not_writable(self.path, error) from None
@@ -111,7 +111,7 @@ class Store:
                 try:
                     rows = self._db.execute(f"SELECT key, value FROM entries WHERE key IN ({marks})", chunk).fetchall()
                 except sqlite3.DatabaseError as error:
-                    self._anew(error)
+                    self._restart_empty(error)
                     break
                 found.update((key, json.loads(value)) for key, value in rows)
         return found
@@ -123,7 +123,7 @@ class Store:
             try:
                 self._write(rows)
             except sqlite3.DatabaseError as error:
-                self._anew(error)
+                self._restart_empty(error)
                 self._write(rows)
 
     def _write(self, rows: list[tuple[str, str]]) -> None:

@@ -71,7 +71,13 @@ _KEYS = {
     "group_id",
 }
 # Keys of other formats with the meaning of one of ours; a question would silently lose them to `extra`.
-_MISNAMED = {"question": "query", "language": "lang", "query_lang": "lang", "answer": "answers", "options": "choices"}
+_ALIASES = {
+    "question": "query",
+    "language": "lang",
+    "query_lang": "lang",
+    "answer": "answers",
+    "options": "choices",
+}
 
 
 class JsonlBlock(DataBlock):
@@ -141,7 +147,7 @@ def _file(path: Path, key: str) -> Path:
 
 
 def _question(row: Mapping[str, Any], where: str) -> RagDoc:
-    for wrong, right in _MISNAMED.items():
+    for wrong, right in _ALIASES.items():
         if wrong in row and right not in row:
             raise DataError(f"{where}: the key '{wrong}' is called '{right}' here")
     require_columns(row, ("id", "query", "lang"), where)

@@ -184,7 +184,7 @@ def _cleaned(rows: Sequence[_Row], *, relabel: bool) -> tuple[list[_Row], dict[s
     return kept, counts
 
 
-class _Undecided:
+class _KeepTag:
     """Keeps the tag of texts that the script does not settle: a guess on a few words is worse than the authors' tag."""
 
     def detect(self, texts: Sequence[str]) -> list[str]:
@@ -195,7 +195,7 @@ def _relabelled(rows: Sequence[_Row]) -> list[_Row]:
     """Return rows with the language of their question's script; with their tag if it is in both scripts or neither."""
     from mrag_eval.metrics import ScriptDetector
 
-    detector = ScriptDetector(sorted(LANGUAGES.values()), fallback=_Undecided())
+    detector = ScriptDetector(sorted(LANGUAGES.values()), fallback=_KeepTag())
     found = detector.detect([row.question for row in rows])
     return [
         replace(row, user_lang=row.tagged if code == "und" else code) for row, code in zip(rows, found, strict=True)

@@ -99,7 +99,7 @@ class ApiModel:
             raise HttpFault(
                 "malformed", f"the answer is a JSON {type(outputs).__name__}, not an object", again=_BROKEN_AGAIN
             )
-        thinking, finish, outputs = _beside_the_text(outputs)
+        thinking, finish, outputs = _split_outputs(outputs)
         try:
             texts = self.lm.parse_generations(outputs)
         except Exception as err:  # any failure of a provider's parser is a fault of this one response
@@ -119,7 +119,7 @@ class ApiModel:
         return Reply(storable(text), finish, tokens_in, tokens_out, thinking=storable(whole_thinking))
 
 
-def _beside_the_text(outputs: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
+def _split_outputs(outputs: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
     """Return ``(thinking, finish reason, outputs with text parts only)`` for the two formats that providers use."""
     content = outputs.get("content")
     if "choices" not in outputs and isinstance(content, list):

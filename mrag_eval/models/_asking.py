@@ -57,7 +57,7 @@ def generate_parsed(
     replies = model.generate(conversations, seat=seat, on_reply=on_reply, **settings)
     answered = [_read(reply, parser) for reply, parser in zip(replies, parsers, strict=True)]
     unread = [i for i, answer in enumerate(answered) if answer.reason == "unreadable"]
-    again = [_asked_again(conversations[i], replies[i], answered[i].error or "") for i in unread]
+    again = [_retry_conversation(conversations[i], replies[i], answered[i].error or "") for i in unread]
     for i, reply in zip(unread, model.generate(again, seat=seat, **settings), strict=True):
         second = _read(reply, parsers[i])
         answered[i] = Answered(second.value, second.error, (replies[i], reply))
@@ -74,7 +74,7 @@ def _read(reply: Reply, parser: Parser[T]) -> Answered[T]:
     return Answered(None, f"unreadable: {parsed.error}{cut}", (reply,))
 
 
-def _asked_again(conversation: Conversation, reply: Reply, error: str) -> Conversation:
+def _retry_conversation(conversation: Conversation, reply: Reply, error: str) -> Conversation:
     wrong = error.removeprefix("unreadable: ")
     request = (
         f"Your reply could not be read: {wrong}. Give your answer again, complete, in exactly the format that was "

@@ -47,7 +47,7 @@ _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 # Brackets around numbers only: a judge's list of passages.
 _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
-_MEND = "correct the template; its variables are listed in mrag_eval.prompts.PromptTemplate"
+_NEXT_STEP = "correct the template; its variables are listed in mrag_eval.prompts.PromptTemplate"
 # Roles of templates other than the task's own prompt; a template's file name begins with its role.
 _ROLES = ("judge", "rerank", "translator", "agent", "annotate", "build")
 # Roles whose values are defused: text of a sample must not be parsed as their reply.
@@ -119,7 +119,7 @@ class PromptTemplate:
         try:
             self._template = env.from_string(source)
         except jinja2.TemplateSyntaxError as err:
-            raise ConfigError(f"prompt template {name_}, line {err.lineno}: {err.message}", _MEND) from None
+            raise ConfigError(f"prompt template {name_}, line {err.lineno}: {err.message}", _NEXT_STEP) from None
         if "user" not in self._template.blocks:
             raise ConfigError(
                 f"prompt template {name_} has no block 'user'", "write {% block user %} ... {% endblock %} into it"
@@ -191,7 +191,7 @@ class PromptTemplate:
         except Exception as err:  # a template may compute anything from the values
             what = err.message if isinstance(err, jinja2.TemplateError) else f"{type(err).__name__}: {err}"
             line = " ".join(str(what).split())
-            raise ConfigError(f"prompt template {self.name}, block '{block}': {line}", _MEND) from None
+            raise ConfigError(f"prompt template {self.name}, block '{block}': {line}", _NEXT_STEP) from None
 
 
 @lru_cache(maxsize=512)

@@ -88,7 +88,7 @@ class QaConfig(Block):
 
     @field_validator("categories", mode="before")
     @classmethod
-    def _completed(cls, value: Any) -> Any:
+    def _with_defaults(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
         given = {**_DEFAULTS, **value}

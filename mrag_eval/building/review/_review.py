@@ -195,10 +195,10 @@ def _item(row: SheetRow, items: Mapping[str, ReviewItem], where: str) -> ReviewI
 def _annotation(row: SheetRow, item: ReviewItem, annotator: str, where: str) -> Annotation | bool:
     """Return the annotation; True for an incomplete one, False for an empty row."""
     cells = row.cells
-    steps = {name: _yes(cells[name], name, where) for name in _STEPS}
+    steps = {name: _yes_or_no(cells[name], name, where) for name in _STEPS}
     correction = cells["corrected_answer"]
     columns = [f"{name}_holds" for name in _document_columns(len(item.documents))]
-    holds = tuple(_held(cells.get(name, ""), name, where) for name in columns)
+    holds = tuple(_holds_label(cells.get(name, ""), name, where) for name in columns)
     if steps["correct"] and correction:
         raise DataError(
             f"{where}: the answer is called correct, and there is a corrected one", "correct: no, or no correction"
@@ -232,7 +232,7 @@ def _until_no(steps: Iterable[bool | None]) -> tuple[bool | None, ...]:
     return tuple(out)
 
 
-def _yes(value: str, column: str, where: str) -> bool | None:
+def _yes_or_no(value: str, column: str, where: str) -> bool | None:
     word = value.casefold().strip(" .")
     if not word:
         return None
@@ -243,7 +243,7 @@ def _yes(value: str, column: str, where: str) -> bool | None:
     )
 
 
-def _held(value: str, column: str, where: str) -> Holds | None:
+def _holds_label(value: str, column: str, where: str) -> Holds | None:
     word = value.casefold().strip(" .")
     found = next((label for label in _HOLDS if label == word), None)
     if word and found is None:

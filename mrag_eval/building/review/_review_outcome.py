@@ -168,7 +168,7 @@ def agreement(annotations: Annotations, *, seed: int = 0) -> dict[str, dict[str,
         "natural": lambda a: a.natural,
         "answerable": lambda a: a.answerable,
         "correct": lambda a: a.correct,
-        **{f"document_{i + 1}_holds": _nth_held(i) for i in range(documents)},
+        **{f"document_{i + 1}_holds": _document_holds(i) for i in range(documents)},
         "passes": lambda a: a.verdict in PASSING,
     }
     places = {name: i for i, name in enumerate(annotations.annotators)}
@@ -181,7 +181,7 @@ def agreement(annotations: Annotations, *, seed: int = 0) -> dict[str, dict[str,
     return out
 
 
-def _nth_held(i: int) -> Callable[[Annotation], Holds | None]:
+def _document_holds(i: int) -> Callable[[Annotation], Holds | None]:
     return lambda annotation: annotation.holds[i] if i < len(annotation.holds) else None
 
 

@@ -151,7 +151,7 @@ def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> St
     if step.whole:
         path.unlink(missing_ok=True)
     if state.is_file():
-        say(f"{step.name:<12} {_why_again(state, key)}")
+        say(f"{step.name:<12} {_repeat_reason(state, key)}")
         state.unlink()
     journal = Journal(path, key)
     if journal.stale:
@@ -170,7 +170,7 @@ def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> St
         counts = _write(place, journal, order)
     finally:
         journal.close()
-    ledgers = {model.name: _since(model.ledger, earlier[model.name]) for model in step.models}
+    ledgers = {model.name: _ledger_since(model.ledger, earlier[model.name]) for model in step.models}
     report = StepReport(
         step.name,
         *counts,
@@ -187,7 +187,7 @@ def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> St
     return report
 
 
-def _why_again(state: Path, key: str) -> str:
+def _repeat_reason(state: Path, key: str) -> str:
     try:
         old = json.loads(state.read_text(encoding="utf-8"))
     except ValueError:
@@ -247,5 +247,5 @@ def _totals(ledger: Ledger) -> dict[str, float]:
     return {key: value for key, value in ledger.as_dict().items() if key != "failures"}
 
 
-def _since(ledger: Ledger, before: Mapping[str, float]) -> dict[str, Any]:
+def _ledger_since(ledger: Ledger, before: Mapping[str, float]) -> dict[str, Any]:
     return {key: round(value - before[key], 3) for key, value in _totals(ledger).items()}

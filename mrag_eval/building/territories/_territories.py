@@ -147,11 +147,11 @@ def _questions(
 
     def lacking(item: Record) -> list[_Wanted]:
         entity = entities[item["id"]]
-        return [wanted for lang in _languages(tables, entity) for wanted in _lacking(tables, entity, lang)]
+        return [wanted for lang in _languages(tables, entity) for wanted in _missing_texts(tables, entity, lang)]
 
     def make(item: Record, answers: list[Answered[Any]]) -> Outcome:
         found = dict(zip(lacking(item), answers, strict=True)) if answers else {}
-        return _asked(tables, entities[item["id"]], found)
+        return _questions_of(tables, entities[item["id"]], found)
 
     def asks(item: Record) -> list[Ask[Any]]:
         return [_ask(prompts, wanted) for wanted in lacking(item)]
@@ -168,7 +168,7 @@ def _languages(tables: Tables, entity: Entity) -> list[str]:
     return ["en", *(lang for lang in tables.languages_of(entity) if lang != "en")]
 
 
-def _lacking(tables: Tables, entity: Entity, lang: str) -> list[_Wanted]:
+def _missing_texts(tables: Tables, entity: Entity, lang: str) -> list[_Wanted]:
     if lang not in tables.searched:
         return []
     names = [] if lang == "en" else [entity.name, *entity.claimants]
@@ -204,14 +204,14 @@ def _read_wording(reply: str) -> Parsed[Wording]:
     return Parsed(Wording(question.value, between.value)) if fault is None else Parsed(None, f"<question> {fault}")
 
 
-def _asked(tables: Tables, entity: Entity, found: Mapping[_Wanted, Answered[Any]]) -> Outcome:
+def _questions_of(tables: Tables, entity: Entity, found: Mapping[_Wanted, Answered[Any]]) -> Outcome:
     """Return the territory's questions; a language that lacks something is dropped separately."""
     made: list[Record] = []
     drops: list[Drop] = []
     for lang in _languages(tables, entity):
         # an index without the language would refuse the run
         fault = None if lang in tables.searched else Drop(f"no passages in {lang}", entity.name)
-        fault = fault or _fault(_lacking(tables, entity, lang), found)
+        fault = fault or _fault(_missing_texts(tables, entity, lang), found)
         if fault is not None:
             drops.append(fault)
             continue

@@ -72,7 +72,7 @@ def find_distractors(
         for search in going:
             done = all(len(search.taken[lang]) == count for lang, count in search.needed.items())
             if search.outcome is None and done:
-                search.outcome = _made(search, settings.languages)
+                search.outcome = _outcome_of(search, settings.languages)
             if search.outcome is not None:
                 settle(search.item["id"], search.outcome)
         going = [search for search in going if search.outcome is None]
@@ -83,7 +83,7 @@ def needed(item: Record, count: int) -> dict[str, int]:
     return {"en": count} if item["setting"] == "mono" else {"en": count // 2, item["lang"]: count // 2}
 
 
-def _made(search: _Search, languages: Sequence[str]) -> Outcome:
+def _outcome_of(search: _Search, languages: Sequence[str]) -> Outcome:
     found = {lang: search.taken[lang] for lang in search.needed}
     targets = languages if search.item["setting"] == "mono" else (search.item["lang"],)
     base = {**search.item, "distractors": found, "distractors_refused": search.refused}

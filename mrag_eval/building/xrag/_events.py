@@ -89,7 +89,7 @@ def meetings(
         for event, hits in zip(batch, found, strict=True):
             for lang in there:
                 pairs = [
-                    (-(one.score + other.score), one.id, other.id, _apart(articles[one.id], articles[other.id]))
+                    (-(one.score + other.score), one.id, other.id, _days_between(articles[one.id], articles[other.id]))
                     for one in hits.get("en", ())
                     for other in hits.get(lang, ())
                 ]
@@ -98,7 +98,7 @@ def meetings(
                     yield Meeting(english, foreign, lang, event, days)
 
 
-def _apart(a: Mapping[str, Any], b: Mapping[str, Any]) -> int:
+def _days_between(a: Mapping[str, Any], b: Mapping[str, Any]) -> int:
     return abs((dt.date.fromisoformat(a["date"]) - dt.date.fromisoformat(b["date"])).days)
 
 

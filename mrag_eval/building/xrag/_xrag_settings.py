@@ -121,7 +121,7 @@ class DistractorBlock(Block):
 
     @field_validator("count")
     @classmethod
-    def _even(cls, value: int) -> int:
+    def _check_even(cls, value: int) -> int:
         if value % 2:
             raise ValueError("an even number is needed, half of it for each language")
         return value
@@ -199,7 +199,7 @@ class XragSettings(Block):
 
     @field_validator("settings", "types")
     @classmethod
-    def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _not_empty(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value:
             raise ValueError("name at least one")
         return tuple(dict.fromkeys(value))

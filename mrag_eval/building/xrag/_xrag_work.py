@@ -32,7 +32,7 @@ from mrag_eval.retrievers import Embedder, Index, embedder_as_named, load_embedd
 _PLACE = ("lang", "title", "date")
 # The last step before the human review.
 BEFORE_REVIEW = "each_article"
-_NOBODY = "nobody has looked at these questions"
+_NOT_REVIEWED = "nobody has looked at these questions"
 # The limits that affect each step.
 _LIMITS: Mapping[str, tuple[str, ...]] = {
     "summaries": ("summary_words", "copied"),
@@ -331,7 +331,7 @@ class XragWork:
             "models": {**models, "retriever": f"{name} {revision or ''}".strip()},
             "prompts": {**self.prompts.hashes(*PROMPTS), "judge": self.prompts.judge_sha256()},
             "summaries": self._copied(),
-            **({} if self.outcome is not None else {"people": "not yet" if self.sheets else _NOBODY}),
+            **({} if self.outcome is not None else {"people": "not yet" if self.sheets else _NOT_REVIEWED}),
         }
 
     def _copied(self) -> dict[str, Any]:

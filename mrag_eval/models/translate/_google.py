@@ -117,10 +117,10 @@ def _official_client() -> Client:
             f"retrieval.translator: google: {' '.join(str(error).split())[:160]}",
             "export GOOGLE_APPLICATION_CREDENTIALS=key.json, or choose another backend",
         ) from None
-    return _Patient(client, Retry(timeout=120.0))
+    return _RetryingClient(client, Retry(timeout=120.0))
 
 
-class _Patient:
+class _RetryingClient:
     """The official client; the library retries transient errors by its own rules, with growing delays."""
 
     def __init__(self, client: Any, retry: Any) -> None:

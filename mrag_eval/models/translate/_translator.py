@@ -127,7 +127,7 @@ class Translator:
         stored = self._store.get_many(k for k in keys.values() if k) if self._store else {}
         raw = {text: Outcome(stored[key]) for text, key in keys.items() if key in stored}
         cached = set(raw)
-        raw |= self._asked([text for text in asked if text not in cached], keys)
+        raw |= self._translated_by_backend([text for text in asked if text not in cached], keys)
         wrong = self._in_wrong_language(raw) if self._check else set()
         for text, outcome in raw.items():
             if outcome.text is None:
@@ -145,7 +145,7 @@ class Translator:
         fingerprint = self._backend.fingerprint(text)
         return None if fingerprint is None else content_key(_FORMAT, fingerprint, text.text, text.source, text.target)
 
-    def _asked(self, texts: Sequence[Text], keys: Mapping[Text, str | None]) -> dict[Text, Outcome]:
+    def _translated_by_backend(self, texts: Sequence[Text], keys: Mapping[Text, str | None]) -> dict[Text, Outcome]:
         """Return the backend's outcomes, stored as they arrive, so that nothing is paid for twice."""
         out: dict[Text, Outcome] = {}
         if not texts:

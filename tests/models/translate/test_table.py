@@ -108,7 +108,7 @@ def test_a_table_is_utf8_with_or_without_a_mark_in_front(tmp_path: Path) -> None
 
 
 def test_a_table_needs_a_file_or_a_benchmark_with_parallel_texts(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no file"):
+    with pytest.raises(DataError, match="not found"):
         build_translator(TranslatorSpec(backend="table", path=tmp_path / "none.jsonl"))
     with pytest.raises(ConfigError, match="no parallel texts"):
         build_translator(TranslatorSpec(backend="table"))
