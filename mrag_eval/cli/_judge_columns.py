@@ -26,7 +26,8 @@ def number(estimate: Estimate) -> str:
 
 
 def print_columns(lines: Sequence[tuple[str, ...]]) -> None:
-    """Print ``lines`` as columns, each as wide as its longest cell."""
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    for line in lines:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    """Print ``lines`` as columns, each as wide as its widest cell."""
+    from mrag_eval.report import columns
+
+    for line in columns(lines):
+        typer.echo(line)

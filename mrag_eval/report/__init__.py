@@ -2,7 +2,7 @@
 
 from mrag_eval.report._numbers import estimate_text
 from mrag_eval.report._rerun import repeated, rerun
-from mrag_eval.report._table import Cell, Row, Table, percent_cell, render
+from mrag_eval.report._table import Cell, Row, Table, columns, percent_cell, render
 from mrag_eval.report.comparison._baseline import write_baseline
 from mrag_eval.report.comparison._compare import compare
 from mrag_eval.report.comparison._compare_text import comparison_text
@@ -41,6 +41,7 @@ __all__ = [
     "TaskConfig",
     "agreement",
     "annotate_files",
+    "columns",
     "compare",
     "comparison_text",
     "consistency",

@@ -81,6 +81,20 @@ def pipe_lines(rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(_escaped(text) for text in row) + " |" for row in rows]
 
 
+def columns(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines of cells as columns for a screen, each as wide as its widest cell.
+
+    A Chinese character takes two places on a screen.
+    """
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(text + " " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+
+
 def _shown(cell: Cell, table: Table) -> str:
     if cell.value is None:
         return ""

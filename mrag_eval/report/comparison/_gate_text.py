@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from mrag_eval.report._numbers import interval_text, p_text, points
-from mrag_eval.report._table import pipe_lines
+from mrag_eval.report._table import columns, pipe_lines
 from mrag_eval.report.comparison._gate import Check, GateResult
 
 _MARK = {"pass": "pass", "FAIL": "FAIL", "not comparable": "????"}
@@ -14,13 +14,7 @@ _MARK = {"pass": "pass", "FAIL": "FAIL", "not comparable": "????"}
 
 def gate_lines(result: GateResult) -> list[str]:
     """A line a check, and what the outcome is; scores in points (x 100)."""
-    names = [_name(check) for check in result.checks]
-    width = max(len(name) for name in names)
-    metric = max(len(check.metric) for check in result.checks)
-    lines = [
-        f"{_MARK[check.verdict]}  {name:<{width}}  {check.metric:<{metric}}  {_finding(check)}"
-        for check, name in zip(result.checks, names, strict=True)
-    ]
+    lines = columns([(_MARK[check.verdict], _name(check), check.metric, _finding(check)) for check in result.checks])
     counts = {verdict: sum(check.verdict == verdict for check in result.checks) for verdict in _MARK}
     said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
     return [*lines, f"{said} · exit code {result.exit_code}"]
