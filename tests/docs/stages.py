@@ -167,13 +167,6 @@ def _building(folder: Path, copies: Path) -> None:
     xrag_rows.write(folder / "fresh")
 
 
-def _readme(folder: Path, copies: Path) -> None:
-    _documents(folder, "articles.jsonl")
-    _runs(folder)
-    rule = {"metric": "char3gram_recall", "task": "xrag_multi_de", "min_n": 2}
-    (folder / "gate.yaml").write_text(json.dumps({"rules": [rule]}), "utf-8")
-
-
 _XRAG = "mrag-eval run --model hf --tasks xrag_multi_de --log_samples --output_path out"
 _XQUAD = "mrag-eval run --model dummy --tasks xquad_rag_de --log_samples --output_path out"
 _PARTS = "\n".join(f"mrag-eval index build part_{n}.jsonl PART_{n}" for n in (1, 2, 3))
@@ -202,7 +195,6 @@ def _quickstart(folder: Path, copies: Path) -> None:
 
 
 STAGES: Mapping[str, Stage] = {
-    "README.md": Stage(_readme, first=f"{_XRAG}\n{_XRAG}put\nmrag-eval gate --save baseline.json output"),
     "docs/building.md": Stage(_building),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/reports.md": Stage(first=_XRAG),
