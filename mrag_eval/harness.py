@@ -44,6 +44,7 @@ __all__ = [
     "config_file_settings",
     "evaluate",
     "known_model_types",
+    "load_tasks",
     "model_class",
     "parse_arguments",
     "read_task_file",
@@ -120,6 +121,15 @@ def task_keys() -> set[str]:
 def task_manager(folders: Sequence[str], metadata: dict[str, Any] | None = None) -> TaskManager:
     """Return a task manager over ``folders`` alone: indexing the built-in tasks takes over ten seconds."""
     return TaskManager(include_path=list(folders), include_defaults=False, metadata=metadata or {})
+
+
+def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the tasks and groups of these names, built, and all their tasks by name."""
+    loaded = manager.load(list(names))
+    groups = loaded.get("groups", {})
+    inner = {child for group in groups.values() for child in group.child_names}
+    items = [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]
+    return items, loaded["tasks"]
 
 
 # --------------------------------------------------------------------- run

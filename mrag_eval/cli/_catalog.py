@@ -6,11 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import ConfigError, MragError
+from mrag_eval.core import ConfigError, MragError, tasks_folder
 
 if TYPE_CHECKING:
     from mrag_eval.datasets import Declaration
@@ -38,31 +37,6 @@ class BenchmarkEntry:
     declaration: Declaration
     tasks: int
     groups: int
-
-
-def harness_tasks_folder() -> Path | None:
-    """The harness's own tasks folder; None where it is not installed. Does not import it."""
-    spec = find_spec("lm_eval")
-    return Path(spec.origin).parent / "tasks" if spec is not None and spec.origin else None
-
-
-def tasks_folder() -> Path:
-    """The folder of our task YAML: inside the harness's (wheel), or beside the source tree (editable install)."""
-    harness = harness_tasks_folder()
-    source = Path(__file__).resolve().parents[2] / "tasks"
-    installed = harness / "mrag_eval" if harness is not None else None
-    for folder in (installed, source):
-        if folder is not None and (folder / "demo").is_dir():
-            return folder
-    raise ConfigError(
-        f"the task folder is missing (looked in {installed} and {source})", "reinstall: pip install mrag-eval"
-    )
-
-
-def visible_to_harness(folder: Path) -> bool:
-    """Whether the stock ``lm_eval`` command finds the tasks in ``folder`` without ``--include_path``."""
-    harness = harness_tasks_folder()
-    return harness is not None and folder.is_relative_to(harness)
 
 
 def list_tasks(folder: Path | None = None) -> list[TaskEntry]:

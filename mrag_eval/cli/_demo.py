@@ -138,7 +138,7 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, Estimate]]:
 
 
 def _generate(model_folder: Path, output: Path, listener: Listener, seed: int) -> dict[str, Any]:
-    from mrag_eval.cli._catalog import tasks_folder
+    from mrag_eval.core import tasks_folder
     from mrag_eval.datasets import load_benchmark
     from mrag_eval.harness import evaluate, task_manager
 

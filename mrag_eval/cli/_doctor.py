@@ -45,7 +45,8 @@ def _installed(distribution: str) -> str | None:
 
 
 def _package() -> list[Finding]:
-    from mrag_eval.cli._catalog import list_tasks, tasks_folder, visible_to_harness
+    from mrag_eval.cli._catalog import list_tasks
+    from mrag_eval.core import tasks_folder, visible_to_harness
 
     harness = _installed("lm-eval")
     out = [

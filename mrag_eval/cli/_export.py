@@ -66,8 +66,7 @@ def export(
 
     A note names what the format needs and the results lack. Nothing is uploaded without --push and a token.
     """
-    from mrag_eval.cli._catalog import tasks_folder
-    from mrag_eval.core import one_of
+    from mrag_eval.core import one_of, tasks_folder
     from mrag_eval.report import Options, Sender, rerun
     from mrag_eval.report import export as write
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.cli._catalog import tasks_folder, visible_to_harness
 from mrag_eval.cli._first import First
 from mrag_eval.config import load_config
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.core import ConfigError, did_you_mean, tasks_folder, visible_to_harness
 from mrag_eval.models import register_model_types
 
 if TYPE_CHECKING:
@@ -36,8 +34,6 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     from mrag_eval.harness import setup_logging
 
     setup_logging()
-    # makes the model known to the harness
-    import_module("mrag_eval.models.harness._oracle_answer")
     register_model_types()
     first = First(debug, not {*_NOT_FIRST} & {*arguments} and load_config().retrieve_first)
     args = _parse([argument for argument in arguments if argument not in _NOT_FIRST])
@@ -161,30 +157,19 @@ def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
 
 
 def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str], first: First) -> None:
-    from mrag_eval.harness import evaluate, run_settings, score_table
+    from mrag_eval.harness import evaluate, load_tasks, run_settings, score_table
 
     args.include_path = list(include) or None
     settings, config = run_settings(args)
     names = dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
-    settings["tasks"], built = _built(manager, list(names))
+    # a wrong setting, file or corpus shows before the model is loaded
+    settings["tasks"], built = load_tasks(manager, list(names))
     first.rows_of(built, config.limit, settings["samples"])
     results = evaluate(settings, manager, config.output_path)
     if results is None:
         return
     print(f"{config.model}, gen_kwargs: {config.gen_kwargs}, limit: {config.limit}, batch_size: {config.batch_size}")
     print(score_table(results))
-
-
-def _built(manager: TaskManager, names: list[str]) -> tuple[list[Any], dict[str, Any]]:
-    """The tasks and groups asked for, built, and all tasks by name.
-
-    A wrong setting, file or corpus shows before the model is loaded.
-    """
-    loaded = manager.load(names)
-    groups = loaded.get("groups", {})
-    inner = {child for group in groups.values() for child in group.child_names}
-    items = [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]
-    return items, loaded["tasks"]
 
 
 def _unknown_tasks(error: ValueError, folders: Sequence[str]) -> Exception:

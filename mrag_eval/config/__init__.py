@@ -11,6 +11,7 @@ from mrag_eval.config._measures import (
     SUFFICIENCY,
     TRANSLATED,
     VERDICTS,
+    check_metrics,
     ranking_measures,
     rerank_measures,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "Shown",
     "TaskBlocks",
     "TranslatorSpec",
+    "check_metrics",
     "config_path",
     "deep_merge",
     "dotted",

@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
+
+from mrag_eval.core._errors import ConfigError
 
 
 def cache_dir() -> Path:
     """Return the cache folder of indexes and retrieval results: ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``."""
     value = os.environ.get("MRAG_CACHE")
     return Path(value).expanduser() if value else Path.home() / ".cache" / "mrag_eval"
+
+
+def harness_tasks_folder() -> Path | None:
+    """Return the harness's own tasks folder, without importing it; None where it is not installed."""
+    spec = find_spec("lm_eval")
+    return Path(spec.origin).parent / "tasks" if spec is not None and spec.origin else None
+
+
+def tasks_folder() -> Path:
+    """Return the folder of our task files: inside the harness's (wheel), or in the source tree (editable install)."""
+    harness = harness_tasks_folder()
+    source = Path(__file__).resolve().parents[2] / "tasks"
+    installed = harness / "mrag_eval" if harness is not None else None
+    for folder in (installed, source):
+        if folder is not None and (folder / "demo").is_dir():
+            return folder
+    raise ConfigError(
+        f"the task folder is missing (looked in {installed} and {source})", "reinstall: pip install mrag-eval"
+    )
+
+
+def visible_to_harness(folder: Path) -> bool:
+    """Return whether the stock ``lm_eval`` command finds the tasks in ``folder`` without ``--include_path``."""
+    harness = harness_tasks_folder()
+    return harness is not None and folder.is_relative_to(harness)

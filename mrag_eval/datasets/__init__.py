@@ -13,7 +13,7 @@ from mrag_eval.datasets._declaration import (
     WebFile,
 )
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
-from mrag_eval.datasets._jsonl import read_passages
+from mrag_eval.datasets._jsonl import as_question, read_passages
 from mrag_eval.datasets._published import Published
 from mrag_eval.datasets._registry import LOADERS, declaration_of, load_benchmark, validate_data
 from mrag_eval.datasets._user_files import read_lines, read_table
@@ -38,6 +38,7 @@ __all__ = [
     "Published",
     "Source",
     "WebFile",
+    "as_question",
     "declaration_of",
     "decode",
     "iter_jsonl",

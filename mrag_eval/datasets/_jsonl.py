@@ -102,8 +102,7 @@ def load(block: JsonlBlock) -> Benchmark:
     docs = []
     for number, row in iter_jsonl(path):
         where = f"{path}, line {number}"
-        _check_characters(row, where)
-        doc = _question(row, where)
+        doc = as_question(row, where)
         if doc.id in seen:
             raise DataError(f"{where}: id '{doc.id}' was used before, on line {seen[doc.id]}")
         seen[doc.id] = number
@@ -137,6 +136,12 @@ def read_passages(path: Path) -> list[Passage]:
     """Return the documents of a corpus file, without the questions; every fault names file, line and key."""
     with suggesting("correct that line, or leave it out; every line has id, lang and text"):
         return _corpus(path)[0]
+
+
+def as_question(row: Mapping[str, Any], where: str) -> RagDoc:
+    """Return a question from its object. Raises DataError naming ``where`` and the key at fault."""
+    _check_characters(row, where)
+    return _question(row, where)
 
 
 def _file(path: Path, key: str) -> Path:

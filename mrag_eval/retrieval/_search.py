@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mrag_eval.config import QUOTAS, Retrieval
 from mrag_eval.core import ConfigError, Hit, Kept, Ranked, Searched, Store, cache_dir, content_key

@@ -4,7 +4,7 @@ from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, parse_answer
 from mrag_eval.scoring._metrics import DECLINED, METRIC_NAMES, METRICS, NO_ANSWERS, score_rows
 from mrag_eval.scoring._panel_table import HumanAgreement, Rater, against_human, panel_line
-from mrag_eval.scoring._ranking import published_name
+from mrag_eval.scoring._ranking import judged_ids, published_name
 from mrag_eval.scoring._relevance_table import label_line
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import (
@@ -47,6 +47,7 @@ __all__ = [
     "TerritoryAnswer",
     "against_human",
     "check_task_scores",
+    "judged_ids",
     "label_line",
     "loop_line",
     "panel_line",

@@ -58,7 +58,11 @@ def _measured(
 
     judged = [_judgements(row) for row in rows]
     qrels = {str(i): grades for i, grades in enumerate(judged) if not isinstance(grades, str)}
-    run = {i: _judged_order(rows[int(i)].doc, rankings[int(i)], set(grades)) for i, grades in qrels.items()}
+    # each id once, at the place of its best passage
+    run = {
+        i: list(dict.fromkeys(judged_ids(rows[int(i)].doc, rankings[int(i)], set(grades))))
+        for i, grades in qrels.items()
+    }
     values = ranking_metrics(qrels, run, measures=tuple(measures)) if qrels else {}
     return {
         measure: [grades if isinstance(grades, str) else values[str(i)][measure] for i, grades in enumerate(judged)]
@@ -74,10 +78,10 @@ def _judgements(row: Scored) -> dict[str, int] | str:
     return row.labels.fault or row.labels.grades or {"": 0}
 
 
-def _judged_order(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
-    """Retrieved ids in the qrels' terms, best first: passages where these are judged by passage, else their
-    documents, each once, at the place of its best passage. Where a row names both, a passage of a document that it
-    names stands for that document.
+def judged_ids(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
+    """Return the id of each place in the qrels' terms: passages where these are judged by passage, else documents.
+
+    Where a row names both, a passage of a document that it names stands for that document.
     """
     by_passage = not doc.relevant_documents and any(place.id in relevant for place in ranking)
 
@@ -88,4 +92,4 @@ def _judged_order(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) ->
         # a passage without a document of its own is one; where only documents count it must not pass for another
         return document or (f"passage {place.id}" if doc.relevant_documents else place.id)
 
-    return list(dict.fromkeys(map(name, ranking)))
+    return list(map(name, ranking))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 # name -> module:class, loaded when a run asks for it
-MODEL_TYPES = {"hf-greedy-path": "mrag_eval.models.harness._greedy_path:GreedyPathLM"}
+MODEL_TYPES = {
+    "hf-greedy-path": "mrag_eval.models.harness._greedy_path:GreedyPathLM",
+    "oracle_answer": "mrag_eval.models.harness._oracle_answer:OracleAnswerLM",
+}
 
 
 def register_model_types() -> None:

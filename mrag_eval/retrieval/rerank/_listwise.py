@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mrag_eval.models import AuxModel, generate_parsed, parse_order
 from mrag_eval.prompts import load_template

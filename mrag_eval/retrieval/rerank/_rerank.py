@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Reranking, Searched, Store, cache_dir, content_key, titled

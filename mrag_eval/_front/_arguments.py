@@ -1,0 +1,60 @@
+"""What the functions of the Python interface are given: settings, names of tasks, folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.core import ConfigError, did_you_mean, tasks_folder
+
+if TYPE_CHECKING:
+    from mrag_eval.harness import TaskManager
+
+Block = Mapping[str, Any]
+
+
+def blocks_of(**given: Block | None) -> dict[str, Any]:
+    for name, block in given.items():
+        if block is not None and not isinstance(block, Mapping):
+            raise ConfigError(
+                f"{name}: expected a dictionary of settings, got {type(block).__name__}", f"{name}={{...}}"
+            )
+    return {name: dict(block) for name, block in given.items() if block is not None}
+
+
+def manager_over(include: str | Path | None, metadata: Mapping[str, Any]) -> TaskManager:
+    from mrag_eval.harness import task_manager
+
+    folders = [str(tasks_folder())]
+    if include is not None:
+        if not Path(include).is_dir():
+            raise ConfigError(f"include={include} is not a folder", "name the folder that holds your task files")
+        folders.append(str(include))
+    return task_manager(folders, dict(metadata))
+
+
+def known_names(tasks: str | Sequence[str], manager: TaskManager) -> list[str]:
+    """Return the names of tasks as the harness knows them. Raises ConfigError for one that it does not."""
+    names = [tasks] if isinstance(tasks, str) else list(tasks)
+    known = set(manager.all_tasks)
+    for name in names:
+        if not name.endswith(".yaml") and name not in known:
+            close = did_you_mean(name, known)
+            raise ConfigError(
+                f"no task '{name}'{close if 'did you mean' in close else ''}",
+                "mrag-eval tasks   lists them; include=FOLDER adds your own",
+            )
+    if not names:
+        raise ConfigError("evaluate: no task is named", 'e.g. tasks="mrag_demo"')
+    return [str(Path(name).absolute()) if name.endswith(".yaml") else name for name in names]
+
+
+def folder_for(output: str | Path | None) -> Path:
+    """The folder for what is written, made if it is not there."""
+    folder = Path(mkdtemp(prefix="mrag_eval_") if output is None else output).expanduser()
+    if folder.suffix == ".json" or (folder.exists() and not folder.is_dir()):
+        raise ConfigError(f"output={folder} is a file", "name a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,103 @@
+"""Running a model on tasks, from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval._front._arguments import Block, blocks_of, folder_for, known_names, manager_over
+from mrag_eval._front._results import Results
+from mrag_eval.core import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from mrag_eval.harness import LM
+
+
+def evaluate(
+    model: str | LM,
+    tasks: str | Sequence[str],
+    *,
+    model_args: str | Mapping[str, Any] | None = None,
+    retrieval: Block | None = None,
+    data: Block | None = None,
+    prompt: Block | None = None,
+    judge: Block | None = None,
+    agent: Block | None = None,
+    limit: float | None = None,
+    samples: Mapping[str, Sequence[int]] | None = None,
+    output: str | Path | None = None,
+    apply_chat_template: bool | str = True,
+    include: str | Path | None = None,
+    device: str | None = None,
+    batch_size: int | str = 1,
+    gen_kwargs: str | Mapping[str, Any] | None = None,
+    seed: int | None = None,
+) -> Results:
+    """Run a model on tasks and return the scores; the same as ``mrag-eval run`` with the same settings.
+
+    Args:
+        model: a model type of the harness (``hf``, ``vllm``, ``local-chat-completions`` ...), or a model of its class.
+        tasks: names of tasks, groups or tags (``mrag-eval tasks`` lists them), or task files.
+        model_args: what the model type takes, such as ``{"pretrained": "Qwen/Qwen3-1.7B"}``.
+        retrieval, data, prompt, judge, agent: settings that replace the task's own, block by block and key by key.
+        limit: run that many rows of each task, or below 1 that share of them.
+        samples: task -> numbers of the rows to run, from 0.
+        output: the folder for results and samples; a temporary one by default.
+        include: a folder of your own task files.
+        seed: for sampling; by default the harness's own seeds.
+
+    Raises:
+        ConfigError, DataError, CorpusError: before the model is loaded, with the next step.
+    """
+    from mrag_eval import harness
+    from mrag_eval.models import register_model_types
+
+    if limit is not None and samples is not None:
+        raise ConfigError("evaluate: limit cannot be combined with samples", "leave one of the two out")
+    if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+        raise ConfigError("evaluate runs in one process, this is one of several", "use mrag-eval run for several")
+    register_model_types()
+    if isinstance(model, str):
+        _check_model_type(model)
+    blocks = blocks_of(retrieval=retrieval, data=data, prompt=prompt, judge=judge, agent=agent)
+    arguments = harness.parse_arguments(model_args) if isinstance(model_args, str) else dict(model_args or {})
+    manager = manager_over(include, arguments | blocks)
+    settings: dict[str, Any] = {
+        "model": model,
+        "model_args": arguments,
+        "tasks": harness.load_tasks(manager, known_names(tasks, manager))[0],
+        "limit": limit,
+        "samples": None if samples is None else {task: list(rows) for task, rows in samples.items()},
+        "device": device,
+        "batch_size": batch_size,
+        "gen_kwargs": gen_kwargs if isinstance(gen_kwargs, str) else dict(gen_kwargs or {}) or None,
+        "apply_chat_template": apply_chat_template,
+        "metadata": blocks,
+        "log_samples": True,
+    }
+    if seed is not None:
+        settings |= {f"{name}_seed": seed for name in ("random", "numpy_random", "torch_random", "fewshot_random")}
+    folder = folder_for(output)
+    before = set(folder.rglob("results_*.json"))
+    try:
+        harness.evaluate(settings, manager, str(folder))
+    except NotImplementedError as error:
+        if not apply_chat_template:
+            raise
+        raise ConfigError(f"model {model} has no chat template", "pass apply_chat_template=False") from error
+    (path,) = set(folder.rglob("results_*.json")) - before
+    return Results(path)
+
+
+def _check_model_type(model: str) -> None:
+    from mrag_eval.harness import known_model_types, model_class
+
+    try:
+        model_class(model)
+    except (KeyError, ValueError) as error:
+        close = did_you_mean(model, known_model_types())
+        raise ConfigError(
+            f"no model type '{model}'{close}", 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})'
+        ) from error

@@ -1,0 +1,196 @@
+"""Scoring replies and rankings that are there already, from Python."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval._front._arguments import Block, folder_for
+from mrag_eval._front._results import Results
+from mrag_eval.config import (
+    JUDGED,
+    RANKING_MEASURE,
+    SUFFICIENCY,
+    TRANSLATED,
+    Prompt,
+    check_metrics,
+    ranking_measures,
+    validated,
+)
+from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieved, Scored
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def score(
+    rows: Iterable[Block] | DataFrame | str | Path,
+    metrics: str | Sequence[str],
+    *,
+    answer: str = "plain",
+    task: str = "rows",
+    model: str = "unnamed",
+    output: str | Path | None = None,
+    seed: int = 0,
+) -> Results:
+    """Score replies and rankings that are there already; no model is run.
+
+    Args:
+        rows: dictionaries, a DataFrame, or a JSON Lines file. The keys are those of your own benchmark (``query``,
+            ``lang``, ``answers``, ``choices``, ``relevant_ids`` ...; ``id`` is optional), and ``reply``, and for
+            ranking measures ``passages``: objects with ``id`` and ``lang``, best first.
+        metrics: names of metrics that need no judge and no translator.
+        answer: where the answer is in the reply, as the ``prompt`` block says it: plain, tag, line, choice, citation.
+        task, model: names for the results, which reports and comparisons show.
+        output: the folder for results and samples; a temporary one by default.
+        seed: of the resampling for intervals.
+
+    Raises:
+        ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key.
+    """
+    from mrag_eval.scoring import (
+        METRICS,
+        check_task_scores,
+        parse_answer,
+        row_record,
+        score_rows,
+        summarize,
+        task_record,
+    )
+
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    _check_scorable(names)
+    form = str(validated(Prompt, {"answer": answer}, "score").answer)
+    given = [_given(row, where, number, names) for number, (where, row) in enumerate(_read(rows))]
+    _check_ids([row.doc.id for row in given])
+    check_task_scores(names, [row.doc for row in given])
+    read = [parse_answer(row.reply, form) for row in given]
+    scored = [
+        Scored(row.doc, found.text, row.ranking, found.tagged, found.declined, form=form)
+        for row, found in zip(given, read, strict=True)
+    ]
+    values = score_rows(scored, names, searched=bool(ranking_measures(names)))
+    records = [
+        row_record(row.doc, value, Retrieved(row.passages, row.ranking))
+        | task_record(names, row.doc, found.text, row.passages, form)
+        | {"answer": found.as_record(row.reply)}
+        for row, value, found in zip(given, values, read, strict=True)
+    ]
+    directions = {name: METRICS[name].higher_is_better if name in METRICS else True for name in names}
+    content = {
+        "results": {},
+        "configs": {task: {"task": task, "metrics": names, "scores": summarize(records, seed)}},
+        "higher_is_better": {task: directions},
+        "config": {"model": model, "model_args": {"model": model}},
+        "model_name": model,
+        "date": time.time(),
+    }
+    samples = [
+        {
+            "doc_id": number,
+            "doc": row.doc.to_dict() | {"passages": [hit.to_dict() for hit in row.passages]},
+            "filtered_resps": [row.reply],
+            "rows": record,
+        }
+        for number, (row, record) in enumerate(zip(given, records, strict=True))
+    ]
+    return Results(_written(folder_for(output), task, content, samples))
+
+
+def _check_ids(ids: Sequence[str]) -> None:
+    if not ids:
+        raise DataError("score: there are no rows", "give one dictionary a question")
+    if len(set(ids)) < len(ids):
+        again = next(row for i, row in enumerate(ids) if row in ids[:i])
+        raise DataError(f"score: two rows have the id '{again}'", "give each row an id of its own, or none of them")
+
+
+def _check_scorable(names: Sequence[str]) -> None:
+    from mrag_eval.scoring import METRIC_NAMES
+
+    if not names:
+        raise ConfigError("score: no metric is named", 'e.g. metrics=["char3gram_recall"]')
+    check_metrics(names, METRIC_NAMES, "score")
+    for name in names:
+        if name in (*JUDGED, *TRANSLATED, SUFFICIENCY):
+            raise ConfigError(
+                f"score: metric '{name}' needs a model, and score runs none",
+                "leave it out; mrag-eval judge scores the samples of a run by a panel",
+            )
+        if name not in METRIC_NAMES and RANKING_MEASURE.match(name) is None:
+            raise ConfigError(f"score: metric '{name}' needs a reranked list", "name the measure without rerank_")
+
+
+@dataclass(frozen=True)
+class _Given:
+    doc: RagDoc
+    reply: str
+    passages: tuple[Hit, ...]
+
+    @property
+    def ranking(self) -> tuple[Ranked, ...]:
+        return tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in self.passages)
+
+
+def _read(rows: Iterable[Block] | DataFrame | str | Path) -> list[tuple[str, Block]]:
+    """Where each row is, and the row."""
+    from mrag_eval.datasets import iter_jsonl
+
+    if isinstance(rows, str | Path):
+        if not Path(rows).is_file():
+            raise DataError(f"{rows}: no such file", "name a JSON Lines file, or pass the rows themselves")
+        return [(f"{rows}, line {number}", row) for number, row in iter_jsonl(Path(rows))]
+    if hasattr(rows, "convert_dtypes"):
+        # JSON knows lists and null where a frame has arrays and NaN
+        found = json.loads(rows.convert_dtypes().to_json(orient="records", double_precision=15))
+        return [
+            (f"rows[{i}]", {key: value for key, value in row.items() if value is not None})
+            for i, row in enumerate(found)
+        ]
+    return [(f"rows[{i}]", row) for i, row in enumerate(rows)]
+
+
+def _given(row: Any, where: str, number: int, names: Sequence[str]) -> _Given:
+    from mrag_eval.datasets import as_question
+
+    if not isinstance(row, Mapping):
+        raise DataError(f"{where}: expected a dictionary, got {type(row).__name__}", "give one dictionary a question")
+    ranked = ranking_measures(names)
+    needed = (["passages"] if ranked else []) + (["reply"] if len(ranked) < len(names) else [])
+    for key in needed:
+        if row.get(key) is None:
+            raise DataError(f"{where}: '{key}' is missing", f"metrics {', '.join(names)} need it")
+    reply = row.get("reply", "")
+    if not isinstance(reply, str):
+        raise DataError(f"{where}: 'reply' must be text, found {type(reply).__name__}", "an empty reply is ''")
+    question = {key: value for key, value in row.items() if key not in ("reply", "passages")}
+    doc = as_question({"id": number, **question}, where)
+    return _Given(doc, reply, tuple(_hits(row.get("passages") or (), where)))
+
+
+def _hits(passages: Any, where: str) -> Iterable[Hit]:
+    for rank, item in enumerate(passages, 1):
+        if not isinstance(item, Mapping) or "id" not in item or "lang" not in item:
+            raise DataError(
+                f"{where}, passages[{rank - 1}]: expected a dictionary with 'id' and 'lang'",
+                'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first',
+            )
+        text, title = str(item.get("text") or ""), str(item.get("title") or "")
+        doc_id = str(item.get("doc_id") or item["id"])
+        given = float(item.get("score", 1 / rank))
+        yield Hit(str(item["id"]), str(item["lang"]), text, given, rank, title, doc_id)
+
+
+def _written(folder: Path, task: str, content: Mapping[str, Any], samples: Iterable[Mapping[str, Any]]) -> Path:
+    """Write a result file and the samples as the harness names them; return the result file."""
+    stamp = datetime.now().isoformat().replace(":", "-")
+    lines = (json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
+    (folder / f"samples_{task}_{stamp}.jsonl").write_text("".join(lines), encoding="utf-8")
+    path = folder / f"results_{stamp}.json"
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
+    return path

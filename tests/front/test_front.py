@@ -1,0 +1,212 @@
+"""The Python interface: names loaded on demand, the numbers of the commands, errors with a next step."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mrag_eval
+from mrag_eval import MragError, evaluate, load_results, retrieve, score
+from mrag_eval.cli import _harness as command
+from mrag_eval.metrics import ranking_metrics
+from tests.worlds.small import BASE, write_task
+
+RETRIEVAL = {"mode": "qlang", "k": 2}
+ROWS = [
+    {
+        "query": "When was the lighthouse of Varn built?",
+        "lang": "en",
+        "answers": ["1841"],
+        "reply": "It was built in 1841.",
+        "relevant_ids": ["lighthouse"],
+        "passages": [
+            {"id": "p1", "lang": "en", "doc_id": "bakery"},
+            {"id": "p2", "lang": "en", "doc_id": "lighthouse"},
+        ],
+    },
+    {
+        "id": "b",
+        "query": "Was verkauft die Bäckerei in Olm?",
+        "lang": "de",
+        "answers": ["Roggenbrot"],
+        "reply": "<b>Brezeln</b>",
+        "relevant_ids": ["bakery"],
+        "passages": [],
+    },
+]
+
+
+@pytest.fixture
+def small(world: Path) -> Path:
+    """Tasks ``small``, which retrieves, and ``bare``, which does not."""
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    write_task(world, "small", **BASE, data=data, retrieval={"mode": "all", "k": 2, "kind": "bm25"})
+    write_task(world, "bare", **{**BASE, "metrics": ["match"]}, data=data)
+    return world
+
+
+# ------------------------------------------------------------------- names
+
+
+def test_importing_the_package_loads_none_of_its_rooms() -> None:
+    code = "import sys, mrag_eval; print(*[m for m in sys.modules if m.startswith('mrag_eval.') or m == 'numpy'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_every_name_is_there_and_listed() -> None:
+    assert {"evaluate", "retrieve", "score", "load_results", "load_benchmark", "load_index"} <= set(mrag_eval.__all__)
+    assert {"RagDoc", "Passage", "Hit", "Estimate", "Results"} <= set(mrag_eval.__all__)
+    for name in mrag_eval.__all__:
+        assert getattr(mrag_eval, name) is not None
+        assert name in dir(mrag_eval)
+    assert mrag_eval.load_benchmark({"benchmark": "demo"}).docs
+    with pytest.raises(AttributeError, match="evaluat"):
+        _ = mrag_eval.evaluat  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------- evaluate
+
+
+def written(folder: Path) -> dict[str, Any]:
+    (file,) = folder.rglob("results_*.json")
+    return {name: config["scores"] for name, config in json.loads(file.read_text("utf-8"))["configs"].items()}
+
+
+def test_the_numbers_are_those_of_the_command(small: Path, tmp_path: Path) -> None:
+    flags = ["--model", "oracle_answer", "--tasks", "small", "--include_path", str(small), "--limit", "9"]
+    settings = ["--apply_chat_template", "--metadata", json.dumps({"retrieval": RETRIEVAL})]
+    command.run([*flags, *settings, "--log_samples", "--output_path", str(tmp_path / "a"), "--no-retrieve-first"])
+    output = tmp_path / "b"
+    found = evaluate("oracle_answer", "small", include=small, limit=9, retrieval=RETRIEVAL, output=output)
+    assert written(output) == written(tmp_path / "a")
+    assert found.path.is_relative_to(output)
+    whole = found.frame[(found.frame.dimension == "") & (found.frame.metric == "char3gram_recall")].iloc[0]
+    assert (whole["name"], whole.value, whole.n) == ("small", 1.0, 9)
+    columns = ["value", "low", "high", "n", "cell"]
+    assert found.frame[columns].equals(load_results(tmp_path / "a")[columns])
+
+
+def test_results_show_themselves_in_a_notebook_and_a_terminal(small: Path) -> None:
+    found = evaluate("oracle_answer", ["small", "bare"], include=str(small), limit=3)
+    assert "small" in repr(found)
+    assert "100.0 [" in repr(found)
+    assert str(found.path) in repr(found)
+    html = found._repr_html_()
+    assert html.count("<tr") == 3
+    assert len(found.samples) == 6
+    samples = found.samples.set_index(["task", "id"]).sort_index()
+    assert list(samples.loc["small"].reply) == list(samples.loc["bare"].reply)
+    assert set(samples.loc["small"].char3gram_recall) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda tasks: evaluate("hff", "small", include=tasks), "no model type 'hff'.*did you mean 'hf'"),
+        (lambda tasks: evaluate("oracle_answer", "smal", include=tasks), "no task 'smal'.*did you mean 'small'"),
+        (lambda tasks: evaluate("oracle_answer", [], include=tasks), "no task is named"),
+        (lambda tasks: evaluate("oracle_answer", "small", include=tasks / "x"), "x is not a folder"),
+        (lambda tasks: evaluate("oracle_answer", "small", include=tasks, retrieval="all"), "expected a dictionary"),
+        (lambda tasks: evaluate("oracle_answer", "small", include=tasks, retrieval={"kk": 1}), "unknown key 'kk'"),
+        (lambda tasks: evaluate("oracle_answer", "small", include=tasks, limit=1, samples={"small": [1]}), "samples"),
+        (lambda tasks: evaluate("oracle_answer", "small", include=tasks, output=tasks / "small.yaml"), "is a file"),
+        (lambda tasks: retrieve("bare", include=tasks), "mode 'no_ir' retrieves nothing"),
+        (lambda tasks: retrieve("mrag_demo"), "stands for 3 tasks"),
+        (lambda tasks: retrieve({"benchmark": "demoo"}, retrieval=RETRIEVAL), "unknown benchmark 'demoo'"),
+        (lambda tasks: load_results(tasks / "nowhere"), "no such file or folder"),
+    ],
+)  # fmt: skip
+def test_an_error_says_what_and_what_next(small: Path, call: Callable[[Path], Any], what: str) -> None:
+    with pytest.raises(MragError, match=what) as caught:
+        call(small)
+    assert "\n" not in caught.value.message
+    assert caught.value.next_step or "did you mean" in caught.value.message or "allowed" in caught.value.message
+
+
+# ---------------------------------------------------------------- retrieve
+
+
+def test_what_is_retrieved_serves_other_tools_and_later_runs(small: Path, tmp_path: Path) -> None:
+    found = retrieve("small", include=small, limit=6, retrieval=RETRIEVAL, output=tmp_path / "rows")
+    assert list(found.rows) == list(found.docs)
+    assert len(found.rows) == 6
+    assert all(len(row.passages) <= 2 for row in found.rows.values())
+    measured = ranking_metrics(found.qrels(), found.run(), measures=("hit@2", "mrr@2"))
+    kept = {**RETRIEVAL, "run_folder": str(found.path)}
+    scored = evaluate("oracle_answer", "small", include=small, limit=6, retrieval=kept).samples.set_index("id")
+    for row, values in measured.items():
+        assert values == {name: scored.loc[row, name] for name in values}
+
+
+def test_a_benchmark_needs_no_task(small: Path) -> None:
+    data = {"benchmark": "jsonl", "path": str(small / "questions.jsonl"), "corpus": str(small / "corpus.jsonl")}
+    block = {"mode": "all", "k": 2, "kind": "bm25"}
+    own, task = retrieve(data, retrieval=block, limit=4), retrieve("small", include=small, limit=4)
+    assert own.rows == task.rows
+    assert own.run() == task.run()
+
+
+# ------------------------------------------------------------------- score
+
+
+def test_rows_are_scored_as_a_task_scores_them(small: Path, tmp_path: Path) -> None:
+    found = evaluate("oracle_answer", "small", include=small).samples
+    keep = {"query_lang": "lang"}
+    rows = found[["id", "query", "query_lang", "answers", "reply"]].rename(columns=keep).to_dict("records")
+    again = score(rows, "char3gram_recall", output=tmp_path / "again", model="again")
+    assert list(again.samples.char3gram_recall) == list(found.char3gram_recall)
+    frame = load_results(tmp_path / "again")
+    assert set(frame.model) == {"again"}
+    assert set(frame.cell[frame.dimension == "query_lang"]) == {"de", "en", "es", "ru", "zh"}
+
+
+def test_dictionaries_a_frame_and_a_file_give_the_same(tmp_path: Path) -> None:
+    from pandas import DataFrame
+
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in ROWS), "utf-8")
+    metrics = ["match", "hit@1", "hit@2", "mrr@2"]
+    results = [score(rows, metrics) for rows in (ROWS, DataFrame(ROWS), file)]
+    for found in results:
+        # the first row is answered, its document is second; nothing was retrieved for the second
+        assert found.samples[metrics].to_numpy().tolist() == [[1.0, 0.0, 1.0, 0.5], [0.0, 0.0, 0.0, 0.0]]
+        assert "<b>" not in found._repr_html_()
+
+
+def test_the_answer_is_read_off_the_reply() -> None:
+    row = {**ROWS[0], "reply": "Let me see. <answer>1841</answer>"}
+    assert score([row], "exact_match", answer="tag").samples.exact_match[0] == 1.0
+    assert score([row], "exact_match").samples.exact_match[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "metrics", "what"),
+    [
+        ([], ["match"], "there are no rows"),
+        (ROWS, [], "no metric is named"),
+        (ROWS, ["matc"], "unknown metric 'matc'; did you mean 'match'"),
+        (ROWS, ["judged_accuracy"], "'judged_accuracy' needs a model"),
+        (ROWS, ["match_translated"], "'match_translated' needs a model"),
+        (ROWS, ["rerank_hit@5"], "'rerank_hit@5' needs a reranked list"),
+        (["text"], ["match"], r"rows\[0\]: expected a dictionary"),
+        ([{**ROWS[0], "reply": None}], ["match"], r"rows\[0\]: 'reply' is missing"),
+        ([{**ROWS[0], "reply": 3}], ["match"], "'reply' must be text"),
+        ([ROWS[0], {**ROWS[1], "passages": None}], ["hit@1"], r"rows\[1\]: 'passages' is missing"),
+        ([{**ROWS[0], "passages": ["p1"]}], ["hit@1"], r"rows\[0\], passages\[0\]"),
+        ([{**ROWS[0], "lang": "nonsense"}], ["match"], r"rows\[0\]: 'lang'"),
+        ([{"question": "?", "lang": "en", "reply": ""}], ["match"], "'question' is called 'query'"),
+        ([ROWS[1], ROWS[1]], ["match"], "two rows have the id 'b'"),
+        (Path("nowhere.jsonl: no such file"), ["match"], "nowhere.jsonl: no such file"),
+    ],
+)  # fmt: skip
+def test_a_bad_row_is_named(rows: Any, metrics: list[str], what: str) -> None:
+    with pytest.raises(MragError, match=what) as caught:
+        score(rows, metrics)
+    assert "\n" not in caught.value.message
