@@ -9,10 +9,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mrag_eval._front import Results, RetrievedRun, evaluate, load_results, retrieve, score
+    from mrag_eval._front import Results, RetrievedRun, evaluate, retrieve, score
     from mrag_eval.core import Hit, MragError, Passage, RagDoc, Retrieved
     from mrag_eval.datasets import load_benchmark
     from mrag_eval.metrics import Estimate
+    from mrag_eval.report import load_results
     from mrag_eval.retrievers import load_index
 
 __version__ = "0.1.0"
@@ -34,10 +35,11 @@ __all__ = [
     "score",
 ]
 _DOORS = {
-    "mrag_eval._front": ("Results", "RetrievedRun", "evaluate", "load_results", "retrieve", "score"),
+    "mrag_eval._front": ("Results", "RetrievedRun", "evaluate", "retrieve", "score"),
     "mrag_eval.core": ("Hit", "MragError", "Passage", "RagDoc", "Retrieved"),
     "mrag_eval.datasets": ("load_benchmark",),
     "mrag_eval.metrics": ("Estimate",),
+    "mrag_eval.report": ("load_results",),
     "mrag_eval.retrievers": ("load_index",),
 }
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mrag_eval.metrics import Estimate
+from mrag_eval.report import ResultFile, estimate_text, load_results, read_results, read_samples
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -20,7 +23,7 @@ class Results:
 
     @cached_property
     def frame(self) -> DataFrame:
-        """All scores, as :func:`load_results` returns them."""
+        """All scores, as :func:`mrag_eval.load_results` returns them."""
         return load_results(self.path)
 
     @cached_property
@@ -28,7 +31,8 @@ class Results:
         """One row a question: its task, the reply, the answer read off it, and a column for each metric."""
         from pandas import DataFrame
 
-        return DataFrame([row for task in self.frame["name"].unique() for row in _samples(self.path, str(task))])
+        (file,) = read_results([self.path])
+        return DataFrame([row for task in file.leaves for row in _samples(file, task)])
 
     @cached_property
     def table(self) -> DataFrame:
@@ -49,43 +53,18 @@ class Results:
 
 
 def _shown(score: Mapping[str, Any]) -> str:
-    value, low, high = score["value"], score["low"], score["high"]
-    if value is None:
-        return str(score["reason"] or score["unscored"] or "not scored")
-    scale = 100 if score["unit"] == "share" else 1
-    interval = "" if low is None or high is None else f" [{low * scale:.1f}, {high * scale:.1f}]"
-    return f"{value * scale:.1f}{interval}" + ("" if score["n"] is None else f" n={score['n']}")
+    if score["value"] is None:
+        return str(score["unscored"] or score["reason"] or "not scored")
+    found = Estimate(score["value"], score["low"], score["high"], score["n"] or 0, "")
+    return estimate_text(found, 100.0 if score["unit"] == "share" else 1.0) + (f" n={found.n}" if found.n else "")
 
 
-def load_results(path: str | Path | Sequence[str | Path]) -> DataFrame:
-    """Return all scores of result files, or of folders searched for them, as a tidy DataFrame."""
-    from pandas import DataFrame
-
-    from mrag_eval.report import read_results
-
-    paths = [path] if isinstance(path, str | Path) else list(path)
+def _samples(file: ResultFile, task: str) -> list[dict[str, Any]]:
+    path = file.samples(task)
     rows = []
-    for file in read_results([Path(one) for one in paths]):
-        for name, leaf in file.leaves.items():
-            for metric, found in leaf.metrics.items():
-                cells = {("", ""): found}
-                for dimension, parts in (found.get("by") or {}).items():
-                    cells |= {(dimension, cell): part for cell, part in parts.items()}
-                for (dimension, cell), part in cells.items():
-                    part = {key: part.get(key) for key in ("value", "low", "high", "n", "method", "reason")}
-                    where = {"model": file.model, "task": name, "name": name, "path": str(file.path)}
-                    rows.append({**where, "metric": metric, "dimension": dimension, "cell": cell, **part})
-    return DataFrame(rows).assign(unit="share", unscored=None)
-
-
-def _samples(results: Path, task: str) -> list[dict[str, Any]]:
-    from mrag_eval.report import read_samples
-
-    rows = []
-    for line in read_samples(results.with_name(f"samples_{task}_{results.stem.removeprefix('results_')}.jsonl")):
-        doc, record = line["doc"], line["rows"]
-        reply = line["filtered_resps"][0]
-        kept = {key: doc.get(key) for key in ("id", "query", "query_lang", "answers")}
-        read = {"reply": reply, "answer": (record.get("answer") or {}).get("text", reply)}
-        rows.append({"task": task, **kept, **read, **record["values"]})
+    for sample in [] if path is None else read_samples(path):
+        doc = sample.doc
+        asked = {"id": doc.id, "query": doc.query, "query_lang": doc.query_lang, "answers": list(doc.answers)}
+        read = {"reply": sample.reply, "answer": sample.answer}
+        rows.append({"task": task, **asked, **read, **sample.record.values})
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,7 @@ def score(
     """
     from mrag_eval.scoring import (
         METRICS,
+        AnswerRecord,
         check_task_scores,
         parse_answer,
         row_record,
@@ -76,15 +77,17 @@ def score(
     ]
     values = score_rows(scored, names, searched=bool(ranking_measures(names)))
     records = [
-        row_record(row.doc, value, Retrieved(row.passages, row.ranking))
-        | task_record(names, row.doc, found.text, row.passages, form)
-        | {"answer": found.as_record(row.reply)}
+        replace(
+            row_record(row.doc, value, Retrieved(row.passages, row.ranking)),
+            answer=AnswerRecord.of(found, row.reply),
+            **task_record(names, row.doc, found.text, row.passages, form),
+        )
         for row, value, found in zip(given, values, read, strict=True)
     ]
     directions = {name: METRICS[name].higher_is_better if name in METRICS else True for name in names}
     content = {
         "results": {},
-        "configs": {task: {"task": task, "metrics": names, "scores": summarize(records, seed)}},
+        "configs": {task: {"task": task, "metrics": names, "scores": summarize(records, seed).to_dict()}},
         "higher_is_better": {task: directions},
         "config": {"model": model, "model_args": {"model": model}},
         "model_name": model,
@@ -95,7 +98,7 @@ def score(
             "doc_id": number,
             "doc": row.doc.to_dict() | {"passages": [hit.to_dict() for hit in row.passages]},
             "filtered_resps": [row.reply],
-            "rows": record,
+            "rows": record.to_dict(),
         }
         for number, (row, record) in enumerate(zip(given, records, strict=True))
     ]
