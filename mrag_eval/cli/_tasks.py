@@ -23,9 +23,10 @@ def tasks(
     """
     from mrag_eval.cli import _catalog as catalog
     from mrag_eval.cli import _task_lists as task_lists
+    from mrag_eval.core import tasks_folder
 
     if path:
-        typer.echo(folder or catalog.tasks_folder())
+        typer.echo(folder or tasks_folder())
         return
     if check:
         faults = catalog.check_tasks(folder)
