@@ -32,9 +32,18 @@ def name(page: Path) -> str:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_a_block_says_what_it_is_and_can_be_read(block: Block) -> None:
-    assert block.language in ("bash", "console", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex"), (
-        "no language"
-    )
+    assert block.language in (
+        "bash",
+        "console",
+        "text",
+        "yaml",
+        "json",
+        "jsonl",
+        "csv",
+        "python",
+        "bibtex",
+        "mermaid",
+    ), "no language"
     assert block.mark in ("", "file", "not run", "command", "fails")
     if block.language == "console" and not block.mark:
         commands = {line for b in blocks_of(block.page) if b.language == "bash" for line in _lines(b.text)}
