@@ -57,7 +57,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 RUN = "run --model oracle_answer --include_path . --tasks"
 CASES = [
     # command; what the message must name
-    (f"{RUN} mime", ["mime", "did you mean 'mine'"]),
+    # all tasks of the harness are read for the suggestion
+    pytest.param(f"{RUN} mime", ["mime", "did you mean 'mine'"], marks=pytest.mark.slow),
     (f"{RUN} mine --metadata retrieval.mode=everywhere", ["task mine", "retrieval.mode", "everywhere"]),
     (f"{RUN} mine --metadata retrieval.kk=3", ["task mine", "kk", "did you mean 'k'"]),
     (f"{RUN} mine --metadata retrieval.k=0", ["task mine", "retrieval.k", "1"]),
