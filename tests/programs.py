@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import shlex
 import socket
 import subprocess
 import sys
@@ -61,6 +63,11 @@ class Programs:
     def __init__(self) -> None:
         self._home = TemporaryDirectory(prefix="mrag-")
         self.folder = Path(self._home.name)
+        self._server: subprocess.Popen[bytes] | None = None
+        if sys.platform != "linux":  # elsewhere a process that has loaded torch may not survive a fork
+            for name, arguments in _NAMES.items():
+                self._write(name, f'#!/bin/sh\nexec {shlex.join([sys.executable, *arguments])} "$@"\n')
+            return
         address = str(self.folder / "socket")
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.programs", address],
@@ -72,17 +79,21 @@ class Programs:
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == b"ready\n", "the process that loads everything did not start"
         for name in _NAMES:
-            path = self.folder / name
-            path.write_text(_CLIENT.format(python=sys.executable, address=address), "utf-8")
-            path.chmod(0o755)
+            self._write(name, _CLIENT.format(python=sys.executable, address=address))
+
+    def _write(self, name: str, script: str) -> None:
+        path = self.folder / name
+        path.write_text(script, "utf-8")
+        path.chmod(0o755)
 
     def __truediv__(self, name: str) -> str:
         return str(self.folder / name)
 
     def close(self) -> None:
         """End the process that waits; calls that are running go on."""
-        self._server.kill()
-        self._server.wait()
+        if self._server:
+            self._server.kill()
+            self._server.wait()
         self._home.cleanup()
 
 
@@ -111,6 +122,9 @@ def _serve(address: str) -> list[str]:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
     print("ready", flush=True)
     while True:
+        ready, _, _ = select.select([listener, sys.stdin], [], [])
+        if sys.stdin in ready:  # the tests have ended, however they did
+            os._exit(0)
         client, _ = listener.accept()
         _, files, _, _ = socket.recv_fds(client, 1, 3)
         name, arguments, folder, environment = json.loads(client.makefile().readline())
