@@ -1,8 +1,9 @@
 """Programs that start at once: copies of one process that has already loaded torch and the harness.
 
 A start of ``mrag-eval run`` spends some seconds on imports. :class:`Programs` starts one process that imports all of it
-and then waits. The programs in its folder are small clients: each hands its arguments, environment, folder and open
-files to that process, which forks. So every call still is a process of its own, with its own state and exit code.
+once, when the first evaluation is asked for. The programs in its folder are small clients: each hands its arguments,
+environment, folder and open files to that process, which forks. So every call still is a process of its own, with its
+own state and exit code.
 
 Tests of processes themselves (signals, locks, what is imported) start ``sys.executable``.
 """
@@ -36,7 +37,8 @@ sys.exit(code)
 """
 # What a program's name stands for, as arguments of Python.
 _NAMES = {"mrag-eval": ["-m", "mrag_eval.cli"], "lm_eval": ["-m", "lm_eval"], "python": []}
-# Imported before the first call; what is missing here is imported by each call that needs it.
+# Calls with one of these words wait until all of the following is imported; what is missing there, each imports itself.
+_EVALUATING = {"lm_eval", "run", "rerun", "retrieve"}
 _LOADED = (
     "bm25s",
     "datasets",
@@ -46,7 +48,6 @@ _LOADED = (
     "lm_eval.loggers",
     "lm_eval.models.dummy",
     "lm_eval.tasks",
-    "mrag_eval.cli._app",
     "mrag_eval.cli._harness",
     "mrag_eval.task._hook",
     "multiprocessing.spawn",
@@ -97,11 +98,10 @@ class Programs:
         self._home.cleanup()
 
 
-def _serve(address: str) -> list[str]:
-    """Fork for every call; return the arguments of Python that a call stands for, in its own process."""
+def _load() -> None:
+    """Import what an evaluation needs, and find out what the harness finds out for every run."""
     import gc
     import importlib
-    import signal
 
     for name in _LOADED:
         importlib.import_module(name)
@@ -116,6 +116,15 @@ def _serve(address: str) -> list[str]:
     _index.load_yaml = remembered.task_file
     TaskManager(include_path=str(ROOT / "tasks"), include_defaults=False)
     gc.freeze()  # else every call copies the memory of all that was loaded
+
+
+def _serve(address: str) -> list[str]:
+    """Fork for every call; return the arguments of Python that a call stands for, in its own process."""
+    import importlib
+    import signal
+
+    importlib.import_module("mrag_eval.cli._app")
+    loaded = False
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
@@ -128,6 +137,11 @@ def _serve(address: str) -> list[str]:
         client, _ = listener.accept()
         _, files, _, _ = socket.recv_fds(client, 1, 3)
         name, arguments, folder, environment = json.loads(client.makefile().readline())
+        if not loaded and _EVALUATING & {name, *arguments}:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _load()
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            loaded = True
         if os.fork():
             client.close()
             for file in files:
