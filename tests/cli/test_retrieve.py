@@ -292,6 +292,7 @@ def test_a_cache_that_cannot_be_written_to(world: Path, tmp_path: Path) -> None:
         pytest.fail("nothing was retrieved")
 
 
+@pytest.mark.slow
 def test_the_process_loads_only_what_it_needs() -> None:
     code = (
         "import sys, mrag_eval.retrieval.ahead._process, mrag_eval.retrieval.ahead._write; "
