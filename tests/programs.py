@@ -24,6 +24,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 _CLIENT = """#!{python} -IS
 import json, os, signal, socket, sys
+if any(word.startswith(("joblib.", "from joblib", "from multiprocessing")) for word in sys.argv[1:]):
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])  # a worker inherits more open files than are handed on
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
 socket.send_fds(server, [b"."], [0, 1, 2])
