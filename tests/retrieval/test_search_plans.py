@@ -65,7 +65,7 @@ def test_vectors_of_one_address_are_not_used_for_another(tmp_path: Path, monkeyp
         asked.append(self._url)
         return np.ones((len(texts), 4), dtype=np.float32)
 
-    monkeypatch.setattr(OpenAIEmbedder, "_request", vectors)
+    monkeypatch.setattr(OpenAIEmbedder, "_vectors", vectors)
     corpus = [Passage(id=str(n), lang="en", text=f"text {n}") for n in range(3)]
     for host in ("one", "two"):
         build_index(corpus, tmp_path / host, embedder=f"openai:org/encoder@http://{host}/v1", progress=False)
