@@ -62,10 +62,10 @@ def ranking_metrics(
         qrels: query id -> {document id: integer grade}, or a collection of the relevant document ids.
         run: query id -> {document id: score}, or document ids from best to worst.
         measures: names out of hit@k, recall@k, precision@k, mrr[@k], ndcg[@k], map[@k].
-        ndcg_pool: further judgements that the ideal order of NDCG may draw on. By default it draws on ``qrels``
-            alone: where a judge saw only the retrieved list, on the relevant documents of that list. To compare
-            several runs that were judged separately, pass the union, so that all share one ideal.
-        engine: ``ranks`` computes from the ranks of the relevant documents; ``pytrec_eval`` hands the run, re-scored
+        ndcg_pool: further judgements for the ideal order of NDCG. By default only ``qrels`` are used: if a judge saw
+            only the retrieved list, these are the relevant documents of that list. To compare several runs that were
+            judged separately, pass the union, so that all share one ideal.
+        engine: ``ranks`` computes from the ranks of the relevant documents; ``pytrec_eval`` passes the run, re-scored
             by rank, to pytrec_eval. Both give the same values; the first is several times faster.
 
     Returns:

@@ -1,8 +1,9 @@
 """Programs that start at once: copies of one process that has already loaded torch and the harness.
 
 A start of ``mrag-eval run`` spends some seconds on imports. :class:`Programs` starts one process that imports all of it
-and then waits. The programs in its folder are small clients: each hands its arguments, environment, folder and open
-files to that process, which forks. So every call still is a process of its own, with its own state and exit code.
+once, when the first evaluation is asked for. The programs in its folder are small clients: each hands its arguments,
+environment, folder and open files to that process, which forks. So every call still is a process of its own, with its
+own state and exit code.
 
 Tests of processes themselves (signals, locks, what is imported) start ``sys.executable``.
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import shlex
 import socket
 import subprocess
 import sys
@@ -21,6 +24,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 _CLIENT = """#!{python} -IS
 import json, os, signal, socket, sys
+if any(word.startswith(("joblib.", "from joblib", "from multiprocessing")) for word in sys.argv[1:]):
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])  # a worker inherits more open files than are handed on
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
 socket.send_fds(server, [b"."], [0, 1, 2])
@@ -34,7 +39,8 @@ sys.exit(code)
 """
 # What a program's name stands for, as arguments of Python.
 _NAMES = {"mrag-eval": ["-m", "mrag_eval.cli"], "lm_eval": ["-m", "lm_eval"], "python": []}
-# Imported before the first call; what is missing here is imported by each call that needs it.
+# Calls with one of these words wait until all of the following is imported; what is missing there, each imports itself.
+_EVALUATING = {"lm_eval", "run", "rerun", "retrieve"}
 _LOADED = (
     "bm25s",
     "datasets",
@@ -44,7 +50,6 @@ _LOADED = (
     "lm_eval.loggers",
     "lm_eval.models.dummy",
     "lm_eval.tasks",
-    "mrag_eval.cli._app",
     "mrag_eval.cli._harness",
     "mrag_eval.task._hook",
     "multiprocessing.spawn",
@@ -61,6 +66,11 @@ class Programs:
     def __init__(self) -> None:
         self._home = TemporaryDirectory(prefix="mrag-")
         self.folder = Path(self._home.name)
+        self._server: subprocess.Popen[bytes] | None = None
+        if sys.platform != "linux":  # elsewhere a process that has loaded torch may not survive a fork
+            for name, arguments in _NAMES.items():
+                self._write(name, f'#!/bin/sh\nexec {shlex.join([sys.executable, *arguments])} "$@"\n')
+            return
         address = str(self.folder / "socket")
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.programs", address],
@@ -72,25 +82,28 @@ class Programs:
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == b"ready\n", "the process that loads everything did not start"
         for name in _NAMES:
-            path = self.folder / name
-            path.write_text(_CLIENT.format(python=sys.executable, address=address), "utf-8")
-            path.chmod(0o755)
+            self._write(name, _CLIENT.format(python=sys.executable, address=address))
+
+    def _write(self, name: str, script: str) -> None:
+        path = self.folder / name
+        path.write_text(script, "utf-8")
+        path.chmod(0o755)
 
     def __truediv__(self, name: str) -> str:
         return str(self.folder / name)
 
     def close(self) -> None:
         """End the process that waits; calls that are running go on."""
-        self._server.kill()
-        self._server.wait()
+        if self._server:
+            self._server.kill()
+            self._server.wait()
         self._home.cleanup()
 
 
-def _serve(address: str) -> list[str]:
-    """Fork for every call; return the arguments of Python that a call stands for, in its own process."""
+def _load() -> None:
+    """Import what an evaluation needs, and find out what the harness finds out for every run."""
     import gc
     import importlib
-    import signal
 
     for name in _LOADED:
         importlib.import_module(name)
@@ -105,15 +118,32 @@ def _serve(address: str) -> list[str]:
     _index.load_yaml = remembered.task_file
     TaskManager(include_path=str(ROOT / "tasks"), include_defaults=False)
     gc.freeze()  # else every call copies the memory of all that was loaded
+
+
+def _serve(address: str) -> list[str]:
+    """Fork for every call; return the arguments of Python that a call stands for, in its own process."""
+    import importlib
+    import signal
+
+    importlib.import_module("mrag_eval.cli._app")
+    loaded = False
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
     print("ready", flush=True)
     while True:
+        ready, _, _ = select.select([listener, sys.stdin], [], [])
+        if sys.stdin in ready:  # the tests have ended, however they did
+            os._exit(0)
         client, _ = listener.accept()
         _, files, _, _ = socket.recv_fds(client, 1, 3)
         name, arguments, folder, environment = json.loads(client.makefile().readline())
+        if not loaded and _EVALUATING & {name, *arguments}:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _load()
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            loaded = True
         if os.fork():
             client.close()
             for file in files:

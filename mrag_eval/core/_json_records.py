@@ -1,4 +1,4 @@
-"""Records as JSON: how frozen dataclasses are written to result and sample files, and read back as the same records."""
+"""Frozen dataclasses as JSON in result and sample files, read back as the same records."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The shape of rows and scores on disk. It counts up when a key is renamed, moves or changes its meaning; a further
-# optional key does not change it. Files without a version are of the first.
+# Version of the schema of rows and scores on disk. It increases when a key is renamed, moves or changes its meaning,
+# but not for a further optional key. Files without a version have the first.
 SCHEMA_VERSION = 1
 _VERSION_KEY = "schema_version"
 _KEY = "optional"
-# A field's metadata by which it is left out of the JSON while it has its default.
+# Metadata of a field that is omitted from the JSON while it has its default.
 OPTIONAL: Mapping[str, Any] = MappingProxyType({_KEY: True})
 
 
 def optional_beside(name: str) -> Mapping[str, str]:
-    """Return a field's metadata by which it is left out of the JSON while the field ``name`` is empty."""
+    """Return metadata for a field that is omitted from the JSON while the field ``name`` is empty."""
     return {_KEY: name}
 
 
 def to_json(value: Any) -> Any:
-    """Return dataclasses, mappings and sequences as JSON values; see :data:`OPTIONAL` for what is left out."""
+    """Return dataclasses, mappings and sequences as JSON values; :data:`OPTIONAL` fields may be omitted."""
     if is_dataclass(value) and not isinstance(value, type):
         out: dict[str, Any] = {}
         for part in fields(value):
@@ -55,7 +55,7 @@ def _left_out(record: Any, part: Field[Any], value: Any) -> bool:
 def from_json(kind: type[T], value: Any, where: str, fix: str) -> T:
     """Return the record of class ``kind`` that :func:`to_json` wrote.
 
-    Raises DataError that says ``where`` the value comes from, its first faulty key, and how to ``fix`` it.
+    Raises DataError with the source of the value (``where``), its first faulty key, and the next step (``fix``).
     """
     from pydantic import ValidationError
 
@@ -77,12 +77,12 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def with_version(record: Any) -> dict[str, Any]:
-    """Return a record as JSON, behind the version of its schema."""
+    """Return a record as JSON, preceded by the version of its schema."""
     return {_VERSION_KEY: SCHEMA_VERSION, **to_json(record)}
 
 
 def check_version(value: Mapping[str, Any], where: str) -> None:
-    """Raise DataError for a schema that this version of the package does not read."""
+    """Raise DataError for a schema that this version of the package cannot read."""
     found = value.get(_VERSION_KEY, 1)
     if found != SCHEMA_VERSION:
         raise DataError(

@@ -86,7 +86,7 @@ class Hit:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Hit:
-        """Return the hit behind :meth:`to_dict`."""
+        """Return the hit that :meth:`to_dict` was called on."""
         known = {part.name: value[part.name] for part in fields(cls) if part.name in value}
         return cls(**{"id": "", "lang": "", "text": "", "score": 0.0, "rank": 0, **known})
 
@@ -144,7 +144,7 @@ class RagDoc:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> RagDoc:
-        """Return the row behind :meth:`to_dict`, which has no given passages."""
+        """Return the row that :meth:`to_dict` was called on, without its given passages."""
         known = {part.name: value[part.name] for part in fields(cls) if part.name in value}
         lists = {name: tuple(found) for name, found in known.items() if isinstance(found, list)}
         return cls(**{**known, **lists})

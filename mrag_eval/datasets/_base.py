@@ -19,11 +19,11 @@ from mrag_eval.datasets._published import Published
 class Benchmark:
     """A loaded benchmark.
 
-    ``corpus`` holds the passages that come with the questions (None where the questions bring none), ``published`` the
-    search results that come with them (``retrieval.corpus: published``). ``notes`` are one-line facts for the log
-    (counts, rows left out), ``source`` JSON-serialisable provenance: hub id and revision or path, SHA-256 of every file
-    read, seed. ``parallel`` holds what is known to say the same in several languages (language -> text, one
-    mapping a question or document). ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
+    ``corpus`` holds the passages supplied with the questions (None if there are none), ``published`` the search results
+    supplied with them (``retrieval.corpus: published``). ``notes`` are one-line facts for the log (counts, rows left
+    out). ``source`` is JSON-serialisable provenance: hub id and revision or path, SHA-256 of every file read, seed.
+    ``parallel`` holds texts with equal meaning in several languages (language -> text, one mapping per question or
+    document). ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
     """
 
     name: str
@@ -41,7 +41,7 @@ def absolute(path: Path | None) -> Path | None:
     return None if path is None else path.expanduser().absolute()
 
 
-# Dimensions that every summary has where the rows know them.
+# Dimensions of every summary, if the rows know them.
 _ALWAYS = ("query_lang", "doc_lang", "pair", "gold_first", "gold_last")
 
 
@@ -49,8 +49,8 @@ class DataBlock(BaseModel):
     """Keys of every benchmark's ``data:`` block.
 
     ``imbalance`` keeps one language version of each document (:class:`~mrag_eval.datasets._imbalance.Imbalance`); only
-    benchmarks that have several take it. ``breakdowns`` are keys of the rows that scores are broken down by, where
-    these are not the ones that the benchmark declares.
+    benchmarks that have several accept it. ``breakdowns`` are the keys of the rows that scores are broken down by, if
+    they differ from those that the benchmark declares.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -61,7 +61,7 @@ class DataBlock(BaseModel):
     revision: str | None = None
     seed: int = Field(default=0, ge=0)
     imbalance: Imbalance | None = None
-    # which rows there are, and what is retrieved for them, does not depend on it
+    # the rows, and the passages retrieved for them, do not depend on it
     breakdowns: tuple[str, ...] | None = Field(default=None, exclude=True)
 
     @field_validator("path")
@@ -88,9 +88,9 @@ BlockT = TypeVar("BlockT", bound=DataBlock)
 
 @dataclass(frozen=True)
 class LoaderSpec:
-    """What a benchmark declares, the model of its ``data:`` block, and the function that reads it.
+    """A benchmark's declaration, the model of its ``data:`` block, and the function that reads it.
 
-    ``versions``: its documents may come in several languages, and ``imbalance`` draws among them.
+    ``versions`` marks a benchmark whose documents may exist in several languages, for ``imbalance`` to draw from.
     """
 
     declaration: Declaration

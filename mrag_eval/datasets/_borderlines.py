@@ -30,7 +30,7 @@ from mrag_eval.datasets._files import (
 )
 
 BORDERLINES = HubDataset(id="manestay/borderlines", licence=None, setting="data.borderlines")
-# As published (BordIRlines, section 3.1): territories, questions.
+# Published counts (BordIRlines, section 3.1): territories, questions.
 SIZES = (251, 720)
 UNKNOWN = "Unknown"
 # Languages that have questions, in the codes of the files. Other claimants' languages (dz, mfe, to) have none.

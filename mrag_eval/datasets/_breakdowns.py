@@ -1,4 +1,4 @@
-"""Breakdowns that a user names, compared with the rows."""
+"""Check of a user's breakdowns against the rows."""
 
 from __future__ import annotations
 

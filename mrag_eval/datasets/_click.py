@@ -40,7 +40,7 @@ BENCHMARK = Declaration(
     needs=("download", "index"),
     tasks="click",
 )
-# Questions per subject as published (CORAL, Table 5).
+# Published number of questions per subject (CORAL, Table 5).
 CATEGORY_SIZES = {
     "society": 309,
     "tradition": 222,

@@ -1,10 +1,10 @@
-"""The record in which a benchmark declares what it asks, where its files are, and how its scores are read.
+"""Declaration of a benchmark: its questions, its files, and the breakdowns of its scores.
 
     HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
     BENCHMARK = Declaration(name="xquad", title="XQuAD", asks="...", sources=(HUB,), ...)
 
-The loader reads ids and revisions from these records; exports, the summary of a run, the documentation and
-``mrag-eval tasks`` read the rest.
+The loader reads ids and revisions from these records; exports, the summary of a run, the documentation and ``mrag-eval
+tasks`` read the rest.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mrag_eval.core import normalize_language
 
-# What a user must have: a connection for the first run, files of their own, an index of a corpus, models that judge.
+# Requirements for the user: a connection for the first run, own files, an index of a corpus, models that judge.
 Need = Literal["download", "files", "index", "judge"]
-# Keys of a user's own rows that scores are broken down by where ``data.breakdowns`` names no others.
+# Keys of a user's own rows that scores are broken down by, unless ``data.breakdowns`` names others.
 OWN_BREAKDOWNS = ("resource_group", "country", "category", "q_type", "a_type", "crossdoc_type")
 _COMMIT = r"^[0-9a-f]{40}$"
 _REPOSITORY = r"^[\w.-]+/[\w.-]+$"
@@ -29,9 +29,9 @@ class _Record(BaseModel):
 
 
 class _Source(_Record):
-    """Files under one licence: an SPDX identifier, or None where none is stated.
+    """Files under one licence: an SPDX identifier, or None if none is stated.
 
-    ``note`` qualifies the licence. ``setting`` is the key that names a local copy.
+    ``note`` qualifies the licence. ``setting`` is the key for a local copy.
     """
 
     licence: str | None = Field(pattern=r"^[A-Za-z0-9.+-]+$")
@@ -40,19 +40,19 @@ class _Source(_Record):
 
     @property
     def terms(self) -> str:
-        """The licence with what qualifies it."""
+        """Return the licence with its qualification."""
         return (self.licence or "no licence stated") + (f" ({self.note})" if self.note else "")
 
 
 class HubDataset(_Source):
-    """A dataset on the Hugging Face hub. ``revision`` is the commit that is read; None reads the newest one."""
+    """A dataset on the Hugging Face hub. ``revision`` is the commit to read; None reads the newest one."""
 
     id: str = Field(pattern=_REPOSITORY)
     revision: str | None = Field(default=None, pattern=_COMMIT)
 
     @property
     def url(self) -> str:
-        """The page of the dataset, at the revision where one is pinned."""
+        """Return the page of the dataset, at the pinned revision if there is one."""
         return f"https://huggingface.co/datasets/{self.id}" + (f"/tree/{self.revision}" if self.revision else "")
 
 
@@ -64,7 +64,7 @@ class GitHubFiles(_Source):
 
     @property
     def url(self) -> str:
-        """The repository at that commit."""
+        """Return the address of the repository at that commit."""
         return f"https://github.com/{self.id}/tree/{self.revision}"
 
 
@@ -75,7 +75,7 @@ class WebFile(_Source):
 
 
 class PackagedFiles(_Source):
-    """Files that come with this package."""
+    """Files shipped with this package."""
 
     url: str = ""
 
@@ -97,13 +97,13 @@ class Citation(_Record):
 class Declaration(_Record):
     """One benchmark.
 
-    ``sources`` begin with that of the questions, whose licence is the benchmark's. ``shareable``: whether its texts may
-    be passed on. ``languages`` are those of the questions, BCP 47. ``breakdowns`` are keys of a row's ``extra`` that
+    ``sources`` begin with that of the questions, whose licence is the benchmark's. ``shareable`` allows its texts to be
+    redistributed. ``languages`` are those of the questions, BCP 47. ``breakdowns`` are keys of a row's ``extra`` that
     scores are broken down by. ``citations`` begin with the paper on the data. ``published`` names files of published
     figures (``mrag_eval/report/published``), ``tasks`` the folder of its tasks.
 
-    ``own`` holds values of the ``data:`` block under which the rows are the user's: their licence is unknown, and
-    nothing is declared about them. An empty mapping: they always are; None: they never are.
+    ``own`` holds values of the ``data:`` block for which the rows are the user's: their licence is unknown, and nothing
+    is declared about them. With an empty mapping they always are; with None they never are.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -136,17 +136,17 @@ class Declaration(_Record):
 
     @property
     def summary(self) -> str:
-        """Title and question in one line."""
+        """Return title and question in one line."""
         return f"{self.title}: {self.asks}"
 
     @property
     def licence(self) -> str | None:
-        """The SPDX identifier of the licence of the questions; None where none is stated."""
+        """Return the SPDX identifier of the questions' licence; None if none is stated."""
         return self.sources[0].licence if self.sources else None
 
     @property
     def hub(self) -> str | None:
-        """The hub dataset that the questions come from; None where they come from elsewhere."""
+        """Return the hub dataset of the questions; None if they have another source."""
         first = self.sources[0] if self.sources else None
         return first.id if isinstance(first, HubDataset) else None
 

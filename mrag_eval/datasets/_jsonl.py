@@ -13,7 +13,7 @@ A question is an object with ``id``, ``query`` and ``lang``, and further keys de
 Any other key is kept in ``extra``; ``data.breakdowns`` names those that scores are broken down by.
 
 A document is an object with ``id``, ``lang``, ``text`` and optionally ``title``, ``doc_id`` and ``parallel_id`` (shared
-by the versions of one document in several languages); its text is searched and shown behind the title.
+by the versions of one document in several languages). Its text is searched and shown after the title.
 """
 
 from __future__ import annotations
@@ -71,13 +71,7 @@ _KEYS = {
     "group_id",
 }
 # Keys of other formats with the meaning of one of ours; a question would silently lose them to `extra`.
-_ALIASES = {
-    "question": "query",
-    "language": "lang",
-    "query_lang": "lang",
-    "answer": "answers",
-    "options": "choices",
-}
+_ALIASES = {"question": "query", "language": "lang", "query_lang": "lang", "answer": "answers", "options": "choices"}
 
 
 class JsonlBlock(DataBlock):

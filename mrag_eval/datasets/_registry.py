@@ -1,4 +1,4 @@
-"""All benchmarks by name: every module of this folder that defines a ``LOADER`` is one."""
+"""Registry of all benchmarks: every module of this folder that defines a ``LOADER`` is one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOADERS: Mapping[str, LoaderSpec] = _discovered()
 
 
 def declaration_of(data: Mapping[str, Any]) -> Declaration | None:
-    """Return what the benchmark of a task's ``data:`` block declares; None for one that is not known."""
+    """Return the declaration of the benchmark of a task's ``data:`` block; None for an unknown one."""
     loader = LOADERS.get(str(data.get("benchmark")))
     return None if loader is None else loader.declaration
 
@@ -75,7 +75,7 @@ def _load(block_json: str) -> Benchmark:
 
 
 def _next_step(declaration: Declaration, block: DataBlock) -> str:
-    """Return what to do about rows that are wrong or missing, which depends on whose files they are."""
+    """Return the next step for wrong or missing rows, depending on the owner of the files."""
     keys = ", ".join(key for key in type(block).model_fields if key not in ("benchmark", "breakdowns"))
     if not declaration.sources:
         return f"correct the file, or choose other rows by the keys of the block 'data': {keys}"

@@ -1,4 +1,4 @@
-"""Readers of files that a user has written."""
+"""Readers of files written by a user."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ORIGINAL = WebFile(
     licence=None,
     note="the licence of the repository, MIT, is not said to be that of the data",
 )
-# Questions in the paper (its Table 4).
+# Number of questions in the paper (its Table 4).
 PAPER_ROWS = {"ar": 708, "fi": 615, "ja": 433, "ko": 371, "ru": 568}
 LANGUAGES = tuple(PAPER_ROWS)
 BENCHMARK = Declaration(

@@ -29,7 +29,7 @@ from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versio
 from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
 
 HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
-# Served by the hub and by the original repository alike (th and ro are in both too, but not in every copy).
+# Available from both the hub and the original repository (th and ro are in both too, but not in every copy).
 LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh")
 _KNOWN = (*LANGUAGES, "ro", "th")
 BENCHMARK = Declaration(

@@ -57,7 +57,7 @@ BENCHMARK = Declaration(
     needs=("download", "judge"),
     tasks="xrag",
 )
-# Rows a language as the dataset card gives them; the multilingual counts of the development file differ by language.
+# Rows per language on the dataset card; the multilingual counts of the development file differ by language.
 _SIZES: dict[tuple[str, str], dict[str, int]] = {
     ("test", "mono"): dict.fromkeys((*LANGUAGES, "en"), 1000),
     ("test", "multi"): dict.fromkeys(LANGUAGES, 300),

@@ -19,6 +19,7 @@ from mrag_eval.models._shared import get
 from mrag_eval.models._spec import asked_args, behind_api, identity, key_variable, named_spec, portable_identity
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator
+from mrag_eval.models.translate._table import write_table
 from mrag_eval.models.translate._translator import Translation, Translator, total_counts
 
 __all__ = [
@@ -51,4 +52,5 @@ __all__ = [
     "total",
     "total_counts",
     "totals",
+    "write_table",
 ]

@@ -56,7 +56,7 @@ categories:
         ("categories: {formulation: {concise: 40, verbose: 40}}", "formulation: the shares add up to 80, not to 100"),
         ("categories: {language: {xx: 100}}", "language: unknown language 'xx'"),
         ("categories: {language: {he: 50, iw: 50}}", "language: 'he' is given twice"),
-        ("categories: {need: {advice: 100}}", "need.advice: 'ask' is missing"),
+        ("categories: {need: {advice: 100}}", "need.advice: 'ask', the instruction to the model, is missing"),
         ("categories: {formulation: [concise]}", "formulation: expected values with their shares, got list"),
         ("categories: {formulation: {concise: -5, verbose: 105}}", "greater than 0"),
         ("per_documents: 3", "unknown key 'per_documents'; did you mean 'per_document'"),

@@ -462,7 +462,7 @@ def test_an_empty_corpus_and_one_without_files(tmp_path: Path) -> None:
         ({"languages": ["xx"]}, "unknown language 'xx'"),
         ({"langages": ["de"]}, "unknown key 'langages'; did you mean 'languages'"),
         ({"distractors": {"count": 5}}, "even number"),
-        ({"entities": {"backend": "table"}}, "needs 'path'"),
+        ({"entities": {"backend": "table"}}, "requires 'path'"),
         ({"limits": {"summary_words": 0}}, "greater than or equal to 1"),
     ],
 )

@@ -414,10 +414,11 @@ def test_run_builds_the_tasks_before_it_loads_the_model(cli: Run) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_run_help_is_the_harness_s(cli: Run) -> None:
+def test_run_help_says_what_is_ours_and_where_the_other_options_are(cli: Run) -> None:
     done = cli("run", "--help")
     assert done.returncode == 0
-    assert "--apply_chat_template" in done.stdout
+    for words in ("--no-retrieve-first", "retrieval.mode", "lm_eval run --help"):
+        assert words in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_the_command_and_a_run_from_its_folder(
     ("wrong", "message"),
     [
         (["--tasks", "mrag_dem"], "no task 'mrag_dem'; did you mean 'mrag_demo'?"),
-        (["--tasks", "small", "--limit", "2", "--samples", '{"small": [0]}'], "goes without --samples"),
+        (["--tasks", "small", "--limit", "2", "--samples", '{"small": [0]}'], "cannot be combined with --samples"),
         (["--tasks", "small", "--samples", "nowhere.json"], "neither JSON nor a file of it"),
         (["--tasks", "small", "--metadata", "retrieval.run_folder=run"], "takes its rows from a run folder"),
         (["--tasks", "small", "--metadata", "retrieval.device=gpu"], "expected cpu, cuda"),
@@ -292,6 +292,7 @@ def test_a_cache_that_cannot_be_written_to(world: Path, tmp_path: Path) -> None:
         pytest.fail("nothing was retrieved")
 
 
+@pytest.mark.slow
 def test_the_process_loads_only_what_it_needs() -> None:
     code = (
         "import sys, mrag_eval.retrieval.ahead._process, mrag_eval.retrieval.ahead._write; "

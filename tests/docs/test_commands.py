@@ -22,6 +22,8 @@ from tests.programs import Programs
 LANGUAGES = ("bash", "console", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex")
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 COMMANDS = [page for page in PAGES if any(b.executed for b in blocks_of(page))]
+# Pages whose commands run in the first stage; those of the others run in the second.
+FIRST = ("docs/gate.md", "docs/own_benchmark.md", "docs/quickstart.md", "docs/troubleshooting.md")
 # Pages whose commands are started as a reader starts them too, each a program that imports everything itself.
 AS_PROGRAMS = ("docs/own_benchmark.md", "docs/provenance.md", "docs/scaling.md")
 
@@ -80,7 +82,9 @@ def copies(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_copies(tmp_path_factory.mktemp("copies"), test_data)
 
 
-@pytest.mark.parametrize("page", COMMANDS, ids=name)
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, id=name(p), marks=() if name(p) in FIRST else pytest.mark.slow) for p in COMMANDS]
+)
 def test_commands_run(page: Path, tmp_path: Path, copies: Path, programs: Programs) -> None:
     _run_page(page, tmp_path, copies, programs / "python")
 

@@ -68,6 +68,7 @@ def world(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["bare", "lexical"])
 def test_a_run_loads_only_what_its_task_needs(world: Path, tmp_path: Path, task: str) -> None:
     found = loaded(world, task, tmp_path)
@@ -78,6 +79,7 @@ def test_a_run_loads_only_what_its_task_needs(world: Path, tmp_path: Path, task:
     assert "httpx" not in {*found["built"], *found["ran"]}
 
 
+@pytest.mark.slow
 def test_of_many_task_files_only_the_tasks_own_are_read(world: Path, tmp_path: Path) -> None:
     files = {Path(file).name for file in loaded(world, "leaf", tmp_path)["files"]}
     assert files == {"leaf.yaml", "above.yaml"}

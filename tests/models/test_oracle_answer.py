@@ -70,6 +70,7 @@ def test_the_command_knows_it_by_name(tasks: Path, programs: Programs) -> None:
     assert json.loads(path.read_text("utf-8"))["results"]["small"]["char3gram_recall,none"] == 1.0
 
 
+@pytest.mark.slow
 def test_the_models_of_the_harness_stay_known() -> None:
     """The harness looks for its own models only while its registry is empty."""
     code = (

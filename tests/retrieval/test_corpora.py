@@ -208,6 +208,7 @@ def test_overwrite_replaces_and_other_settings_are_refused_when_adding() -> None
         build_corpus("other", [edition("en"), edition("en")], LEXICAL)
 
 
+@pytest.mark.slow
 def test_a_language_added_to_an_approximate_corpus_is_approximated_too() -> None:
     from mrag_eval.retrievers import merge_indexes
 

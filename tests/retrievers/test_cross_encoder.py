@@ -93,7 +93,7 @@ def test_the_revision_tells_settings_and_weights_apart(folder: Path, tmp_path: P
 @pytest.mark.model
 def test_what_cannot_rerank_is_refused(tmp_path: Path) -> None:
     several = bert_folder(tmp_path / "several", labels=3)
-    with pytest.raises(ConfigError, match=r"gives 3 numbers for a pair"):
+    with pytest.raises(ConfigError, match=r"returns 3 numbers for a pair"):
         load_cross_encoder(str(several))
     with pytest.raises(ConfigError, match=r"reranker .*nowhere cannot be loaded"):
         load_cross_encoder(str(tmp_path / "nowhere"))

@@ -283,5 +283,9 @@ def test_the_commands(tmp_path: Path) -> None:
     run("build", lines("a.jsonl", some(0, 9)), one, "--kind", "bm25")
     run("build", lines("b.jsonl", some(9, 12, ("th",))), other, "--kind", "bm25")
     assert f"{both}: 12 passages (de 3, en 3, ko 3, th 3)" in run("merge", both, one, other)
-    assert f"{both}: 15 passages (de 3, en 6, ko 3, th 3)" in run("add", both, lines("c.jsonl", some(12, 15, ("en",))))
-    assert "all as they were built" in run("verify", both)
+    added = run("build", lines("c.jsonl", some(12, 15, ("en",))), both, "--add")
+    assert f"{both}: 15 passages (de 3, en 6, ko 3, th 3)" in added
+    assert "all as they were built" in run("info", both, "--verify")
+    refused = CliRunner().invoke(app, ["index", "build", "c.jsonl", both, "--add", "--kind", "dense"], obj=Session())
+    assert refused.exit_code == 2
+    assert "cannot be combined with --add" in " ".join(refused.output.split())

@@ -251,7 +251,8 @@ def test_counts_are_compared(
 
 KILLED = """
 import os, signal, sys
-from mrag_eval.retrievers import MilvusPlace, load_index, load_into_milvus, milvus_load
+from mrag_eval.retrievers import MilvusPlace, load_index, load_into_milvus
+from mrag_eval.retrievers.milvus import _milvus_load as milvus_load
 milvus_load._BATCH = 100
 note, times = milvus_load._Load._note_progress, []
 def killing(self):

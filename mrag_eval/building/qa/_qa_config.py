@@ -71,8 +71,8 @@ class QaConfig(Block):
     ``min_words`` words are left out. For documents longer than ``excerpt_words``, each question is written from an
     excerpt of whole sentences up to that length.
 
-    ``balance`` selects what has equal numbers of questions: every pair of languages (``pairs``), every language of
-    documents (``documents``, as in the paper), or nothing (``none``: all questions are kept).
+    ``balance`` selects the groups with equal numbers of questions: every pair of languages (``pairs``), every language
+    of documents (``documents``, as in the paper), or nothing (``none``: all questions are kept).
     """
 
     categories: dict[str, dict[str, Choice]] = Field(default_factory=dict)

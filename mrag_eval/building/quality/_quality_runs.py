@@ -95,7 +95,7 @@ def _hashes(source: Any) -> Iterator[str]:
 
 
 def _condition(config: TaskConfig) -> str:
-    """What the model was shown, in words."""
+    """Describe in words which documents the model was shown."""
     shown, subset = config.shows, config.setting("retrieval.given.subset") or "all"
     if shown == "nothing":
         return CLOSED
@@ -277,7 +277,7 @@ def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Seque
 
 
 def _sampled(run: _Run, cell: str, metric: str) -> list[tuple[float | None, str]]:
-    """Value and group of the rows of a cell, where the run logged them."""
+    """Return value and group of the rows of a cell, if the run logged them."""
     path = run.file.samples(run.leaf.task, judged=False)
     records = {sample.record.row: sample.record for sample in read_samples(path)} if path is not None else {}
     return [

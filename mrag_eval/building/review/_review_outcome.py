@@ -69,7 +69,7 @@ class Review:
             if empty:
                 out.append(f"missing    {empty:,} questions have no row of {name}, or an empty one")
         for name, n in counts["incomplete"].items():
-            out.append(f"incomplete {n:,} rows of {name} are incomplete and count as not reviewed")
+            out.append(f"incomplete {n:,} rows of {name} count as not reviewed")
         out += [f"agreement  {name}: {_shown(figures)}" for name, figures in self.agreement.items()]
         return out
 

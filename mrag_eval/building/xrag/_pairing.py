@@ -31,7 +31,7 @@ def pair_articles(
     """Settle every article with the pairs that it is the first of; drop an article that is in no pair.
 
     A pair has ``first`` and ``second`` (ids; in a pair of two languages the English one is first), ``setting``,
-    ``lang`` (that of ``second``), ``days`` between them, and what they share (``shared`` entities, or the ``event``).
+    ``lang`` (that of ``second``), ``days`` between them, and the ``shared`` entities or the ``event``.
     Pairs with too few older articles for their distractors are dropped here, before any paid call is made for them.
     """
     spare = 0

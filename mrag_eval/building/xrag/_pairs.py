@@ -33,7 +33,7 @@ class Related:
 class Found:
     """Result of the search.
 
-    ``general`` lists entities in too many titles to link them. ``spare`` counts pairs that were left out because an
+    ``general`` counts entities in too many titles to link them. ``spare`` counts pairs that were left out because an
     article had enough.
     """
 

@@ -1,0 +1,53 @@
+"""Options that exclude one another, endings of output files, and the help of ``run``."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from mrag_eval.cli._app import Session, app
+from mrag_eval.cli._renamed import RENAMED
+
+
+def said(command: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, command.split(), obj=Session(), env={"COLUMNS": "300"})
+    return done.exit_code, " ".join(done.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ("report out -o x.pdf", "x.pdf: the file's name must end in one of .html, .md, .csv, .json"),
+        ("report out -o x.csv --format md", "md does not fit the name x.csv"),
+        ("report out -o x.html --layout xrag", "--layout: cannot be combined with an HTML page"),
+        ("report out --territory Ceuta --layout xrag", "--layout: cannot be combined with --territory"),
+        ("report out --territory Ceuta -o x.html", "must end in one of .md, .csv, .json"),
+        ("compare out", "name two runs"),
+        ("compare a b --by group", "--by: cannot be combined with a comparison of two runs"),
+        ("compare a b --answers --metric x", "--metric: cannot be combined with --answers"),
+        ("compare a b --languages --format csv", "must be md or json"),
+        ("compare a --languages --by color", "must be question, group or row"),
+        ("gate --baseline a --rules r", "--candidate: is missing"),
+        ("gate a", "only --save takes runs"),
+        ("gate --save f", "--save writes the scores of a run"),
+        ("gate --save f a --rules r", "--rules: cannot be combined with --save"),
+        ("doctor --config --json", "--json: cannot be combined with --config"),
+    ],
+)
+def test_options_that_do_not_fit_are_named(command: str, fault: str) -> None:
+    code, text = said(command)
+    assert code == 2
+    assert fault in text
+
+
+def test_the_help_of_run_is_about_retrieval_and_names_the_harness_s() -> None:
+    code, text = said("run --help")
+    assert code == 0
+    for part in ("retrieval.mode", "retrieval.corpus", "retrieval.run_folder", "--no-retrieve-first", "lm_eval run"):
+        assert part in text
+
+
+def test_every_former_name_leads_to_a_command_that_exists() -> None:
+    for command in RENAMED.values():
+        words = [word for word in command.split() if word.islower() and not word.startswith("-")]
+        assert said(" ".join([*words, "--help"]))[0] == 0, command
