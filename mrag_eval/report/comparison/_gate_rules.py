@@ -12,7 +12,7 @@ from mrag_eval.core import ConfigError
 
 
 class PerLanguage(Block):
-    """Hold a guard on every language of a rule's tasks: the drop allowed in each, and the control of false alarms.
+    """A guard on every language of a rule's tasks: the drop allowed in each, and the control of false alarms.
 
     The languages are tested together; ``fdr`` bounds the expected share of false alarms among those that fail
     (Benjamini & Hochberg 1995). A language of fewer than ``min_n`` pairs is not comparable.
@@ -24,7 +24,7 @@ class PerLanguage(Block):
 
 
 class Rule(Block):
-    """Hold one rule: the candidate's ``metric`` on ``task`` must not be below the baseline's by more than is allowed.
+    """One rule: the candidate's ``metric`` on ``task`` must not be below the baseline's by more than is allowed.
 
     ``task`` is a task, a group or a glob; the rows of all tasks that it matches are tested together. ``max_drop`` is in
     the metric's own unit (0.01 is one point of a share), ``max_drop_relative`` a share of the baseline's score; with
@@ -54,7 +54,7 @@ class Rule(Block):
 
 
 class Rules(Block):
-    """Hold the rules file.
+    """The rules file.
 
     ``alpha`` and ``min_n`` apply to every rule that does not set them. ``differs`` names settings that may differ
     between baseline and candidate (see ``mrag-eval compare``).
