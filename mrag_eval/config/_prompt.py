@@ -10,7 +10,7 @@ from mrag_eval.config._validation import Block
 
 
 class Prompt(Block):
-    """The ``prompt`` block: a template (built-in name, or a path to a file of one's own) and its length limit.
+    """The ``prompt`` block: a template (built-in name, or a path to a file) and its length limit.
 
     ``system`` replaces the template's system text: a name of :func:`mrag_eval.prompts.system_prompts`, literal text, or
     a path to a file. ``max_tokens`` bounds the whole
