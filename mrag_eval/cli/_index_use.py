@@ -1,4 +1,4 @@
-"""``mrag-eval index merge``, ``milvus``, ``info`` and ``search``: what is done with a finished index."""
+"""``mrag-eval index merge``, ``milvus``, ``info`` and ``search``: the commands for a finished index."""
 
 from __future__ import annotations
 

@@ -11,14 +11,14 @@ from mrag_eval.cli._catalog import BenchmarkEntry, TaskEntry, tag_names
 from mrag_eval.core import did_you_mean
 from mrag_eval.datasets import LOADERS, Declaration
 
-# What a user must have, in a few words.
+# Requirements on the user's side, in a few words.
 NEEDS: Mapping[str, str] = {
     "download": "a connection for the first run, or a local copy",
     "files": "JSON Lines files of your own",
     "index": "an index of a corpus (mrag-eval index build), for the modes that search",
     "judge": "one or more models as judges, for the main metric",
 }
-# Codes that fit into a column; more are counted.
+# Maximum number of codes in a column; more are counted.
 _LISTED = 5
 
 
@@ -82,7 +82,7 @@ def benchmark_text(declared: Declaration, tasks: Sequence[TaskEntry]) -> str:
 
 
 def tasks_text(tasks: Sequence[TaskEntry]) -> str:
-    """Return one line a task or group, and their numbers."""
+    """Return one line per task or group, and their numbers."""
     leaves = sum(task.kind == "task" for task in tasks)
     return "\n".join([*_lines(tasks), f"{_number(leaves, 'task')}, {_number(len(tasks) - leaves, 'group')}"])
 
