@@ -105,7 +105,7 @@ def compare(
         pairs: task of the first run -> task of the second, where the names are not the same (two IR modes).
         differs: settings that differ on purpose, as keys or blocks (``retrieval.mode``, ``prompt``, ``all``).
 
-    Raises DataError where no task is in both runs, where settings differ that were not named, and where rows do not
+    Raises DataError if no task is in both runs, if settings differ that were not named, and if rows do not
     pair.
     """
     a, b = read_runs(first), read_runs(second)

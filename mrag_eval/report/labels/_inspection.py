@@ -109,7 +109,7 @@ def draw(
         wrong: only predictions that a metric of 0 and 1 calls wrong.
         task: only this task.
 
-    The draw depends on the seed and the rows, not on the order of files. Raises DataError where nothing can be drawn.
+    The draw depends on the seed and the rows, not on the order of files. Raises DataError if nothing can be drawn.
     """
     by_language: dict[str, list[Drawn]] = defaultdict(list)
     for one in _candidates(paths, wrong, task):
