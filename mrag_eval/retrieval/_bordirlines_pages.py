@@ -131,8 +131,8 @@ def build_bordirlines(
 ) -> Coverage:
     """Build the corpus that the tasks ``bordirlines_..._own`` search, under ``name``.
 
-    ``data`` locates BorderLines' files (keys of the benchmark's ``data`` block). Raises CorpusError where the
-    corpus is there already.
+    ``data`` locates BorderLines' files (keys of the benchmark's ``data`` block). Raises CorpusError if the
+    corpus exists already.
     """
     from mrag_eval.retrievers import build_index
 

@@ -53,8 +53,8 @@ def build_corpus(
     after an interruption keeps the languages that are done and goes on within the one that was not. ``add`` joins the
     new languages to the corpus that is there, with its settings; ``overwrite`` replaces it.
 
-    Raises ConfigError for a language named twice or held already; CorpusError where the corpus is there (or, with
-    ``add``, is not), and where the disk is full.
+    Raises ConfigError for a language named twice or held already; CorpusError if the corpus exists (or, with
+    ``add``, does not), and if the disk is full.
     """
     target = corpora_folder() / _checked(name)
     there = target.exists()

@@ -61,7 +61,7 @@ def _shuffled(found: Sequence[Retrieved], docs: Sequence[RagDoc], seed: int) -> 
 def translator_for(retrieval: Retrieval, parallel: Sequence[Mapping[str, str]] = ()) -> Translator | None:
     """Return the translator of a block; None if nothing is translated.
 
-    ``parallel`` are the benchmark's own parallel texts. Raises ConfigError where no translator is configured.
+    ``parallel`` are the benchmark's own parallel texts. Raises ConfigError if no translator is configured.
     """
     if not retrieval.translates:
         return None

@@ -24,15 +24,15 @@ FIRST: ContextVar[RunFolder | None] = ContextVar("rows retrieved first", default
 
 
 class TaskRows:
-    """A benchmark's rows under a task's blocks, and their passages.
+    """Hold a benchmark's rows under a task's blocks, and their passages.
 
     ``docs`` are the rows that run, by id; ``skipped`` those that the mode leaves out; ``without`` counts rows that have
-    no published documents. ``translator`` is None where nothing is translated. Rows that are ``saved`` under the task's
+    no published documents. ``translator`` is None if nothing is translated. Rows that are ``saved`` under the task's
     name are taken from there, as those of ``retrieval.run_folder`` are.
 
     Raises:
-        ConfigError, DataError, CorpusError: before anything is searched, for a block, a file or a corpus that will not
-            do, and where no row is left.
+        ConfigError, DataError, CorpusError: before anything is searched, for an invalid block, file or corpus, and if
+            no row is left.
     """
 
     def __init__(self, blocks: TaskBlocks, task: str = "", saved: RunFolder | None = None) -> None:
@@ -68,7 +68,7 @@ class TaskRows:
     def take_from(self, folder: RunFolder) -> None:
         """Take the rows from a run folder; nothing is searched, reranked, translated or planned for them.
 
-        Raises ConfigError, naming each setting that differs from the task's, and DataError where the task is not there.
+        Raises ConfigError, naming each setting that differs from the task's, and DataError if the task is missing.
         """
         settings, missing = self.settings(), self._missing.names
         self._source = Saved.of(self._source, folder, self._task, settings, self.blocks.retrieval, missing)
@@ -182,7 +182,7 @@ class TaskRows:
         return out
 
     def translation(self) -> dict[str, Any] | None:
-        """Return the translator and its outcomes, here and where the rows were retrieved; None without a translator."""
+        """Return the translator and its outcomes, here and at the time of retrieval; None without a translator."""
         there = self._source.entry.translation if isinstance(self._source, Saved) else None
         shares = [] if there is None else [there]
         if self.translator is not None and (not shares or self.translator.counts):

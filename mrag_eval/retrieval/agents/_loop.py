@@ -62,7 +62,7 @@ class Agents:
 
 
 def agents_for(agent: Agent) -> Agents:
-    """The planner and the critic that a block names, else those of the config file.
+    """Return the planner and the critic that a block names, else those of the config file.
 
     Raises ConfigError if none is named, with the lines to write into the config file.
     """

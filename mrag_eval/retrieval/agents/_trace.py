@@ -20,7 +20,7 @@ def write_traces(
 ) -> Path:
     """Write the traces of one rank's rows of a task, replacing those of an earlier run of it.
 
-    Raises ConfigError where the folder cannot be written to.
+    Raises ConfigError if the folder cannot be written to.
     """
     path = folder / (f"{task}.jsonl" if world_size == 1 else f"{task}.rank{rank}of{world_size}.jsonl")
     part = path.with_name(f"{path.name}.{os.getpid()}.part")

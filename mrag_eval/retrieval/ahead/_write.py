@@ -46,7 +46,7 @@ def retrieve_into(
 ) -> Retrieval:
     """Retrieve for the rows ``ids`` of a task that the folder does not hold yet.
 
-    Raises ConfigError where the folder holds the task under other settings (unless ``overwrite``), CorpusError where
+    Raises ConfigError if the folder holds the task under other settings (unless ``overwrite``), CorpusError if
     another process is writing the same task, and whatever retrieval raises; the rows written by then are kept.
     """
     with naming(task), build_lock(folder.path / task, wait=False):

@@ -74,7 +74,7 @@ class RunFolder:
     def begin(self, task: str, entry: TaskEntry, *, overwrite: bool = False) -> set[str]:
         """Begin a task; return the ids of the rows that exist from an earlier start.
 
-        Raises ConfigError, naming what differs, where the folder holds rows of this task under other settings.
+        Raises ConfigError, naming the differences, if the folder holds rows of this task under other settings.
         """
         known = self.tasks.get(task)
         if known is not None and known.fingerprint != entry.fingerprint and not overwrite:
@@ -157,8 +157,8 @@ class RunFolder:
     def rows(self, task: str, entry: TaskEntry, docs: Sequence[RagDoc]) -> list[Retrieved]:
         """Return the records of these rows, in their order.
 
-        Raises DataError where rows are missing, naming and counting them, where a row is no longer what was retrieved
-        for, and where the file is damaged.
+        Raises DataError if rows are missing, naming and counting them, if a row has changed since its
+        retrieval, and if the file is damaged.
         """
         path = self.path / entry.file
         wanted = {doc.id: doc for doc in docs}

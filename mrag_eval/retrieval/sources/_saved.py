@@ -44,7 +44,7 @@ class Saved(Source):
     ) -> Saved:
         """Return the rows of a task that has these ``settings``.
 
-        Raises ConfigError, naming each setting that differs, and DataError where the task is not there. Settings in
+        Raises ConfigError, naming each setting that differs, and DataError if the task is missing. Settings in
         ``missing`` are not compared.
         """
         entry = folder.entry_for(task, fingerprint_of(settings))
