@@ -41,7 +41,7 @@ def family(model: str) -> str:
 
 
 def panel_table(records: Sequence[RowRecord], *, evaluated: str | None = None, seed: int = 0) -> PanelTable | None:
-    """Return the panel's table on answers from the rows' records; None where no panel judged them.
+    """Return the panel's table on answers from the rows' records; None if no panel judged them.
 
     Args:
         records: one a row, as gathered; one of every rank holds its part of the table.

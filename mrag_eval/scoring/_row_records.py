@@ -30,7 +30,7 @@ class JudgedRecord:
         return cls(judgement.verdict, judgement.outcome, judgement.disagreement, votes)
 
     def vote(self, seat: str) -> bool | None:
-        """Return the verdict of a seat; None where it abstained or was not asked."""
+        """Return the verdict of a seat; None if it abstained or was not asked."""
         found = self.votes.get(seat)
         return found if isinstance(found, bool) else None
 

@@ -49,7 +49,8 @@ def check_task_scores(names: Sequence[str], docs: Sequence[RagDoc]) -> None:
 def read_option(doc: RagDoc, answer: str, form: str) -> tuple[int, Outcome]:
     """Return the option that a reply chooses by BordIRlines' rule (-1: none), and the outcome.
 
-    The outcome is the behaviour of a reply without an option. ``form`` is ``citation`` if the option is in the second of three parts, anything else for a direct answer.
+    The outcome is the behaviour of a reply without an option. ``form`` is ``citation`` if the option is in the second
+    of three parts, anything else for a direct answer.
     """
     from mrag_eval.metrics import parse_borderlines_citation, parse_borderlines_direct, reply_outcome
 
