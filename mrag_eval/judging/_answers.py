@@ -27,7 +27,7 @@ EMPTY = "the answer is empty"
 def panel_for(block: Judge, metrics: Sequence[str]) -> Panel | None:
     """Return the panel of a task; None, after a warning, if a metric needs one and none is configured.
 
-    Raises ConfigError for a judge or a judge prompt that does not exist, and where a panel is required but missing:
+    Raises ConfigError for a judge or a judge prompt that does not exist, and if a panel is required but missing:
     before anything is generated.
     """
     needing = [name for name in metrics if name in JUDGED]

@@ -45,7 +45,7 @@ def labeller_for(block: Judge) -> Labeller | None:
     """Return the labeller that a judge block asks for; None if relevance is known by ids.
 
     ``auto`` takes the panel, and without one, after a warning, the proxy. Raises ConfigError for a prompt that does not
-    exist, and where ``judge`` is asked for and none is configured.
+    exist, and if ``judge`` is asked for and none is configured.
     """
     source = block.relevance.labels
     if source == "ids":

@@ -4,9 +4,9 @@ No text of a sample decides a verdict by its form. Three things see to that:
 
 1. In the prompt, samples are defused (:func:`mrag_eval.prompts.defuse`): braces, verdict tags, the prompt's own tags
    and lists of numbers are written in other characters. A judge that repeats what it was shown writes no verdict.
-2. Every JSON object that stands in the sample, and every sample text that holds a verdict tag, is removed from the
+2. Every JSON object in the sample, and every sample text that holds a verdict tag, is removed from the
    reply before it is read, in the characters shown or in those of the sample, should a judge put them back.
-3. A JSON verdict must have both keys, justification and answer: a bare ``{"answer": ...}`` is none.
+3. A JSON verdict must have both keys, justification and answer: a bare ``{"answer": ...}`` is not a verdict.
 
 Of what is left the last complete verdict counts, since models think aloud first. What these rules cannot tell from a
 vote is a judge that, persuaded, writes a verdict of its own.

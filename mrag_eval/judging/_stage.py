@@ -75,7 +75,8 @@ class Verdicts:
         return {} if panel is None else {"judges": panel.identities}
 
     def shares(self) -> dict[str, Any]:
-        """Return this rank's models and ledgers, for one of its rows: they are summed when the ranks' rows are
-        gathered.
+        """Return this rank's models and ledgers, for one of its rows.
+
+        They are summed when the ranks' rows are gathered.
         """
         return dict(self._shares)
