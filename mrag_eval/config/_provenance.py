@@ -76,12 +76,12 @@ def provenance(
             among it.
         texts: the hashes of the prompts, by what they are for (``prompt``, ``judge``, ...).
         models: what identifies the models that judge, plan or criticise, by their part.
-        ran: None where nothing has been scored.
+        ran: None if nothing has been scored.
 
     Returns a JSON object::
 
         format        1
-        fingerprints  data, retrieval, prompt, judge (None where nobody judges), rows (None before a run), and task,
+        fingerprints  data, retrieval, prompt, judge (None if nobody judges), rows (None before a run), and task,
                       which is over all of them, metrics, decoding, task version and the versions of mrag-eval and
                       lm-eval; SHA-256 each
         texts         SHA-256 of every prompt
@@ -89,7 +89,7 @@ def provenance(
         rows          how many ran
         samples       the row numbers that --samples named, None without it
         overrides     what --metadata changed in our blocks
-        file          the YAML file of the task on the machine of the run; None where the harness names none
+        file          the YAML file of the task on the machine of the run; None if the harness names none
         seeds         retrieval, order of passages, data, imbalance (the run's own are in ``config`` of the results)
         versions      of Python and of every package that can move a number, as far as installed
     """
