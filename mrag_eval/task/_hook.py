@@ -2,7 +2,7 @@
 
 Named in a task's YAML by ``class: !function mrag_eval.task.RagTask``. The harness keeps what it does well (models,
 batching, caching of answers, logging). This class retrieves for exactly the rows that are run, renders the prompts,
-scores the answers in one batch and publishes intervals beside the harness's own averages.
+scores the answers in one batch and publishes intervals in addition to the harness's averages.
 """
 
 from __future__ import annotations
