@@ -62,7 +62,7 @@ def retrieve(
 def _flags(
     tasks: str, metadata: Sequence[str] | None, limit: float | None, samples: str | None, include: str | None
 ) -> list[str]:
-    """The harness's own flags, which it reads its own way."""
+    """Return the flags in the form of the harness's command line."""
     flags = ["--tasks", tasks]
     for given in metadata or ():
         flags += ["--metadata", given]
