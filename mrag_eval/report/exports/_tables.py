@@ -29,7 +29,7 @@ def write_csv(runs: Sequence[Run], path: Path) -> int:
 def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> str:
     """Return a ``booktabs`` table in percent with intervals: tasks (and models, if there are several) against metrics.
 
-    ``bold`` marks the best model of each task and metric. Blanks, n and what is unscored are explained below.
+    ``bold`` marks the best model of each task and metric. Blanks, n and unscored rows are explained below.
     """
     metrics = list(dict.fromkeys(s.metric for run in runs for task in run.tasks for s in task.overall()))
     several = len({run.model_id for run in runs}) > 1

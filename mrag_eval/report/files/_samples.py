@@ -84,7 +84,7 @@ class Sample:
     ) -> Sample:
         """Return the sample with a new record, and the harness's own columns of metrics to match it.
 
-        ``stale`` names the columns that ``values`` replace; ``votes`` None leaves the column of votes as it is.
+        ``stale`` names the columns that ``values`` replace; ``votes`` None keeps the column of votes.
         """
         line = {key: value for key, value in self.line.items() if key not in stale}
         kept = [name for name in line.get("metrics", ()) if name not in stale]

@@ -209,6 +209,6 @@ def load_results(results: Path | str | Sequence[Path | str]) -> DataFrame:
 
 
 def records(frame: DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as dictionaries, with None for what is missing."""
+    """Return the rows of a table as dictionaries, with None for missing values."""
     found: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return found

@@ -1,4 +1,4 @@
-"""The report's bars: stages, languages of passages, replies and citations, and what the agents did, as shares."""
+"""The report's bars: stages, languages of passages, replies and citations, and the agents' actions, as shares."""
 
 from __future__ import annotations
 

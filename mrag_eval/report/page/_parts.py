@@ -127,7 +127,7 @@ def citation_points(leaf: Leaf) -> list[Point]:
 
 
 def citation_rows(leaf: Leaf) -> list[Point]:
-    """Return how many questions were answered with citations, and what could not be counted."""
+    """Return how many questions were answered with citations, and how many could not be counted."""
     return [
         {"task": leaf.label, "source": source, "queries": found.queries, "citing": found.citing}
         | {"unanswered": found.unanswered, "without_documents": found.without_documents}
