@@ -51,7 +51,7 @@ def build_corpus(
 
     Every language is first built as an index in ``<name>.parts``; when all are done they are joined. The same call
     after an interruption keeps the languages that are done and goes on within the one that was not. ``add`` joins the
-    new languages to the corpus that is there, with its settings; ``overwrite`` replaces it.
+    new languages to the existing corpus, with its settings; ``overwrite`` replaces it.
 
     Raises ConfigError for a language named twice or held already; CorpusError if the corpus exists (or, with
     ``add``, does not), and if the disk is full.

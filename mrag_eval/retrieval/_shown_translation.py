@@ -15,8 +15,8 @@ def with_translated_passages(
 ) -> list[Retrieved]:
     """Return the rows with their passages in English or in the row's language; rankings do not change.
 
-    A translated passage keeps what it was in ``original_text`` and ``original_lang``. Where there is no translation,
-    the passage is shown as it is. Each passage is translated once, however many rows it is shown for.
+    A translated passage keeps its original in ``original_text`` and ``original_lang``. Without a translation,
+    the passage is shown untranslated. Each passage is translated once, however many rows it is shown for.
     """
     english = retrieval.documents_in == "en"
     shown = [

@@ -1,6 +1,6 @@
 """A folder of retrieved rows: retrieve once, evaluate many models.
 
-``manifest.json`` says of every task what decided its retrieval; ``<task>.jsonl`` holds one line a row, with everything
+``manifest.json`` holds every task's retrieval settings; ``<task>.jsonl`` holds one line per row, with everything
 that the row was given; ``<task>.trec`` is the ranking for other tools (``<task>.reranked.trec`` that of the second
 stage). Lines are written batch by batch, so that an interrupted step continues where it stopped.
 """

@@ -1,4 +1,4 @@
-"""Records of what a row was given, as JSON that reads back unchanged: every score to its last digit."""
+"""Retrieved rows as JSON that reads back unchanged: every score to its last digit."""
 
 from __future__ import annotations
 
