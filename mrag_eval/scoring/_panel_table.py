@@ -44,7 +44,7 @@ def panel_table(records: Sequence[RowRecord], *, evaluated: str | None = None, s
     """Return the panel's table on answers from the rows' records; None if no panel judged them.
 
     Args:
-        records: one a row, as gathered; one of every rank holds its part of the table.
+        records: one per row, as gathered; one of every rank holds its part of the table.
         evaluated: the name of the model whose answers these are.
     """
     shares = [r.panel for r in records if r.panel is not None]

@@ -118,7 +118,7 @@ class Territory:
 
 @dataclass(frozen=True, slots=True)
 class TerritoryAnswer(Territory):
-    """Hold the same with the option chosen (its index, -1: none), and what the reply did instead of choosing."""
+    """Hold the same with the option chosen (its index, -1: none), and the outcome of a reply without an option."""
 
     claimant_ind: int
     outcome: str

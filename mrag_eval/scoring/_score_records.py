@@ -138,7 +138,7 @@ class LoopTable:
     ``rounds`` and ``stopped`` count rows by how many rounds they took and why they ended, ``faults`` the faults of the
     agents' replies. ``without_documents`` is the share of rows that were answered without documents, ``fallback`` that
     of rows shown documents of which none is valid. ``cached`` counts calls from the cache. ``languages``: source
-    language -> what was chosen and used. ``by_rounds`` and ``by_calls`` hold the score ``correct_by`` by their number.
+    language -> languages chosen and used. ``by_rounds`` and ``by_calls`` hold the score ``correct_by`` by their number.
     """
 
     rows: int
@@ -219,7 +219,7 @@ class ConcurrenceTable:
     """Hold concurrence over territories (BordIRlines, section 4.1 and Table 4).
 
     ``scores`` and ``intervals`` count refusals as the published tables do, ``exclude`` and ``incorrect`` in the two
-    other ways. ``random`` is what answers drawn at random would get. Questions that the mode skips count as missing:
+    other ways. ``random`` is the score of answers drawn at random. Questions that the mode skips count as missing:
     ``deflated`` names the scores that this lowers, ``answered_only`` leaves their territories out.
     """
 

@@ -18,8 +18,8 @@ UNTOLD = "the language of the reply cannot be told"
 def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> list[Scored]:
     """Return the rows with their answers in the language of the question, which is that of the reference answers.
 
-    An answer that is in it already stays as it is, and so does one without letters, an empty and a declined one. The
-    language is what the detector of ``correct_language`` says. Of 20 characters or fewer it says nothing reliable: an
+    Answers already in that language, without letters, empty or declined are unchanged. The language is that of the
+    ``correct_language`` detector, which is unreliable for 20 characters or fewer: such an
     answer in a script of the language is taken to be in it, another one in Latin letters to be English. Where there
     is no translation, ``untranslated`` says why. All answers are translated in one batch; rows without reference
     answers are left alone.
