@@ -8,8 +8,8 @@ No text of a sample decides a verdict by its form. Three things see to that:
    reply before it is read, in the characters shown or in those of the sample, should a judge put them back.
 3. A JSON verdict must have both keys, justification and answer: a bare ``{"answer": ...}`` is not a verdict.
 
-Of what is left the last complete verdict counts, since models think aloud first. What these rules cannot tell from a
-vote is a judge that, persuaded, writes a verdict of its own.
+The last complete verdict in the rest of the reply counts, since models think aloud first. These rules cannot detect
+a judge that, persuaded by the sample, writes a verdict in its own words.
 """
 
 from __future__ import annotations
