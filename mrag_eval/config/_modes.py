@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 # Words for languages that only the row knows; the rest of a language scope are BCP 47 codes.
 LANGUAGE_ROLES = ("all", "query", "relevant", "culture", "gold", "sibling")
-# Kinds of passages that a mode puts into the prompt: none, those of the row, the supporting ones, or what was found.
+# Kinds of passages that a mode puts into the prompt: none, those of the row, the supporting ones, or those found.
 Shown = Literal["nothing", "given", "gold", "retrieved"]
 
 

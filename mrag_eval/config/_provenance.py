@@ -1,7 +1,7 @@
 """Provenance of a task's numbers, as the results keep it: fingerprints, versions, seeds, and requested settings.
 
 Two runs of one model whose fingerprint ``task`` is the same have measured the same thing on the same rows with the same
-code; greedy decoding on the same hardware then gives the same numbers. The other fingerprints say what differs.
+code; greedy decoding on the same hardware then gives the same numbers. The other fingerprints locate the difference.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def provenance(
         config: the task's configuration as it goes into the results, our blocks, ``source``, ``index`` and ``scores``
             among it.
         texts: the hashes of the prompts, by what they are for (``prompt``, ``judge``, ...).
-        models: what identifies the models that judge, plan or criticise, by their part.
+        models: the identities of the models that judge, plan or criticise, by role.
         ran: None if nothing has been scored.
 
     Returns a JSON object::

@@ -1,7 +1,7 @@
 """The ``retrieval`` block of a task, from YAML or ``--metadata``.
 
 All of it is validated here: an unknown key, a value outside its set or an impossible combination is a
-:class:`~mrag_eval.core.ConfigError` that names the key and what is allowed.
+:class:`~mrag_eval.core.ConfigError` that names the key and the allowed values.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def split_config(config: Mapping[str, Any], metrics: Collection[str]) -> tuple[d
 
     ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside.
 
-    Raises ConfigError naming the task, the key and what is allowed.
+    Raises ConfigError naming the task, the key and the allowed values.
     """
     rest = {key: value for key, value in config.items() if key not in (*BLOCKS, "class")}
     task = str(config.get("task", "?"))
