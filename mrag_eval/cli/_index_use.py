@@ -132,7 +132,7 @@ def info(
 
 
 def _verified(path: Path, uri: str | None) -> str:
-    """Return what was checked; exit with code 1 and a line on standard error if anything is damaged."""
+    """Return a description of the check; exit with code 1 and a line on standard error if anything is damaged."""
     from mrag_eval.core import CorpusError
     from mrag_eval.retrievers import MilvusPlace, verify_index, verify_milvus
 

@@ -1,4 +1,4 @@
-"""``mrag-eval retrieve``: the retrieval of tasks as a step of its own, without a model to evaluate."""
+"""``mrag-eval retrieve``: the retrieval of tasks as a separate step, without a model to evaluate."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _LISTED = 5
 
 
 def benchmark_named(name: str) -> Declaration | None:
-    """Return the benchmark of that name or with that folder of tasks; None where there is no such benchmark."""
+    """Return the benchmark of that name or with that folder of tasks; None if there is no such benchmark."""
     declared = [loader.declaration for loader in LOADERS.values()]
     return next((found for found in declared if name in (found.name, found.tasks)), None)
 
@@ -46,7 +46,7 @@ def nothing_named(name: str, tasks: Sequence[TaskEntry]) -> str:
 
 
 def benchmarks_text(entries: Sequence[BenchmarkEntry]) -> str:
-    """Return one line a benchmark (number of tasks, languages, needs, what it asks), and the tags."""
+    """Return one line per benchmark (number of tasks, languages, needs, what it asks), and the tags."""
     rows = [("benchmark", "tasks", "languages", "needs", "asks")]
     for entry in entries:
         declared = entry.declaration
