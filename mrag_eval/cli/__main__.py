@@ -1,4 +1,4 @@
-"""``python -m mrag_eval.cli``, for launchers that want a module (``accelerate launch -m mrag_eval.cli run ...``)."""
+"""``python -m mrag_eval.cli``, for launchers that need a module (``accelerate launch -m mrag_eval.cli run ...``)."""
 
 from mrag_eval.cli._main import main
 

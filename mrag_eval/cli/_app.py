@@ -1,4 +1,4 @@
-"""The commands in groups by the work they are for, and the options that all of them share."""
+"""The commands in groups by task, and the options that all of them share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mrag_eval.cli._trace import trace
 
 @dataclass
 class Session:
-    """The global options, for the code that reports errors."""
+    """Hold the global options, for the code that reports errors."""
 
     debug: bool = False
 

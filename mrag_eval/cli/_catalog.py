@@ -1,4 +1,4 @@
-"""The benchmarks and tasks that come with the package: where their YAML is, what each is, and whether it is sound."""
+"""The benchmarks and tasks of the package: their YAML files, their descriptions, and the check of their files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """One name that ``--tasks`` takes. ``mode`` is the IR mode, empty for groups; ``summary`` is one line about it.
+    """Hold one name that ``--tasks`` takes. ``mode`` is the IR mode, empty for groups; ``summary`` is a line about it.
 
     ``tags`` are the other names under which ``--tasks`` finds it, together with all tasks of that tag.
     """
@@ -32,7 +32,7 @@ class TaskEntry:
 
 @dataclass(frozen=True)
 class BenchmarkEntry:
-    """What a benchmark declares, with the number of its tasks and groups."""
+    """Hold a benchmark's declaration, with the number of its tasks and groups."""
 
     declaration: Declaration
     tasks: int
@@ -40,7 +40,7 @@ class BenchmarkEntry:
 
 
 def list_tasks(folder: Path | None = None) -> list[TaskEntry]:
-    """Every task and group in ``folder`` (default: ours), by name. Files that do not parse are left out."""
+    """Return every task and group in ``folder`` (default: ours), by name. Files that do not parse are left out."""
     from yaml import YAMLError
 
     entries = []
@@ -71,7 +71,7 @@ def tasks_of(declared: Declaration) -> list[TaskEntry]:
 
 
 def check_tasks(folder: Path | None = None) -> list[str]:
-    """What is wrong with the task files in ``folder`` (default: ours), one line each; empty when all is well.
+    """Return the faults of the task files in ``folder`` (default: ours), one line each; empty if there are none.
 
     The harness skips a broken task file in silence; here each one is read, its blocks and prompt are validated, and
     the members of groups are looked up.
@@ -88,7 +88,7 @@ def check_tasks(folder: Path | None = None) -> list[str]:
                 groups.append((path, config))
             else:
                 _check_leaf(path, config)
-        except Exception as error:  # whatever a file does wrong is a finding, and the next file is still looked at
+        except Exception as error:  # any error in a file is a finding, and the next file is still checked
             faults.append(f"{path.relative_to(root)}: {str(error).strip().splitlines()[0]}")
     faults += [
         f"{paths[1].relative_to(root)}: the name '{name}' is already that of {paths[0].relative_to(root)}"

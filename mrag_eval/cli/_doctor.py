@@ -1,4 +1,4 @@
-"""What is ready for a real run, and the command that mends what is not."""
+"""The checks of ``mrag-eval doctor``, and the command that fixes each fault."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mrag_eval.core import MragError
 if TYPE_CHECKING:
     from mrag_eval.config import ModelSpec
 
-# Environment variables that models behind an API, and gated data on the hub, ask for.
+# Environment variables that models behind an API, and gated data on the hub, need.
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report. ``needed``: without it nothing runs; ``mend`` is the command that would put it right."""
+    """Hold one line of the report. ``needed``: nothing runs without it; ``mend`` is the command that fixes it."""
 
     topic: str
     what: str
@@ -33,7 +33,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything; imports none of the heavy libraries and asks nothing of the network."""
+    """Check everything; import none of the heavy libraries and do not use the network."""
     return [*_package(), *_models(), *_judges(), *_agents(), *_retrieval(), *_corpora(), *_data(), *_keys()]
 
 
@@ -117,29 +117,29 @@ def _package_finding(topic: str, name: str, distribution: str, extra: str) -> Fi
 
 
 def _judges() -> list[Finding]:
-    """The config file's panel: names, models, and whether the variables with their keys are set."""
+    """Check the config file's panel: names, models, and whether the variables with their keys are set."""
     from mrag_eval.config import load_config
     from mrag_eval.judging import EXAMPLE, named_judges
 
     try:
         judges = named_judges(load_config().judges)
     except MragError:
-        return []  # the line about the config file says what is wrong with it
+        return []  # the line about the config file reports the fault
     if not judges:
-        example = EXAMPLE.replace("\n    ", "\n")  # written to stand indented, in an error's next step
+        example = EXAMPLE.replace("\n    ", "\n")  # indented for an error's next step
         return [Finding("judges", "none configured", False, f"in mrag.yaml (see docs/judges.md):\n{example}")]
     return [_model("judges", name, spec) for name, spec in judges.items()]
 
 
 def _agents() -> list[Finding]:
-    """The config file's planner and critic, and whether the variables with their keys are set."""
+    """Check the config file's planner and critic, and whether the variables with their keys are set."""
     from mrag_eval.config import load_config
     from mrag_eval.retrieval import EXAMPLE
 
     try:
         config = load_config()
     except MragError:
-        return []  # the line about the config file says what is wrong with it
+        return []  # the line about the config file reports the fault
     if config.planner is None:
         example = EXAMPLE.partition("\n")[2].replace("\n    ", "\n").removeprefix("    ")
         return [Finding("agents", "none configured", False, f"in mrag.yaml (see docs/agents.md):\n{example}")]
@@ -148,7 +148,7 @@ def _agents() -> list[Finding]:
 
 
 def _model(topic: str, name: str, spec: ModelSpec) -> Finding:
-    """A model of the config file: what it is, and whether its key is set."""
+    """Check a model of the config file: its type, and whether its key is set."""
     from mrag_eval.models import key_variable
 
     model = spec.model_args.get("model") or spec.model_args.get("pretrained")

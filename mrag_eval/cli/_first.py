@@ -1,4 +1,4 @@
-"""Retrieval before the evaluated model is loaded: which rows, whether at all, and what is said of it."""
+"""Retrieval before the evaluated model is loaded: its rows, its conditions, and its messages."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 @dataclass(frozen=True)
 class First:
-    """Whether retrieval is ``wanted`` first; ``debug`` shows the traceback of what fails there."""
+    """Hold whether retrieval is ``wanted`` first; ``debug`` shows the traceback of a failure there."""
 
     debug: bool = False
     wanted: bool = True
 
     def rows_of(self, tasks: Mapping[str, Any], limit: float | None, samples: Mapping[str, list[int]] | None) -> None:
-        """Give the tasks their rows, those that these flags of the harness let run.
+        """Give the tasks their rows, limited to those that these flags of the harness select.
 
-        Nothing is done where no task retrieves anything.
+        Does nothing if no task retrieves anything.
         """
         with self._retrieved(tasks, limit, samples) as folder:
             for task in _open(tasks).values() if folder is not None else ():
@@ -37,7 +37,7 @@ class First:
     def rows_for(
         self, tasks: Mapping[str, Any], limit: float | None, samples: Mapping[str, list[int]] | None
     ) -> Iterator[None]:
-        """The same for tasks like these that are built while the block runs."""
+        """Do the same for equal tasks that are built while the block runs."""
         from mrag_eval.retrieval import FIRST
 
         with self._retrieved(tasks, limit, samples) as folder:
@@ -67,7 +67,7 @@ class First:
 
 
 def _open(tasks: Mapping[str, Any]) -> dict[str, Any]:
-    """The tasks of our class that have something to retrieve, and do not take it from a run folder."""
+    """Return the tasks of our class that have something to retrieve, and do not take it from a run folder."""
     from mrag_eval.task import RagTask
 
     return {
@@ -78,7 +78,7 @@ def _open(tasks: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _one_of_many() -> bool:
-    """Whether this is one of several processes that accelerate or torchrun started for one evaluation."""
+    """Return whether this is one of several processes that accelerate or torchrun started for one evaluation."""
     try:
         several = int(os.environ.get("WORLD_SIZE", "1")) > 1
     except ValueError:

@@ -1,4 +1,4 @@
-"""Running lm-evaluation-harness: its own flags, our tasks found without being asked for."""
+"""Runs of lm-evaluation-harness with its own flags and with our tasks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
     from mrag_eval.task import RagTask
 
 _NOT_FIRST = ("--no-retrieve-first", "--no_retrieve_first")
-# Flags whose effects only the harness's own command has: with them it runs as a whole.
+# Flags that only the harness's own command implements: with them it runs as a whole.
 _STOCK_ONLY = ("wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args", "show_config")
 
 
 def run(arguments: Sequence[str], *, debug: bool = False) -> None:
-    """``lm_eval run`` with the same flags, and ``--no-retrieve-first``.
+    """Run ``lm_eval run`` with the same flags, and ``--no-retrieve-first``.
 
-    Our task folder is added where the harness does not hold it already. Where every task asked for is ours (or in the
-    ``--include_path`` given), the built-in tasks are not indexed, which takes the harness over ten seconds. What our
-    tasks retrieve is retrieved by a process of its own before the evaluated model is loaded
-    (:mod:`mrag_eval.retrieval.ahead._process`).
+    Our task folder is added if the harness does not hold it already. If every requested task is ours (or in the given
+    ``--include_path``), the built-in tasks are not indexed, which takes the harness over ten seconds. A separate
+    process retrieves for our tasks before the evaluated model is loaded (:mod:`mrag_eval.retrieval.ahead._process`).
     """
     from mrag_eval.harness import setup_logging
 
@@ -57,9 +56,9 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
 
 
 def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str, list[int]] | None]:
-    """Those of the tasks asked for that are of our class, by name, and the rows that ``--samples`` names.
+    """Return the requested tasks of our class, by name, and the rows that ``--samples`` names.
 
-    Raises ConfigError for a name that is none of our tasks or those in ``--include_path``.
+    Raises ConfigError for a name that is not one of our tasks or those in ``--include_path``.
     """
     from mrag_eval.harness import setup_logging
 
@@ -74,14 +73,14 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
 
 
 def _matching(name: str, manager: TaskManager) -> list[str]:
-    """The tasks that a name with a wildcard stands for."""
+    """Return the tasks that match a name with a wildcard."""
     from fnmatch import fnmatch
 
     return [known for known in manager.all_tasks if fnmatch(known, name)] if "*" in name else []
 
 
 def _ours(wanted: Sequence[str], manager: TaskManager) -> dict[str, RagTask]:
-    """The tasks of our class among those asked for, built."""
+    """Return the requested tasks of our class, built."""
     from mrag_eval.task import RagTask
 
     names = dict.fromkeys(
@@ -95,7 +94,7 @@ def _ours(wanted: Sequence[str], manager: TaskManager) -> dict[str, RagTask]:
 
 
 def _samples(asked: Mapping[str, Any]) -> dict[str, list[int]] | None:
-    """What ``--samples`` names, from its JSON or a file of it."""
+    """Return the value of ``--samples``, from its JSON or a file of it."""
     value = asked.get("samples")
     if isinstance(value, str):
         path = Path(value)
@@ -116,7 +115,7 @@ def _parse(arguments: Sequence[str]) -> Namespace:
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
-    """What the flags ask for, over what the ``--config`` file does."""
+    """Return the settings of the flags, which override those of the ``--config`` file."""
     from mrag_eval.harness import config_file_settings
 
     named = getattr(args, "config", None)
@@ -151,7 +150,7 @@ def _manager(folders: Sequence[str], asked: dict[str, Any]) -> TaskManager:
 
 
 def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
-    """A wildcard may stand for built-in tasks too, so it counts as not among ours."""
+    """Return whether all tasks are ours. A wildcard may match built-in tasks too, so it counts as not ours."""
     known = set(manager.all_tasks)
     return all(name in known or (name.endswith(".yaml") and Path(name).is_file()) for name in wanted)
 
@@ -162,7 +161,7 @@ def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str], fir
     args.include_path = list(include) or None
     settings, config = run_settings(args)
     names = dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
-    # a wrong setting, file or corpus shows before the model is loaded
+    # a wrong setting, file or corpus is reported before the model is loaded
     settings["tasks"], built = load_tasks(manager, list(names))
     first.rows_of(built, config.limit, settings["samples"])
     results = evaluate(settings, manager, config.output_path)

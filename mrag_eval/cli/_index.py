@@ -1,4 +1,4 @@
-"""The commands around indexes."""
+"""The commands for indexes."""
 
 from __future__ import annotations
 

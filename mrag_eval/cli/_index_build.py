@@ -13,7 +13,7 @@ from mrag_eval.cli._options import refuse_with
 if TYPE_CHECKING:
     from mrag_eval.retrievers import RayEngine
 
-# Settings that an index has already when documents are added to it.
+# Settings that an existing index fixes when documents are added to it.
 _FIXED = (
     *("kind", "embedder", "chunker", "size", "joint", "window", "workers", "overwrite", "factory", "memory"),
     *("recall", "queries", "engine", "address", "actors"),

@@ -1,4 +1,4 @@
-"""``mrag-eval index merge``, ``milvus``, ``info`` and ``search``: what is done with a finished index."""
+"""``mrag-eval index merge``, ``milvus``, ``info`` and ``search``: the commands for a finished index."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def info(
 
 
 def _verified(path: Path, uri: str | None) -> str:
-    """Return what was checked; exit with code 1 and a line on standard error if anything is damaged."""
+    """Return a description of the check; exit with code 1 and a line on standard error if anything is damaged."""
     from mrag_eval.core import CorpusError
     from mrag_eval.retrievers import MilvusPlace, verify_index, verify_milvus
 

@@ -1,4 +1,4 @@
-"""The commands around judges, whether models or people."""
+"""The commands for judges, whether models or people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates as text, and columns of them, for the commands around judges."""
+"""Estimates as text, and columns of them, for the judge commands."""
 
 from __future__ import annotations
 

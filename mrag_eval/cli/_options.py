@@ -20,7 +20,7 @@ def refuse_with(context: typer.Context, option: str, *names: str) -> None:
 
 
 def form_of(form: str | None, output: Path | None, others: Sequence[str] = ()) -> str:
-    """Return the form of an output: ``form``, else what the ending of ``output`` says, else ``md``.
+    """Return the form of an output: ``form``, else that of ``output``'s ending, else ``md``.
 
     Raises BadParameter for an ending that is neither a form nor among ``others``, and for one that contradicts
     ``form``.

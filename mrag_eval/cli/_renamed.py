@@ -1,4 +1,4 @@
-"""Former names of commands: whoever types one is told the present one."""
+"""Former names of commands, each with a message that gives the present name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RENAMED: Mapping[str, str] = {
 
 
 class Commands(TyperGroup):
-    """The commands, which answer to a former name with the present one."""
+    """Hold the commands; a former name is answered with the present one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         for old in (" ".join(args[:2]), args[0]):

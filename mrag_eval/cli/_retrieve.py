@@ -1,4 +1,4 @@
-"""``mrag-eval retrieve``: the retrieval of tasks as a step of its own, without a model to evaluate."""
+"""``mrag-eval retrieve``: the retrieval of tasks as a separate step, without a model to evaluate."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def retrieve(
 def _flags(
     tasks: str, metadata: Sequence[str] | None, limit: float | None, samples: str | None, include: str | None
 ) -> list[str]:
-    """The harness's own flags, which it reads its own way."""
+    """Return the flags in the form of the harness's command line."""
     flags = ["--tasks", tasks]
     for given in metadata or ():
         flags += ["--metadata", given]

@@ -1,4 +1,4 @@
-"""What the commands print: short lines, one table, the next step."""
+"""Screen output of the commands: short lines, one table, the next step."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _console() -> Console:
 
 
 class DemoScreen:
-    """The demo's lines while it runs: one per step, with the time it took."""
+    """Print the demo's lines while it runs: one per step, with the time it took."""
 
     def __init__(self) -> None:
         self._console = _console()
@@ -104,7 +104,7 @@ class DemoScreen:
             self._console.print(f"{name:<10} {what:<60} {took:>6}")
 
     def show(self, result: DemoResult, output: Path) -> None:
-        """The table, the files, and what to do next."""
+        """Print the table, the files, and the next steps."""
         table = Table(box=SQUARE)
         table.add_column("mode")
         for _, title in _COLUMNS:
@@ -151,7 +151,7 @@ def _cell(name: str, score: Estimate | None) -> str:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """One line a finding; what is missing is followed by the command that mends it."""
+    """Print one line per finding; a fault is followed by the command that fixes it."""
     console = _console()
     topic = ""
     for finding in findings:

@@ -11,7 +11,7 @@ HIDDEN = "(hidden)"
 
 
 def redacted(value: Any) -> Any:
-    """A copy of nested mappings and lists where every value under a secret-looking key is replaced."""
+    """Return a copy of nested mappings and lists in which every value under a secret-looking key is replaced."""
     if isinstance(value, dict):
         return {
             key: HIDDEN if _SECRET.search(str(key)) and not _NOT_SECRET.search(str(key)) and inner else redacted(inner)
@@ -21,9 +21,9 @@ def redacted(value: Any) -> Any:
 
 
 def shown_config() -> str:
-    """The config file in force as YAML under a comment that says where it is.
+    """Return the config file as YAML, with a comment that names its path.
 
-    Raises ConfigError for a file that does not hold what it should.
+    Raises ConfigError for an invalid file.
     """
     import yaml
 

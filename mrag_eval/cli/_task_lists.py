@@ -11,19 +11,19 @@ from mrag_eval.cli._catalog import BenchmarkEntry, TaskEntry, tag_names
 from mrag_eval.core import did_you_mean
 from mrag_eval.datasets import LOADERS, Declaration
 
-# What a user must have, in a few words.
+# Requirements on the user's side, in a few words.
 NEEDS: Mapping[str, str] = {
     "download": "a connection for the first run, or a local copy",
     "files": "JSON Lines files of your own",
     "index": "an index of a corpus (mrag-eval index build), for the modes that search",
     "judge": "one or more models as judges, for the main metric",
 }
-# Codes that fit into a column; more are counted.
+# Maximum number of codes in a column; more are counted.
 _LISTED = 5
 
 
 def benchmark_named(name: str) -> Declaration | None:
-    """Return the benchmark of that name or with that folder of tasks; None where there is no such benchmark."""
+    """Return the benchmark of that name or with that folder of tasks; None if there is no such benchmark."""
     declared = [loader.declaration for loader in LOADERS.values()]
     return next((found for found in declared if name in (found.name, found.tasks)), None)
 
@@ -46,7 +46,7 @@ def nothing_named(name: str, tasks: Sequence[TaskEntry]) -> str:
 
 
 def benchmarks_text(entries: Sequence[BenchmarkEntry]) -> str:
-    """Return one line a benchmark (number of tasks, languages, needs, what it asks), and the tags."""
+    """Return one line per benchmark (number of tasks, languages, needs, what it asks), and the tags."""
     rows = [("benchmark", "tasks", "languages", "needs", "asks")]
     for entry in entries:
         declared = entry.declaration
@@ -82,7 +82,7 @@ def benchmark_text(declared: Declaration, tasks: Sequence[TaskEntry]) -> str:
 
 
 def tasks_text(tasks: Sequence[TaskEntry]) -> str:
-    """Return one line a task or group, and their numbers."""
+    """Return one line per task or group, and their numbers."""
     leaves = sum(task.kind == "task" for task in tasks)
     return "\n".join([*_lines(tasks), f"{_number(leaves, 'task')}, {_number(len(tasks) - leaves, 'group')}"])
 

@@ -1,4 +1,4 @@
-"""The ``agent`` block of a task: who plans, who criticises, how far the loop goes."""
+"""The ``agent`` block of a task: planner, critic and limits of the loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from mrag_eval.config._validation import Block
 from mrag_eval.core import ConfigError, did_you_mean, normalize_language
 
-# CORAL's ablations, and variants in their spirit: a name for settings, each of which may still be set otherwise.
+# CORAL's ablations and similar variants: a name for several settings, each of which may still be overridden.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "coral": {},
     "no_rewriting": {"rewrite": False},
@@ -24,7 +24,7 @@ TOP_SCORE = 5
 
 
 class Weights(Block):
-    """What each criterion counts in a document's total; the defaults are CORAL's equation 1."""
+    """The weight of each criterion in a document's total; the defaults are CORAL's equation 1."""
 
     relevance: float = Field(default=1.0, ge=0)
     usefulness: float = Field(default=0.5, ge=0)
@@ -45,17 +45,19 @@ class AgentBudget(Block):
 
 
 class Stop(Block):
-    """When the loop ends before ``max_rounds``: ``sufficient``, once the critic has enough documents; ``marginal``,
-    also after a round, from the second one on, that added no valid document.
+    """The condition that ends the loop before ``max_rounds``.
+
+    ``sufficient``: the critic has enough documents. ``marginal``: also after a round, from the second one on, that
+    added no valid document.
     """
 
     when: Literal["sufficient", "marginal"] = "sufficient"
 
 
 class AgentGeneration(Block):
-    """How planner and critic decode (CORAL, appendix C.2).
+    """Decoding of planner and critic (CORAL, appendix C.2).
 
-    What is not set here is as the config file has it for the model, and only else as in the paper.
+    A key that is not set here is taken from the model in the config file, else from the paper.
     """
 
     temperature: float = Field(default=0.6, ge=0)
@@ -63,7 +65,7 @@ class AgentGeneration(Block):
 
 
 class AgentPrompts(Block):
-    """The agents' prompts: built-in names, or paths of templates of one's own."""
+    """The agents' prompts: built-in names, or paths of template files."""
 
     plan: str = "plan"
     replan: str = "replan"
@@ -72,7 +74,7 @@ class AgentPrompts(Block):
 
 
 class Agent(Block):
-    """The ``agent`` block; it goes with ``retrieval.mode: coral``.
+    """The ``agent`` block; it requires ``retrieval.mode: coral``.
 
     ``preset`` is one of :data:`PRESETS`.
 
@@ -81,9 +83,9 @@ class Agent(Block):
     ``max_corpora`` languages of the ``pool`` (default: every language of the corpus). A document is valid if each
     score is at least ``min_score`` and the weighted total at least ``min_total``.
 
-    ``corpora`` other than ``dynamic`` fixes what is searched, as one scope with ``k`` documents in all: then the
-    planner has nothing to choose, and is asked for a rewritten query alone. ``rewrite: false`` keeps the query.
-    ``filter: none`` keeps every document, unscored and in the order of retrieval. Where no document is valid the
+    ``corpora`` other than ``dynamic`` fixes the scope of the search, with ``k`` documents in all: then the planner
+    chooses no languages, and is only asked for a rewritten query. ``rewrite: false`` keeps the query.
+    ``filter: none`` keeps every document, unscored and in the order of retrieval. If no document is valid, the
     question is answered without documents (``fallback: none``) or with the best that were scored (``best_scored``).
     ``traces`` is the folder for the traces, null for none.
     """

@@ -17,14 +17,14 @@ from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.config._validation import Block, validated
 from mrag_eval.core import ConfigError, did_you_mean
 
-# What tells the two kinds of entry in a list of models apart; in the path of a fault it would say nothing.
+# Tags of the two kinds of entry in a list of models; they would mean nothing in the path of a fault.
 _NAME, _SPEC = "(name)", "(model)"
 NameOrModel = Annotated[
     Annotated[str, Tag(_NAME)] | Annotated[ModelSpec, Tag(_SPEC)],
     Discriminator(lambda entry: _NAME if isinstance(entry, str) else _SPEC),
 ]
 
-# As above: a folder, or what lies elsewhere.
+# As above: a folder, or an index in another place.
 Corpus = Annotated[
     Annotated[Path, Tag("(folder)")] | Annotated[MilvusCorpus, Tag("(milvus)")],
     Discriminator(lambda entry: "(milvus)" if isinstance(entry, Mapping | MilvusCorpus) else "(folder)"),
@@ -36,10 +36,10 @@ class FileConfig(Block):
 
     ``corpora`` maps a corpus name, as tasks use it (``wikipedia``), to an index folder or to an index in Milvus
     (:class:`~mrag_eval.config.MilvusCorpus`); ``models`` names the models that judge, plan or translate;
-    ``judges`` lists the panel of every task that names none of its own: names of models, or models written out;
-    ``translator`` translates for every task that names none of its own, ``planner`` and ``critic`` are the agents of
-    those (without a critic the planner is both). ``retrieve_first: false`` lets ``mrag-eval run`` retrieve in its own
-    process, once the evaluated model is loaded.
+    ``judges`` lists the panel of every task without a panel in its block: names of models, or models written out;
+    ``translator`` translates for every task without a translator in its block, ``planner`` and ``critic`` are the
+    agents of every task without them (without a critic the planner is both). ``retrieve_first: false`` lets
+    ``mrag-eval run`` retrieve in its own process, once the evaluated model is loaded.
     """
 
     corpora: dict[str, Corpus] = Field(default_factory=dict)
@@ -76,7 +76,11 @@ class FileConfig(Block):
 
 
 def config_path() -> Path | None:
-    """The config file in force: ``$MRAG_CONFIG``, else ``./mrag.yaml``, else ``~/.config/mrag_eval/config.yaml``."""
+    """Return the config file, if any.
+
+    It is ``$MRAG_CONFIG``, else ``./mrag.yaml``, else ``~/.config/mrag_eval/config.yaml``. Raises ConfigError if
+    ``$MRAG_CONFIG`` names a file that does not exist.
+    """
     named = os.environ.get("MRAG_CONFIG")
     if named:
         path = Path(named).expanduser()
@@ -88,7 +92,7 @@ def config_path() -> Path | None:
 
 
 def load_config() -> FileConfig:
-    """The validated config file; an empty one where there is none."""
+    """Return the validated config file; an empty one if there is no file."""
     path = config_path()
     return FileConfig() if path is None else _read_config(path.resolve(), path.stat().st_mtime_ns)
 

@@ -1,4 +1,4 @@
-"""The ``judge`` block: who judges answers and passages, and how votes count."""
+"""The ``judge`` block: judges of answers and passages, and the count of their votes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from mrag_eval.core import ConfigError, normalize_language
 
 
 class Relevance(Block):
-    """Which passages answer a question, where ranking measures need to know it.
+    """The source of relevance labels, if ranking measures need them.
 
-    ``labels``: ``ids`` (the row names its documents), ``judge`` (the panel lists, of everything retrieved, what
-    contains the answer; asked by ``prompt``, a built-in one or a path), ``proxy`` (what holds at least ``threshold`` of
-    the answer's character 3-grams, in the answer's language), ``auto`` (the panel, without one the proxy).
+    ``labels``: ``ids`` (the row names its documents), ``judge`` (the panel lists, of everything retrieved, the passages
+    that contain the answer; asked by ``prompt``, a built-in one or a path), ``proxy`` (passages with at least
+    ``threshold`` of the answer's character 3-grams, in the answer's language), ``auto`` (the panel, without one the
+    proxy).
     """
 
     labels: Literal["ids", "judge", "proxy", "auto"] = "ids"
@@ -24,9 +25,9 @@ class Relevance(Block):
 
 
 class Sufficiency(Block):
-    """How the metric ``context_sufficiency`` is asked for: by ``prompt``, a built-in one or a path.
+    """The ``prompt`` of the metric ``context_sufficiency``: a built-in one or a path.
 
-    ``country`` is where the questions are asked, for rows that do not say it themselves.
+    ``country`` is where the questions are asked, for rows that do not name it.
     """
 
     prompt: str = "sufficiency"
@@ -34,7 +35,7 @@ class Sufficiency(Block):
 
 
 class Judge(Block):
-    """The ``judge`` block: who judges the answers, by which prompt, and how the votes count.
+    """The ``judge`` block: the judges of the answers, their prompt, and the count of their votes.
 
     ``prompt`` is a built-in one (``correctness``, ``equivalence``) or a path; ``reply`` says how its verdict comes
     (``json``: justification and answer; ``tag``: ``<same_meaning>``), by default as the built-in prompt asks. ``panel``

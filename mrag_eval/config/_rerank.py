@@ -1,4 +1,4 @@
-"""How users write down a reranker: a cross-encoder, a ``/rerank`` endpoint, or a model that orders lists."""
+"""Rerankers as users write them down: a cross-encoder, a ``/rerank`` endpoint, or a model that orders lists."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pydantic_core import PydanticCustomError
 from mrag_eval.config._model import secret_in
 from mrag_eval.config._validation import Block, Device
 
-# What is loaded where no model is named.
+# Default models.
 _DEFAULT_MODELS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
-# What every kind takes, and what only one does.
+# Keys that every kind takes, and keys of one kind only.
 _COMMON = {"kind", "model", "depth", "query"}
 _OWN = {
     "cross-encoder": {"revision", "max_length", "batch_size", "device", "trust_remote_code"},
@@ -25,7 +25,7 @@ _OWN = {
 
 
 class Rerank(Block):
-    """The block ``retrieval.rerank``: what orders the hits once more before ``k`` of them are shown.
+    """The block ``retrieval.rerank``: a second ranking of the hits before ``k`` of them are shown.
 
     ``kind`` is ``cross-encoder`` (a sentence-transformers model; ``model`` is a hub name or a folder, by default
     BAAI/bge-reranker-v2-m3), ``bge-m3`` (BGE-M3's dense, sparse and multi-vector scores as one, by ``weights``; by
@@ -38,8 +38,8 @@ class Rerank(Block):
     at once (32); ``device`` is by default that of the block ``retrieval``.
 
     Endpoint: ``shape`` is ``cohere`` (Cohere, Jina, vLLM: ``documents`` in, ``results`` out) or ``tei`` (Text
-    Embeddings Inference: ``texts`` in, a list out); ``batch_size`` bounds the documents of one request (32). What the
-    provider has beyond the usual keys goes into ``extra``, sent as it stands.
+    Embeddings Inference: ``texts`` in, a list out); ``batch_size`` bounds the documents of one request (32). Further
+    keys of the provider go into ``extra``, which is sent unchanged.
 
     Listwise: ``window`` passages are ordered at a time, from the end of the list to its head, by ``step`` (RankGPT).
     """
@@ -111,10 +111,10 @@ class Rerank(Block):
 
     @property
     def name(self) -> str:
-        """What messages call the reranker."""
+        """Return the reranker's name in messages."""
         return reranker_name(self.model_dump())
 
 
 def reranker_name(block: Mapping[str, Any]) -> str:
-    """The same from a block as results files hold it."""
+    """Return the same name from a block in a results file."""
     return str(block.get("model") or _DEFAULT_MODELS.get(block.get("kind", "cross-encoder")) or block.get("url"))

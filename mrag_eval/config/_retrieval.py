@@ -1,7 +1,7 @@
-"""What users write in a task: the blocks ``retrieval``, ``prompt`` and ``judge``, from YAML or ``--metadata``.
+"""The ``retrieval`` block of a task, from YAML or ``--metadata``.
 
 All of it is validated here: an unknown key, a value outside its set or an impossible combination is a
-:class:`~mrag_eval.core.ConfigError` that names the key and what is allowed.
+:class:`~mrag_eval.core.ConfigError` that names the key and the allowed values.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from mrag_eval.config._validation import Block, Device
 from mrag_eval.core import ConfigError, did_you_mean, normalize_language
 
 Merge = Literal["score", "rrf", "quota", "quota_share", "zscore", "rank_norm"]
-# Merges that divide the places by language; which languages get the remainder depends on the seed.
+# Merges that divide the places by language; the seed decides which languages get the remainder.
 QUOTAS = ("quota", "quota_share")
 # The corpus of search results that come with a benchmark.
 PUBLISHED = "published"
-# Keys that have no meaning for a run made beforehand.
+# Keys that are not allowed for a run made beforehand.
 _A_RUN_REFUSES = dict.fromkeys(
     ("languages", "merge", "embedder", "candidates", "query_translation"),
     "a precomputed run is taken as it is, so '{key}' has no meaning",
@@ -31,7 +31,7 @@ _A_RUN_REFUSES = dict.fromkeys(
 
 
 class Given(Block):
-    """Which of the row's own passages to show (mode ``given``).
+    """The selection of the row's own passages to show (mode ``given``).
 
     ``distractors`` keeps the gold passages and ``n`` distracting ones, drawn per row with the seed; where these are in
     several languages, the languages take turns.
@@ -48,7 +48,7 @@ class Given(Block):
 
 
 class Retrieval(Block):
-    """The ``retrieval`` block of a task: what is searched, how lists are merged, how many passages are shown.
+    """The ``retrieval`` block of a task: the corpus, the merge of lists, and the number of passages shown.
 
     ``mode`` names a preset (:data:`mrag_eval.config.MODES`); ``languages``, ``merge``, ``query_translation`` and
     ``document_translation`` override its choices. ``query_translation``: the corpus is searched with the query as it
@@ -57,13 +57,13 @@ class Retrieval(Block):
     original question. ``translator`` names who translates, by default that of the config file.
     ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures. ``rerank``
     orders them once more before ``k`` are taken (:class:`~mrag_eval.config.Rerank`; a name alone is that of a
-    cross-encoder). ``kind`` says what kind of index is searched; ``milvus`` one that lies in Milvus at ``uri`` (a
+    cross-encoder). ``kind`` says what kind of index is searched; ``milvus`` is an index in Milvus at ``uri`` (a
     server, or a local file ending in ``.db``; without it an entry of the config file), where ``corpus`` is its
     collection; ``precomputed`` takes the lists of another system from the TREC file ``run``, and their passages from
     ``corpus``: an index, or a JSON Lines file.
 
     ``device`` is where embedder and reranker run: ``cpu``, ``cuda``, ``cuda:N``, ``mps``, or ``auto``, which takes a
-    GPU only if it has room beside what is loaded there already.
+    GPU only if it has enough free memory.
 
     ``run_folder`` is a folder that ``mrag-eval retrieve`` wrote: rows are taken from there, and nothing is searched,
     reranked, translated or planned. Its settings must be this task's; ``run_may_differ`` names those that need not be
@@ -170,55 +170,55 @@ class Retrieval(Block):
 
     @property
     def preset(self) -> Mode:
-        """The mode that ``mode`` names."""
+        """Return the mode that ``mode`` names."""
         return MODES[self.mode]
 
     @property
     def searches(self) -> bool:
-        """Whether a corpus is searched at all."""
+        """Return whether a corpus is searched at all."""
         return self.preset.searches
 
     @property
     def shows_passages(self) -> bool:
-        """Whether the prompt contains passages at all."""
+        """Return whether the prompt contains passages at all."""
         return passages_shown({"mode": self.mode, "given": {"subset": self.given.subset}}) != "nothing"
 
     @property
     def merged_by(self) -> str:
-        """How lists of several languages become one: the block's own choice, else the mode's."""
+        """Return the merge of several languages' lists: the block's own choice, else the mode's."""
         return self.merge or self.preset.merge
 
     @property
     def has_single_ranking(self) -> bool:
-        """Whether there is an order to measure: quotas make a set, for which mrr and ndcg are undefined."""
+        """Return whether there is an order to measure: quotas make a set, for which mrr and ndcg are undefined."""
         return self.merged_by not in QUOTAS
 
     @property
     def queries_in(self) -> str:
-        """Into what the query is translated before the search: the block's own choice, else the mode's."""
+        """Return the target of query translation before the search: the block's own choice, else the mode's."""
         return self.query_translation or self.preset.query_translation
 
     @property
     def documents_in(self) -> str:
-        """Into what the passages are translated before they are shown: the block's own choice, else the mode's."""
+        """Return the target of passage translation before display: the block's own choice, else the mode's."""
         return self.document_translation or self.preset.document_translation
 
     @property
     def translates(self) -> bool:
-        """Whether anything is translated, which takes a translator."""
+        """Return whether anything is translated, which requires a translator."""
         return (self.queries_in, self.documents_in) != ("none", "none")
 
     @property
     def retrieves(self) -> bool:
-        """Whether there is anything to do before a row's prompt can be written: a search, or a translation."""
+        """Return whether a row's prompt requires retrieval: a search, or a translation."""
         return self.searches or self.translates
 
     @property
     def search_depth(self) -> int:
-        """How many hits are kept for ranking measures."""
+        """Return the number of hits kept for ranking measures."""
         return self.depth or self.k
 
     @property
     def rerank_depth(self) -> int:
-        """How many hits are reranked; 0 without a reranker."""
+        """Return the number of hits reranked; 0 without a reranker."""
         return 0 if self.rerank is None else self.rerank.depth or self.search_depth

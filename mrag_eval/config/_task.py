@@ -1,4 +1,4 @@
-"""The task's own configuration blocks, merged from everywhere a user may set them.
+"""The task's own configuration blocks, merged from every place in which a user may set them.
 
 The harness merges include files, group overrides and repeated ``--metadata`` flags key by key at the top level only: a
 leaf with ``retrieval: {mode: all}`` would lose the base's ``k``. Here they are merged in depth, in this order: the
@@ -21,11 +21,11 @@ from mrag_eval.config._validation import deep_merge, undotted, validated
 from mrag_eval.core import ConfigError, did_you_mean
 
 BLOCKS = ("retrieval", "agent", "prompt", "judge", "data", "metrics")
-# What of the harness's metadata is kept: it merges all model arguments, secrets among them, into every task's.
+# Keys kept of the harness's metadata: it merges all model arguments, secrets among them, into every task's.
 KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
-# What every task of ours says to the harness: our metrics instead of its own, and no shots.
+# Settings that every task of ours passes to the harness: our metrics instead of its own, and no shots.
 _HARNESS_DEFAULTS: dict[str, Any] = {"metric_list": [], "test_split": "test", "num_fewshot": 0}
-# Settings of the harness that this class has its own way for; silence about them would mislead.
+# Settings of the harness that this class replaces; ignoring them silently would mislead.
 _UNUSED = {
     "metric_list": "name metrics in the block 'metrics'",
     "doc_to_text": "write a template and name it in prompt.template",
@@ -42,9 +42,9 @@ _UNUSED = {
 
 @dataclass(frozen=True)
 class TaskBlocks:
-    """The validated blocks of one task. ``data`` is validated by its benchmark's loader.
+    """Hold the validated blocks of one task. ``data`` is validated by its benchmark's loader.
 
-    ``overrides`` is what ``--metadata`` said of them.
+    ``overrides`` are the settings from ``--metadata``.
     """
 
     retrieval: Retrieval
@@ -61,7 +61,7 @@ def split_config(config: Mapping[str, Any], metrics: Collection[str]) -> tuple[d
 
     ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside.
 
-    Raises ConfigError naming the task, the key and what is allowed.
+    Raises ConfigError naming the task, the key and the allowed values.
     """
     rest = {key: value for key, value in config.items() if key not in (*BLOCKS, "class")}
     task = str(config.get("task", "?"))
@@ -116,7 +116,7 @@ def _validate(merged: Mapping[str, Any], known: Collection[str], task: str) -> T
 
 
 def _block(merged: Mapping[str, Any], key: str) -> Any:
-    """A block as it was written, empty where it was left out or left blank."""
+    """Return a block as it was written; empty if it was left out or left blank."""
     value = merged.get(key)
     return {} if value is None else value
 
@@ -134,7 +134,7 @@ def _metric_names(metrics: Any, task: str) -> tuple[str, ...]:
 
 
 def _include_chain(source: Any) -> list[dict[str, Any]]:
-    """Our blocks of every file the task's YAML includes, bases first; the file itself comes last."""
+    """Return our blocks of every file that the task's YAML includes, bases first; the file itself comes last."""
     path = Path(str(source)) if source else None
     if path is None or not path.is_file():
         return []

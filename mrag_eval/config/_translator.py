@@ -1,4 +1,4 @@
-"""The ``translator`` of a retrieval block or of the config file: who translates, and how."""
+"""The ``translator`` of a retrieval block or of the config file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from mrag_eval.config._validation import Block, Device
 
-# Which keys belong to which backend; written for another one they would do nothing.
+# Keys of each backend; with another one they would have no effect.
 _KEYS: dict[str, frozenset[str]] = {
     "lm": frozenset({"model", "prompt", "max_tokens", "save"}),
     "nllb": frozenset({"model", "revision", "max_tokens", "num_beams", "batch_size", "device", "save"}),
@@ -20,12 +20,12 @@ DEFAULT_NLLB = "facebook/nllb-200-distilled-600M"
 
 
 class TranslatorSpec(Block):
-    """Who translates queries and documents.
+    """The translator of queries and documents.
 
     ``backend``: ``lm`` (``model`` is a name under ``models`` in the config file), ``nllb`` (``model`` is a hub id or a
     folder, by default the distilled 600M one, ``revision`` its commit), ``google`` (Google Cloud Translation;
     ``model`` as its API has it), ``table`` (translations from the JSON Lines file ``path``, or, without one, the
-    parallel texts that the benchmark brings; ``strict`` makes a text that is not in it an error).
+    benchmark's parallel texts; ``strict`` makes a text that is not in it an error).
 
     ``save``: every translation that is used is added to this table, to be run from and passed on.
     ``max_tokens`` bounds a translation (``nllb``: that of a sentence, 256). ``check_language``: a translation that a
@@ -63,7 +63,7 @@ class TranslatorSpec(Block):
         return self
 
     def described(self) -> str:
-        """For messages: the backend and what it works with."""
+        """Return a description for messages: the backend and its model or file."""
         what: Any = {"nllb": self.model or DEFAULT_NLLB, "table": self.path and self.path.name}.get(
             self.backend, self.model
         )

@@ -1,4 +1,4 @@
-"""Validation of what comes from outside: a fault is one line that names the key and what is allowed there."""
+"""Validation of input: a fault is one line that names the key and the allowed values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mrag_eval.core import DEVICES, ConfigError, did_you_mean, known_device
 
 
 class Block(BaseModel):
-    """Base of every validated block: unknown keys are errors, values do not change after validation."""
+    """Validate a block: unknown keys are errors, and values do not change after validation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,15 +23,15 @@ def _known_device(name: str) -> str:
         raise ValueError(f"expected {DEVICES}") from None
 
 
-# Where a model runs.
+# The device of a model.
 Device = Annotated[str, AfterValidator(_known_device)]
 B = TypeVar("B", bound=BaseModel)
 
 
 def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:
-    """Validate ``block`` as ``model``; any fault is a one-line :class:`ConfigError` that starts with ``where``.
+    """Validate ``block`` as ``model``. Raise a one-line :class:`ConfigError` starting with ``where`` for any fault.
 
-    ``joint`` stands between ``where`` and the path of the key.
+    ``joint`` separates ``where`` from the path of the key.
     """
     if not isinstance(block, Mapping):
         raise ConfigError(
@@ -49,11 +49,11 @@ def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:
 
 
 def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
-    """The first fault as one line: key path, what is wrong, what is allowed."""
+    """Return the first fault as one line: key path, fault, and allowed values."""
     faults = err.errors(include_url=False)
-    # a misspelt key is also a missing one, and the misspelling is the better news
+    # a misspelt key is also a missing one, and the misspelling is the more useful fault
     fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
-    # tags of a union, which say nothing to a user, are written in parentheses
+    # tags of a union, which mean nothing to a user, are written in parentheses
     loc = tuple(part for part in fault["loc"] if not str(part).startswith("("))
     path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in loc)
     if fault["type"] == "extra_forbidden":
@@ -64,7 +64,7 @@ def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
         message = f"expected keys and values, got {type(fault['input']).__name__}"
     if not path:
         return f": {message}"
-    # a whole block may hold what must not be printed, and is no help either
+    # a whole block may contain secrets, and does not help the reader
     shown = fault["type"] not in ("secret", "missing", "judges") and not isinstance(fault["input"], Mapping)
     return f"{path}: {message[0].lower()}{message[1:]}" + (f" (got {fault['input']!r})" if shown else "")
 
@@ -83,14 +83,14 @@ def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
 
 
 def _block_in(annotation: Any) -> Any:
-    """The block among a generic type's arguments, however deep."""
+    """Return the block among a generic type's arguments, however deep."""
     if hasattr(annotation, "model_fields"):
         return annotation
     return next((found for arg in get_args(annotation) if (found := _block_in(arg)) is not None), None)
 
 
 def deep_merge(*blocks: Mapping[str, Any]) -> dict[str, Any]:
-    """Later blocks win key by key; nested mappings are merged, everything else is replaced."""
+    """Merge blocks; later ones win key by key, nested mappings are merged, everything else is replaced."""
     out: dict[str, Any] = {}
     for block in blocks:
         for key, value in block.items():
@@ -102,7 +102,7 @@ def deep_merge(*blocks: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def undotted(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"retrieval.k": 3}`` as ``{"retrieval": {"k": 3}}``; keys without dots stay as they are."""
+    """Return ``{"retrieval.k": 3}`` as ``{"retrieval": {"k": 3}}``; keys without dots are unchanged."""
     out: dict[str, Any] = {}
     for key, value in flat.items():
         nested: Any = value
@@ -113,7 +113,7 @@ def undotted(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dotted(nested: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of :func:`undotted`, without what is None; tuples become lists, as they are in JSON."""
+    """Return the inverse of :func:`undotted`, without None values; tuples become lists, as they are in JSON."""
     out: dict[str, Any] = {}
 
     def walk(prefix: str, value: Any) -> None:

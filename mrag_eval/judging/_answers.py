@@ -1,4 +1,4 @@
-"""From rows to judged rows: who is asked at all, what the panel says, which language the answer is in."""
+"""Judged rows: the rows that are judged, the panel's verdicts, and the language of each answer."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ EMPTY = "the answer is empty"
 
 
 def panel_for(block: Judge, metrics: Sequence[str]) -> Panel | None:
-    """The panel of a task; None, after a warning, where a metric needs one and none is configured.
+    """Return the panel of a task; None, after a warning, if a metric needs one and none is configured.
 
-    Raises ConfigError for a judge or a judge prompt that does not exist, and where a panel is required but missing:
+    Raises ConfigError for a judge or a judge prompt that does not exist, and if a panel is required but missing:
     before anything is generated.
     """
     needing = [name for name in metrics if name in JUDGED]
@@ -45,7 +45,7 @@ def panel_for(block: Judge, metrics: Sequence[str]) -> Panel | None:
 
 @lru_cache(maxsize=64)
 def _warn_once(metrics: str) -> None:
-    """Once for all the tasks of a group that say the same."""
+    """Log a warning once for all the tasks of a group with the same message."""
     log.warning(
         "no judge is configured, which leaves out %s; name one under 'judges' in mrag.yaml (or $MRAG_CONFIG):\n    %s",
         metrics,
@@ -55,13 +55,13 @@ def _warn_once(metrics: str) -> None:
 
 @dataclass(frozen=True)
 class LanguageCheck:
-    """The detector of a judge block, and the note that names it."""
+    """Hold the detector of a judge block, and the note that names it."""
 
     detector: LanguageDetector
     note: str
 
     def of(self, rows: Sequence[Scored]) -> list[Value]:
-        """1 where the answer is in the question's language, whatever its length; a reason where that cannot be told.
+        """Return 1 if the answer is in the question's language, whatever its length; a reason if that is unknown.
 
         An answer without letters (a year, a score) is in every language.
         """
@@ -81,7 +81,7 @@ class LanguageCheck:
 
 
 def language_check(block: Judge, languages: Iterable[str]) -> LanguageCheck | None:
-    """The check that a block asks for, over the languages of the task's questions; None where it asks for none.
+    """Return the check that a block asks for, over the languages of the task's questions; None if it asks for none.
 
     Without the extra ``lingua``, or if lingua knows fewer than two of the languages, fastText is used and the note says
     so. Answers in a language that the detector does not know are left unscored, with that reason.
@@ -104,7 +104,7 @@ def language_check(block: Judge, languages: Iterable[str]) -> LanguageCheck | No
 def judged(
     rows: Sequence[Scored], panel: Panel | None, block: Judge, check: LanguageCheck | None
 ) -> tuple[list[Scored], PanelShare | None]:
-    """The rows with their judgement and language check; and one rank's share of the panel's table, for a record.
+    """Return the rows with their judgement and language check, and one rank's share of the panel's table.
 
     Rows without a reference answer are not judged; a declined or an empty answer is incorrect, and no judge is asked.
     """

@@ -1,4 +1,4 @@
-"""Context sufficiency: whether what was retrieved is enough for a good answer, whatever the model made of it."""
+"""Context sufficiency: whether the retrieved passages are enough for a good answer, whatever the model's answer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mrag_eval.scoring import PanelShare
 def sufficiency_judged(
     rows: Sequence[Scored], passages: Sequence[Sequence[Hit]], panel: Panel, block: Judge
 ) -> tuple[list[Scored], PanelShare]:
-    """The rows with the panel's word on their passages (aligned, as they go into the prompt, before any shortening);
-    and one rank's share of the panel's table.
+    """Return the rows with the panel's judgement of their passages, and one rank's share of the panel's table.
 
-    The panel sees neither the reference answers nor the model's (XRAG, Appendix A). Where a search found nothing, that
-    does not suffice, and no judge is asked.
+    ``passages`` are aligned with the rows, as they go into the prompt, before any shortening. The panel sees neither
+    the reference answers nor the model's (XRAG, Appendix A). An empty search result is insufficient, and no judge is
+    asked.
     """
     settings = block.sufficiency
     cases = [_case(row.doc, found, settings.country) for row, found in zip(rows, passages, strict=True)]

@@ -30,20 +30,20 @@ T = TypeVar("T")
 EXAMPLE = """judges:
       - model: openai-chat-completions
         model_args: {model: gpt-4o-2024-08-06}"""
-# Justifications are asked for in a sentence or two.
+# Prompts ask for justifications of a sentence or two.
 _LONGEST_JUSTIFICATION = 2_000
 
 
 @dataclass(frozen=True)
 class Asked(Generic[T]):
-    """The answers of every seat, aligned with the cases, and what each model was asked and cost."""
+    """Hold the answers of every seat, aligned with the cases, and the questions and cost of each model."""
 
     answers: dict[str, list[Answered[T]]]
     ledgers: dict[str, Ledger]
 
 
 class Panel:
-    """Judges under their names; with ``repeats`` > 1 each has so many seats (``gpt#1``, ``gpt#2``, ...).
+    """Hold judges under their names; with ``repeats`` > 1 each has that number of seats (``gpt#1``, ``gpt#2``, ...).
 
     The seats of one model differ in their seed and are cached apart; they take turns at it, while different models are
     asked at the same time. Raises ConfigError without a judge.
@@ -63,12 +63,12 @@ class Panel:
 
     @property
     def seats(self) -> tuple[str, ...]:
-        """Names of the seats; their number is the panel's size."""
+        """Return the names of the seats; their number is the panel's size."""
         return tuple(self._seats)
 
     @property
     def model_names(self) -> dict[str, str]:
-        """For each seat what its provider calls the model."""
+        """Return, for each seat, the provider's name of the model."""
         args = {name: model.spec.model_args for name, model in self._models.items()}
         return {
             seat: str(args[name].get("model") or args[name].get("pretrained") or name)
@@ -77,19 +77,19 @@ class Panel:
 
     @property
     def identities(self) -> dict[str, Any]:
-        """For each seat what decides its votes, in words that hold on any machine."""
+        """Return, for each seat, the settings that decide its votes, the same on any machine."""
         asked = {name: portable_identity(model.spec) for name, model in self._models.items()}
         return {seat: {**asked[name], "nth": nth} for seat, (name, nth) in self._seats.items()}
 
     def check(self) -> None:
-        """Raise the ConfigError that would leave a judge behind an API without answers (a missing key, say)."""
+        """Raise the ConfigError that would leave a judge behind an API without answers (a missing key, for example)."""
         for name, model in self._models.items():
-            # weights of a local judge are loaded when it is asked: not beside a model that is still generating
+            # a local judge's weights are loaded at its first call, not while another model is still generating
             if behind_api(model.spec, name):
                 model.check()
 
     def ask(self, rubric: Rubric[T], cases: Sequence[Case]) -> Asked[T]:
-        """Put every case before every seat, all models at once; replies that cannot be read are asked for once more."""
+        """Put every case to every seat, all models at once; ask once more after replies that cannot be read."""
         conversations = [rubric.conversation(case) for case in cases]
         parsers = [rubric.parser(case) for case in cases]
         seconds: dict[str, float] = {}
@@ -120,11 +120,11 @@ class Panel:
         *,
         tie: Literal["incorrect", "abstain"] = "incorrect",
     ) -> tuple[list[Judgement], dict[str, Ledger]]:
-        """Return one judgement a case, in their order, and the ledger of every model.
+        """Return one judgement per case, in their order, and the ledger of every model.
 
-        A case that is a judgement already stays as it is, and no judge is asked. A verdict needs more than half of the
-        panel's size, abstentions included; an even split of enough votes counts as incorrect or not at all, by
-        ``tie``; anything else is unjudged.
+        A case that is a judgement already is returned unchanged, and no judge is asked. A verdict needs more than half
+        of the panel's size, abstentions included. An even split of enough votes counts as incorrect or not at all, by
+        ``tie``. Anything else is unjudged.
         """
         asked = self.ask(rubric, [case for case in cases if isinstance(case, Case)])
         by_case = zip(*asked.answers.values(), strict=True)
@@ -153,9 +153,9 @@ def _counted(votes: Mapping[str, Vote], tie: Literal["incorrect", "abstain"]) ->
 
 
 def build_panel(block: Judge) -> Panel | None:
-    """The panel that a task's block asks for: its own, else the config file's ``judges``; None where there is none.
+    """Return the panel of a task's block: its own, else the config file's ``judges``; None if neither exists.
 
-    Raises ConfigError for a name that the config file does not know, and for a missing panel that is ``required``.
+    Raises ConfigError for a name that the config file does not contain, and for a missing panel that is ``required``.
     """
     entries: Sequence[str | ModelSpec] = load_config().judges if block.panel is None else block.panel
     if not entries:
@@ -166,7 +166,7 @@ def build_panel(block: Judge) -> Panel | None:
 
 
 def named_judges(entries: Sequence[str | ModelSpec]) -> dict[str, ModelSpec]:
-    """The models of a panel under the names of their seats: as the config file calls them, else by the model."""
+    """Return the models of a panel under the names of their seats: those of the config file, else the model's."""
     found: dict[str, ModelSpec] = {}
     for entry in entries:
         spec = named_spec(entry) if isinstance(entry, str) else entry
@@ -180,7 +180,7 @@ def _short_name(spec: ModelSpec) -> str:
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """The name, or with a number where models written out are called the same."""
+    """Return the name, with a number if several models written out have the same name."""
     nth = 2
     found = name
     while found in taken:

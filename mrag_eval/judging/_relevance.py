@@ -1,7 +1,7 @@
-"""From rankings to labelled rankings: a panel reads every passage that was retrieved, or n-grams stand in for it.
+"""Labelled rankings: a panel reads every retrieved passage, or n-grams replace the panel.
 
-Where no document is known to answer a question (``judge.relevance.labels``), the ranking measures, and what says where
-the errors come from, rest on these labels.
+If no document is known to answer a question (``judge.relevance.labels``), the ranking measures and the sources of
+errors depend on these labels.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from mrag_eval.scoring import NO_ANSWERS, LabellingShare
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 OTHER_LANGUAGE = "the lexical proxy compares texts of one language, and answer and document are in two"
-# n of the n-grams in which a passage must contain the answer.
+# n of the n-grams by which a passage must contain the answer.
 _N = 3
 
 
 @dataclass(frozen=True)
 class Labeller:
-    """Who labels a task's rankings: ``panel`` where ``by`` is ``judge``."""
+    """Hold the labeller of a task's rankings: ``panel`` if ``by`` is ``judge``."""
 
     by: LabelSource
     block: Judge
     panel: Panel | None = None
 
     def check(self) -> None:
-        """As :meth:`mrag_eval.judging.Panel.check`."""
+        """Check the panel as :meth:`mrag_eval.judging.Panel.check` does."""
         if self.panel is not None:
             self.panel.check()
 
 
 def labeller_for(block: Judge) -> Labeller | None:
-    """The labeller that a judge block asks for; None where relevance is known by ids.
+    """Return the labeller that a judge block asks for; None if relevance is known by ids.
 
     ``auto`` takes the panel, and without one, after a warning, the proxy. Raises ConfigError for a prompt that does not
-    exist, and where ``judge`` is asked for and none is configured.
+    exist, and if ``judge`` is asked for and none is configured.
     """
     source = block.relevance.labels
     if source == "ids":
@@ -67,7 +67,7 @@ def labeller_for(block: Judge) -> Labeller | None:
 
 @lru_cache(maxsize=1)
 def _warn_once() -> None:
-    """Once for all the tasks of a run."""
+    """Log a warning once for all the tasks of a run."""
     log.warning(
         "no judge is configured: relevance is guessed by character n-grams, within one language, and the measures that "
         "rest on it end in _proxy; name a judge under 'judges' in mrag.yaml (or $MRAG_CONFIG):\n    %s",
@@ -78,10 +78,10 @@ def _warn_once() -> None:
 def labelled(
     rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller
 ) -> tuple[list[Scored], LabellingShare]:
-    """The rows with labels for their whole ranking; and one rank's share of what the results say of the labels.
+    """Return the rows with labels for their whole ranking, and one rank's share of the table of labels.
 
-    ``texts`` holds every ranked passage by id. Rows without a reference answer stay unlabelled, with that reason, and
-    so, where n-grams are compared, do rows whose document is in another language than their answer.
+    ``texts`` holds every ranked passage by id. Rows without a reference answer stay unlabelled, with that reason. If
+    n-grams are compared, so do rows whose document is in another language than their answer.
     """
     block = labeller.block.relevance
     if labeller.panel is None:
@@ -110,7 +110,10 @@ def _case(row: Scored, texts: Mapping[str, Passage]) -> Case:
 
 
 def _counted(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, tie: bool | None) -> Labels:
-    """A passage is relevant where more than half of the panel lists it; one without a majority spoils the row."""
+    """Count votes: a passage is relevant if more than half of the panel lists it.
+
+    A passage without a majority for or against it leaves the row unlabelled.
+    """
     said = {
         seat: str(vote.reason) if vote.value is None else tuple(sorted(set(vote.value))) for seat, vote in votes.items()
     }
@@ -126,7 +129,7 @@ def _counted(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, 
 
 
 def _by_ngrams(row: Scored, texts: Mapping[str, Passage], threshold: float) -> Labels:
-    """Relevant is a passage of the answer's language that holds at least that share of the answer's n-grams."""
+    """Label by n-grams: relevant passages are in the answer's language and hold at least that share of its n-grams."""
     from mrag_eval.metrics import char_ngram_recall
 
     doc, ids = row.doc, _ids(row)

@@ -1,15 +1,15 @@
-"""What a judge is asked about one row, and how its reply is read.
+"""Rubrics of a judge: the prompt about one row, and the reader of the reply.
 
 No text of a sample decides a verdict by its form. Three things see to that:
 
 1. In the prompt, samples are defused (:func:`mrag_eval.prompts.defuse`): braces, verdict tags, the prompt's own tags
    and lists of numbers are written in other characters. A judge that repeats what it was shown writes no verdict.
-2. Every JSON object that stands in the sample, and every sample text that holds a verdict tag, is removed from the
+2. Every JSON object in the sample, and every sample text that holds a verdict tag, is removed from the
    reply before it is read, in the characters shown or in those of the sample, should a judge put them back.
-3. A JSON verdict must have both keys, justification and answer: a bare ``{"answer": ...}`` is none.
+3. A JSON verdict must have both keys, justification and answer: a bare ``{"answer": ...}`` is not a verdict.
 
-Of what is left the last complete verdict counts, since models think aloud first. What these rules cannot tell from a
-vote is a judge that, persuaded, writes a verdict of its own.
+The last complete verdict in the rest of the reply counts, since models think aloud first. These rules cannot detect
+a judge that, persuaded by the sample, writes a verdict in its own words.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from mrag_eval.prompts import PromptTemplate, load_template
 T = TypeVar("T")
 
 ReplyForm = Literal["json", "tag"]
-# How the verdict comes where a built-in prompt asks for it.
+# The form of the verdict that each built-in prompt asks for.
 _FORMS: Mapping[str, ReplyForm] = {"correctness": "json", "equivalence": "tag"}
 _TAG = "same_meaning"
-# Prompts of other rubrics than that of an answer, and what they do instead.
+# Prompts of rubrics other than that of an answer, and their purposes.
 _NO_VERDICTS = {"relevance": "lists passages", "sufficiency": "judges the passages together"}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What one row puts before a judge. ``passages`` are records with ``text`` and ``lang``, numbered from 1.
+    """Hold the content of one row for a judge. ``passages`` are records with ``text`` and ``lang``, numbered from 1.
 
-    ``country``: where the question is asked, empty where that is not known.
+    ``country``: the country in which the question is asked, empty if that is not known.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Case:
     country: str = ""
 
     def texts(self) -> Iterator[str]:
-        """Everything that the sample brings into the prompt."""
+        """Return every text of the sample that goes into the prompt."""
         yield from (self.answer, self.query, *self.golden_answers)
         for passage in self.passages:
             yield from (passage["text"], passage.get("title", ""))
@@ -58,13 +58,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Rubric(Generic[T]):
-    """A judge's task: the prompt, and the reader of its replies. Other judges differ in these two alone."""
+    """Hold a judge's task: the prompt, and the reader of its replies. Other judges differ in these two only."""
 
     template: PromptTemplate
     read: Callable[[str, Case], Parsed[T]]
 
     def conversation(self, case: Case) -> list[dict[str, str]]:
-        """The messages: what holds for every case first, so that providers can reuse it, the sample last."""
+        """Return the messages: text shared by all cases first, so that providers can reuse it, the sample last."""
         doc = {"query": case.query, "query_lang": case.query_lang}
         texts = {"golden_answers": case.golden_answers, "answer": case.answer, "country": case.country}
         system, user = self.template.render(doc, case.passages, texts)
@@ -72,7 +72,7 @@ class Rubric(Generic[T]):
         return [*turns, {"role": "user", "content": user}]
 
     def parser(self, case: Case) -> Parser[T]:
-        """The reader of the replies about ``case``. It never raises, whatever the reply."""
+        """Return the reader of the replies about ``case``. It never raises, whatever the reply."""
         quotations = list(_quotations(case))
 
         def parse(reply: str) -> Parsed[T]:
@@ -84,10 +84,11 @@ class Rubric(Generic[T]):
 
 
 def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) -> Rubric[Verdict]:
-    """Whether an answer is right: ``correctness`` (XRAG, Figure 20), ``equivalence`` (Cross-Lingual Cost, Prompt A.2).
+    """Return the rubric of a right answer, for a built-in prompt or the path of a template.
 
-    ``prompt`` may also be the path of a template; ``reply`` then says how its verdict comes (default ``json``).
-    Variables of a template, besides those of every prompt: ``golden_answers`` and ``answer``.
+    Built-in prompts are ``correctness`` (XRAG, Figure 20) and ``equivalence`` (Cross-Lingual Cost, Prompt A.2). For a
+    template, ``reply`` is the form of its verdict (default ``json``). Variables of a template, in addition to those of
+    every prompt: ``golden_answers`` and ``answer``.
     """
     template = load_template(prompt, role="judge")
     if prompt in _NO_VERDICTS:
@@ -100,14 +101,14 @@ def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) 
 
 
 def relevance_rubric(prompt: str = "relevance") -> Rubric[list[int]]:
-    """Which passages contain the answer, as their numbers from 1 (Cross-Lingual Cost, Prompt A.3)."""
+    """Return the rubric of passages that contain the answer, by number from 1 (Cross-Lingual Cost, Prompt A.3)."""
     return Rubric(load_template(prompt, role="judge"), lambda reply, case: parse_list(reply, len(case.passages)))
 
 
 def sufficiency_rubric(prompt: str = "sufficiency") -> Rubric[Verdict]:
-    """Whether the passages suffice for a satisfactory answer where the question is asked (XRAG, Appendix A).
+    """Return the rubric of passages that suffice for an answer in the question's country (XRAG, Appendix A).
 
-    Variables of a template of one's own, besides those of every prompt: ``country``, which may be empty.
+    Variables of a user's template, in addition to those of every prompt: ``country``, which may be empty.
     """
     return Rubric(load_template(prompt, role="judge"), _read_sufficient)
 
@@ -121,7 +122,7 @@ def _read_json(reply: str, case: Case) -> Parsed[Verdict]:
 
 
 def _verdict_under(key: str, words: str, reply: str) -> Parsed[Verdict]:
-    """The verdict of a JSON object that holds it under ``key``, beside a justification."""
+    """Return the verdict of a JSON object that has it under ``key``, together with a justification."""
     parsed = parse_json(reply, ("justification", key))
     if parsed.value is None:
         return Parsed(None, parsed.error)
@@ -140,34 +141,34 @@ _OBJECT = re.compile(r"\{[^{}]*:[^{}]*\}")
 _VERDICT_TAG = re.compile(rf"<\s*/?\s*{_TAG}\s*>", re.IGNORECASE)
 _QUOTES = "\"'“”‘’"
 _TOKEN = re.compile(rf"[{_QUOTES}]|[^\s{_QUOTES}]+")
-# Beyond these a sample is data by the page; no judge repeats that, character for character put back.
+# Longer samples are bulk data; no judge repeats that character for character.
 _MOST_OBJECTS, _LONGEST_QUOTATION = 50, 5_000
 
 
 def _quotations(case: Case) -> Iterator[re.Pattern[str]]:
-    """Patterns of what the reply may repeat of the sample and must not be read."""
+    """Return patterns of sample text that a reply may repeat and that must not be read as a verdict."""
     for text in case.texts():
         if "{" in text:
             for found in islice(_OBJECT.finditer(text), _MOST_OBJECTS):
                 if len(found[0]) <= _LONGEST_QUOTATION:
                     yield _as_pattern(found[0])
-        # a text that is nothing but the tag is no different from the verdict that it copies, and cannot be removed
+        # a text that is only the tag is no different from the verdict that it copies, and cannot be removed
         if "<" in text and len(text) <= _LONGEST_QUOTATION and _VERDICT_TAG.search(text) and not _is_bare_tag(text):
             yield _as_pattern(text)
 
 
 def _is_bare_tag(text: str) -> bool:
-    """Whether a text is one verdict in its tag and nothing else."""
+    """Return whether a text is one verdict in its tag and nothing else."""
     rest = _VERDICT_TAG.sub("", text).strip()
     return as_verdict(rest) is not None
 
 
-# What defusing exchanges, in either form.
+# Characters exchanged by defusing, in either form.
 _EITHER = {"{": "[{｛]", "}": "[}｝]", "<": "[<‹]", "[": r"[\[［]", "]": r"[\]］]"}
 
 
 def _as_pattern(text: str) -> re.Pattern[str]:
-    """The text, defused or not, with any spaces between its words, any kind of quotation mark, escaped or not."""
+    """Return a pattern of the text, defused or not, with any spaces, any kind of quotation mark, escaped or not."""
     tokens = (
         rf"\\?[{_QUOTES}]" if token in _QUOTES else "".join(_EITHER.get(char) or re.escape(char) for char in token)
         for token in _TOKEN.findall(text)

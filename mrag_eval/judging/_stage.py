@@ -1,4 +1,4 @@
-"""Everything that models, or their stand-ins, say of answers and passages after the answers are there, in one place."""
+"""The judging stage: verdicts on answers and passages after generation, by models or their proxies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mrag_eval.scoring import LabellingShare, PanelShare, with_translated_answer
 
 
 class Verdicts:
-    """A task's panel, its language check, and who says which passages are relevant.
+    """Hold a task's panel, its language check, and its labeller of relevant passages.
 
     ``metrics`` are those of the task that can be scored: without a panel the judged ones are left out. ``relevance_by``
-    names who labels passages, None where the benchmark itself knows.
+    names the labeller of passages, None if the benchmark's labels are used.
 
-    Raises ConfigError for a block that will not do, and where a panel is required and there is none.
+    Raises ConfigError for an invalid block, and if a panel is required and there is none.
     """
 
     def __init__(self, blocks: TaskBlocks) -> None:
@@ -34,17 +34,17 @@ class Verdicts:
         self.relevance_by = None if self._labeller is None else self._labeller.by
 
     def expect(self, languages: Iterable[str]) -> None:
-        """Say in which languages questions are asked: the language check tells these apart."""
+        """Set the languages in which questions are asked, which the language check distinguishes."""
         self._check = language_check(self._judge, set(languages))
 
     def check(self) -> None:
-        """Ask panel and labeller whether they can be reached, before anything is generated."""
+        """Check whether panel and labeller can be reached, before anything is generated."""
         for asked in (self._panel, self._labeller):
             if asked is not None:
                 asked.check()
 
     def given(self, rows: Sequence[Scored], supply: TaskRows) -> list[Scored]:
-        """The rows with every verdict the metrics need; all rows of a rank at once."""
+        """Return the rows with every verdict that the metrics need; all rows of a rank at once."""
         self._shares.clear()
         if supply.translator is not None and {*TRANSLATED} & {*self.metrics}:
             rows = with_translated_answers(rows, supply.translator)
@@ -59,7 +59,7 @@ class Verdicts:
         return out
 
     def texts(self) -> dict[str, str]:
-        """The hashes of the prompts that are used here, by what they are for."""
+        """Return the hashes of the prompts that are used here, by purpose."""
         block, out = self._judge, {}
         if self._panel is not None and any(name in VERDICTS for name in self.metrics):
             out["judge"] = verdict_rubric(block.prompt, block.reply).template.sha256
@@ -70,10 +70,13 @@ class Verdicts:
         return out
 
     def models(self) -> dict[str, Any]:
-        """The judges by seat, and what decides their votes; empty where nobody judges."""
+        """Return the judges by seat, and the settings that decide their votes; empty without judges."""
         panel = self._panel or (None if self._labeller is None else self._labeller.panel)
         return {} if panel is None else {"judges": panel.identities}
 
     def shares(self) -> dict[str, Any]:
-        """This rank's models and ledgers, for one of its rows: they are summed when the ranks' rows are gathered."""
+        """Return this rank's models and ledgers, for one of its rows.
+
+        They are summed when the ranks' rows are gathered.
+        """
         return dict(self._shares)

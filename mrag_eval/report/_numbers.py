@@ -21,7 +21,7 @@ def points(value: float | None, sign: str = "") -> str:
 
 
 def interval_text(low: float | None, high: float | None) -> str:
-    """Return the interval of a difference, ``[+1.0, +3.5]`` in points; empty where it has no ends."""
+    """Return the interval of a difference, ``[+1.0, +3.5]`` in points; empty if it has no ends."""
     return "" if low is None or high is None else f"[{points(low, '+')}, {points(high, '+')}]"
 
 

@@ -1,4 +1,4 @@
-"""The command that repeats a run, from its result file, and whether the repetition gave the same numbers."""
+"""The command that repeats a run, read from its result file, and the comparison of the two runs' numbers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mrag_eval.config import package_versions, secret_in
 from mrag_eval.core import DataError, to_json
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 
-# What the harness takes where nothing is said.
+# The harness's defaults.
 _DEFAULT_DEVICE = "cuda:0"
 _SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-# Metadata of a task that the harness takes from --metadata or from --model_args.
+# Task metadata that the harness takes from --metadata or from --model_args.
 _CONTEXT = ("max_length", "max_model_len", "gguf_file")
 # Characters that end a value of the harness's key=value form, or begin another kind of value.
 _NOT_PLAIN = frozenset(",=\"'{}[]() \n\t")
@@ -24,7 +24,7 @@ _NOT_PLAIN = frozenset(",=\"'{}[]() \n\t")
 
 @dataclass(frozen=True)
 class Rerun:
-    """Arguments of ``mrag-eval run`` that repeat a run, and what the result file does not tell."""
+    """Hold the arguments of ``mrag-eval run`` that repeat a run, and notes on what the result file does not contain."""
 
     source: Path
     arguments: tuple[str, ...]
@@ -32,16 +32,16 @@ class Rerun:
 
     @property
     def command(self) -> str:
-        """One line for a shell."""
+        """Return the command as one line for a shell."""
         return shlex.join(["mrag-eval", "run", *self.arguments])
 
 
 def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
-    """The command that repeats the run of a result file (of a folder: of its newest), writing to ``output_path``.
+    """Return the command that repeats the run of a result file (for a folder, its newest), writing to ``output_path``.
 
     ``own_tasks`` is the folder of tasks that need no ``--include_path``. Secrets are never part of the command: an
-    argument that looks like one is left out, and the notes say so. Raises DataError for what is no result file, and for
-    results without a task of ours.
+    argument that looks like one is left out, and the notes name it. Raises DataError for a file that is not a result
+    file, and for results without a task of ours.
     """
     file = read_results([path])[-1]
     if not file.leaves:
@@ -93,7 +93,7 @@ def _model(run: Mapping[str, Any], notes: list[str]) -> list[str]:
 
 
 def _key_values(values: Mapping[str, Any]) -> str:
-    """As ``key=value,...`` where that reads back the same, else as JSON."""
+    """Return ``key=value,...`` if the harness reads that back unchanged, else JSON."""
     plain = all(isinstance(v, bool | int | float | str) and not _NOT_PLAIN & set(str(v)) for v in values.values())
     if plain and not any(isinstance(v, str) and _reads_as_other(v) for v in values.values()):
         return ",".join(f"{key}={value}" for key, value in values.items())
@@ -101,7 +101,7 @@ def _key_values(values: Mapping[str, Any]) -> str:
 
 
 def _reads_as_other(text: str) -> bool:
-    """Whether the harness would take the text for a number, a truth value or nothing."""
+    """Return whether the harness would read the text as a number, a boolean or null."""
     try:
         float(text)
     except ValueError:
@@ -110,7 +110,7 @@ def _reads_as_other(text: str) -> bool:
 
 
 def _asked_for(file: ResultFile) -> list[str]:
-    """The tasks and groups that no other group brought in."""
+    """Return the tasks and groups that no other group contains."""
     inner = {child for children in file.groups.values() for child in children}
     named = [name for name in file.groups if name not in inner]
     return named + [task for task in file.configs if task not in inner and task not in named]
@@ -129,7 +129,7 @@ def _task_files(records: Mapping[str, Any], own_tasks: Path, notes: list[str]) -
 
 
 def _is_own(file: Path, own_tasks: Path) -> bool:
-    """A task of the package, wherever it was installed on the machine of the run."""
+    """Return whether the task file belongs to the package, wherever that was installed on the machine of the run."""
     if file.is_relative_to(own_tasks):
         return True
     parts = file.parts
@@ -216,10 +216,10 @@ def _not_in_the_file(leaves: Mapping[str, LeafResult], records: Mapping[str, Any
 
 @dataclass(frozen=True)
 class Repeated:
-    """One task of a run and of its repetition.
+    """Hold one task of a run and of its repetition.
 
-    ``differing`` names the fingerprints that are not the same (None where a run has none), ``numbers`` counts figures,
-    ``other`` holds those that are not the same: metric -> (before, after).
+    ``differing`` names the fingerprints that differ (None if a run has none). ``numbers`` counts figures. ``other``
+    holds the figures that differ: metric -> (before, after).
     """
 
     task: str
@@ -229,7 +229,7 @@ class Repeated:
 
     @property
     def line(self) -> str:
-        """What is told of it."""
+        """Return the comparison as one line."""
         prints = "fingerprints unknown" if self.differing is None else "same fingerprints"
         if self.differing:
             prints = f"other fingerprints: {', '.join(self.differing)}"
@@ -244,7 +244,7 @@ def _figure(value: float | None) -> str:
 
 
 def repeated(first: Path, second: Path) -> list[Repeated]:
-    """Every task of the first result file held against the same task of the second: values, intervals and counts."""
+    """Compare every task of the first result file with the same task of the second: values, intervals and counts."""
     before, after = read_results([first])[-1], read_results([second])[-1]
     out = []
     for task, leaf in before.leaves.items():
@@ -263,7 +263,7 @@ def repeated(first: Path, second: Path) -> list[Repeated]:
 
 
 def _numbers(value: Any, path: str = "") -> dict[str, float | None]:
-    """Every number in nested mappings under its dotted path."""
+    """Return every number in nested mappings under its dotted path."""
     if isinstance(value, Mapping):
         return {k: v for key in value for k, v in _numbers(value[key], f"{path}.{key}" if path else str(key)).items()}
     if isinstance(value, int | float) and not isinstance(value, bool):

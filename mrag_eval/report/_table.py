@@ -14,10 +14,10 @@ from mrag_eval.metrics import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure, in the unit of its table; ``value`` None is blank, and then ``reason`` says why.
+    """Hold a figure in the unit of its table; if ``value`` is None the cell is blank and ``reason`` says why.
 
     ``low`` and ``high`` bound the 95% interval, ``n`` counts rows; both are unknown for published figures. ``digits``
-    where they are others than its table's. A reason of "" needs no explanation.
+    is set only if it differs from the table's. A reason of "" needs no explanation.
     """
 
     value: float | None
@@ -38,7 +38,7 @@ def percent_cell(score: Estimate, task: str | None = None, metric: str | None = 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Labels (one for each stub column), where the figures come from, and one cell for each column."""
+    """Hold the labels (one for each stub column), the source of the figures, and one cell for each column."""
 
     labels: tuple[str, ...]
     source: str
@@ -47,9 +47,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with ``digits`` decimals; ``notes`` are lines below it.
+    """Hold a table with ``digits`` decimals; ``notes`` are lines below it.
 
-    ``intervals``: they are printed, too; ``margins``: as half their width, as some papers do.
+    ``intervals``: intervals are printed as well. ``margins``: intervals are printed as half widths, as some papers do.
     """
 
     id: str
@@ -64,7 +64,7 @@ class Table:
 
 
 def markdown(tables: Sequence[Table]) -> str:
-    """Pipe tables; blank cells are explained below each, ``n`` stands beside every figure that has one."""
+    """Return pipe tables. Blank cells are explained below each table, and ``n`` follows every figure that has one."""
     parts = []
     for table in tables:
         head = (*table.stub, "from", *table.columns)
@@ -77,14 +77,14 @@ def markdown(tables: Sequence[Table]) -> str:
 
 
 def pipe_lines(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Rows of a Markdown table; the caller puts the rule below the head."""
+    """Return the rows of a Markdown table; the caller adds the rule below the head."""
     return ["| " + " | ".join(_escaped(text) for text in row) + " |" for row in rows]
 
 
 def columns(lines: Sequence[Sequence[str]]) -> list[str]:
     """Return lines of cells as columns for a screen, each as wide as its widest cell.
 
-    A Chinese character takes two places on a screen.
+    A Chinese character is two columns wide.
     """
     from rich.cells import cell_len
 
@@ -113,7 +113,7 @@ def _escaped(text: str) -> str:
 
 
 def _blanks(table: Table) -> list[str]:
-    """A line for each row and reason, with the columns or tasks that it holds for."""
+    """Return a line for each row and reason, with the columns or tasks that the reason applies to."""
     where: dict[tuple[str, str], list[str]] = {}
     for row in table.rows:
         for name, cell in zip(table.columns, row.cells, strict=True):
@@ -124,7 +124,7 @@ def _blanks(table: Table) -> list[str]:
 
 
 def comma_separated(tables: Sequence[Table]) -> str:
-    """A line a cell: table, labels, source, column, task, metric, value, low, high, n, reason."""
+    """Return one line per cell: table, labels, source, column, task, metric, value, low, high, n, reason."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["table", "row", "from", "column", "task", "metric", "value", "low", "high", "n", "reason"])
@@ -142,7 +142,7 @@ def comma_separated(tables: Sequence[Table]) -> str:
 
 
 def as_json(tables: Sequence[Table]) -> str:
-    """The tables as they are, values unrounded."""
+    """Return the tables as JSON, with unrounded values."""
     return json.dumps([asdict(table) for table in tables], ensure_ascii=False, indent=2)
 
 
@@ -154,7 +154,7 @@ FORMATS: Mapping[str, Callable[[Sequence[Table]], str]] = {
 
 
 def render(tables: Sequence[Table], form: str = "md") -> str:
-    """The tables in one of :data:`FORMATS`; ConfigError for another name."""
+    """Return the tables in one of :data:`FORMATS`. Raise ConfigError for another name."""
     if form not in FORMATS:
         raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, FORMATS)}")
     return FORMATS[form](tables)

@@ -1,4 +1,4 @@
-"""A corpus of one's own for BordIRlines: pages on every territory and every claimant, in paragraphs (section 3.2)."""
+"""A user's corpus for BordIRlines: pages on every territory and every claimant, in paragraphs (section 3.2)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from mrag_eval.retrieval._corpora import corpora_folder
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Edition, Index
 
-# Paragraphs of at most so many characters are left out, as by the authors.
+# Shorter paragraphs (in characters) are left out, as by the authors.
 _SHORT = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page on one subject; ``text`` None: to be looked up by its title in a copy of Wikipedia."""
+    """Hold one page on one subject; if ``text`` is None, it is looked up by its title in a copy of Wikipedia."""
 
     subject: str
     lang: str
@@ -42,7 +42,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What was built: pages and passages, and the pairs of subject and language that have no page."""
+    """Hold the result of a build: pages and passages, and the pairs of subject and language without a page."""
 
     index: Index
     pages: int
@@ -51,13 +51,14 @@ class Coverage:
 
 
 def wanted_pages(docs: Sequence[RagDoc]) -> dict[tuple[str, str], None]:
-    """(subject, language) of every page that the questions' searches may need, in the questions' order."""
+    """Return (subject, language) of every page that the questions' searches may need, in the questions' order."""
     return {(subject, lang): None for doc in docs for subject in doc.extra["candidates"] for lang in doc.relevant_langs}
 
 
 def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[Page]:
-    """Pages from JSON Lines: ``subject`` (a territory's name or a claimant's, in English), ``lang``, ``title``, and
-    ``text`` or nothing. DataError for a subject that no question is about, an unknown language, a page given twice.
+    """Return pages from JSON Lines: ``subject`` (territory or claimant, in English), ``lang``, ``title``, ``text``.
+
+    Raises DataError for a subject that no question is about, an unknown language, and a duplicate page.
     """
     subjects = {subject for doc in docs for subject in doc.extra["candidates"]}
     pages: list[Page] = []
@@ -88,7 +89,7 @@ def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[Page]:
 
 
 def with_texts(pages: Sequence[Page], edition_of: Callable[[str], Edition]) -> list[Page]:
-    """The pages with the texts of those that have none, by their title; DataError for a title that is not there."""
+    """Return the pages with missing texts looked up by title. Raise DataError for a title that does not exist."""
     lacking: dict[str, dict[str, None]] = defaultdict(dict)
     for page in pages:
         if page.text is None:
@@ -107,9 +108,9 @@ def with_texts(pages: Sequence[Page], edition_of: Callable[[str], Edition]) -> l
 
 
 def paragraphs(pages: Iterable[Page]) -> Iterator[Passage]:
-    """A passage a paragraph, language by language; ``doc_id`` is the subject, by which a question names candidates.
+    """Return one passage per paragraph, by language; ``doc_id`` is the subject, by which questions name candidates.
 
-    Cut at blank lines; short paragraphs and those repeated in a page are left out.
+    Pages are cut at blank lines; short paragraphs and those repeated in a page are left out.
     """
     for page in sorted(pages, key=lambda page: (page.lang, page.subject, page.id)):
         kept = dict.fromkeys(part.strip() for part in (page.text or "").split("\n\n"))
@@ -130,8 +131,8 @@ def build_bordirlines(
 ) -> Coverage:
     """Build the corpus that the tasks ``bordirlines_..._own`` search, under ``name``.
 
-    ``data`` says where BorderLines' files are (keys of the benchmark's ``data`` block). Raises CorpusError where the
-    corpus is there already.
+    ``data`` locates BorderLines' files (keys of the benchmark's ``data`` block). Raises CorpusError if the
+    corpus exists already.
     """
     from mrag_eval.retrievers import build_index
 

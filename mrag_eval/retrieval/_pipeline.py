@@ -1,4 +1,4 @@
-"""From rows to passages: the source of the block's mode, then what all modes have in common."""
+"""Retrieval for rows: the source of the block's mode, and the steps that all modes share."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def retrieve(
 def as_shown(
     found: Sequence[Retrieved], docs: Sequence[RagDoc], retrieval: Retrieval, translator: Translator | None
 ) -> list[Retrieved]:
-    """Return the rows with their passages as the prompt has them, translated and shuffled where the block says so."""
+    """Return the rows with their passages as the prompt contains them, translated and shuffled if the block says so."""
     if translator is not None and retrieval.documents_in != "none":
         found = with_translated_passages(found, docs, retrieval, translator)
     return list(found) if retrieval.shuffle is None else _shuffled(found, docs, retrieval.shuffle)
 
 
 def _shuffled(found: Sequence[Retrieved], docs: Sequence[RagDoc], seed: int) -> list[Retrieved]:
-    """The passages in another order; their ranks stay those of the search."""
+    """Return the passages in another order; their ranks remain those of the search."""
     out = []
     for row, doc in zip(found, docs, strict=True):
         rng = np.random.default_rng(int(content_key("order", seed, doc.id)[:16], 16))
@@ -59,9 +59,9 @@ def _shuffled(found: Sequence[Retrieved], docs: Sequence[RagDoc], seed: int) -> 
 
 
 def translator_for(retrieval: Retrieval, parallel: Sequence[Mapping[str, str]] = ()) -> Translator | None:
-    """Return the translator of a block; None where nothing is translated.
+    """Return the translator of a block; None if nothing is translated.
 
-    ``parallel`` are the benchmark's own parallel texts. Raises ConfigError where no translator is configured.
+    ``parallel`` are the benchmark's own parallel texts. Raises ConfigError if no translator is configured.
     """
     if not retrieval.translates:
         return None

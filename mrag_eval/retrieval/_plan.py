@@ -1,4 +1,4 @@
-"""From an IR mode to what is searched for each row.
+"""Search plans: the query and the languages of each row, by IR mode.
 
 In every mode the generator sees the original question; only the retriever may see another one (``swap_docs`` searches
 with the sibling's, others with a translation).
@@ -16,9 +16,9 @@ from mrag_eval.core import KEPT_LANGS, DataError, RagDoc, is_language, normalize
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to search for one row; ``languages`` None is every language of the corpus.
+    """Hold the search for one row; if ``languages`` is None, every language of the corpus is searched.
 
-    ``versions`` are further texts that the same scope is searched with: the query in other languages.
+    ``versions`` are further texts for the same scope: the query in other languages.
     """
 
     text: str
@@ -29,10 +29,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows that can be served.
+    """Hold the rows that can be served.
 
-    ``skipped`` rows lack what the mode needs (``why``); ``without_documents`` counts rows that nothing was published
-    for.
+    ``skipped`` rows lack a field that the mode needs (``why``). ``without_documents`` counts rows without published
+    documents.
     """
 
     docs: list[RagDoc]
@@ -42,14 +42,14 @@ class Selection:
 
 
 def query_text(doc: RagDoc, retrieval: Retrieval) -> str:
-    """The text that is embedded: the question, with its lettered options where the block asks for them."""
+    """Return the text that is embedded: the question, with its lettered options if the block asks for them."""
     if retrieval.query_text == "question" or not doc.choices:
         return doc.query
     return "\n".join([doc.query, *(f"{chr(65 + i)}. {choice}" for i, choice in enumerate(doc.choices))])
 
 
 def swap_partners(docs: Sequence[RagDoc]) -> dict[str, RagDoc]:
-    """For ``swap_docs``: row id → the sibling whose documents it gets (BordIRlines, section 6.2).
+    """Return, for ``swap_docs``, row id → the sibling whose documents it gets (BordIRlines, section 6.2).
 
     Siblings share ``group_id``. The partner is the row of the next claimant language, in claimant order and circular,
     leaving out languages without a row. Rows whose group has one such language, and control queries (a language of no
@@ -67,7 +67,7 @@ def swap_partners(docs: Sequence[RagDoc]) -> dict[str, RagDoc]:
     for members in groups.values():
         for doc in members:
             ring = _sibling_ring(doc, members)
-            # scripts count: simplified and traditional Chinese are two claimants' languages
+            # scripts count: simplified and traditional Chinese belong to two claimants
             own = next(
                 (
                     i
@@ -93,7 +93,7 @@ def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[R
     """Return one :class:`Plan` per row.
 
     ``siblings`` are the rows among which ``swap_docs`` looks for partners (the whole benchmark; default ``docs``).
-    Raises DataError naming the row and the field if a row lacks what the mode needs.
+    Raises DataError naming the row and the field if a row lacks one that the mode needs.
     """
     roles = retrieval.languages or retrieval.preset.languages
     plans = []
@@ -104,13 +104,13 @@ def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[R
 
 
 def askers(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[RagDoc]:
-    """Return whose question each row is searched with: its own, or the partner's (``swap_docs``)."""
+    """Return the rows whose questions are searched: each row itself, or its partner (``swap_docs``)."""
     partners = swap_partners(siblings or docs) if retrieval.preset.swaps else {}
     return [partners.get(doc.id, doc) for doc in docs]
 
 
 def with_partner(docs: Sequence[RagDoc], retrieval: Retrieval) -> Selection:
-    """Return the rows that have a sibling, where the mode searches with its question; else all of them."""
+    """Return the rows that have a sibling, if the mode searches with its question; else all of them."""
     if not retrieval.preset.swaps:
         return Selection(list(docs))
     partners = swap_partners(docs)
@@ -122,7 +122,7 @@ def with_partner(docs: Sequence[RagDoc], retrieval: Retrieval) -> Selection:
 
 
 def refuse_empty(docs: Sequence[RagDoc], plans: Sequence[Plan]) -> None:
-    """Raise DataError for the first row that has nothing to search for."""
+    """Raise DataError for the first row without a text to search for."""
     for doc, plan in zip(docs, plans, strict=True):
         if not plan.text.strip():
             raise DataError(f"row '{doc.id}' has an empty query, which cannot be searched for", "mend or drop the row")
@@ -131,7 +131,7 @@ def refuse_empty(docs: Sequence[RagDoc], plans: Sequence[Plan]) -> None:
 def scope_of(doc: RagDoc, roles: Sequence[str], mode: str) -> tuple[str, ...] | None:
     """Return the languages that ``roles`` (see ``LANGUAGE_ROLES``) name in one row; None is all.
 
-    Raises DataError naming the row and the field if it lacks what a role needs; ``mode`` is what the message calls it.
+    Raises DataError naming the row and a missing field that a role needs; ``mode`` is the name in the message.
     """
     return _scope(doc, roles, doc, mode)
 
@@ -168,7 +168,7 @@ def _scope(doc: RagDoc, roles: Sequence[str], asker: RagDoc, mode: str) -> tuple
 
 
 def _drawn_gold(doc: RagDoc, mode: str) -> str | None:
-    """The row's gold language; DataError where ``data.imbalance``, which decides it, left it without one."""
+    """Return the row's gold language. Raise DataError if ``data.imbalance``, which decides it, gave it none."""
     if doc.gold_doc_lang or KEPT_LANGS not in doc.extra:
         return doc.gold_doc_lang
     kept = doc.extra[KEPT_LANGS]

@@ -1,4 +1,4 @@
-"""Queries in other languages: what a search plan becomes where the retriever sees a translation."""
+"""Queries in other languages: search plans with translated queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mrag_eval.retrieval._plan import Plan, query_text
 def translated_plans(
     plans: Sequence[Plan], asked: Sequence[RagDoc], retrieval: Retrieval, held: Sequence[str], translator: Translator
 ) -> list[Plan]:
-    """The plans as ``retrieval.query_translation`` has them; aligned with ``plans``.
+    """Return the plans with queries translated as ``retrieval.query_translation`` says; aligned with ``plans``.
 
     ``en``: the English query takes the place of the original. ``each``: the original, and its translation into every
     language in the plan's scope (of those ``held`` by the corpus); a text that two languages share is searched once.

@@ -1,4 +1,4 @@
-"""The rows that a task runs, and what is retrieved for them: once, for the rows that are asked for and no others."""
+"""The rows of a task and their retrieval, which runs once, for the requested rows only."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry, file_name
 from mrag_eval.retrieval.saved._settings import fingerprint_of, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.sources import Missing, Saved, Source, source_for
 
-# Rows that ``mrag-eval run`` has retrieved for the tasks that the harness builds while this is set.
+# Rows that ``mrag-eval run`` retrieved, for the tasks that the harness builds while this is set.
 FIRST: ContextVar[RunFolder | None] = ContextVar("rows retrieved first", default=None)
 
 
 class TaskRows:
-    """A benchmark's rows under a task's blocks, and their passages.
+    """Hold a benchmark's rows under a task's blocks, and their passages.
 
     ``docs`` are the rows that run, by id; ``skipped`` those that the mode leaves out; ``without`` counts rows that have
-    no published documents. ``translator`` is None where nothing is translated. Rows that are ``saved`` under the task's
+    no published documents. ``translator`` is None if nothing is translated. Rows that are ``saved`` under the task's
     name are taken from there, as those of ``retrieval.run_folder`` are.
 
     Raises:
-        ConfigError, DataError, CorpusError: before anything is searched, for a block, a file or a corpus that will not
-            do, and where no row is left.
+        ConfigError, DataError, CorpusError: before anything is searched, for an invalid block, file or corpus, and if
+            no row is left.
     """
 
     def __init__(self, blocks: TaskBlocks, task: str = "", saved: RunFolder | None = None) -> None:
@@ -50,7 +50,7 @@ class TaskRows:
                 "check the 'data' block (language, category, split), or choose another retrieval.mode",
             )
         self.docs = {doc.id: doc for doc in selection.docs}
-        # rows in a run folder need neither corpus nor models, but what this machine has of them is compared
+        # rows in a run folder need neither corpus nor models, but those available on this machine are compared
         needed = ["translator"] if self._translates_replies() else []
         needed += ["corpus"] if blocks.judge.relevance.labels != "ids" else []
         self._missing = Missing(tolerant=folder is not None, needed=needed)
@@ -68,17 +68,17 @@ class TaskRows:
     def take_from(self, folder: RunFolder) -> None:
         """Take the rows from a run folder; nothing is searched, reranked, translated or planned for them.
 
-        Raises ConfigError, naming each setting that differs from the task's, and DataError where the task is not there.
+        Raises ConfigError, naming each setting that differs from the task's, and DataError if the task is missing.
         """
         settings, missing = self.settings(), self._missing.names
         self._source = Saved.of(self._source, folder, self._task, settings, self.blocks.retrieval, missing)
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides the retrieval; see :mod:`mrag_eval.retrieval.saved._settings`."""
+        """Return the settings that decide the retrieval; see :mod:`mrag_eval.retrieval.saved._settings`."""
         return settings_of_retrieval(self.blocks, self.benchmark, self._source.identity(), self.translator)
 
     def entry(self) -> TaskEntry:
-        """Return what a run folder says of this task before anything is retrieved."""
+        """Return the entry of a run folder for this task before anything is retrieved."""
         settings = self.settings()
         record = self._source.record()
         return TaskEntry(
@@ -96,14 +96,14 @@ class TaskRows:
 
     @property
     def taken(self) -> bool:
-        """Whether the rows come from a run folder."""
+        """Return whether the rows come from a run folder."""
         return isinstance(self._source, Saved)
 
     def _translates_replies(self) -> bool:
         return any(name in TRANSLATED for name in self.blocks.metrics)
 
     def _translator(self) -> Translator | None:
-        """For what is retrieved, and for the replies where a metric asks for that."""
+        """Return the translator for retrieval, and for the replies if a metric requires that."""
         blocks, parallel = self.blocks, self.benchmark.parallel
         metric = next((name for name in blocks.metrics if name in TRANSLATED), None)
         if metric is None or blocks.retrieval.translates:
@@ -111,11 +111,11 @@ class TaskRows:
         return build_translator(blocks.retrieval.translator, needed_by=f"metric '{metric}'", parallel=parallel)
 
     def check(self) -> None:
-        """Ask the models that retrieval needs whether they can be reached."""
+        """Check whether the models that retrieval needs can be reached."""
         self._source.check_models()
 
     def prepare(self, ids: Sequence[str]) -> None:
-        """Retrieve for those of the rows that have nothing yet, in one batch."""
+        """Retrieve for the given rows that have not been retrieved for, in one batch."""
         docs = [self.docs[row] for row in ids if row not in self._prepared]
         if not docs:
             return
@@ -124,16 +124,16 @@ class TaskRows:
             self._prepared[doc.id] = _prepared(doc, found)
 
     def retrieved(self, docs: Sequence[RagDoc]) -> list[Retrieved]:
-        """Retrieve for these rows, or take them from the run folder; nothing of it is kept here."""
+        """Retrieve for these rows, or take them from the run folder; the result is not kept here."""
         found = self._source.retrieve(docs, self.translator)
         return found if self.taken else as_shown(found, docs, self.blocks.retrieval, self.translator)
 
     def row(self, key: str) -> dict[str, Any]:
-        """A prepared row as the harness logs it, its passages with it."""
+        """Return a prepared row as the harness logs it, with its passages."""
         return self._prepared[key]
 
     def found(self, key: str) -> Retrieved:
-        """What was retrieved for a prepared row."""
+        """Return the retrieval of a prepared row."""
         return self._retrieved[key]
 
     def ranked_texts(self, keys: Sequence[str]) -> dict[str, Passage]:
@@ -141,7 +141,7 @@ class TaskRows:
         return passages_by_id((place.id for key in keys for place in self._retrieved[key].ranking), self._source)
 
     def write_traces(self, task: str, numbered: Sequence[tuple[int, str]], rank: int, world_size: int) -> None:
-        """Write the agents' traces of these rows under the numbers that the harness gives them, if the block asks."""
+        """Write the agents' traces of these rows, if the block asks for them, under the harness's numbers."""
         folder = self.blocks.agent.traces
         if not self._source.traced or folder is None:
             return
@@ -151,7 +151,7 @@ class TaskRows:
         write_traces(Path(folder).expanduser(), task, records, rank, world_size)
 
     def described(self) -> list[str]:
-        """Return what is retrieved and what is left out, for the log."""
+        """Return a description of what is retrieved and what is left out, for the log."""
         retrieval = self.blocks.retrieval
         parts = [f"mode {retrieval.mode}"]
         if retrieval.searches:
@@ -167,11 +167,11 @@ class TaskRows:
         return parts
 
     def models(self) -> dict[str, Any]:
-        """Return the models that plan and criticise, by what decides their replies; empty where none do."""
+        """Return the identities of planner and critic, which decide their replies; empty without agents."""
         return self._source.models()
 
     def as_record(self) -> dict[str, Any]:
-        """Return where rows and passages came from, for the results."""
+        """Return the sources of rows and passages, for the results."""
         out: dict[str, Any] = {
             "source": self.benchmark.source,
             "left_out": {"skipped_by_mode": len(self.skipped), "without_documents": self.without},
@@ -182,7 +182,7 @@ class TaskRows:
         return out
 
     def translation(self) -> dict[str, Any] | None:
-        """Who translated, and what came of it: here, and where the rows were retrieved; None where nobody did."""
+        """Return the translator and its outcomes, here and at the time of retrieval; None without a translator."""
         there = self._source.entry.translation if isinstance(self._source, Saved) else None
         shares = [] if there is None else [there]
         if self.translator is not None and (not shares or self.translator.counts):

@@ -1,4 +1,4 @@
-"""Searching an index for all rows at once: merged over languages, remembered on disk.
+"""Search of an index for all rows at once: merged over languages, cached on disk.
 
 Results are cached under everything that can change them: the retrieval choices, the index's content and embedder, the
 query text, the scope and the candidates.
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(f"lm_eval.{__name__}")
 _FORMAT = 1
 _BATCH = 64
-# Merges that make the scores of each language comparable; they look at so many hits of each, that the first places do
-# not depend on how many are asked for.
+# Merges that make the scores of each language comparable. They read this many hits of each language, so that the first
+# places do not depend on the number of hits requested.
 _NORMALISED = ("zscore", "rank_norm")
 NORMALISED_DEPTH = 100
 
@@ -44,7 +44,7 @@ def search_plans(
     Without ``count_candidates`` nothing is counted as searchable for plans that name candidates.
 
     Every shard is searched once, for all plans and all versions of their queries together; an index that is asked over
-    a network is searched a part of the plans at a time, and what was found is remembered before the next part.
+    a network is searched a part of the plans at a time, and the results of each part are cached before the next.
     """
     merge = _merge_for(index, retrieval)
     embedder = index.manifest.embedder
@@ -54,7 +54,7 @@ def search_plans(
                    retrieval.k, retrieval.search_depth, merge,
                    retrieval.seed if merge in QUOTAS else None,
                    *([index.settings] if index.settings else [])]  # fmt: skip
-    # an approximate index may miss what an exact one of the same passages finds
+    # an approximate index may miss hits that an exact one of the same passages finds
     fingerprint += [found] if (found := index.manifest.approximate()) else []
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
     store = Store(cache_dir() / "retrieval.sqlite") if use_cache else None
@@ -86,9 +86,9 @@ def search_plans(
 def _searchable(
     index: Searchable, plans: Sequence[Plan], count_candidates: bool, store: Store | None
 ) -> list[Mapping[str, int]]:
-    """Per plan the passages in each language of its scope that its search ranges over: all, or its candidates'.
+    """Return, per plan, the number of searchable passages in each language of its scope: all, or its candidates'.
 
-    Counted once a set of candidates, over all modes and runs.
+    Counted once per set of candidates, over all modes and runs.
     """
     scopes = {plan.languages: index.resolve(plan.languages) for plan in plans}
     sets = {plan.candidates for plan in plans if plan.candidates} if count_candidates else set()
@@ -110,8 +110,7 @@ def _searchable(
 
 
 def _embedded(index: Searchable, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
-    """The queries' vectors, each text embedded once, over all modes and runs; None for a lexical
-    or sparse index."""
+    """Return the queries' vectors, each text embedded once; None for lexical or sparse indexes."""
     record = index.manifest.embedder
     if record is None or index.kind == "sparse":
         return None
@@ -137,8 +136,10 @@ def _decoded(text: str) -> np.ndarray[Any, Any]:
 
 
 def _merge_for(index: Searchable, retrieval: Retrieval) -> str:
-    """How lists of several languages become one. The presets' ``score`` leaves it to the index: by score where that is
-    exact, by rank on lexical and hybrid indexes, whose scores do not compare across languages.
+    """Return the merge of several languages' lists.
+
+    The presets' ``score`` leaves it to the index: by score if that is exact, by rank on lexical and hybrid indexes,
+    whose scores do not compare across languages.
     """
     if retrieval.merge == "score" and not index.merges_by_score:
         raise ConfigError(
@@ -151,7 +152,7 @@ def _merge_for(index: Searchable, retrieval: Retrieval) -> str:
 def _search(
     index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
 ) -> list[dict[str, Any]]:
-    """Per plan ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}``."""
+    """Return ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}`` per plan."""
     depth, k = retrieval.search_depth, retrieval.k
     texts = [(p.text, *p.versions) for p in plans]
     queries = [text for versions in texts for text in versions]
@@ -179,8 +180,9 @@ def _search(
 
 
 def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Searchable) -> list[Hit]:
-    """The lists that the versions of one query found, as one: by score (a passage counts with its higher one) where
-    scores compare, else by reciprocal rank.
+    """Return the lists of one query's versions as one list.
+
+    Lists are merged by score (a passage counts with its highest one) if scores compare, else by reciprocal rank.
     """
     from mrag_eval.retrievers import merge_by_score, reciprocal_rank_fusion
 
@@ -192,7 +194,7 @@ def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Searchable) -> l
 def _merged(
     merge: str, by_language: Mapping[str, Sequence[Hit]], n: int, counts: Mapping[str, int], seed: int, text: str
 ) -> list[Hit]:
-    """The lists of all languages as one of ``n`` places."""
+    """Return the lists of all languages as one of ``n`` places."""
     from mrag_eval import retrievers
 
     if merge == "rrf":

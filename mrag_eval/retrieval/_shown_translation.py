@@ -1,4 +1,4 @@
-"""Passages in another language than their own: what is shown where the documents are translated."""
+"""Translated passages: the texts shown if the documents are translated."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mrag_eval.models import Translation, Translator
 def with_translated_passages(
     found: Sequence[Retrieved], docs: Sequence[RagDoc], retrieval: Retrieval, translator: Translator
 ) -> list[Retrieved]:
-    """The rows with their passages in English or in the row's language; a row's ranking stays as it is.
+    """Return the rows with their passages in English or in the row's language; rankings do not change.
 
-    A translated passage keeps what it was in ``original_text`` and ``original_lang``. Where there is no translation,
-    the passage is shown as it is. Each passage is translated once, however many rows it is shown for.
+    A translated passage keeps its original in ``original_text`` and ``original_lang``. Without a translation,
+    the passage is shown untranslated. Each passage is translated once, however many rows it is shown for.
     """
     english = retrieval.documents_in == "en"
     shown = [
@@ -34,7 +34,7 @@ def with_translated_passages(
 
 
 def _parts(hit: Hit) -> tuple[str, ...]:
-    """The text, and apart from it the title, which may stand in front of the text as well."""
+    """Return the text, and separately the title, which may also precede the text."""
     return (_body(hit), hit.title) if hit.title else (hit.text,)
 
 

@@ -10,13 +10,13 @@ from mrag_eval.core import CorpusError, Hit, Kept, Passage, Retrieved, Searched
 
 
 class PassageSource(Protocol):
-    """Where texts are looked up: an index, or anything else that knows passages by id."""
+    """Look up texts: an index, or anything else that knows passages by id."""
 
     def passages(self, ids: Sequence[str]) -> list[Passage]: ...
 
 
 def passages_by_id(ids: Iterable[str], source: PassageSource) -> dict[str, Passage]:
-    """The passages with these ids, each looked up once."""
+    """Return the passages with these ids, each looked up once."""
     wanted = list(dict.fromkeys(ids))
     if not wanted:
         return {}
@@ -24,7 +24,7 @@ def passages_by_id(ids: Iterable[str], source: PassageSource) -> dict[str, Passa
 
 
 def with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retrieved]:
-    """Return the rows with what is kept as hits with texts; the rankings stay without."""
+    """Return the rows with texts added to the hits that are kept; the rankings stay without."""
     texts = passages_by_id((kept.id for row in found for kept in row.kept), source)
     return [
         Retrieved(
@@ -42,7 +42,7 @@ def _hit(p: Passage, kept: Kept, rank: int) -> Hit:
 
 
 class PassageTable:
-    """Passages in memory, by id."""
+    """Hold passages in memory, by id."""
 
     def __init__(self, passages: Iterable[Passage], name: str) -> None:
         self._by_id = {passage.id: passage for passage in passages}
@@ -50,7 +50,7 @@ class PassageTable:
         self.counts: dict[str, int] = dict(Counter(passage.lang for passage in self._by_id.values()))
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """The passages with these ids, in this order; CorpusError names one that is not there."""
+        """Return the passages with these ids, in this order. Raise CorpusError naming one that does not exist."""
         unknown = next((pid for pid in ids if pid not in self._by_id), None)
         if unknown is not None:
             raise CorpusError(

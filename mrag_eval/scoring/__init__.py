@@ -1,4 +1,4 @@
-"""Scores: from replies and rankings to values for each row, and from rows to a summary with intervals."""
+"""Scoring: values for each row from replies and rankings, and a summary of rows with intervals."""
 
 from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, parse_answer

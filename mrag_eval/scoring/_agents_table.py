@@ -1,4 +1,4 @@
-"""How an agents' loop went over all rows: rounds, ends, faults, cost, and languages chosen against languages used."""
+"""The table of an agents' loop over all rows: rounds, ends, faults, cost, and languages chosen and used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mrag_eval.scoring._score_records import LoopLanguages, LoopTable, PerQuesti
 
 
 def loop_record(doc: RagDoc, trace: Mapping[str, Any], passages: Sequence[Hit]) -> LoopRecord:
-    """Return what the table needs of one row."""
+    """Return the fields of one row that the table needs."""
     usage = trace["usage"]
     return LoopRecord(
         source=doc.culture_lang or doc.query_lang,

@@ -1,4 +1,4 @@
-"""Reading the answer off a reply, in the form the prompt asked for."""
+"""Reading of the answer from a reply, in the form that the prompt asked for."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 # With the emphasis that models put around it.
 _LINE = re.compile(r"^[ \t>#*_-]*answer[ \t*_]*[:：][ \t*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
-# Closed, or cut off by the limit of tokens: what was never finished holds no answer.
+# Closed, or cut off by the token limit: an unfinished thought contains no answer.
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.IGNORECASE | re.DOTALL)
-# The reply by which a prompt without passages lets a model pass, in the language of the prompt.
+# The reply with which a prompt without passages lets a model pass, in the language of the prompt.
 _NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer as read. ``tagged`` says whether it stood in the tag, None where none was asked for.
+    """Hold the answer as read. ``tagged``: whether it was in the tag, None if no tag was asked for.
 
     ``declined``: the tag holds ``None``, the reply by which a model says that it does not know.
     """
@@ -27,7 +27,7 @@ class Answer:
 
 
 def parse_answer(reply: str, form: str) -> Answer:
-    """The answer in ``reply``; the whole reply where the form was not kept.
+    """Return the answer in ``reply``; the whole reply if the form was not kept.
 
     ``form`` is ``plain`` (all of it), ``tag`` (inside the last ``<answer>``), ``line`` (behind ``Answer:`` on the last
     line that begins so), ``choice`` (all of it: the choice extractor reads that line, and knows the word in more

@@ -1,6 +1,6 @@
-"""From metric names in a task's YAML to per-row values.
+"""Metric names of a task's YAML, and their values per row.
 
-A value is a float, or a reason why there is none: never a silent 0 or NaN. All rows of a rank are scored in one batch.
+A value is a float, or a reason why it is missing: never a silent 0 or NaN. All rows of a rank are scored in one batch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Batch = Callable[[Sequence[Scored]], list[Value]]
 
 @dataclass(frozen=True)
 class Metric:
-    """``total``: every row gets a value, whatever the reply (then the harness can average it itself)."""
+    """Hold a metric. ``total``: every row gets a value, whatever the reply (then the harness can average it itself)."""
 
     name: str
     score: Batch
@@ -53,7 +53,7 @@ def _choice(rows: Sequence[Scored], value: Callable[[int | None, int], float]) -
         if not choices or gold is None:
             out.append(NO_CHOICES)
             continue
-        # Options that read the same are one: the second's text is never looked for, its letter stands for the first.
+        # Equal options count as one: the second's text is never looked for, its letter counts as the first.
         first = [next(j for j, other in enumerate(choices) if other.strip() == text.strip()) for text in choices]
         options = [text if first[i] == i else f"\0{i}" for i, text in enumerate(choices)]
         picked = extract_choice(row.answer, len(choices), options)
@@ -83,7 +83,7 @@ def _lexical(batch: Callable[[list[str], list[list[str]]], Sequence[float]]) -> 
 
 
 def _each(name: str) -> Batch:
-    """A metric of one prediction and its answers, by its name in the metrics package."""
+    """Return a metric of one prediction and its answers, by its name in the metrics package."""
 
     def batch(predictions: list[str], answers: list[list[str]]) -> list[float]:
         from mrag_eval import metrics
@@ -113,7 +113,7 @@ def _char_recall_unicode(rows: Sequence[Scored]) -> list[Value]:
 
 
 def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
-    """Recall over the answers and their further spellings, where the benchmark knows any (MKQA)."""
+    """Return recall over the answers and their further spellings, if the benchmark has any (MKQA)."""
     from mrag_eval.metrics import char_ngram_recall
 
     out: list[Value] = []
@@ -129,7 +129,7 @@ def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
 
 
 def _translated(batch: Batch) -> Batch:
-    """A metric on the answers in the language of the reference answers."""
+    """Return a metric on the answers in the language of the reference answers."""
 
     def score(rows: Sequence[Scored]) -> list[Value]:
         out: list[Value] = [(row.untranslated or NO_TRANSLATION) if row.doc.answers else NO_ANSWERS for row in rows]
@@ -143,7 +143,7 @@ def _translated(batch: Batch) -> Batch:
 
 
 def _short_answer(part: str) -> Batch:
-    """SEM-B or SEM-W (``binary``, ``weighted``): the reply against the annotators' answers and their votes."""
+    """Return SEM-B or SEM-W (``binary``, ``weighted``): the reply against the annotators' answers and their votes."""
 
     def score(rows: Sequence[Scored]) -> list[Value]:
         from mrag_eval.metrics import VotedAnswer, short_answer_scores
@@ -226,7 +226,7 @@ def _judged_accuracy(rows: Sequence[Scored]) -> list[Value]:
 
 
 def _accurate(row: Scored) -> Value:
-    """The verdict, and 0 for the wrong language, even of an unjudged row (XRAG, Appendix C.2)."""
+    """Return the verdict, and 0 for the wrong language, even of an unjudged row (XRAG, Appendix C.2)."""
     verdict = _verdict(row)
     if row.in_language is None or row.judgement is None or row.judgement.outcome == "no reference":
         return verdict
@@ -312,8 +312,8 @@ METRICS: dict[str, Metric] = {
         Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )
 }
-# Metrics that need a panel: on answers, on what was retrieved for them.
-# Every name that a task may list under ``metrics``, ranking measures aside.
+# Metrics that need a panel: on answers, and on the passages retrieved for them.
+# Every name that a task may list under ``metrics``, except ranking measures.
 METRIC_NAMES = (*METRICS, *TASK_SCORES)
 
 

@@ -1,4 +1,4 @@
-"""How a panel judged: what came of the votes, how far the judges agree, and how lenient each is."""
+"""The table of a panel: outcomes of its votes, agreement of its judges, and the leniency of each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FAMILIES = {
 
 
 def family(model: str) -> str:
-    """Whose model it is, by its name: a known maker's line, else the letters that the name begins with."""
+    """Return the model's family from its name: a known maker's line, else the letters at the start of the name."""
     name = model.rstrip("/").rpartition("/")[2].casefold()
     for known, pattern in _FAMILIES.items():
         if re.match(pattern, name):
@@ -41,10 +41,10 @@ def family(model: str) -> str:
 
 
 def panel_table(records: Sequence[RowRecord], *, evaluated: str | None = None, seed: int = 0) -> PanelTable | None:
-    """Return the panel's table on answers from the rows' records; None where no panel judged them.
+    """Return the panel's table on answers from the rows' records; None if no panel judged them.
 
     Args:
-        records: one a row, as gathered; one of every rank holds its part of the table.
+        records: one per row, as gathered; one of every rank holds its part of the table.
         evaluated: the name of the model whose answers these are.
     """
     shares = [r.panel for r in records if r.panel is not None]
@@ -57,7 +57,7 @@ def sufficiency_table(records: Sequence[RowRecord], *, seed: int = 0) -> PanelTa
     return _table([(r, r.sufficiency) for r in records if r.sufficiency is not None], shares, None, seed)
 
 
-# A row and what the panel said of it.
+# A row and the panel's judgement of it.
 _Judged = tuple[RowRecord, JudgedRecord]
 
 
@@ -98,7 +98,7 @@ def _judge(
     excess = None
     if evaluated is not None and family(models[seat]) == family(evaluated):
         others = [other for other in models if family(models[other]) != family(evaluated)]
-        # differences lie between -1 and 1: no proportions, even where they happen to be 0 and 1
+        # differences are between -1 and 1: not proportions, even if they happen to be 0 and 1
         excess = _share(records, _excess(votes, seat, others), seed, proportion=False)
     return JudgeColumn(
         model=models[seat],
@@ -109,7 +109,7 @@ def _judge(
 
 
 def _excess(votes: Mapping[str, Sequence[bool | None]], seat: str, others: Sequence[str]) -> list[float | None]:
-    """A seat's verdict less the mean of the others', row by row; None where either side is silent."""
+    """Return a seat's verdict minus the mean of the others', row by row; None if either side has none."""
     out: list[float | None] = []
     for i, own in enumerate(votes[seat]):
         cast = [vote for other in others if (vote := votes[other][i]) is not None]
@@ -148,7 +148,7 @@ def _agreement(votes: Mapping[str, Sequence[bool | None]], seed: int) -> JudgeAg
 
 
 def panel_line(table: PanelTable, what: str = "answers") -> str:
-    """Return the panel in one line: size, how many (``what``) it judged, what came of the votes, what it cost."""
+    """Return the panel in one line: size, number of items (``what``) judged, outcomes of the votes, cost."""
     outcomes = table.outcomes
     asked = sum(outcomes.get(kind, 0) for kind in VOTED)
     decided = outcomes.get("unanimous", 0) + outcomes.get("majority", 0)
@@ -171,8 +171,10 @@ def panel_line(table: PanelTable, what: str = "answers") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """A panel or a judge against people, on the rows that both judged: Cohen's kappa, the share of equal verdicts, and
-    the rater's share of verdicts "correct" (leniency)."""
+    """Compare a panel or a judge with people, on the rows that both judged.
+
+    Holds Cohen's kappa, the share of equal verdicts, and the rater's share of verdicts "correct" (leniency).
+    """
 
     kappa: Estimate
     agreement: Estimate
@@ -181,7 +183,7 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class Independence:
-    """How far the judges of a panel err together; ``effective_size`` None: undefined, for the ``reason``."""
+    """Hold how far the judges of a panel err together; if ``effective_size`` is None, ``reason`` says why."""
 
     effective_size: float | None
     error_correlation: float | None
@@ -192,8 +194,11 @@ class Independence:
 
 @dataclass(frozen=True, slots=True)
 class HumanAgreement:
-    """A panel and its judges against human labels: ``rows`` compared, ``unlabelled`` rows of the panel, ``unmatched``
-    labels, ``unjudged`` rows among the labelled. ``human_correct`` is the humans' share of "correct"."""
+    """Hold a panel and its judges against human labels.
+
+    ``rows`` were compared. ``unlabelled`` counts rows of the panel without a label, ``unmatched`` labels without a row,
+    ``unjudged`` rows with a label and no verdict. ``human_correct`` is the humans' share of "correct".
+    """
 
     rows: int
     unlabelled: int

@@ -10,15 +10,15 @@ from mrag_eval.core import RagDoc, Ranked, Scored, Value, document_of
 NO_RELEVANT = "no relevant document is known"
 NO_RERANKING = "the row was not reranked"
 QUOTA = "quota modes hand over a set of passages, not one ranking"
-# Measures that depend on the order of the list at any depth; the others do below the depth of the list.
+# Measures that depend on the order of the list at any depth; the others only at a depth below that of the list.
 _ORDERED = ("mrr", "ndcg", "map")
 
 
 def published_name(metric: str, quota_depth: int | None) -> str:
-    """The name of a ranking measure: in a quota mode, one that depends on an order says that it was made by score.
+    """Return the name of a ranking measure; in a quota mode, an order-dependent one is marked as ordered by score.
 
-    ``quota_depth`` is the length of a quota mode's list, None in a mode with one ranking. Whether the whole list holds
-    a relevant document depends on no order; whether its first few places do, depends on one.
+    ``quota_depth`` is the length of a quota mode's list, None in a mode with one ranking. A hit in the whole list does
+    not depend on the order; a hit in its first few places does.
     """
     found = RANKING_MEASURE.match(metric)
     if found is None or quota_depth is None:
@@ -51,14 +51,14 @@ def rerank_columns(rows: Sequence[Scored], measures: Sequence[str]) -> dict[str,
 def _measured(
     rows: Sequence[Scored], rankings: Sequence[Sequence[Ranked]], measures: Sequence[str]
 ) -> dict[str, list[Value]]:
-    """Every measure's values on these rankings, one a row."""
+    """Return every measure's values on these rankings, one per row."""
     if not measures:
         return {}
     from mrag_eval.metrics import ranking_metrics
 
     judged = [_judgements(row) for row in rows]
     qrels = {str(i): grades for i, grades in enumerate(judged) if not isinstance(grades, str)}
-    # each id once, at the place of its best passage
+    # each id once, at the rank of its best passage
     run = {
         i: list(dict.fromkeys(judged_ids(rows[int(i)].doc, rankings[int(i)], set(grades))))
         for i, grades in qrels.items()
@@ -71,17 +71,17 @@ def _measured(
 
 
 def _judgements(row: Scored) -> dict[str, int] | str:
-    """The row's judgements by id, or why there are none."""
+    """Return the row's judgements by id, or the reason why there are none."""
     if row.labels is None:
         return dict.fromkeys(row.doc.relevant_ids, 1) or NO_RELEVANT
-    # nothing retrieved is nothing found, not nothing known
+    # an empty ranking scores 0; it is not unscored
     return row.labels.fault or row.labels.grades or {"": 0}
 
 
 def judged_ids(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:
-    """Return the id of each place in the qrels' terms: passages where these are judged by passage, else documents.
+    """Return the id of each rank in the qrels' terms: passages if these are judged by passage, else documents.
 
-    Where a row names both, a passage of a document that it names stands for that document.
+    If a row names both, a passage of a document that it names counts as that document.
     """
     by_passage = not doc.relevant_documents and any(place.id in relevant for place in ranking)
 
@@ -89,7 +89,7 @@ def judged_ids(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) -> li
         document = document_of(place, doc)
         if by_passage and (place.id in relevant or document not in relevant):
             return place.id
-        # a passage without a document of its own is one; where only documents count it must not pass for another
+        # a passage without a document is its own; if only documents count it must not match another
         return document or (f"passage {place.id}" if doc.relevant_documents else place.id)
 
     return list(map(name, ranking))

@@ -1,4 +1,4 @@
-"""How a task's rankings were labelled: by whom, how many rows, how many passages a row, and what it cost."""
+"""The table of relevance labels of a task's rankings: labeller, rows, passages per row, and cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mrag_eval.scoring._score_records import LabelTable
 
 
 def label_table(records: Sequence[RowRecord]) -> LabelTable | None:
-    """Return the table from the rows' records; None where no ranking was labelled."""
+    """Return the table from the rows' records; None if no ranking was labelled."""
     shares = [r.labelling for r in records if r.labelling is not None]
     if not shares:
         return None

@@ -1,4 +1,4 @@
-"""The scored row as it is written to sample files, and the parts it is made of."""
+"""The scored row as it is written to sample files, and its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIX = "run again with --log_samples --output_path FOLDER"
 
 @dataclass(frozen=True, slots=True)
 class JudgedRecord:
-    """A panel's verdict on a row. ``votes``: seat -> its verdict, or the reason why it abstained."""
+    """Hold a panel's verdict on a row. ``votes``: seat -> its verdict, or the reason why it abstained."""
 
     verdict: bool | None
     outcome: str
@@ -25,18 +25,18 @@ class JudgedRecord:
 
     @classmethod
     def of(cls, judgement: Judgement) -> JudgedRecord:
-        """Return what the panel's table needs of a judgement: verdicts, and for an abstention its reason."""
+        """Return the fields of a judgement that the panel's table needs: verdicts, and for an abstention its reason."""
         votes = {seat: vote.reason if vote.verdict is None else vote.verdict for seat, vote in judgement.votes.items()}
         return cls(judgement.verdict, judgement.outcome, judgement.disagreement, votes)
 
     def vote(self, seat: str) -> bool | None:
-        """Return the verdict of a seat; None where it abstained or was not asked."""
+        """Return the verdict of a seat; None if it abstained or was not asked."""
         found = self.votes.get(seat)
         return found if isinstance(found, bool) else None
 
 
 def sufficiency_record(judgement: Judgement | None) -> dict[str, Any]:
-    """Return what a panel said on a row's passages, by the fields of its record."""
+    """Return the panel's judgement on a row's passages, by the fields of its record."""
     if judgement is None:
         return {}
     return {"sufficiency": JudgedRecord.of(judgement), "sufficiency_votes": judgement.votes}
@@ -44,7 +44,7 @@ def sufficiency_record(judgement: Judgement | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LabelRecord:
-    """The relevance labels of a ranking: numbers of its relevant passages from 1, or the ``fault`` why it has none.
+    """Hold the relevance labels of a ranking: its relevant passages, numbered from 1, or the ``fault``.
 
     ``votes``: seat -> the numbers that it listed, or why it abstained.
     """
@@ -57,7 +57,7 @@ class LabelRecord:
 
     @classmethod
     def of(cls, labels: Labels) -> LabelRecord:
-        """Return what samples show of labels: numbers in the order of the ranking, and the votes."""
+        """Return the labels as samples show them: numbers in the order of the ranking, and the votes."""
         relevant = tuple(n for n, passage in enumerate(labels.judged, 1) if passage in labels.relevant)
         found = relevant if labels.fault is None else None
         return cls(labels.by, len(labels.judged), labels.fault, found, labels.votes)
@@ -65,7 +65,7 @@ class LabelRecord:
 
 @dataclass(frozen=True, slots=True)
 class RerankedRecord:
-    """What became of a row's lists in a listwise reranker; ``fault`` is the reason why it failed."""
+    """Hold the outcome of a row's lists in a listwise reranker; ``fault`` is the reason why it failed."""
 
     lists: int
     repaired: int
@@ -74,7 +74,7 @@ class RerankedRecord:
 
 @dataclass(frozen=True, slots=True)
 class LoopRecord:
-    """How the agents' loop went on a row.
+    """Hold the course of the agents' loop on a row.
 
     ``source`` is the language of the row's culture, else of its question. ``chosen`` counts the rounds in which each
     language was chosen, ``used`` the passages shown in it (in their own language, where they are shown translated).
@@ -96,7 +96,7 @@ class LoopRecord:
 
 @dataclass(frozen=True, slots=True)
 class SearchedLanguages:
-    """By language: how many passages were retrieved, and how many could have been."""
+    """Hold, by language, the numbers of retrieved and of searchable passages."""
 
     retrieved: Mapping[str, int]
     searchable: Mapping[str, int]
@@ -104,7 +104,7 @@ class SearchedLanguages:
 
 @dataclass(frozen=True, slots=True)
 class Territory:
-    """A question about a disputed territory, as the concurrence scores need it."""
+    """Hold a question about a disputed territory, as the concurrence scores need it."""
 
     query_id: str
     query_lang: str
@@ -118,20 +118,20 @@ class Territory:
 
 @dataclass(frozen=True, slots=True)
 class TerritoryAnswer(Territory):
-    """The same with the option chosen (its index, -1: none), and what the reply did instead of choosing."""
+    """Hold the same with the option chosen (its index, -1: none), and the outcome of a reply without an option."""
 
     claimant_ind: int
     outcome: str
 
     @property
     def country(self) -> str | None:
-        """The claimant that the reply names, None where no option could be read."""
+        """Return the claimant that the reply names, None if no option could be read."""
         return self.claimants[self.claimant_ind] if self.claimant_ind >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer:
-    """A reply with citations, and the languages of the documents in its prompt."""
+    """Hold a reply with citations, and the languages of the documents in its prompt."""
 
     answer: str
     document_langs: tuple[str, ...]
@@ -139,7 +139,7 @@ class CitedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """The answer read off a reply: its ``text`` where it is not the whole reply."""
+    """Hold the answer read off a reply: its ``text`` if it is not the whole reply."""
 
     text: str | None = field(default=None, metadata=OPTIONAL)
     tagged: bool | None = field(default=None, metadata=OPTIONAL)
@@ -148,7 +148,7 @@ class AnswerRecord:
 
     @classmethod
     def of(cls, answer: Answer, reply: str) -> AnswerRecord | None:
-        """Return what the reply alone does not show of an answer; None where it shows all of it."""
+        """Return the fields of an answer that the reply alone does not show; None if it shows all of them."""
         text = None if answer.text == reply else answer.text
         if answer.tagged is None:
             return None if text is None else cls(text)
@@ -157,7 +157,7 @@ class AnswerRecord:
 
 @dataclass(frozen=True, slots=True)
 class PromptCounts:
-    """The limit of tokens and where it comes from, the prompts, and those of them whose passages were shortened."""
+    """Hold the token limit and its source, the number of prompts, and of those whose passages were shortened."""
 
     limit: int | None = None
     source: str = "unknown"
@@ -167,7 +167,7 @@ class PromptCounts:
 
 @dataclass(frozen=True, slots=True)
 class PanelShare:
-    """One rank's part of a panel's table: seat -> model, model -> ledger, and how languages were checked."""
+    """Hold one rank's part of a panel's table: seat -> model, model -> ledger, and the check of languages."""
 
     models: Mapping[str, str]
     ledger: Mapping[str, Ledger]
@@ -176,7 +176,7 @@ class PanelShare:
 
 @dataclass(frozen=True, slots=True)
 class LabellingShare:
-    """One rank's part of the table of labels: by whom, with the panel's models and ledgers or the proxy's threshold."""
+    """Hold one rank's part of the table of labels: the labeller, and the panel's ledgers or the proxy's threshold."""
 
     by: str
     threshold: float | None = field(default=None, metadata=OPTIONAL)
@@ -187,12 +187,12 @@ class LabellingShare:
 
 @dataclass(frozen=True, slots=True)
 class RowRecord:
-    """What the scores need of one row, and what its line of a sample file shows.
+    """Hold the fields of one row that the scores need, and that its line of a sample file shows.
 
     ``row`` is the row's id, ``cell`` its place in every breakdown (``query_lang`` always), ``values`` its scores by
     metric, ``unscored`` the reasons why a metric has none. Rows of one ``group`` are resampled together; ``question``
-    ties the versions of one question. ``gold_positions`` are the places, from 1, of supporting passages in the prompt.
-    ``retrieved`` and ``kept`` are 1 where a relevant document is in the ranking, and in the prompt.
+    identifies versions of one question. ``gold_positions`` are the places, from 1, of supporting passages in the
+    prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt.
 
     The last six, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
@@ -226,13 +226,13 @@ class RowRecord:
 
     @property
     def right(self) -> bool | None:
-        """Whether the answer is right, by the first of :data:`CORRECT` that the row has; None without one."""
+        """Return whether the answer is right, by the first of :data:`CORRECT` that the row has; None without one."""
         metric = next((name for name in CORRECT if name in self.values), None)
         return None if metric is None else self.values[metric] == 1.0
 
     @property
     def query_lang(self) -> str:
-        """The language of the question, empty where the record does not say it."""
+        """Return the language of the question, empty if the record does not contain it."""
         return self.cell.get("query_lang", "")
 
     def answer_to(self, reply: str) -> Answer:
@@ -244,7 +244,7 @@ class RowRecord:
 
     @property
     def resampled_with(self) -> str:
-        """What is resampled together with the row: its group, else the row alone."""
+        """Return the group that is resampled together with the row: its group, else the row alone."""
         return self.row if self.group is None else self.group
 
     def to_dict(self) -> dict[str, Any]:

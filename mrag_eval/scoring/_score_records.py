@@ -17,7 +17,7 @@ _FIX = "run again, or name the results_*.json of another run"
 
 @dataclass(frozen=True, slots=True)
 class MetricScore(Estimate):
-    """A metric's score over all rows, and in the cells of every dimension.
+    """Hold a metric's score over all rows, and in the cells of every dimension.
 
     ``macro`` holds the plain means over pairs of question and document language, ``same_language`` and
     ``cross_language``; ``unscored_by_pair`` counts the rows left out of each pair. ``by``: dimension -> cell -> score.
@@ -28,13 +28,13 @@ class MetricScore(Estimate):
     by: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict, metadata=OPTIONAL)
 
     def cells(self, dimension: str) -> Mapping[str, Estimate]:
-        """Return the scores of one dimension by cell, empty where it has none."""
+        """Return the scores of one dimension by cell, empty if it has none."""
         return self.by.get(dimension, {})
 
 
 @dataclass(frozen=True, slots=True)
 class AttributionTable:
-    """Where the errors come from, overall and by language pair; ``correct_by`` is the metric that calls rows right."""
+    """Hold the sources of errors, overall and by language pair; ``correct_by`` is the metric that calls rows right."""
 
     correct_by: str
     overall: ErrorAttribution
@@ -43,7 +43,7 @@ class AttributionTable:
 
 @dataclass(frozen=True, slots=True)
 class SelectionLinks:
-    """How often a relevant document was retrieved, and how often such a one was kept for the prompt."""
+    """Hold how often a relevant document was retrieved, and how often such a document was kept for the prompt."""
 
     retrieved: Estimate
     kept_if_retrieved: Estimate
@@ -51,7 +51,7 @@ class SelectionLinks:
 
 @dataclass(frozen=True, slots=True)
 class SelectionTable:
-    """The first two links from retrieval to the answer, overall and by language pair."""
+    """Hold the first two links from retrieval to the answer, overall and by language pair."""
 
     overall: SelectionLinks
     by_pair: Mapping[str, SelectionLinks] = field(default_factory=dict, metadata=OPTIONAL)
@@ -59,7 +59,7 @@ class SelectionTable:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """By how much passages in one language are preferred over what the corpus would lead one to expect."""
+    """Hold how much passages in one language are preferred over their share of the corpus."""
 
     ratio: Estimate
     normalised: float | None = None
@@ -68,7 +68,7 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class LanguageTable:
-    """Languages of what was retrieved: ``query->document`` -> passages, and the preference for the question's own."""
+    """Hold languages of retrieved passages: ``query->document`` -> passages, and the preference for the question's."""
 
     retrieved: Counts
     preference: Mapping[str, Preference] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class LanguageTable:
 
 @dataclass(frozen=True, slots=True)
 class RerankTable:
-    """Lists ordered by a language model, replies that were repaired, and rows it failed on by reason."""
+    """Hold counts of lists ordered by a language model, replies that were repaired, and failed rows by reason."""
 
     rows: int
     lists: int
@@ -86,7 +86,7 @@ class RerankTable:
 
 @dataclass(frozen=True, slots=True)
 class TranslationTable:
-    """Who translated, how many texts of each kind came to which outcome, and what was spent."""
+    """Hold the translator, the number of texts of each kind by outcome, and the cost."""
 
     translator: str = ""
     identity: Any = field(default=None, metadata=OPTIONAL)
@@ -96,7 +96,7 @@ class TranslationTable:
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """How rankings were labelled: ``by`` judge or proxy, rows with labels and without, passages found relevant.
+    """Hold counts of labelled rankings: ``by`` judge or proxy, rows with labels and without, passages found relevant.
 
     ``relevant`` is the mean number of relevant passages of a labelled row, ``none`` counts labelled rows without one.
     ``threshold`` and ``n`` are the proxy's; ``judges`` (seat -> model), ``abstained`` and ``ledger`` the panel's.
@@ -116,7 +116,7 @@ class LabelTable:
 
 @dataclass(frozen=True, slots=True)
 class PerQuestion:
-    """Means over questions of calls, tokens (in and out) and valid documents."""
+    """Hold means over questions of calls, tokens (in and out) and valid documents."""
 
     calls: float
     tokens: float
@@ -125,7 +125,7 @@ class PerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class LoopLanguages:
-    """By language: how often its corpus was chosen, and how many passages in it were shown."""
+    """Hold, by language, how often its corpus was chosen, and how many passages in it were shown."""
 
     chosen: Counts
     used: Counts
@@ -133,12 +133,12 @@ class LoopLanguages:
 
 @dataclass(frozen=True, slots=True)
 class LoopTable:
-    """How the agents' loop went over all rows.
+    """Hold the course of the agents' loop over all rows.
 
     ``rounds`` and ``stopped`` count rows by how many rounds they took and why they ended, ``faults`` the faults of the
     agents' replies. ``without_documents`` is the share of rows that were answered without documents, ``fallback`` that
     of rows shown documents of which none is valid. ``cached`` counts calls from the cache. ``languages``: source
-    language -> what was chosen and used. ``by_rounds`` and ``by_calls`` hold the score ``correct_by`` by their number.
+    language -> languages chosen and used. ``by_rounds`` and ``by_calls`` hold the score ``correct_by`` by their number.
     """
 
     rows: int
@@ -156,16 +156,16 @@ class LoopTable:
 
     @property
     def mean_rounds(self) -> float:
-        """The mean number of rounds of a row."""
+        """Return the mean number of rounds of a row."""
         return sum(int(number) * count for number, count in self.rounds.items()) / self.rows
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeColumn:
-    """One seat of a panel: ``correct`` is its share of verdicts "correct" (leniency), ``abstained`` counts reasons.
+    """Hold one seat of a panel.
 
-    ``self_preference``: where its model is of the evaluated model's family, its verdicts less those of the other
-    families' judges on the same rows.
+    ``correct`` is its share of verdicts "correct" (leniency), ``abstained`` counts reasons. ``self_preference``: if its
+    model is of the evaluated model's family, its verdicts minus those of the other families' judges on the same rows.
     """
 
     model: str = ""
@@ -176,7 +176,7 @@ class JudgeColumn:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """Cohen's kappa of every two seats (``a | b``), and Fleiss' kappa over rows where every seat voted."""
+    """Hold Cohen's kappa of every two seats (``a | b``), and Fleiss' kappa over rows in which every seat voted."""
 
     pairwise: Mapping[str, Estimate]
     fleiss: Estimate
@@ -184,7 +184,7 @@ class JudgeAgreement:
 
 @dataclass(frozen=True, slots=True)
 class PanelTable:
-    """How a panel judged.
+    """Hold the verdicts of a panel.
 
     ``size`` counts seats; ``outcomes`` rows: unanimous, majority, tie, unjudged, and without a vote declined, empty, no
     reference; ``abstained`` votes by reason. ``disagreement`` is the mean share of votes against the majority.
@@ -202,13 +202,13 @@ class PanelTable:
 
     @property
     def models(self) -> list[str]:
-        """The seats' models, by their names."""
+        """Return the seats' models, by name."""
         return [judge.model or seat for seat, judge in self.judges.items()]
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedQuestions:
-    """Questions that the mode skipped, and the territories that only they ask about."""
+    """Hold the questions that the mode skipped, and the territories that only they ask about."""
 
     queries: int
     territories: int
@@ -216,10 +216,10 @@ class SkippedQuestions:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrenceTable:
-    """Concurrence over territories (BordIRlines, section 4.1 and Table 4).
+    """Hold concurrence over territories (BordIRlines, section 4.1 and Table 4).
 
     ``scores`` and ``intervals`` count refusals as the published tables do, ``exclude`` and ``incorrect`` in the two
-    other ways. ``random`` is what answers drawn at random would get. Questions that the mode skips count as missing:
+    other ways. ``random`` is the score of answers drawn at random. Questions that the mode skips count as missing:
     ``deflated`` names the scores that this lowers, ``answered_only`` leaves their territories out.
     """
 
@@ -239,7 +239,7 @@ class ConcurrenceTable:
 
 @dataclass(frozen=True, slots=True)
 class CitationTable:
-    """Citations from one source (inline marks, or the line of cited documents), by language of the documents.
+    """Hold citations from one source (inline marks, or the line of cited documents), by language of the documents.
 
     ``by_query_language``: question -> document language -> rates. ``preference``: column -> target -> cell -> figures.
     The counts are of questions with documents, with citations, without a response, without documents; ``out_of_range``
@@ -258,7 +258,7 @@ class CitationTable:
 
 @dataclass(frozen=True, slots=True)
 class TaskScores:
-    """The scores of a task.
+    """Hold the scores of a task.
 
     ``rows`` counts rows, ``query_langs`` those of each language of questions. ``metrics`` hold every score;
     ``unscored`` counts the rows without one: metric -> reason -> rows. The other parts are present where they apply:

@@ -1,4 +1,4 @@
-"""From gathered rows to scores: intervals, cells, language pairs, where the errors come from, what was retrieved."""
+"""Summary of gathered rows: intervals, cells, language pairs, sources of errors, retrieved passages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from mrag_eval.scoring._task_level import citation_tables, concurrence_table
 
 T = TypeVar("T")
 
-# Every metric of a row lies in it.
+# The range of every metric of a row.
 _RANGE = (0.0, 1.0)
 
 
@@ -51,7 +51,7 @@ def row_record(
     labels: Labels | None = None,
     breakdowns: Sequence[str] = (),
 ) -> RowRecord:
-    """Return the record of one row: identity, cell, values, reasons, and what retrieval and judges did.
+    """Return the record of one row: identity, cell, values, reasons, and the facts of retrieval and judges.
 
     ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
     """
@@ -127,7 +127,7 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
 
 
 def unscored_lines(unscored: Mapping[str, Mapping[str, int]]) -> list[tuple[str, int, str]]:
-    """``(metrics, rows, reason)``: metrics that lack as many rows for the same reason are told together."""
+    """Return ``(metrics, rows, reason)``: metrics that lack as many rows for the same reason are reported together."""
     together: dict[tuple[str, int], list[str]] = {}
     for metric, reasons in unscored.items():
         for reason, count in reasons.items():
@@ -136,7 +136,7 @@ def unscored_lines(unscored: Mapping[str, Mapping[str, int]]) -> list[tuple[str,
 
 
 def _prompts(records: Sequence[RowRecord]) -> PromptCounts | None:
-    """The ranks' prompts together; see :meth:`mrag_eval.prompts.Budget.fitted`."""
+    """Return the ranks' prompts together; see :meth:`mrag_eval.prompts.Budget.fitted`."""
     shares = [r.prompts for r in records if r.prompts is not None]
     if not shares:
         return None
@@ -190,13 +190,13 @@ def _estimate(rows: Sequence[RowRecord], name: str, seed: int) -> Estimate:
 
 
 def _groups(rows: Sequence[RowRecord]) -> list[str] | None:
-    """The groups to resample; None where every row is its own."""
+    """Return the groups to resample; None if every row is its own group."""
     groups = [r.resampled_with for r in rows]
     return groups if len(set(groups)) < len(groups) else None
 
 
 def _attribution(rows: Sequence[RowRecord], seed: int) -> AttributionTable | None:
-    """Retrieval, selection and generation as a chain of conditionals (Cross-Lingual Cost, Tables 1 and 3)."""
+    """Return retrieval, selection and generation as a chain of conditionals (Cross-Lingual Cost, Tables 1 and 3)."""
     known = [r for r in rows if r.retrieved is not None]
     correct = next((m for m in CORRECT if any(m in r.values for r in known)), None)
     if correct is None:
@@ -206,7 +206,7 @@ def _attribution(rows: Sequence[RowRecord], seed: int) -> AttributionTable | Non
 
 
 def _selection(rows: Sequence[RowRecord], seed: int) -> SelectionTable | None:
-    """The first two links of that chain, which need no verdict on the answers."""
+    """Return the first two links of that chain, which need no verdict on the answers."""
     known = [r for r in rows if r.retrieved is not None]
     part = partial(_retrieval_part, seed=seed)
     return SelectionTable(part(known), _by_pair(known, part)) if known else None
@@ -246,7 +246,7 @@ def _retrieval_part(rows: Sequence[RowRecord], *, seed: int) -> SelectionLinks:
 
 
 def _rerank(rows: Sequence[RowRecord]) -> RerankTable | None:
-    """What became of the replies of a reranker that orders lists."""
+    """Return the outcomes of the replies of a reranker that orders lists."""
     parts = [r.rerank for r in rows if r.rerank is not None]
     if not parts:
         return None
@@ -259,7 +259,7 @@ def _rerank(rows: Sequence[RowRecord]) -> RerankTable | None:
 
 
 def _languages(rows: Sequence[RowRecord], seed: int) -> LanguageTable | None:
-    """Languages of what was retrieved (BordIRlines, section 6.1)."""
+    """Return the languages of the retrieved passages (BordIRlines, section 6.1)."""
     searched = [(r, r.languages) for r in rows if r.languages is not None]
     if not searched:
         return None

@@ -1,7 +1,7 @@
-"""Scores of a task as a whole, which no row has by itself: concurrence over territories, citations by language.
+"""Scores of a task as a whole, which no single row has: concurrence over territories, citations by language.
 
-Named in a task's ``metrics`` like the others; what they need of a row travels in its record, and the result stands in
-``configs.<task>.scores`` under the same name.
+They are named in a task's ``metrics`` like the others. The fields of a row that they need are in its record, and the
+result is in ``configs.<task>.scores`` under the same name.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mrag_eval.scoring._score_records import CitationTable, ConcurrenceTable, Sk
 if TYPE_CHECKING:
     from mrag_eval.metrics import Outcome
 
-# What the concurrence scores need to know of a question, beside its options.
+# Fields of a question that the concurrence scores need, except its options.
 _TERRITORY = ("territory", "claimants", "claimant_langs", "controller", "controller_lang", "control_query")
 
 
 def check_task_scores(names: Sequence[str], docs: Sequence[RagDoc]) -> None:
-    """Raise DataError, before anything is generated, for a row that lacks what a score named needs.
+    """Raise DataError, before anything is generated, for a row without a field that a score needs.
 
-    And MissingExtraError where the metrics of short answers are named and their extra is not installed.
+    Raises MissingExtraError if the metrics of short answers are named and their extra is not installed.
     """
     if {"sem_b", "sem_w"} & {*names}:
         from mrag_eval.metrics import check_stemmers
@@ -47,9 +47,10 @@ def check_task_scores(names: Sequence[str], docs: Sequence[RagDoc]) -> None:
 
 
 def read_option(doc: RagDoc, answer: str, form: str) -> tuple[int, Outcome]:
-    """The option that a reply chooses by BordIRlines' rule (-1: none), and what the reply did instead of choosing.
+    """Return the option that a reply chooses by BordIRlines' rule (-1: none), and the outcome.
 
-    ``form`` is ``citation`` where the option stands in the second of three parts, anything else for a direct answer.
+    The outcome is the behaviour of a reply without an option. ``form`` is ``citation`` if the option is in the second
+    of three parts, anything else for a direct answer.
     """
     from mrag_eval.metrics import parse_borderlines_citation, parse_borderlines_direct, reply_outcome
 
@@ -76,7 +77,7 @@ def task_record(
 
 
 def skipped_territories(names: Sequence[str], skipped: Sequence[RagDoc]) -> tuple[Territory, ...]:
-    """Return what the scores must know of the rows that the mode leaves out; carried by one row of each rank."""
+    """Return the facts on rows that the mode leaves out; one row of each rank carries them."""
     return tuple(Territory(**_territory(doc)) for doc in skipped) if "concurrence" in names else ()
 
 
@@ -85,7 +86,7 @@ def _territory(doc: RagDoc) -> dict[str, Any]:
 
 
 def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> ConcurrenceTable | None:
-    """Return the concurrence over territories, which are resampled together; None where no row is about one."""
+    """Return the concurrence over territories, which are resampled together; None if no row is about one."""
     from mrag_eval.metrics import concurrence_intervals, concurrence_scores, random_concurrence
 
     asked = [r.concurrence for r in records if r.concurrence is not None]
@@ -134,10 +135,10 @@ def _share(count: int, n: int) -> Estimate:
 
 
 def citation_tables(records: Sequence[RowRecord], seed: int = 0) -> dict[str, CitationTable] | None:
-    """Return the citations by source: inline marks as BordIRlines counts them (section 4.1), and the line of cited
-    documents; None where no row has any part in them.
+    """Return the citations by source: inline marks as BordIRlines counts them, and the line of cited documents.
 
-    ``preference`` is by resource group of the question's language where the rows have one, and by that language.
+    See BordIRlines, section 4.1. None if no row has citations. ``preference`` is by resource group of the question's
+    language if the rows have one, and by that language.
     """
     from mrag_eval.metrics import citation_preferences, citation_rates, parse_citations
 

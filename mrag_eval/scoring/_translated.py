@@ -1,4 +1,4 @@
-"""Replies in the language of the reference answers: a right one in the wrong language is told from a wrong one."""
+"""Replies translated to the language of the reference answers, to recognise right answers in another language."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import replace
 from mrag_eval.core import Scored, is_language
 from mrag_eval.models import Translation, Translator
 
-# A language detector guesses below this many characters: such a reply is told by its script alone.
+# A language detector guesses below this many characters: such a reply is identified by its script alone.
 _SHORT = 20
-# A short reply is in another script where this share of its letters is; the rest may be a unit or an abbreviation.
+# A short reply is in another script if this share of its letters is; the rest may be a unit or an abbreviation.
 _OFF_SCRIPT = 0.95
 UNTOLD = "the language of the reply cannot be told"
 
 
 def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> list[Scored]:
-    """The rows with their answers in the language of the question, which is that of the reference answers.
+    """Return the rows with their answers in the language of the question, which is that of the reference answers.
 
-    An answer that is in it already stays as it is, and so does one without letters, an empty and a declined one. The
-    language is what the detector of ``correct_language`` says. Of 20 characters or fewer it says nothing reliable: an
+    Answers already in that language, without letters, empty or declined are unchanged. The language is that of the
+    ``correct_language`` detector, which is unreliable for 20 characters or fewer: such an
     answer in a script of the language is taken to be in it, another one in Latin letters to be English. Where there
     is no translation, ``untranslated`` says why. All answers are translated in one batch; rows without reference
     answers are left alone.
@@ -50,7 +50,7 @@ def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> l
 
 
 def _languages(rows: Sequence[Scored]) -> list[str | None]:
-    """The language of each answer, None where it is the question's or every one's; ``und`` where it cannot be told."""
+    """Return the language of each answer, None if it needs no translation; ``und`` if it cannot be determined."""
     from mrag_eval.metrics import code_switch_share, correct_language_rate
 
     rate = correct_language_rate([row.answer for row in rows], [row.doc.query_lang for row in rows], min_chars=None)
@@ -71,6 +71,6 @@ def _languages(rows: Sequence[Scored]) -> list[str | None]:
 
 
 def _why(found: Translation) -> str:
-    """In few different words, so that rows can be counted by it."""
+    """Return the reason in one of a few texts, so that rows can be counted by it."""
     kind = (found.detail or "").partition(":")[0]
     return f"no translation of the reply: {found.outcome.replace('_', ' ')}" + (f" ({kind})" if kind else "")

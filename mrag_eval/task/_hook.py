@@ -1,8 +1,8 @@
 """A task of the harness whose prompts carry retrieved passages.
 
 Named in a task's YAML by ``class: !function mrag_eval.task.RagTask``. The harness keeps what it does well (models,
-batching, caching of answers, logging); this class retrieves for exactly the rows that are run, renders the prompts,
-scores the answers in one batch and publishes intervals beside the harness's own averages.
+batching, caching of answers, logging). This class retrieves for exactly the rows that are run, renders the prompts,
+scores the answers in one batch and publishes intervals in addition to the harness's averages.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 
 class RagTask(HarnessTask):
-    """One leaf: a benchmark, an IR mode, a prompt and a list of metrics.
+    """Evaluate one leaf: a benchmark, an IR mode, a prompt and a list of metrics.
 
     Args:
         config: the task's raw configuration as the harness's task manager hands it over.
@@ -98,12 +98,12 @@ class RagTask(HarnessTask):
 
     @property
     def benchmark(self) -> Benchmark:
-        """The benchmark as loaded, rows that the mode skips included."""
+        """Return the benchmark as loaded, including rows that the mode skips."""
         return self._supply.benchmark
 
     @property
     def supply(self) -> TaskRows:
-        """The task's rows, and what is retrieved for them."""
+        """Return the task's rows and their retrieval."""
         return self._supply
 
     def retrieved_rows(self, numbered: Sequence[tuple[int, str]], rank: int, world_size: int) -> list[dict[str, Any]]:
@@ -206,7 +206,7 @@ class RagTask(HarnessTask):
         for row, score in zip(rows, scores, strict=True):
             record = self._record(row, score)
             if not out:
-                # once a rank, so that the ranks' prompts and calls can be summed when their rows are gathered
+                # once per rank, so that the ranks' prompts and calls can be summed when their rows are gathered
                 record = replace(record, **self._shares(len(rows)))
             votes = None if row.judgement is None else to_json(row.judgement.votes)
             out[row.doc.id] = RowResult(record.to_dict(), votes, score.values)
@@ -215,7 +215,7 @@ class RagTask(HarnessTask):
     def _read(self, row: str, replies: Sequence[Any]) -> Scored:
         doc, found = self._supply.docs[row], self._supply.found(row)
         if self.by_likelihood:
-            # under several ranks a padded row is asked twice
+            # with several ranks a padded row is asked twice
             text, values = most_likely(self._supply.row(row), replies[: len(doc.choices or ())])
             self._as_read[row] = AnswerRecord(text, loglikelihoods=tuple(values))
             return Scored(doc, text, found.ranking, reranked=found.reranked)
@@ -234,7 +234,7 @@ class RagTask(HarnessTask):
         )
 
     def _record(self, row: Scored, scores: RowScores) -> RowRecord:
-        """Return the record of one row, of which its sample and all scores are made."""
+        """Return the record of one row, from which its sample and all scores are made."""
         found = self._supply.found(row.doc.id)
         return replace(
             row_record(row.doc, scores, found, row.judgement, row.labels, self.benchmark.breakdowns),
@@ -257,7 +257,7 @@ class RagTask(HarnessTask):
         }
 
     def value_names(self) -> dict[str, bool | None]:
-        """Return the names of values; quota modes rename what depends on an order they do not have."""
+        """Return the names of values; quota modes rename those that depend on an order they do not have."""
         retrieval = self.blocks.retrieval
         named: list[str] = []
         if retrieval.searches:
@@ -273,7 +273,7 @@ class RagTask(HarnessTask):
         return None if retrieval.has_single_ranking else retrieval.search_depth
 
     def summarize_records(self, records: Sequence[Mapping[str, Any]]) -> float:
-        """Everything from the gathered rows at once; the harness's table shows the number of rows."""
+        """Summarize the gathered rows at once; the harness's table shows the number of rows."""
         metadata = self.config.metadata or {}
         evaluated = metadata.get("pretrained") or metadata.get("model")
         rows = [RowRecord.from_dict(record) for record in records]
@@ -293,7 +293,7 @@ class RagTask(HarnessTask):
         return float(scores.rows)
 
     def published_config(self, harness: Mapping[str, Any]) -> dict[str, Any]:
-        """Return our merged blocks, where the data came from, the scores and their provenance."""
+        """Return our merged blocks, the source of the data, the scores and their provenance."""
         out: dict[str, Any] = {
             "retrieval": self.blocks.retrieval.model_dump(mode="json"),
             "prompt": self.blocks.prompt.model_dump(mode="json"),

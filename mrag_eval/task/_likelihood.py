@@ -1,4 +1,4 @@
-"""Choosing an option by its likelihood (``output_type: multiple_choice``) in place of a generated reply."""
+"""Choice of an option by its likelihood (``output_type: multiple_choice``), instead of a generated reply."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mrag_eval.core import DataError
 
 
 def option_texts(row: Mapping[str, Any]) -> list[str]:
-    """Return the options as the prompt shows them and as they are scored: ``A) name``; DataError without any."""
+    """Return the options as shown and scored: ``A) name``. Raise DataError without options."""
     if not row.get("choices"):
         raise DataError(
             f"row '{row['id']}' has no choices, whose likelihoods output_type multiple_choice compares",
@@ -19,6 +19,6 @@ def option_texts(row: Mapping[str, Any]) -> list[str]:
 
 
 def most_likely(doc: Mapping[str, Any], replies: Sequence[tuple[float, bool]]) -> tuple[str, list[float]]:
-    """The option of the highest log-likelihood (summed over its tokens; the first of equal ones), and all of them."""
+    """Return the option of the highest log-likelihood (over its tokens; first of equal ones), and all of them."""
     values = [float(reply[0]) for reply in replies]
     return option_texts(doc)[values.index(max(values))], values

@@ -1,4 +1,4 @@
-"""A baseline file: the scored rows of a run without its texts, small enough to be kept under version control."""
+"""Baseline files: the scored rows of a run without its texts, small enough for version control."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SUFFIX = ".json"
 
 
 def write_baseline(runs: Sequence[Path], out: Path) -> int:
-    """Write the scored rows of ``runs`` (sample files, or folders of them) to ``out``; returns the number of tasks.
+    """Write the scored rows of ``runs`` (sample files, or folders of them) to ``out`` and return the number of tasks.
 
-    Questions, passages and answers are left out: what is kept are row ids, languages, values and the settings by which
-    a later run is told to be comparable. Keys are sorted, a row a line, so that two baselines can be diffed.
+    Questions, passages and answers are left out. Row ids, languages, values and the settings that decide whether a
+    later run is comparable are kept. Keys are sorted and each row is one line, so that two baselines can be diffed.
     """
     tasks = read_runs(runs)
     parts = []
@@ -36,9 +36,9 @@ def write_baseline(runs: Sequence[Path], out: Path) -> int:
 
 
 def read_runs_or_baseline(paths: Sequence[Path]) -> dict[str, SampleSet]:
-    """Task name -> scored rows, from a baseline file, or from sample files and folders of them.
+    """Return task name -> scored rows from a baseline file, or from sample files and folders of them.
 
-    Raises DataError for what is neither.
+    Raises DataError for any other file.
     """
     if len(paths) == 1 and paths[0].suffix == _SUFFIX and not paths[0].is_dir():
         return _read_baseline(paths[0])

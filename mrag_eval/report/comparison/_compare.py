@@ -1,4 +1,4 @@
-"""Two runs over the same rows, paired: what changed, how surely, and on which rows."""
+"""Paired comparison of two runs: differences with intervals and p-values, and the rows that changed."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
 from mrag_eval.report.files._settings import differing
 
 _RESAMPLES = 10_000
-# The power at which a smallest detectable effect is given.
+# Power at which the smallest detectable effect is given.
 POWER = 0.8
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Second run minus first on the rows that both scored, of one task and metric, in all or one ``language``.
+    """Hold second run minus first for one task and metric, on rows that both scored, in all or one ``language``.
 
-    ``low`` and ``high`` bound the 95% interval of ``difference``; ``p_value`` is two-sided and paired, ``p_adjusted``
-    the same after Holm's correction over all tests of this metric; None where no test is possible, ``reason`` says
-    why. ``detectable`` is the smallest difference that this many pairs show with 80% power at the 5% level. ``better``
-    and ``worse`` are the ids of rows that gained and lost.
+    ``low`` and ``high`` bound the 95% interval of ``difference``. ``p_value`` is two-sided and paired, ``p_adjusted``
+    the same after Holm's correction over all tests of this metric; both are None if no test is possible, and ``reason``
+    says why. ``detectable`` is the smallest difference that this many pairs show with 80% power at the 5% level.
+    ``better`` and ``worse`` are the ids of rows that gained and lost.
     """
 
     task: str
@@ -48,20 +48,20 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All differences, and ``notes`` on what could not be paired."""
+    """Hold all differences, and ``notes`` on rows and tasks that could not be paired."""
 
     differences: tuple[Difference, ...]
     notes: tuple[str, ...] = ()
     differs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the comparison as JSON values."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The rows that both runs of a task hold, row by row, and how many are in one run alone."""
+    """Hold the rows that both runs of a task contain, row by row, and the numbers of rows in only one run."""
 
     task: str
     first: tuple[ScoredRow, ...]
@@ -69,7 +69,7 @@ class Pair:
     unpaired: tuple[int, int]
 
     def of_language(self, language: str) -> Pair:
-        """The pairs in one language."""
+        """Return the pairs in one language."""
         kept = [i for i, row in enumerate(self.first) if row.language == language]
         return replace(
             self, first=tuple(self.first[i] for i in kept), second=tuple(self.second[i] for i in kept), unpaired=(0, 0)
@@ -77,12 +77,12 @@ class Pair:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages of the questions, sorted."""
+        """Return the languages of the questions, sorted."""
         return tuple(sorted({row.language for row in self.first} - {""}))
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics that both runs have on some row, in the order of the first run's rows."""
+        """Return the metrics that both runs have on some row, in the order of the first run's rows."""
         first = dict.fromkeys(name for row in self.first for name in row.values)
         second = {name for row in self.second for name in row.values}
         return tuple(name for name in first if name in second)
@@ -105,7 +105,7 @@ def compare(
         pairs: task of the first run -> task of the second, where the names are not the same (two IR modes).
         differs: settings that differ on purpose, as keys or blocks (``retrieval.mode``, ``prompt``, ``all``).
 
-    Raises DataError where no task is in both runs, where settings differ that were not named, and where rows do not
+    Raises DataError if no task is in both runs, if settings differ that were not named, and if rows do not
     pair.
     """
     a, b = read_runs(first), read_runs(second)
@@ -153,9 +153,9 @@ def _alone(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping
 
 
 def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> Pair:
-    """The rows of both runs, by row id.
+    """Return the rows of both runs, paired by row id.
 
-    Raises DataError where a setting differs that ``differs`` does not name, and where the runs share no row.
+    Raises DataError if a setting differs that ``differs`` does not name, and if the runs share no row.
     """
     name = first.task if first.task == second.task else f"{first.task} / {second.task}"
     for run in (first, second):
@@ -173,7 +173,7 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
             f"{name}: the runs differ in {shown}{more}",
             f"if that is on purpose:  {' '.join(f'--differs {block}' for block in blocks)}",
         )
-    # in an order of their own, so that figures do not depend on that of a file
+    # sorted, so that figures do not depend on the order in a file
     ids = sorted(first.rows.keys() & second.rows.keys())
     if not ids:
         raise DataError(f"{name}: the runs share no row", "compare runs over the same rows (--limit, --samples)")
@@ -186,7 +186,7 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
 
 
 def difference(pair: Pair, metric: str, language: str | None = None, seed: int = 0) -> Difference:
-    """One difference: the paired test that fits the values, and the paired bootstrap interval over rows or groups."""
+    """Return one difference, by the paired test for its values and the paired bootstrap over rows or groups."""
     from mrag_eval.metrics import paired_difference
 
     a: list[float | None] = [row.values.get(metric) for row in pair.first]
@@ -220,7 +220,7 @@ def difference(pair: Pair, metric: str, language: str | None = None, seed: int =
 def _test(
     second: Sequence[float | None], first: Sequence[float | None], groups: Sequence[str] | None, seed: int
 ) -> Any:
-    """McNemar's for 0 and 1, a permutation of runs for other values; with groups the cluster bootstrap."""
+    """Return the p-value: McNemar's for 0 and 1, a permutation for other values, the cluster bootstrap for groups."""
     from mrag_eval.metrics import mcnemar_exact, paired_cluster_bootstrap, paired_permutation
 
     if groups is not None:
@@ -233,7 +233,7 @@ def _test(
 def standard_error(
     second: Sequence[float | None], first: Sequence[float | None], groups: Sequence[str] | None
 ) -> tuple[float, float, int] | None:
-    """Mean, standard error and number of units (rows, or groups) of the paired differences; None below two units.
+    """Return mean, standard error and number of units (rows or groups) of the differences; None below two units.
 
     With groups the error is the cluster-robust one: sqrt(G / (G - 1) * sum of (S_g - n_g * mean)^2) / n.
     """
@@ -260,9 +260,9 @@ def smallest_detectable(
     alpha: float = 0.05,
     one_sided: bool = False,
 ) -> float | None:
-    """The smallest true difference found with 80% power: (t(1 - alpha / 2) + t(.8)) standard errors (Bloom 1995).
+    """Return the smallest true difference found with 80% power: (t(1 - alpha / 2) + t(.8)) SE (Bloom 1995).
 
-    From the spread of the pairs at hand; None below two units, and where no pair differs.
+    The standard error is that of the given pairs. None below two units, and if no pair differs.
     """
     from scipy.stats import t
 

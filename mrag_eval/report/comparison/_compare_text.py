@@ -1,4 +1,4 @@
-"""A comparison for the screen, for a spreadsheet, for a program."""
+"""Comparisons as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mrag_eval.report.comparison._compare import Comparison, Difference
 
 _HEAD = ("task", "language", "n", "first", "second", "difference", "95%", "p", "p (Holm)", "detectable", "+ / −")
 _RULE = ("---", "---", *["---:"] * 9)
-# Ids of rows printed of each kind; all of them are in the JSON form.
+# Number of row ids printed of each kind; the JSON form has all of them.
 _SHOWN_IDS = 20
 
 
 def comparison_text(comparison: Comparison, form: str = "md", *, flips: bool = False) -> str:
-    """The comparison in one of ``md``, ``csv``, ``json``; with ``flips`` the rows that changed are listed by id.
+    """Return the comparison as ``md``, ``csv`` or ``json``; with ``flips`` the changed rows are listed by id.
 
     Scores and differences are in points (x 100). Raises ConfigError for another form.
     """

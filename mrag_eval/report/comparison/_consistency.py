@@ -1,4 +1,4 @@
-"""Does a model answer the same whatever the language it is asked in? For any task whose questions are parallel."""
+"""Consistency of a model's answers across languages, for any task with parallel questions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ By = Literal["question", "group", "row"]
 
 @dataclass(frozen=True)
 class Consistency:
-    """Of one model, benchmark and mode. ``answers`` and ``correctness`` are estimates with intervals over questions.
+    """Hold the consistency of one model, benchmark and mode.
 
-    ``questions`` were answered in two languages or more, ``single`` in one, ``ambiguous`` twice in one language (those
-    are no versions of one question). ``unread`` answers concur with nothing.
+    ``answers`` and ``correctness`` are estimates with intervals over questions. ``questions`` were answered in two
+    languages or more, ``single`` in one. ``ambiguous`` ones occur twice in one language, so they are not versions of
+    one question. ``unread`` answers agree with nothing.
     """
 
     model: str
@@ -39,14 +40,14 @@ class Consistency:
 
 
 def consistency(paths: Sequence[Path], *, by: By = "question", seed: int = 0) -> list[Consistency]:
-    """Share of agreeing pairs of languages, per question and then averaged, as BordIRlines' Cst CS is for territories.
+    """Return the share of agreeing language pairs, averaged over questions, as BordIRlines' Cst CS over territories.
 
-    Two answers agree if they choose the same option, or are equal once normalised; two correctnesses if both are right
-    or both wrong. Tasks of one model, benchmark and mode are taken together (one task a language). ``by``: versions of
-    a question share their ``question_id`` (where the benchmark has none: their ``group_id``), their ``group_id``, or
-    their row id. Questions of one group (on one paragraph) are resampled together.
+    Two answers agree if they choose the same option, or are equal once normalised. Two correctnesses agree if both are
+    right or both wrong. Tasks of one model, benchmark and mode are pooled (one task per language). ``by`` decides what
+    versions of a question share: their ``question_id`` (their ``group_id`` if the benchmark has no question ids), their
+    ``group_id``, or their row id. Questions of one group (on one paragraph) are resampled together.
 
-    Raises DataError where nothing is asked in two languages.
+    Raises DataError if no question is asked in two languages.
     """
     cells: dict[tuple[str, str, str, str], list[Given]] = defaultdict(list)
     for sheet in read_answers(paths):
@@ -61,7 +62,7 @@ def consistency(paths: Sequence[Path], *, by: By = "question", seed: int = 0) ->
 
 
 def _form(task: str) -> str:
-    """What tells runs of one benchmark and mode apart that are not to be pooled: BordIRlines' forms and retrievers."""
+    """Return the key that separates runs of one benchmark and mode: BordIRlines' forms and retrievers."""
     return task if task.startswith("bordirlines_") else ""
 
 
@@ -98,7 +99,7 @@ def _consistency(cell: tuple[str, str, str, str], answers: Sequence[Given], by: 
 
 
 def shown_consistency(found: Sequence[Consistency]) -> str:
-    """A Markdown table, figures times 100."""
+    """Return a Markdown table, with figures times 100."""
     head = ["model", "task", "mode", "languages", "same answer", "same correctness", "questions", "left out"]
     lines = [head, ["---"] * 4 + ["---:"] * 2 + ["---:", "---"]]
     for entry in found:

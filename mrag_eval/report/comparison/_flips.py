@@ -1,4 +1,4 @@
-"""Which answers change from one mode, or one run, to another."""
+"""Answers that change from one mode, or one run, to another."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mrag_eval.report.files._answers import AnswerSheet, Given, read_answers
 
 @dataclass(frozen=True)
 class Flips:
-    """Two answer sheets, paired by row. ``changed`` is the share of other answers (Wilson interval).
+    """Hold two answer sheets, paired by row. ``changed`` is the share of changed answers (Wilson interval).
 
-    ``transitions``: (answer before, after) -> rows, where they differ. ``gained`` were wrong and became right, ``lost``
-    the other way round; ``p`` is McNemar's exact test of these two, None where no row's correctness is known.
-    ``groups`` are the territories (or questions) with a changed answer, those with most changes first.
+    ``transitions``: (answer before, after) -> number of rows, for rows that differ. ``gained`` rows were wrong and
+    became right, ``lost`` rows the reverse. ``p`` is McNemar's exact test of these two, None if no row's correctness is
+    known. ``groups`` are the territories (or questions) with a changed answer, in descending order of changes.
     """
 
     model: str
@@ -37,15 +37,15 @@ class Flips:
     groups: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON values; a transition is ``before -> after``."""
+        """Return JSON values; a transition is ``before -> after``."""
         plain = {key: value for key, value in self.__dict__.items() if key != "transitions"}
         return plain | {"transitions": {f"{a} -> {b}": n for (a, b), n in self.transitions.items()}}
 
 
 def flips(paths: Sequence[Path]) -> list[Flips]:
-    """Every two tasks of one model and benchmark that share rows, the one without retrieval first.
+    """Return the flips of every two tasks of one model and benchmark that share rows, the one without retrieval first.
 
-    Raises DataError where no two tasks share a row.
+    Raises DataError if no two tasks share a row.
     """
     sheets = read_answers(paths)
     pairs = [
@@ -85,7 +85,7 @@ def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:
 
 
 def shown_flips(found: Sequence[Flips], most: int = 10) -> str:
-    """A Markdown table of all pairs, and the groups that change most."""
+    """Return a Markdown table of all pairs, and the groups that change most."""
     head = ["model", "from", "to", "rows", "changed", "became right", "became wrong", "McNemar p"]
     lines = [head, ["---"] * 3 + ["---:"] * 5]
     for entry in found:

@@ -1,4 +1,4 @@
-"""A release gate: does the candidate show a drop beyond what the rules allow, and could it have been seen?"""
+"""A release gate: tests for drops of a candidate beyond what the rules allow, and their power."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Verdict = Literal["pass", "FAIL", "not comparable"]
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of one rule on all its rows (``language`` None) or on one language.
+    """Hold the outcome of one rule on all its rows (``language`` None) or on one language.
 
-    ``limit`` is the drop allowed, in the metric's unit; ``p_value`` is one-sided, that the drop is larger (adjusted
-    over the languages where ``language`` is given); ``low`` and ``high`` bound the 95% interval of ``difference``
-    (candidate minus baseline); ``detectable`` is the smallest drop beyond the limit that these pairs show with 80%
-    power; ``reason`` says why the runs are not comparable.
+    ``limit`` is the drop allowed, in the metric's unit. ``p_value`` is one-sided, for a drop larger than that (adjusted
+    over the languages if ``language`` is given). ``low`` and ``high`` bound the 95% interval of ``difference``
+    (candidate minus baseline). ``detectable`` is the smallest drop beyond the limit that these pairs show with 80%
+    power. ``reason`` says why the runs are not comparable.
     """
 
     task: str
@@ -45,7 +45,7 @@ class Check:
 
 @dataclass(frozen=True)
 class GateResult:
-    """All checks; ``exit_code`` is 0 where all pass, 1 with a regression, else 2 where anything is not comparable."""
+    """Hold all checks; ``exit_code`` is 0 if all pass, 1 for a regression, else 2 if anything is not comparable."""
 
     checks: tuple[Check, ...]
 
@@ -55,14 +55,14 @@ class GateResult:
         return 1 if "FAIL" in verdicts else 2 if "not comparable" in verdicts else 0
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the result as JSON values."""
         return {"exit_code": self.exit_code, "checks": [asdict(check) for check in self.checks]}
 
 
 def gate(baseline: Sequence[Path], candidate: Sequence[Path], rules: Rules) -> GateResult:
-    """Hold the candidate's sample files against the baseline's (sample files, folders of them, or a baseline file).
+    """Compare the candidate's sample files with the baseline's (sample files, folders of them, or a baseline file).
 
-    Where a rule finds nothing to compare, or too little, it does not pass: it is not comparable, with the reason.
+    A rule that has nothing, or too little, to compare does not pass: it is not comparable, with the reason.
     """
     before, after = read_runs_or_baseline(baseline), read_runs_or_baseline(candidate)
     return GateResult(tuple(check for rule in rules.rules for check in _apply(rule, rules, before, after)))
@@ -96,7 +96,7 @@ def _matches(pattern: str, run: SampleSet) -> bool:
 
 
 def _pooled(name: str, pairs: Sequence[Pair]) -> Pair:
-    """The rows of several tasks as one; groups of rows that go by one name in several tasks stay together."""
+    """Return the rows of several tasks as one; groups with the same name in several tasks are resampled together."""
     return Pair(
         pairs[0].task if len(pairs) == 1 else name,
         tuple(row for pair in pairs for row in pair.first),
@@ -130,7 +130,7 @@ def _check(rule: Rule, rules: Rules, pair: Pair, language: str | None) -> Check:
         if all(value is None for value in values):
             return replace(check, reason=f"the {where} has no {rule.metric}")
     found = difference(pair, rule.metric, language, rules.seed)
-    # where less is better a rise is the drop: the runs change places
+    # if less is better, a rise is the drop: swap the runs
     a, b = (second, first) if rule.lower_is_better else (first, second)
     groups = [row.group for row in pair.first]
     grouped = groups if len(set(groups)) < len(groups) else None
@@ -178,11 +178,11 @@ def p_drop(
     *,
     seed: int = 0,
 ) -> float | None:
-    """One-sided p that the mean of second lies below that of first by more than ``limit``; None below two units.
+    """Return the one-sided p of a drop from first to second by more than ``limit``; None below two units.
 
-    Without a limit and without groups the paired tests of :mod:`mrag_eval.metrics._significance` (McNemar's exact one
-    for 0 and 1, a permutation of the runs for other values), halved on the side of a drop. Else a t test of
-    second - first + limit, with the cluster-robust error over groups and units - 1 degrees of freedom.
+    Without a limit and without groups, the paired tests of :mod:`mrag_eval.metrics._significance` are used (McNemar's
+    exact one for 0 and 1, a permutation of the runs for other values), halved on the side of a drop. Otherwise a t test
+    of second - first + limit, with the cluster-robust error over groups and units - 1 degrees of freedom.
     """
     from scipy.stats import t
 

@@ -1,4 +1,4 @@
-"""The rules of a gate: which drops a release must not show."""
+"""The rules of a gate: the drops that a release must not show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mrag_eval.core import ConfigError
 
 
 class PerLanguage(Block):
-    """A guard on every language of a rule's tasks: its own allowed drop, and how false alarms are held down.
+    """A guard on every language of a rule's tasks: the drop allowed in each, and the control of false alarms.
 
     The languages are tested together; ``fdr`` bounds the expected share of false alarms among those that fail
     (Benjamini & Hochberg 1995). A language of fewer than ``min_n`` pairs is not comparable.
@@ -24,15 +24,15 @@ class PerLanguage(Block):
 
 
 class Rule(Block):
-    """One rule: the candidate's ``metric`` on ``task`` must not lie below the baseline's by more than is allowed.
+    """One rule: the candidate's ``metric`` on ``task`` must not be below the baseline's by more than is allowed.
 
-    ``task`` is a task, a group or a glob; the rows of all tasks that it names are tested together. ``max_drop`` is in
-    the metric's own unit (0.01 is one point of a share), ``max_drop_relative`` a share of the baseline's score; none
-    is no drop at all. The rule fails where a drop beyond that is shown at level ``alpha``.
+    ``task`` is a task, a group or a glob; the rows of all tasks that it matches are tested together. ``max_drop`` is in
+    the metric's own unit (0.01 is one point of a share), ``max_drop_relative`` a share of the baseline's score; with
+    neither, no drop is allowed. The rule fails if a larger drop is shown at level ``alpha``.
 
-    To be comparable it needs ``min_n`` pairs, with ``must_detect`` pairs enough to show a drop of that size beyond the
-    allowed one with 80% power, and at most a share ``max_unpaired`` of rows that have a score in one run only.
-    ``per_language`` says what each language may lose.
+    To be comparable, the rule needs at least ``min_n`` pairs, and at most a share ``max_unpaired`` of rows that have a
+    score in one run only. With ``must_detect``, it also needs enough pairs to show a drop of that size beyond the
+    allowed one with 80% power. ``per_language`` holds the drop allowed in each language.
     """
 
     metric: str
@@ -54,8 +54,10 @@ class Rule(Block):
 
 
 class Rules(Block):
-    """The rules file. ``alpha`` and ``min_n`` hold for every rule without its own; ``differs`` names settings that may
-    differ between baseline and candidate (see ``mrag-eval compare``).
+    """The rules file.
+
+    ``alpha`` and ``min_n`` apply to every rule that does not set them. ``differs`` names settings that may differ
+    between baseline and candidate (see ``mrag-eval compare``).
     """
 
     rules: tuple[Rule, ...] = Field(min_length=1)
@@ -66,7 +68,7 @@ class Rules(Block):
 
 
 def read_rules(path: Path) -> Rules:
-    """The validated rules file. Raises ConfigError naming the file and the key."""
+    """Return the validated rules file. Raise ConfigError naming the file and the key."""
     import yaml
 
     try:

@@ -1,4 +1,4 @@
-"""What a gate found: lines for the screen, JUnit XML, a Markdown summary, and GitHub's annotations."""
+"""Gate results as lines for the screen, JUnit XML, a Markdown summary and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MARK = {"pass": "pass", "FAIL": "FAIL", "not comparable": "????"}
 
 
 def gate_lines(result: GateResult) -> list[str]:
-    """A line a check, and what the outcome is; scores in points (x 100)."""
+    """Return one line per check and the outcome; scores are in points (x 100)."""
     lines = columns([(_MARK[check.verdict], _name(check), check.metric, _finding(check)) for check in result.checks])
     counts = {verdict: sum(check.verdict == verdict for check in result.checks) for verdict in _MARK}
     said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
@@ -40,7 +40,7 @@ def _finding(check: Check) -> str:
 
 
 def junit(result: GateResult) -> str:
-    """JUnit XML: a test case a check, a failure a regression, an error what is not comparable."""
+    """Return JUnit XML: one test case per check; a regression is a failure, a check that is not comparable an error."""
     suite = ElementTree.Element(
         "testsuite",
         name="mrag-eval gate",
@@ -63,7 +63,7 @@ def _case(check: Check) -> str:
 
 
 def summary(result: GateResult) -> str:
-    """A Markdown table, for ``$GITHUB_STEP_SUMMARY``."""
+    """Return a Markdown table for ``$GITHUB_STEP_SUMMARY``."""
     head = ("", "task", "metric", "language", "baseline", "candidate", "difference", "95%", "p", "n", "limit")
     rows: list[Sequence[str]] = [head, ["---"] * len(head)]
     for check in result.checks:
@@ -86,7 +86,7 @@ def summary(result: GateResult) -> str:
 
 
 def github_annotations(result: GateResult) -> list[str]:
-    """GitHub workflow commands, one for each check that does not pass."""
+    """Return GitHub workflow commands, one for each check that does not pass."""
     kinds = {"FAIL": "error", "not comparable": "warning"}
     return [
         f"::{kinds[check.verdict]} title={_escaped(f'{check.task} {_case(check)}')}::{_escaped(_finding(check))}"
@@ -96,7 +96,7 @@ def github_annotations(result: GateResult) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """The characters that end a workflow command or one of its properties."""
+    """Return the text with characters escaped that end a workflow command or one of its properties."""
     for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C")):
         text = text.replace(char, code)
     return text

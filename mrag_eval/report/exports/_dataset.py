@@ -1,4 +1,4 @@
-"""Where the rows of a task come from, as exports name it."""
+"""Sources of a task's rows, as exports name them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mrag_eval.report.files._scores import ScoredTask
 
 
 def source_of_task(task: ScoredTask, run: Run) -> Source:
-    """Return the source of a task; of a group that of its tasks where they share one."""
+    """Return the source of a task. For a group, return that of its tasks if they share one."""
     if task.leaf is not None:
         return source_of(task.config)
     found = {source_of(run.file.configs[leaf]) for leaf in task.leaves}

@@ -1,4 +1,4 @@
-"""``.eval_results/*.yaml`` of a model's repository: a figure a task, its main metric, and in notes what it rests on."""
+"""``.eval_results/*.yaml`` of a model's repository: each task's main metric, with notes on how it was measured."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _DIGITS = 6
 def write_eval_results(
     run: Run, folder: Path, dataset: str | None = None, source_url: str | None = None
 ) -> tuple[list[Path], list[str]]:
-    """Write ``folder/.eval_results/<dataset>.yaml``, one file a dataset; returns the files and what to know about them.
+    """Write ``folder/.eval_results/<dataset>.yaml``, one file per dataset; return the files and notes on them.
 
-    ``dataset`` names one dataset on the hub for all tasks (one's own, with an eval.yaml of these task ids); by default
-    each goes to the dataset that its rows come from. Further metrics of a task have ids of their own,
-    ``<task>.<metric>``. Entries that are there for other tasks stay. Raises DataError for a file that is no such list.
+    ``dataset`` names one dataset on the hub for all tasks (the user's, with an eval.yaml of these task ids); by default
+    each task goes to the dataset of its rows. Further metrics of a task get the id ``<task>.<metric>``. Existing
+    entries for other tasks are kept. Raises DataError for a file that is not such a list.
     """
     import yaml
 

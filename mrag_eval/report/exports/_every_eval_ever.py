@@ -1,4 +1,4 @@
-"""Records of Every Eval Ever (schema 0.3.0): one JSON object a run, and its rows as JSON Lines beside it.
+"""Records of Every Eval Ever (schema 0.3.0): one JSON object per run, and its rows as JSON Lines.
 
 The schema is that of the project's datastore: https://github.com/evaleval/every_eval_ever. Records are written
 directly, since the project's package and this one need different releases of the hub's client.
@@ -27,16 +27,16 @@ from mrag_eval.scoring import RESAMPLES
 SCHEMA = "0.3.0"
 COLLECTION = "mrag_eval"
 _ABOVE_ONE = "concurrence."
-# Model types of the harness by where their weights are, as far as the type tells.
+# The harness's model types by where the weights are, as far as the type determines it.
 _OWN_WEIGHTS = ("hf", "vllm", "sglang", "gguf", "ggml", "mamba", "nemo", "openvino", "neuronx", "huggingface")
 _HOSTED = ("openai-", "anthropic", "azure")
 
 
 @dataclass(frozen=True)
 class Sender:
-    """Who sends a record: an organisation, its relation to the model's makers, and how the model is to be had.
+    """Hold the sender of a record: an organisation, its relation to the model's makers, and the model's availability.
 
-    ``deployment`` and ``availability`` None: told by the harness's model type, as far as that can.
+    If ``deployment`` or ``availability`` is None, it is derived from the harness's model type, as far as possible.
     """
 
     organization: str = "unspecified"
@@ -48,11 +48,11 @@ class Sender:
 def write_every_eval_ever(
     run: Run, folder: Path, sender: Sender, command: str, *, include_text: bool = False
 ) -> tuple[list[Path], list[str]]:
-    """Write ``folder/data/mrag_eval/<developer>/<model>/<uuid>.json``, and ``<uuid>_samples.jsonl`` where there are
-    sample files; returns the files and what to know about them.
+    """Write ``folder/data/mrag_eval/<developer>/<model>/<uuid>.json``; return the files and notes on them.
 
-    ``command`` repeats the run. The same run gets the same uuid. Without ``include_text`` the rows of benchmarks whose
-    licence is not known to allow it are written without their texts.
+    ``<uuid>_samples.jsonl`` is written as well if there are sample files. ``command`` repeats the run. The same run
+    gets the same uuid. Without ``include_text``, rows of benchmarks whose licence is not known to allow redistribution
+    are written without their texts.
     """
     developer, _, name = run.model_id.rpartition("/")
     stamp = str(int(time.time()))
@@ -127,7 +127,7 @@ def _safe(name: str) -> str:
 
 
 def _nothing_scored(run: Run) -> dict[str, Any]:
-    """What has no figure has no place among the results, so it is told here."""
+    """Return the note on metrics without a figure, which cannot be among the results."""
     found = {
         f"{task.label}, {score.metric}": str(score.reason or "no row could be scored")
         for task in run.tasks
@@ -157,7 +157,7 @@ def _model(run: Run, sender: Sender) -> dict[str, Any]:
 
 
 def _results(task: ScoredTask, run: Run, command: str) -> Iterator[dict[str, Any]]:
-    """Every figure of a task, its cells too, that is a number."""
+    """Return every figure of a task that is a number, those of its cells too."""
     data, generation = _source(task, run), _generation(task, command)
     for score in task.scores:
         if score.value is None:
@@ -175,7 +175,7 @@ def _results(task: ScoredTask, run: Run, command: str) -> Iterator[dict[str, Any
 
 
 def result_id(task: ScoredTask, score: Score) -> str:
-    """What rows name a figure by."""
+    """Return the id by which rows refer to a figure."""
     cell = "" if score.cell is None else f"[{score.cell[0]}={score.cell[1]}]"
     return f"{task.label}{cell}:{score.metric}"
 

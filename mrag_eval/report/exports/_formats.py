@@ -1,7 +1,7 @@
 """Results in other people's formats: model cards, the hub's evaluation files, Every Eval Ever, MTEB's shape, tables.
 
-Nothing is uploaded unless a repository is named, and no text whose licence is not known to allow it is written unless
-asked for.
+Nothing is uploaded unless a repository is named. Texts whose licence is not known to allow redistribution are written
+only on request.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Options:
-    """What an export is asked for; ``output`` is a file for tables and a folder for the rest.
+    """Hold the options of an export; ``output`` is a file for tables and a folder for the other formats.
 
-    ``card``: an existing model card to put figures into. ``dataset``: the dataset on the hub that ``.eval_results`` go
-    to. ``push``: the repository on the hub that a pull request is opened in. ``command_of`` gives the command that
+    ``card``: an existing model card to put figures into. ``dataset``: the dataset on the hub that ``.eval_results``
+    refer to. ``push``: the repository on the hub to open a pull request in. ``command_of`` returns the command that
     repeats the run of a result file.
     """
 
@@ -60,7 +60,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Written:
-    """The files of an export, what to know about them, and where they were sent, if they were."""
+    """Hold the files of an export, notes on them, and the address of the pull request, if one was opened."""
 
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
@@ -70,8 +70,8 @@ class Written:
 def export(results: Sequence[Path], form: str, options: Options) -> Written:
     """Write the runs at ``results`` in one of :data:`FORMATS`.
 
-    Raises ConfigError for a format that is not there, for options that do not go together, and where the hub refuses;
-    DataError for results or existing files that cannot be read.
+    Raises ConfigError for an unknown format, for options that cannot be combined, and if the hub refuses; DataError for
+    results or existing files that cannot be read.
     """
     if form not in FORMATS:
         raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, FORMATS)}", f"one of {', '.join(FORMATS)}")
@@ -89,7 +89,7 @@ def export(results: Sequence[Path], form: str, options: Options) -> Written:
 
 
 def _api(form: str, repo_type: str | None, runs: Sequence[Run], options: Options) -> Any:
-    """The hub's client where something is to be sent, after everything that speaks against it has been looked at."""
+    """Return the hub's client if something is to be sent, after every check that could prevent it."""
     if options.push is None:
         return None
     if repo_type is None:
@@ -168,7 +168,7 @@ def _together(parts: Sequence[tuple[list[Path], list[str]]]) -> Written:
 
 
 Write = Callable[[Sequence[Run], Options, Any], Written]
-# Format -> how it is written, and the kind of repository on the hub that takes it (None: none).
+# Format -> its writer, and the kind of repository on the hub that takes it (None: no kind).
 FORMATS: Mapping[str, tuple[Write, str | None]] = {
     "model-index": (_model_card, "model"),
     "eval-results": (_eval_results, "model"),

@@ -1,4 +1,4 @@
-"""Rows of a run for Every Eval Ever: one record a row and metric, without texts that may not be passed on."""
+"""Rows of a run for Every Eval Ever: one record per row and metric, without texts that may not be redistributed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from mrag_eval.scoring import RowRecord
 def instances(
     task: ScoredTask, run: Run, schema: str, evaluation_id: str, *, include_text: bool
 ) -> Iterator[dict[str, Any]]:
-    """The records of a task's rows, a metric at a time; none for a group, and none without a sample file.
+    """Return the records of a task's rows, one metric at a time; empty for a group, and without a sample file.
 
-    The question, references, options and prompt are the benchmark's; where its licence is not known to allow it they
-    are left empty (``metadata.text`` says so) and ``sample_hash`` still tells the row. The prompt holds passages, so it
-    goes along only where these may, too. The reply is the model's own and stays.
+    The question, references, options and prompt are the benchmark's. If its licence is not known to allow
+    redistribution, they are left empty (``metadata.text`` says so), and ``sample_hash`` still identifies the row. The
+    prompt holds passages, so it is included only if these may be redistributed, too. The reply is the model's and is
+    kept.
     """
     if task.samples is None:
         return

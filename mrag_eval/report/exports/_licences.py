@@ -1,4 +1,4 @@
-"""Whose text may be passed on: what every benchmark declares of its questions, references and passages."""
+"""Licences of every benchmark's questions, references and passages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from mrag_eval.report.files._task_config import TaskConfig
 
 @dataclass(frozen=True)
 class Source:
-    """A benchmark's data: its name, its dataset on the hub, its licence, and whether that lets the texts be passed on.
+    """Hold a benchmark's data source: name, dataset on the hub, licence, and whether texts may be redistributed.
 
-    ``licence`` is an SPDX identifier; None where none is stated or known.
+    ``licence`` is an SPDX identifier; None if it is not stated or known.
     """
 
     name: str
@@ -21,7 +21,7 @@ class Source:
     shareable: bool
 
 
-# Passages that belong to the benchmark itself; those of any other corpus have a licence of their own.
+# Passages that belong to the benchmark itself; any other corpus has its own licence.
 _BENCHMARK_PASSAGES = ("benchmark", "published")
 
 
@@ -34,6 +34,6 @@ def source_of(config: TaskConfig) -> Source:
 
 
 def passages_shareable(config: TaskConfig) -> bool:
-    """Whether the passages in a task's prompts may be passed on: those of the benchmark, under its licence."""
+    """Return whether the passages in prompts may be redistributed: the benchmark's, if its licence allows it."""
     own = not config.searches or config.corpus in _BENCHMARK_PASSAGES
     return source_of(config).shareable and own

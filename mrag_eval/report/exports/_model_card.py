@@ -1,4 +1,4 @@
-"""The ``model-index`` of a model card: every overall figure of every task, beside what others have put there."""
+"""The ``model-index`` of a model card: every overall figure of every task, added to existing entries."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from mrag_eval.report.exports._dataset import source_of_task
 from mrag_eval.report.exports._runs import Run
 from mrag_eval.report.files._scores import Score
 
-# Of figures in cards: more would be noise at any n.
+# Decimals of figures in cards: more would be noise at any n.
 _DIGITS = 6
 
 
 def write_model_card(run: Run, card: Path, source_url: str | None = None) -> int:
-    """Put a run's figures into the front matter of ``card`` (a new file where there is none); returns their number.
+    """Put a run's figures into the front matter of ``card`` (created if it is missing) and return their number.
 
-    Entries of other tasks, datasets and metrics stay as they are, as does the text; an entry of the same task and
-    metric is replaced. Raises DataError for front matter that cannot be read.
+    Entries of other tasks, datasets and metrics are kept, as is the text; an entry of the same task and metric is
+    replaced. Raises DataError for front matter that cannot be read.
     """
     from huggingface_hub.repocard import metadata_load, metadata_save
 
@@ -27,7 +27,7 @@ def write_model_card(run: Run, card: Path, source_url: str | None = None) -> int
     if card.is_file():
         try:
             metadata = metadata_load(card) or {}
-        except Exception as error:  # whatever is wrong with the YAML above somebody's text
+        except Exception as error:  # any fault in the user's YAML front matter
             raise DataError(
                 f"{card}: its front matter cannot be read ({str(error).splitlines()[0]})",
                 "mend the YAML between the ---",
@@ -42,7 +42,7 @@ def write_model_card(run: Run, card: Path, source_url: str | None = None) -> int
 
 
 def model_index(run: Run, source_url: str | None = None) -> list[dict[str, Any]]:
-    """The figures of a run as a ``model-index`` of one model; a task's name is its dataset's ``config``."""
+    """Return the figures of a run as a ``model-index`` of one model; a task's name is its dataset's ``config``."""
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
@@ -84,7 +84,7 @@ def _uncertainty(score: Score) -> dict[str, Any]:
 
 
 def merged(before: Any, new: Sequence[Mapping[str, Any]], where: str) -> list[dict[str, Any]]:
-    """An existing ``model-index`` with the new results in it; the model keeps the name it has there."""
+    """Return an existing ``model-index`` with the new results in it; the model keeps its existing name."""
     if not before:
         return [dict(entry) for entry in new]
     if not isinstance(before, list) or not all(isinstance(entry, dict) for entry in before):

@@ -1,4 +1,4 @@
-"""What a reader must know about a figure, in one line: its interval, n, what is unscored, how it was measured."""
+"""Notes on figures, one line each: interval, n, unscored rows, and settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mrag_eval.report.files._scores import Score, ScoredTask
 
 
 def figure_line(score: Score) -> str:
-    """``char3gram_recall 0.521, 95% [0.498, 0.544], n = 1190``."""
+    """Return e.g. ``char3gram_recall 0.521, 95% [0.498, 0.544], n = 1190``."""
     parts = [score.metric if score.value is None else f"{score.metric} {score.value:.3f}"]
     if score.low is not None and score.high is not None:
         parts.append(f"95% [{score.low:.3f}, {score.high:.3f}]")
@@ -16,7 +16,7 @@ def figure_line(score: Score) -> str:
 
 
 def settings_line(task: ScoredTask) -> str:
-    """The same in a line for people."""
+    """Return a task's settings as one readable line."""
     shown = task.settings
     parts = [
         f"IR mode {shown['retrieval_mode']}" if "retrieval_mode" in shown else "",

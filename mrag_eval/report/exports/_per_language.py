@@ -1,4 +1,4 @@
-"""Scores by language in the shape of MTEB's results: one file a task, a list of languages in each split."""
+"""Scores by language in the shape of MTEB's results: one file per task, a list of languages in each split."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ALL = "default"
 
 
 def write_per_language(run: Run, folder: Path) -> list[Path]:
-    """Write ``folder/results/<org__model>/<revision>/<task>.json`` and ``model_meta.json``; returns the files.
+    """Write ``folder/results/<org__model>/<revision>/<task>.json`` and ``model_meta.json``; return the files.
 
     ``scores`` maps the split to a list: the whole (``hf_subset: default``), then each language of the questions, with
-    every metric, its interval and n, and ``main_score``. Languages are BCP 47 with their script. Groups of tasks have
-    no file of their own, as their tasks have.
+    every metric, its interval and n, and ``main_score``. Languages are BCP 47 with their script. Groups of tasks get no
+    file, since their tasks do.
     """
     revision = run.file.model_revision or "no_revision_available"
     home = folder / "results" / run.model_id.replace("/", "__") / revision
@@ -36,7 +36,7 @@ def write_per_language(run: Run, folder: Path) -> list[Path]:
 
 
 def _task(task: ScoredTask, run: Run) -> dict[str, Any]:
-    """Of a task whose questions are all in one language the whole is that language."""
+    """Return the content of a task's file. If all questions are in one language, the whole is that language."""
     languages = list(task.leaf.scores.query_langs) if task.leaf is not None else []
     cells = task.by("query_lang")
     rows = [_row(task.overall(), _ALL, languages)]

@@ -1,4 +1,4 @@
-"""Sending an export to the hub, as a pull request; nothing else in this package uploads anything."""
+"""Pull requests on the hub with the files of an export; nothing else in this package uploads anything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CARD = "README.md"
 
 
 def api_with_token() -> HfApi:
-    """The hub's client. Raises ConfigError without a token (``HF_TOKEN``, or ``hf auth login``)."""
+    """Return the hub's client. Raise ConfigError without a token (``HF_TOKEN``, or ``hf auth login``)."""
     from huggingface_hub import HfApi, get_token
 
     if not get_token():
@@ -24,8 +24,10 @@ def api_with_token() -> HfApi:
 
 
 def fetch_card(repo: str, folder: Path, api: Any) -> Path:
-    """A copy of the repository's README.md in ``folder``, so that figures can be merged into it; where there is none,
-    the path that a new one goes to."""
+    """Copy the repository's README.md to ``folder``, so that figures can be merged into it; return its path.
+
+    If the repository has no README.md, return the path for a new one.
+    """
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, RepositoryNotFoundError
 
     try:
@@ -45,7 +47,7 @@ def fetch_card(repo: str, folder: Path, api: Any) -> Path:
 def push(files: Sequence[Path], folder: Path, repo: str, repo_type: str, message: str, api: Any) -> str:
     """Open a pull request with ``files`` (under ``folder``, whose paths they keep) and return its address.
 
-    Raises ConfigError where the hub refuses, and for a repository that is not there.
+    Raises ConfigError if the hub refuses, and for a repository that does not exist.
     """
     from huggingface_hub import CommitOperationAdd
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError

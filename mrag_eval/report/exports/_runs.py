@@ -1,4 +1,4 @@
-"""Runs as exports see them: every figure with its interval, n and reason, of tasks and of groups."""
+"""Runs for exports: every figure of tasks and groups, with its interval, n and reason."""
 
 from __future__ import annotations
 
@@ -14,43 +14,44 @@ from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scores import Score, ScoredTask, scores_of
 from mrag_eval.scoring import RESAMPLES
 
-# The mean of a group's leaves may be summed in another order than ours.
+# The harness may sum the mean of a group's leaves in another order than we do.
 _EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
 class Run:
-    """One result file, and what is exported of it."""
+    """Hold one result file and the figures that are exported from it."""
 
     file: ResultFile
     tasks: tuple[ScoredTask, ...] = ()
 
     @property
     def path(self) -> Path:
-        """Where the results are."""
+        """Return the path of the result file."""
         return self.file.path
 
     @property
     def model(self) -> str:
-        """The model's name."""
+        """Return the model's name."""
         return self.file.model
 
     @property
     def model_id(self) -> str:
-        """``organisation/name`` where the model was named so, else the name alone."""
+        """Return ``organisation/name`` if the model was named so, else the name alone."""
         return self.file.model_id
 
     @property
     def time(self) -> datetime:
-        """When it ran."""
+        """Return the time of the run."""
         return datetime.fromtimestamp(self.file.date, tz=timezone.utc)
 
 
 def runs_of(paths: Sequence[Path], metrics: Sequence[str] = ()) -> list[Run]:
-    """The runs at ``paths``; of a task that a model ran several times in one mode, the newest counts.
+    """Return the runs at ``paths``; if a model ran a task several times in one mode, the newest counts.
 
-    ``metrics`` keeps those alone, in that order (the first is then the main one); by default all are kept, in the order
-    of the task. Raises DataError where there is no result of our tasks, and for a metric that no task has.
+    If ``metrics`` is given, only those are kept, in that order (the first is then the main one); by default all are
+    kept, in the order of the task. Raises DataError if there is no result of our tasks, and for a metric that no task
+    has.
     """
     files = read_results(paths)
     newest: dict[tuple[str, str, str], Path] = {}
@@ -106,7 +107,7 @@ def _chosen(scores: Sequence[Score], order: Sequence[str], alone: bool) -> list[
 
 
 def _group(name: str, file: ResultFile, tasks: Mapping[str, ScoredTask], metrics: Sequence[str]) -> ScoredTask:
-    """A group's means as the harness reports them, with our interval where the samples give the same mean."""
+    """Return a group's means as the harness reports them, with our interval if the samples give the same mean."""
     leaves = tuple(file.tasks_of(name))
     reported = file.reported(name)
     rows = _rows([tasks[leaf] for leaf in leaves])
@@ -134,7 +135,7 @@ def _group(name: str, file: ResultFile, tasks: Mapping[str, ScoredTask], metrics
 
 
 def _rows(tasks: Sequence[ScoredTask]) -> list[tuple[str, str, Mapping[str, float]]] | None:
-    """``(task, group to resample, values)`` of every row of the tasks; None where samples are missing."""
+    """Return ``(task, group to resample, values)`` of every row of the tasks; None if samples are missing."""
     out = []
     for task in tasks:
         if task.samples is None:
@@ -145,7 +146,7 @@ def _rows(tasks: Sequence[ScoredTask]) -> list[tuple[str, str, Mapping[str, floa
 
 
 def _with_interval(score: Score, rows: Sequence[tuple[str, str, Mapping[str, float]]] | None) -> Score:
-    """The mean of the tasks' means, resampled; left alone where that is not the mean that the harness reports."""
+    """Return the score with its bootstrap interval over tasks; unchanged if the harness reports another mean."""
     if rows is None:
         return score
     from mrag_eval.metrics import stratified_bootstrap

@@ -20,16 +20,16 @@ _LATEX = {
 
 
 def write_csv(runs: Sequence[Run], path: Path) -> int:
-    """Write a line a figure, of every task, group and cell, unrounded; return their number."""
+    """Write one line per figure of every task, group and cell, unrounded; return their number."""
     frame = score_frame((run.file, task) for run in runs for task in run.tasks)
     frame.to_csv(path, columns=[*_COLUMNS, *_SETTINGS], index=False, lineterminator="\n")
     return len(frame)
 
 
 def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> str:
-    """A ``booktabs`` table in percent with intervals: tasks (and models, where there are several) against metrics.
+    """Return a ``booktabs`` table in percent with intervals: tasks (and models, if there are several) against metrics.
 
-    ``bold`` marks the best model of each task and metric. Blanks, n and what is unscored are explained below.
+    ``bold`` marks the best model of each task and metric. Blanks, n and unscored rows are explained below.
     """
     metrics = list(dict.fromkeys(s.metric for run in runs for task in run.tasks for s in task.overall()))
     several = len({run.model_id for run in runs}) > 1
@@ -78,7 +78,7 @@ def _cell(score: Score | None, digits: int) -> str:
 
 
 def _best(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
-    """``(task, metric)`` -> the best value, where more than one model has one."""
+    """Return ``(task, metric)`` -> the best value, if more than one model has one."""
     found: dict[tuple[str, str], list[float]] = {}
     lower: set[tuple[str, str]] = set()
     for run in runs:
@@ -92,5 +92,5 @@ def _best(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
 
 
 def escaped(text: str) -> str:
-    """Text as LaTeX prints it."""
+    """Return the text escaped for LaTeX."""
     return "".join(_LATEX.get(char, char) for char in text)

@@ -1,4 +1,4 @@
-"""What the samples of a run answered, in a form that can be compared over languages, modes and runs."""
+"""The answers in a run's samples, in a form that can be compared over languages, modes and runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from mrag_eval.report.files._samples import Sample, config_beside, model_beside,
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One answer. ``key`` is an option's place, or the normalised text; None where no option could be read.
+    """Hold one answer. ``key`` is an option's index, or the normalised text; None if no option could be read.
 
-    ``shown`` is the answer to read, ``correct`` None where that is not known. ``group`` is resampled together;
-    ``question`` ties versions of one question: its ``question_id`` where the benchmark names one, else the group.
+    ``shown`` is the answer to read. ``correct`` is None if it is not known. Rows of one ``group`` are resampled
+    together. ``question`` identifies versions of one question: its ``question_id`` if the benchmark has one, else the
+    group.
     """
 
     row: str
@@ -29,7 +30,7 @@ class Given:
 
 @dataclass(frozen=True)
 class AnswerSheet:
-    """The answers of one task of one run; ``mode`` is its IR mode, ``benchmark`` what was asked."""
+    """Hold the answers of one task of one run; ``mode`` is its IR mode, ``benchmark`` its benchmark."""
 
     model: str
     task: str
@@ -44,7 +45,7 @@ class AnswerSheet:
 
 
 def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
-    """Return the answers in every sample file at ``paths``; DataError for what is none."""
+    """Return the answers in every sample file at ``paths``. Raise DataError for a file without answers."""
     out = []
     for path in sample_files(paths):
         config, task = config_beside(path), task_of(path)

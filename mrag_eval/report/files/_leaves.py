@@ -1,4 +1,4 @@
-"""The tasks of the runs in a report, and of each its rows without their texts."""
+"""The tasks of the runs in a report, and their rows without texts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.files._settings import Settings, differing
 
-# Settings named in a label, at most.
+# Maximum number of settings in a label.
 _NAMED = 2
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """One task of one run as the report shows it; ``label`` tells it from the same task of other runs.
+    """Hold one task of one run as the report shows it; ``label`` distinguishes it from the same task of other runs.
 
-    ``run`` is the model's name; ``variant`` says in which settings the task differs from other runs of the same model,
-    task and mode ("k=5"), empty where there are none.
+    ``run`` is the model's name. ``variant`` names the settings in which the task differs from other runs of the same
+    model, task and mode ("k=5"); empty if there are none.
     """
 
     run: str
@@ -36,7 +36,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A scored row. ``language`` is that of the culture it asks about where it has one, else of its question.
+    """Hold a scored row. ``language`` is that of the culture it asks about, if known, else that of its question.
 
     ``key`` identifies the question over tasks and runs.
     """
@@ -49,20 +49,20 @@ class PageRow:
 
     @classmethod
     def of(cls, sample: Sample) -> PageRow:
-        """Return what the page needs of a sample."""
+        """Return the fields of a sample that the page needs."""
         record, language = sample.record, sample.source_language
         return cls((language, record.row), language, record.resampled_with, record.values, record.unscored)
 
 
 def mode_of(result: LeafResult) -> str:
-    """The IR mode of a task."""
+    """Return the IR mode of a task."""
     return result.config.mode or "no_ir"
 
 
 def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
-    """The tasks of ``files`` (in order of their date).
+    """Return the tasks of ``files`` (in order of their date).
 
-    Of runs of one model and task with the same settings the newest counts; with other settings both are there.
+    Among runs of one model and task with the same settings, the newest counts. Runs with other settings are all kept.
     """
     found: dict[tuple[str, str, str], list[tuple[LeafResult, ResultFile]]] = defaultdict(list)
     for file in files:
@@ -88,10 +88,10 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
 
 
 def _variants(settings: Sequence[Settings]) -> list[str]:
-    """What tells each from the others: the settings that are not the same in all, the first few by name."""
+    """Return each task's distinguishing settings: those that are not the same in all, the first few by name."""
     if len(settings) == 1:
         return [""]
-    # against every other, so that two that agree with the first alone are told apart as well
+    # against every other, so that two that agree with the first alone are distinguished as well
     pairs = {(i, j): differing(a, b) for i, a in enumerate(settings) for j, b in enumerate(settings) if i != j}
     keys = {key for found in pairs.values() for key in found}
     half = {key for found in pairs.values() for key, values in found.items() if "not set" in values.split(" | ")}
@@ -99,7 +99,7 @@ def _variants(settings: Sequence[Settings]) -> list[str]:
     out = []
     for i in range(len(settings)):
         said: list[str] = []
-        # what every run sets says more than what some do, and a setting more than what an index is made of
+        # prefer keys that every run sets, and settings over properties of the index
         for key in sorted(keys, key=lambda key: (key.startswith("index"), key in half, key)):
             values = [found[key].partition(" | ")[0] for (a, _), found in pairs.items() if a == i and key in found]
             if values and len(said) < _NAMED:
@@ -111,7 +111,7 @@ def _variants(settings: Sequence[Settings]) -> list[str]:
 
 
 def result_leaves(paths: Sequence[Path]) -> list[tuple[Leaf, ResultFile]]:
-    """The tasks of the result files at ``paths``. Raises DataError where there is none of ours."""
+    """Return the tasks of the result files at ``paths``. Raise DataError if none is ours."""
     leaves = page_leaves(read_results(paths))
     if not leaves:
         raise DataError(

@@ -16,16 +16,16 @@ from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import MetricScore, TaskScores
 
-# The model arguments that the harness takes a model's name from.
+# Model arguments from which the harness takes a model's name.
 _NAMING_ARGUMENTS = {"peft", "delta", "pretrained", "model", "path", "engine"}
 _CELL = re.compile(r"(.+)\[(.+)\]")
 
 
 @dataclass(frozen=True)
 class LeafResult:
-    """One task of a run: its scores, how it was run, and which of its metrics are better when higher.
+    """Hold one task of a run: its scores, its settings, and which of its metrics are better when higher.
 
-    ``directions``: metric -> whether more is better, None where more is neither better nor worse.
+    ``directions``: metric -> whether more is better, None if more is neither better nor worse.
     """
 
     task: str
@@ -35,8 +35,9 @@ class LeafResult:
 
     @cached_property
     def metrics(self) -> Mapping[str, MetricScore]:
-        """The metrics, with the scores of the task as a whole under names of their own: ``concurrence.KB_CS``,
-        ``concurrence.random.KB_CS``."""
+        """Return the metrics; task-level scores get dotted names: ``concurrence.KB_CS``,
+        ``concurrence.random.KB_CS``.
+        """
         out = dict(self.scores.metrics)
         found = self.scores.concurrence
         if found is not None:
@@ -48,20 +49,20 @@ class LeafResult:
 
     @property
     def unscored(self) -> Mapping[str, Mapping[str, int]]:
-        """Metric -> reason -> rows without a score."""
+        """Return metric -> reason -> number of rows without a score."""
         return self.scores.unscored
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings that decide what is measured."""
+        """Return the settings that decide what is measured."""
         return Settings.of(self.config, self.scores)
 
     def higher_is_better(self, metric: str) -> bool | None:
-        """Return the metric's direction; where the results name no directions at all, more is taken for better."""
+        """Return the metric's direction; if the results name no directions at all, assume that more is better."""
         return self.directions.get(metric) if self.directions else True
 
     def score(self, name: str) -> Estimate | None:
-        """Return a metric's score, or a part of one; None where there is none.
+        """Return a metric's score, or a part of one; None if it does not exist.
 
         ``hit@20[en->ar]`` is the score of a pair of question and document language, ``hit@20[cross_language]`` a mean
         over such pairs; ``selection.retrieved`` and ``attribution.correct_if_kept`` are links of the chain from
@@ -85,9 +86,9 @@ def _plain(score: Estimate) -> MetricScore:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """One ``results_*.json``: the model by its name, when it ran (UNIX seconds), and its scored tasks.
+    """Hold one ``results_*.json``: the model by its name, the time of the run (UNIX seconds), and its scored tasks.
 
-    ``content`` is the whole of it, as the harness wrote it.
+    ``content`` is the whole file, as the harness wrote it.
     """
 
     path: Path
@@ -98,17 +99,17 @@ class ResultFile:
 
     @property
     def configs(self) -> Mapping[str, TaskConfig]:
-        """The configuration of every task, scored or not."""
+        """Return the configuration of every task, scored or not."""
         configs = self.content.get("configs") or {}
         return {task: TaskConfig(config) for task, config in configs.items() if isinstance(config, dict)}
 
     @property
     def groups(self) -> Mapping[str, Sequence[str]]:
-        """Group -> the tasks and groups directly in it."""
+        """Return group -> the tasks and groups directly in it."""
         return self.content.get("group_subtasks") or {}
 
     def groups_of(self, task: str) -> tuple[str, ...]:
-        """Return every group that holds the task, groups of groups too."""
+        """Return every group that contains the task, groups of groups too."""
         found: dict[str, None] = {}
         wanted = {task}
         while wanted:
@@ -130,40 +131,40 @@ class ResultFile:
 
     @property
     def run(self) -> Mapping[str, Any]:
-        """How the harness was called: model, arguments, seeds, limit."""
+        """Return the harness's call: model, arguments, seeds, limit."""
         found = self.content.get("config")
         return found if isinstance(found, Mapping) else {}
 
     @property
     def model_id(self) -> str:
-        """``organisation/name`` where the model was named so, else the name alone."""
+        """Return ``organisation/name`` if the model was named so, else the name alone."""
         return str(self.content.get("model_name") or self.model) if "/" in self.model else self.model
 
     @property
     def model_type(self) -> str | None:
-        """The harness's model type."""
+        """Return the harness's model type."""
         found = self.run.get("model")
         return None if found is None else str(found)
 
     @property
     def model_revision(self) -> str | None:
-        """The revision of the model's weights."""
+        """Return the revision of the model's weights."""
         found = self.run.get("model_sha") or self.run.get("model_revision")
         return None if not found else str(found)
 
     @property
     def harness_version(self) -> str:
-        """Of lm-eval, as the run recorded it."""
+        """Return the version of lm-eval that the run recorded."""
         return str(self.content.get("lm_eval_version") or "unknown")
 
     @property
     def seconds(self) -> float | None:
-        """How long the run took."""
+        """Return the duration of the run in seconds."""
         found = self.content.get("total_evaluation_time_seconds")
         return None if found is None else float(found)
 
     def samples(self, task: str, *, judged: bool = True) -> Path | None:
-        """Return the sample file of a task beside the results, a ``judged`` one first; None where there is none."""
+        """Return the sample file of a task next to the results, a ``judged`` one first; None if there is none."""
         name = f"samples_{task}_{self.path.stem.removeprefix('results_')}.jsonl"
         names = (f"judged_{name}", name) if judged else (name,)
         return next((path for name in names if (path := self.path.parent / name).is_file()), None)
@@ -212,7 +213,9 @@ def read_result_file(path: Path) -> ResultFile:
 
 
 def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a leaf takes from its run: the seed, and how options were scored where the model decides that."""
+    """Return the settings that a leaf takes from its run: the seed, and how options were scored if not set by the
+    task.
+    """
     run = content.get("config") or {}
     generation = run.get("gen_kwargs")
     seed = (generation.get("seed") if isinstance(generation, Mapping) else None) or run.get("torch_seed")
@@ -221,9 +224,9 @@ def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[s
 
 
 def model_name(content: Mapping[str, Any]) -> str:
-    """Return the evaluated model's name; of a local folder its last part.
+    """Return the evaluated model's name; for a local folder, the last part of its path.
 
-    For a model whose arguments name none (``oracle_answer``) the harness makes up a name, another one in each run.
+    If a model's arguments name none (``oracle_answer``), the harness makes up a different name in each run.
     """
     run = content.get("config") or {}
     args = run.get("model_args") or {}

@@ -18,7 +18,7 @@ from mrag_eval.scoring import RowRecord
 
 @dataclass(frozen=True)
 class Sample:
-    """One line of a sample file: the row's record, and the line as the harness wrote it, with question and reply."""
+    """Hold one line of a sample file: the row's record, and the harness's line with question and reply."""
 
     record: RowRecord
     line: Mapping[str, Any] = field(repr=False)
@@ -29,23 +29,23 @@ class Sample:
 
     @cached_property
     def doc(self) -> RagDoc:
-        """The question; of a sample that holds none its id and language alone."""
+        """Return the question; if the sample has none, only its id and language."""
         known = {"id": self.record.row, "query": "", "query_lang": self.record.query_lang}
         return RagDoc.from_dict({**known, **self._doc})
 
     @cached_property
     def passages(self) -> tuple[Hit, ...]:
-        """The passages in the prompt."""
+        """Return the passages in the prompt."""
         return tuple(Hit.from_dict(passage) for passage in self._doc.get("passages") or ())
 
     @property
     def trace(self) -> Mapping[str, Any]:
-        """How the agents' loop went; empty without one."""
+        """Return the trace of the agents' loop; empty without one."""
         return self._doc.get("trace") or {}
 
     @property
     def reply(self) -> str:
-        """What the model replied, after the task's filter; empty where nothing is kept."""
+        """Return the model's reply, after the task's filter; empty if it was not kept."""
         value: Any = self.line.get("filtered_resps")
         while isinstance(value, list) and value:
             value = value[0]
@@ -53,17 +53,17 @@ class Sample:
 
     @property
     def replies(self) -> list[str]:
-        """Every reply, after the task's filter."""
+        """Return every reply, after the task's filter."""
         return list(_texts(self.line.get("filtered_resps")))
 
     @property
     def answer(self) -> str:
-        """The answer read off the reply."""
+        """Return the answer read off the reply."""
         return self.record.answer_to(self.reply).text
 
     @property
     def prompt(self) -> str | None:
-        """The prompt as it was sent; None where the harness did not keep it."""
+        """Return the prompt as it was sent; None if the harness did not keep it."""
         value: Any = self.line.get("arguments")
         for key in ("gen_args_0", "arg_0"):
             value = value.get(key) if isinstance(value, Mapping) else None
@@ -71,12 +71,12 @@ class Sample:
 
     @property
     def votes(self) -> Mapping[str, Mapping[str, Any]]:
-        """The judges' votes in full, by seat."""
+        """Return the judges' votes in full, by seat."""
         return self.line.get("votes") or {}
 
     @property
     def source_language(self) -> str:
-        """The language of the culture that a question is about, where its row names one, else of the question."""
+        """Return the language of the question's culture if its row names one, else that of the question."""
         return self.doc.culture_lang or self.record.query_lang
 
     def rescored(
@@ -84,7 +84,7 @@ class Sample:
     ) -> Sample:
         """Return the sample with a new record, and the harness's own columns of metrics to match it.
 
-        ``stale`` names the columns to be replaced by ``values``; ``votes`` None leaves the column of votes as it is.
+        ``stale`` names the columns that ``values`` replace; ``votes`` None keeps the column of votes.
         """
         line = {key: value for key, value in self.line.items() if key not in stale}
         kept = [name for name in line.get("metrics", ()) if name not in stale]
@@ -94,7 +94,7 @@ class Sample:
         return Sample(record, line | {"rows": record.to_dict(), **values, "metrics": [*kept, *values]})
 
     def with_labels(self, labels: Mapping[str, Mapping[str, str]]) -> Sample:
-        """Return the sample with the labels of its passages (passage id -> labels) in place of any that it had."""
+        """Return the sample with the labels of its passages (passage id -> labels), replacing any earlier ones."""
         passages = []
         for passage in self._doc.get("passages") or ():
             kept = {key: value for key, value in passage.items() if key != "labels"}
@@ -111,7 +111,7 @@ def _texts(value: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """What comparisons need of a row: its id, language, the group it is resampled with, its values by metric."""
+    """Hold the fields of a row that comparisons need: its id, language, resampling group, and values by metric."""
 
     id: str
     language: str
@@ -120,13 +120,13 @@ class ScoredRow:
 
     @classmethod
     def of(cls, record: RowRecord) -> ScoredRow:
-        """Return what comparisons need of a row's record."""
+        """Return the fields of a row's record that comparisons need."""
         return cls(record.row, record.query_lang, record.resampled_with, record.values)
 
 
 @dataclass(frozen=True)
 class SampleSet:
-    """The rows of one task of one run, and its settings (empty where no result file is beside them).
+    """Hold the rows of one task of one run, and its settings (empty if there is no result file in the same folder).
 
     ``groups`` are the groups of tasks in which the run reports it.
     """
@@ -141,7 +141,7 @@ class SampleSet:
 def read_samples(path: Path) -> list[Sample]:
     """Return the lines of a sample file.
 
-    Raises DataError, naming the line, for what is not a sample of one of our tasks, or of another schema.
+    Raises DataError, naming the line, for a line that is not a sample of one of our tasks, or has another schema.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -170,14 +170,14 @@ def read_samples(path: Path) -> list[Sample]:
 
 
 def write_samples(path: Path, samples: Sequence[Sample]) -> None:
-    """Write samples to ``path``, whose folder is made where it is missing."""
+    """Write samples to ``path``, and create its folder if it is missing."""
     text = "".join(json.dumps(sample.line, ensure_ascii=False) + "\n" for sample in samples)
-    # half a surrogate pair, which a model may write, becomes the JSON escape that it is in the run's file
+    # half a surrogate pair, which a model may write, becomes a JSON escape, as in the run's file
     write_whole(path, text, errors="backslashreplace")
 
 
 def result_beside(path: Path) -> ResultFile | None:
-    """Return the result file of the run that wrote the samples at ``path``; None where it is not beside them."""
+    """Return the result file of the run that wrote the samples at ``path``; None if it is not in the same folder."""
     results = results_beside(path)
     try:
         changed = results.stat().st_mtime_ns
@@ -188,29 +188,29 @@ def result_beside(path: Path) -> ResultFile | None:
 
 @lru_cache(maxsize=4)
 def _result(path: Path, _modified: int) -> ResultFile:
-    """Read once for all the tasks of a run."""
+    """Read the results once for all the tasks of a run."""
     return read_result_file(path)
 
 
 def config_beside(path: Path) -> TaskConfig:
-    """Return the task's configuration in the results beside the samples at ``path``; empty without one."""
+    """Return the task's configuration in the results next to the samples at ``path``; empty without one."""
     found = result_beside(path)
     return TaskConfig() if found is None else found.configs.get(task_of(path), TaskConfig())
 
 
 def model_beside(path: Path) -> str:
-    """Return the model whose run wrote the samples at ``path``, by its name."""
+    """Return the name of the model whose run wrote the samples at ``path``."""
     found = result_beside(path)
     return "unnamed model" if found is None else found.model
 
 
 def results_beside(path: Path) -> Path:
-    """Return where the result file of the run that wrote the samples at ``path`` is, if it is there."""
+    """Return the path of the result file of the run that wrote the samples at ``path``, if it exists."""
     return path.parent / f"results_{_task_and_date(path)[1]}.json"
 
 
 def sample_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the sample files at ``paths``, files or folders; of one task in one folder the newest, a judged one first.
+    """Return the sample files at ``paths`` (files or folders): per task and folder the newest, a judged one first.
 
     Raises DataError for a path without sample files.
     """
@@ -229,7 +229,7 @@ def sample_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def task_of(path: Path) -> str:
-    """Return the task whose rows the sample file at ``path`` holds, by its name."""
+    """Return the name of the task whose rows the sample file at ``path`` holds."""
     return _task_and_date(path)[0]
 
 
@@ -241,8 +241,8 @@ def _task_and_date(path: Path) -> tuple[str, str]:
 def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
     """Return task name -> its newest scored rows, from sample files or from folders searched for them.
 
-    A file that ``mrag-eval judge answers`` wrote comes before the one it was made from. Raises DataError for a path
-    without sample files.
+    A file that ``mrag-eval judge answers`` wrote takes precedence over its source. Raises DataError for a path without
+    sample files.
     """
     files: dict[Path, None] = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""All scores of some runs as one tidy table: a row for each run, task, metric and cell."""
+"""All scores of some runs as one tidy table: one row per run, task, metric and cell."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NOT_SHARES = ("delta_CS_ratio", "countries_")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A figure, 0 to 1: of a task or group as a whole, or of one cell (``("query_lang", "ar")``).
+    """Hold a figure, 0 to 1, of a task or group as a whole, or of one cell (``("query_lang", "ar")``).
 
-    ``value`` None: nothing could be scored, ``reason`` says why. ``unscored`` counts rows by reason. ``stderr`` is the
-    harness's, of groups without an interval.
+    If ``value`` is None, nothing could be scored, and ``reason`` says why. ``unscored`` counts rows by reason.
+    ``stderr`` is the harness's, for groups without an interval.
     """
 
     metric: str
@@ -43,21 +43,22 @@ class Score:
 
     @property
     def dimension(self) -> str:
-        """What the figure is broken down by, empty for the whole."""
+        """Return the dimension by which the figure is broken down; empty for the whole."""
         return "" if self.cell is None else self.cell[0]
 
     @property
     def unscored_line(self) -> str | None:
-        """``3 rows unscored (timeout)``; None where every row has a score."""
+        """Return e.g. ``3 rows unscored (timeout)``; None if every row has a score."""
         parts = [f"{n} {'row' if n == 1 else 'rows'} unscored ({reason})" for reason, n in self.unscored.items()]
         return ", ".join(parts) or None
 
 
 @dataclass(frozen=True)
 class ScoredTask:
-    """A task or a group of a run, its main metric first. ``leaf`` is None for a group, whose ``leaves`` are its tasks.
+    """Hold a task or a group of a run, its main metric first.
 
-    ``label`` tells a task apart from the same task in another mode.
+    ``leaf`` is None for a group, whose ``leaves`` are its tasks. ``label`` distinguishes a task from the same task in
+    another mode.
     """
 
     name: str
@@ -70,15 +71,15 @@ class ScoredTask:
 
     @property
     def config(self) -> TaskConfig:
-        """The task's configuration; empty for a group."""
+        """Return the task's configuration; empty for a group."""
         return TaskConfig() if self.leaf is None else self.leaf.config
 
     def overall(self) -> list[Score]:
-        """The figures of the whole, the main one first."""
+        """Return the figures of the whole, the main one first."""
         return [score for score in self.scores if score.cell is None]
 
     def by(self, dimension: str) -> dict[str, list[Score]]:
-        """Cell -> figures, of one dimension."""
+        """Return cell -> figures, for one dimension."""
         out: dict[str, list[Score]] = {}
         for score in self.scores:
             if score.cell is not None and score.cell[0] == dimension:
@@ -87,7 +88,7 @@ class ScoredTask:
 
     @property
     def settings(self) -> dict[str, str]:
-        """How the task was run, as texts: mode, passages, corpus, embedder, judges, fingerprint, version."""
+        """Return the task's settings as texts: mode, passages, corpus, embedder, judges, fingerprint, version."""
         config = self.config
         judge = None if self.leaf is None else self.leaf.scores.judge
         found = {
@@ -208,6 +209,6 @@ def load_results(results: Path | str | Sequence[Path | str]) -> DataFrame:
 
 
 def records(frame: DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as dictionaries, with None for what is missing."""
+    """Return the rows of a table as dictionaries, with None for missing values."""
     found: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return found

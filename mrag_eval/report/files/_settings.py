@@ -1,4 +1,4 @@
-"""The settings that decide what a task measures, and those in which two runs differ."""
+"""The settings that decide a task's results, and those in which two runs differ."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from mrag_eval.scoring import TaskScores
 
 # Blocks of a task's configuration that decide what is measured.
 _BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "agent", "generation_kwargs")
-# Names that stand for "leave everything unchecked".
+# Names that disable every check.
 EVERYTHING = "all"
-# Who translates, as people name it and as what decides its output.
+# The translator, as people name it and as its output is determined.
 _TRANSLATOR, _IDENTITY = "translator", "translator_identity"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What must agree for two runs to measure the same thing.
+    """Hold the settings that must agree for two runs to measure the same thing.
 
-    ``blocks`` are those of the task's configuration, ``texts`` the hashes of its prompts by what they are for, and
-    ``asked`` says who translated and judged, which a task leaves to the config file.
+    ``blocks`` are those of the task's configuration. ``texts`` are the hashes of its prompts by purpose. ``asked``
+    names the translators and judges that a task leaves to the config file.
     """
 
     blocks: Mapping[str, Any] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Settings:
 
     @classmethod
     def of(cls, config: TaskConfig, scores: TaskScores | None) -> Settings:
-        """Return the settings of a task, from its configuration and what its scores say of translators and judges."""
+        """Return the settings of a task, from its configuration and the translators and judges that its scores name."""
         blocks = {name: config.raw[name] for name in (*_BLOCKS, "metadata") if name in config.raw}
         return cls(blocks, config.texts, _asked(scores))
 
@@ -80,10 +80,10 @@ def differing(first: Settings, second: Settings, allowed: Sequence[str] = ()) ->
     a, b = first.flat(), second.flat()
     one, other = dict(first.asked), dict(second.asked)
     if _IDENTITY in one and _IDENTITY in other:
-        # behind one label there may be another file or model, and behind two labels the same
+        # one label may name different files or models, and two labels the same one
         for asked in (one, other):
             asked[_TRANSLATOR] = asked.pop(_IDENTITY)
-    # a name alone does not tell what a prompt said; a run of before this was recorded says nothing of it
+    # a name alone does not determine a prompt's text; older runs did not record the text
     for name in {*first.texts} & {*second.texts}:
         a[f"{name}.text"], b[f"{name}.text"] = first.texts[name], second.texts[name]
     # one alone translates or judges by its other settings

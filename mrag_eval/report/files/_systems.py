@@ -1,4 +1,4 @@
-"""Systems: a model in one IR mode with one set of settings, over all parts of a benchmark; what a leaderboard ranks."""
+"""Systems: a model in one IR mode with one set of settings, over all parts of a benchmark; leaderboards rank these."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from mrag_eval.report.files._leaves import Leaf, PageRow
 from mrag_eval.report.files._settings import differing
 
-# What may differ between the parts of a benchmark that make up one system: which rows, their corpus, and the wording
+# Settings that may differ between the parts of a benchmark that make up one system: rows, their corpus, and the wording
 # in the language of the question.
 _PARTS = ("data", "source", "index", "prompt.system", "retrieval.translator", "translator", "translator_identity")
-# What a mode decides by itself, and what may therefore differ between the modes that a leaderboard compares.
+# Settings that a mode decides, and that may therefore differ between the modes that a leaderboard compares.
 _OF_THE_MODE = (
     *("retrieval.mode", "retrieval.languages", "retrieval.merge", "retrieval.query_translation"),
     *("retrieval.document_translation", "retrieval.translator", "translator", "translator_identity", "agent", "data"),
 )
-# What only a mode that retrieves has.
+# Settings that only modes with retrieval have.
 _OF_RETRIEVAL = ("retrieval.", "index.", "source.corpus")
 
 
 @dataclass(frozen=True)
 class System:
-    """``mode`` is the IR mode as a column is headed: with the settings where the model ran it in several.
+    """Hold a system. ``mode`` is the IR mode as a column head: with the settings if the model ran it in several.
 
-    ``rows`` are those of all its tasks, each question once; None where a task's samples are missing.
+    ``rows`` are those of all its tasks, each question once; None if a task's samples are missing.
     """
 
     run: str
@@ -37,12 +37,12 @@ class System:
 
     @property
     def name(self) -> str:
-        """Model and mode."""
+        """Return model and mode."""
         return f"{self.run} · {self.mode}"
 
 
 def systems(leaves: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> list[System]:
-    """The systems that ``leaves`` make up; ``rows`` are theirs by label, none where a run kept no samples."""
+    """Return the systems that ``leaves`` make up; ``rows`` are theirs by label, empty if a run kept no samples."""
     found: dict[tuple[str, str, str], list[list[Leaf]]] = defaultdict(list)
     for leaf in leaves:
         parts = found[leaf.run, leaf.benchmark, leaf.mode]
@@ -62,7 +62,7 @@ def systems(leaves: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> li
 
 
 def _fits(leaf: Leaf, part: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> bool:
-    """Whether the task is a further part of a system: the same settings on other rows."""
+    """Return whether the task is a further part of a system: the same settings on other rows."""
     if differing(leaf.result.settings, part[0].result.settings, _PARTS):
         return False
     if leaf.result.config.scored_by != part[0].result.config.scored_by:
@@ -74,7 +74,7 @@ def _fits(leaf: Leaf, part: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]
 
 
 def _name(part: Sequence[Leaf]) -> str:
-    """The task, or what the names of the tasks begin with."""
+    """Return the task's name, or the common prefix of several tasks' names."""
     names = [leaf.task for leaf in part]
     if len(names) == 1:
         return names[0]
@@ -93,7 +93,7 @@ def _system(run: str, benchmark: str, mode: str, part: Sequence[Leaf], rows: Map
 
 
 def settings_apart(a: System, b: System) -> dict[str, str]:
-    """Setting -> ``a's | b's`` where two systems differ in more than model and mode, over the questions of both."""
+    """Return setting -> ``a's | b's`` if two systems differ in more than model and mode, over the questions of both."""
     both = {(a.leaf_of[key].label, b.leaf_of[key].label): key for key in a.leaf_of if key in b.leaf_of}
     out: dict[str, str] = {}
     for key in both.values():

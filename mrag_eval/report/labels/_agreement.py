@@ -1,4 +1,4 @@
-"""A model's labels held against people's (BordIRlines, Tables 6, 7 and 9)."""
+"""Agreement of a model's labels with people's (BordIRlines, Tables 6, 7 and 9)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from mrag_eval.report.labels._documents import Pair, Shown
 
 @dataclass(frozen=True)
 class HumanLabels:
-    """``given``: pair -> labels as given, in the file's order; ``labels``: the majority without contradictory ones."""
+    """Hold people's labels.
+
+    ``given``: pair -> labels as given, in the file's order. ``labels``: the majority, without contradictory labels.
+    """
 
     given: Mapping[Pair, tuple[Label, ...]]
     labels: Mapping[Pair, Label]
 
 
 def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
-    """People's labels: a CSV or TSV file with the columns row, passage, relevant and (for territories) viewpoint.
+    """Return people's labels from a CSV or TSV file with columns row, passage, relevant and (for territories)
+    viewpoint.
 
-    One line an annotator. Raises DataError for a pair that the run does not show, and for a label that is none.
+    One line per annotator. Raises DataError for a pair that the run does not show, and for an invalid label.
     """
     claimants = {document.pair: document.claimants for document in shown}
     given: dict[Pair, list[Label]] = defaultdict(list)
@@ -43,10 +47,11 @@ def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
 
 
 def agreement(shown: Sequence[Shown], model: Mapping[Pair, Label], human: HumanLabels) -> dict[str, Any]:
-    """By language of the question, and over all: labels before and after contradictory ones were dropped (Table 6),
-    people's agreement (Krippendorff's alpha, Table 7), and the model's with them (F1, Table 9).
+    """Return agreement by language of the question, and over all (cell ``all``).
 
-    ``relevance`` is the F1 of the label relevant; ``viewpoint`` the plain mean of F1 over the labels.
+    Each cell counts the labels before and after contradictory ones were dropped (Table 6), and holds people's agreement
+    (Krippendorff's alpha, Table 7) and the model's with them (F1, Table 9). ``relevance`` is the F1 of the label
+    relevant; ``viewpoint`` the plain mean of F1 over the labels.
     """
     language = {document.pair: document.query_lang for document in shown}
     cells: dict[str, list[Pair]] = defaultdict(list)
@@ -91,7 +96,7 @@ def _alpha(ratings: Sequence[Sequence[Any]]) -> dict[str, Any]:
 
 
 def _f1(pairs: Sequence[tuple[Any, Any]], label: Any) -> dict[str, Any]:
-    """Of one label where it is named, else the mean over labels."""
+    """Return the F1 of one label if it is named, else the mean over labels."""
     from mrag_eval.metrics import label_f1
 
     found = label_f1([a for a, _ in pairs], [b for _, b in pairs])

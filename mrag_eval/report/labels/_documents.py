@@ -1,7 +1,7 @@
 """Labelling the documents of a finished run by a model, in two stages (BordIRlines, section 3.3 and Appendix H.2).
 
 First whether a document is relevant to its question; then, for questions about territories and relevant documents
-alone, whose claim it supports. A label that could not be had is counted with its reason, never guessed.
+alone, whose claim it supports. A missing label is counted with its reason, never guessed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Pair = tuple[str, str]
 
 
 class Annotator(Protocol):
-    """What asks a model: :class:`mrag_eval.models.AuxModel`, or anything that replies like it."""
+    """Ask a model for labels: :class:`mrag_eval.models.AuxModel`, or anything that replies like it."""
 
     def generate(self, conversations: Sequence[Conversation], **settings: Any) -> list[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One document as a question was shown it; ``claimants`` is empty for a question that is about no territory."""
+    """Hold one document as it was shown for a question; ``claimants`` is empty for a question without a territory."""
 
     row: str
     passage: str
@@ -51,9 +51,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class Annotations:
-    """``labels``: a pair's relevance, and its viewpoint where the question is about a territory (else "").
+    """Hold the labels of document pairs.
 
-    ``failed``: pair -> why there is no label; ``asked`` counts questions put to the model.
+    ``labels``: a pair's relevance, and its viewpoint if the question is about a territory (else ""). ``failed``: pair
+    -> why there is no label. ``asked`` counts questions put to the model.
     """
 
     labels: Mapping[Pair, Label]
@@ -62,7 +63,7 @@ class Annotations:
 
 
 def documents_of(samples: Sequence[Sample]) -> list[Shown]:
-    """Return every document that the samples of a run show; DataError for samples without documents."""
+    """Return every document that the samples of a run show. Raise DataError for samples without documents."""
     out = []
     for sample in samples:
         doc, territory = sample.doc, sample.record.concurrence
@@ -77,7 +78,7 @@ def documents_of(samples: Sequence[Sample]) -> list[Shown]:
 
 
 def labels_in(samples: Sequence[Sample]) -> Annotations:
-    """Return the labels that the documents of the samples have already, e.g. the published ones."""
+    """Return the labels that the documents of the samples already have, e.g. the published ones."""
     labels: dict[Pair, Label] = {}
     for sample in samples:
         for hit in sample.passages:
@@ -88,10 +89,10 @@ def labels_in(samples: Sequence[Sample]) -> Annotations:
 
 
 def annotate(shown: Sequence[Shown], model: AuxModel | Annotator, *, few_shot: bool = True) -> Annotations:
-    """Label every pair once, whatever the number of times it is shown.
+    """Label every pair once, however often it is shown.
 
-    ``few_shot`` puts examples into the prompts. A reply that cannot be read is asked for once more; what then fails
-    stays without a label.
+    ``few_shot`` puts examples into the prompts. After a reply that cannot be read, the model is asked once more; if
+    that fails, the pair stays without a label.
     """
     pairs = {document.pair: document for document in shown}
     first = list(pairs.values())
@@ -157,9 +158,10 @@ def _viewpoint_reader(claimants: Sequence[str]) -> Callable[[str], Parsed[str]]:
 
 
 def relevance_shares(shown: Sequence[Shown], labels: Mapping[Pair, Label]) -> dict[str, Any]:
-    """Share of labelled documents that are relevant: overall, by rank (Figures 8 and 9), by language of the document.
+    """Return the share of labelled documents that are relevant, and the number of documents by viewpoint.
 
-    And the number of documents by viewpoint. Pairs without a label are left out.
+    The share is given overall, by rank (Figures 8 and 9), and by language of the document. Pairs without a label are
+    left out.
     """
     ranks: dict[int, list[bool]] = defaultdict(list)
     langs: dict[str, list[bool]] = defaultdict(list)

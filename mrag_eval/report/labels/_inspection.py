@@ -1,7 +1,7 @@
 """Manual inspection of predictions, as in Table 8 of the mRAG paper: a sheet of drawn samples for people to fill in.
 
 A prediction may have several categories; a person writes their numbers (or names) into one cell, 0 where there is
-nothing to note. Every row carries what tells a complete sheet from one with lost, foreign or altered rows.
+nothing to note. Every row has a mark that reveals lost, foreign or altered rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mrag_eval.core import DataError, write_sheet
 from mrag_eval.report.files._samples import Sample, model_beside, read_samples, sample_files, task_of
 
 SYSTEM, DATA = "system performance", "data"
-# The categories of Table 8 in its order, by the number that stands for them in a sheet.
+# The categories of Table 8 in its order, by their numbers in a sheet.
 CATEGORIES: dict[int, tuple[str, str]] = {
     1: (SYSTEM, "retrieved documents do not contain the correct response"),
     2: (SYSTEM, "wrong response with correct retrieval"),
@@ -41,14 +41,14 @@ COLUMNS: tuple[str, ...] = (
     *("draw", "language", "categories", "comment", "question", "reference answers", "reply", "passages", "scores"),
     *("model", "sample", "legend"),
 )
-# What the person who fills in the sheet must leave alone, because the counts rest on it.
+# Columns that the person who fills in the sheet must not change, because the counts depend on them.
 IDENTITY = ("draw", "language", "model", "sample")
 _PASSAGE_CHARS = 1_500
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """One sample of the sheet."""
+    """Hold one sample of the sheet."""
 
     model: str
     task: str
@@ -58,12 +58,12 @@ class Drawn:
 
     @property
     def name(self) -> str:
-        """Task and row in one: an id alone may look like a number or a date, which a spreadsheet rewrites."""
+        """Return task and row as one name: a spreadsheet may rewrite an id alone that looks like a number or a date."""
         return f"{self.task}: {self.row}".strip()
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What identifies it in the sheet, in the order of :data:`IDENTITY`."""
+        """Return the sample's identity in the sheet, in the order of :data:`IDENTITY`."""
         return self.language, self.model, self.name
 
 
@@ -79,7 +79,7 @@ def write_inspection(
 ) -> list[Drawn]:
     """Draw ``n`` predictions from the sample files at ``paths`` and write the sheet; see :func:`draw`.
 
-    Raises DataError where ``out`` is already there: somebody may have filled it in.
+    Raises DataError if ``out`` exists: somebody may have filled it in.
     """
     if out.exists():
         raise DataError(f"{out}: is already there and may have been filled in", "name another file, or remove it")
@@ -102,14 +102,14 @@ def draw(
     wrong: bool = False,
     task: str | None = None,
 ) -> list[Drawn]:
-    """``n`` predictions, as many from each language of questions as can be: a language with fewer gives what it has.
+    """Draw ``n`` predictions, spread evenly over languages of questions; a language with fewer contributes all it has.
 
     Args:
         per_language: ``n`` of each language, as in the paper (50 in each of three).
         wrong: only predictions that a metric of 0 and 1 calls wrong.
         task: only this task.
 
-    The draw depends on the seed and the rows, not on the order of files. Raises DataError where nothing can be drawn.
+    The draw depends on the seed and the rows, not on the order of files. Raises DataError if nothing can be drawn.
     """
     by_language: dict[str, list[Drawn]] = defaultdict(list)
     for one in _candidates(paths, wrong, task):
@@ -124,7 +124,7 @@ def draw(
     share = {language: min(n, size) for language, size in sizes.items()} if per_language else _shares(sizes, n, seed)
     out = []
     for language in sorted(by_language):
-        # a generator for each language, so that another language's rows do not change this one's draw
+        # one generator per language, so that another language's rows do not change this one's draw
         rng = np.random.default_rng([seed, int.from_bytes(hashlib.sha256(language.encode()).digest()[:4], "big")])
         pool = sorted(by_language[language], key=lambda one: one.key)
         out += [pool[i] for i in rng.permutation(len(pool))[: share[language]]]
@@ -132,7 +132,7 @@ def draw(
 
 
 def _shares(sizes: dict[str, int], n: int, seed: int) -> dict[str, int]:
-    """So many of each language that they differ by one at most; who gets one more is drawn."""
+    """Return the number drawn of each language. They differ by one at most, and the seed decides who gets one more."""
     share = dict.fromkeys(sizes, 0)
     order = [sorted(sizes)[i] for i in np.random.default_rng(seed).permutation(len(sizes))]
     left = min(n, sum(sizes.values()))
@@ -178,12 +178,12 @@ def _cells(one: Drawn, mark: str) -> dict[str, Any]:
 
 
 def sheet_seal(keys: Sequence[tuple[str, ...]]) -> str:
-    """What all rows of one sheet share."""
+    """Return the hash that all rows of one sheet share."""
     return _digest(*("\x1f".join(key) for key in sorted(keys)))
 
 
 def draw_mark(number: int, total: int, seal: str, key: tuple[str, ...]) -> str:
-    """``number of total seal-check``: the check is over all of it and the row's identity."""
+    """Return ``number of total seal-check``; the check covers all of it and the row's identity."""
     return f"{number} of {total} {seal}-{_digest(str(number), str(total), seal, *key)}"
 
 

@@ -1,4 +1,4 @@
-"""A filled-in sheet of manual inspection as counts with intervals, by language and category."""
+"""Counts of a filled-in sheet of manual inspection, with intervals, by language and category."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _NAMES = {name: number for number, (_, name) in CATEGORIES.items()} | {NOTHING: 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What people found. ``drawn`` rows the sheet was written with; ``inspected`` are those that count, by language.
+    """Hold the findings of a manual inspection.
 
-    ``counts``: category -> language -> rows. ``faults`` are rows that do not count and why, ``left`` how many are not
-    filled in yet; each row of the sheet is in exactly one of the three, or it is lost (a fault).
+    The sheet was written with ``drawn`` rows; ``inspected`` are those that count, by language. ``counts``: category ->
+    language -> rows. ``faults`` are rows that do not count, with the reason. ``left`` counts rows that are not filled
+    in yet. Each row of the sheet is in exactly one of the three, or it is lost (a fault).
     """
 
     drawn: int
@@ -32,7 +33,7 @@ class Inspection:
 
     @property
     def complete(self) -> bool:
-        """Whether every row drawn counts."""
+        """Return whether every row drawn counts."""
         return not self.faults and not self.left
 
 
@@ -40,11 +41,11 @@ def read_inspection(path: Path) -> Inspection:
     """Read a sheet of :func:`~mrag_eval.report.write_inspection` that people filled in.
 
     A row counts once its cell ``categories`` holds numbers or names of categories, parted by ``;`` or ``,``. Raises
-    DataError for a file that is no such sheet.
+    DataError for a file that is not such a sheet.
     """
     rows = read_sheet(path, ("categories", *IDENTITY))
     marks = [_MARK.fullmatch(row.cells["draw"]) for row in rows]
-    # the sheet that most rows are from is the sheet; rows of another were pasted in
+    # the seal of most rows identifies the sheet; rows with another seal were pasted in
     sheets = Counter((int(mark[2]), mark[3]) for mark in marks if mark is not None)
     if not sheets:
         raise DataError(
@@ -82,7 +83,7 @@ def read_inspection(path: Path) -> Inspection:
 
 
 def _number(row: SheetRow, mark: re.Match[str] | None, total: int, seal: str) -> int | None:
-    """The row's number in the sheet; None for a row that is not of it."""
+    """Return the row's number in the sheet; None for a row of another sheet."""
     if mark is None:
         return None
     number = int(mark[1])
@@ -99,7 +100,7 @@ def _lost(total: int, seen: Mapping[int, int]) -> list[str]:
 
 
 def _categories(cell: str) -> tuple[set[int], str | None]:
-    """The numbers of the categories in a cell, and what is wrong with it."""
+    """Return the numbers of the categories in a cell, and its faults."""
     found: set[int] = set()
     for part in re.split(r"[;,\n]", cell):
         text = re.sub(r"\s+", " ", part).strip().lower().rstrip(".")
@@ -118,7 +119,7 @@ def _categories(cell: str) -> tuple[set[int], str | None]:
 
 
 def inspection_table(found: Inspection) -> Table:
-    """Counts as in Table 8 of the mRAG paper, and their shares of the rows inspected, in percent (Wilson intervals)."""
+    """Return counts as in Table 8 of the mRAG paper, and shares of the rows inspected in percent (Wilson intervals)."""
     from mrag_eval.metrics import wilson
 
     languages = sorted(found.inspected)
@@ -132,7 +133,7 @@ def inspection_table(found: Inspection) -> Table:
             k, n = sums.get(language, 0), inspected[language]
             share = wilson(k, n)
             low, high = (None if x is None else 100 * x for x in (share.low, share.high))
-            none = None if n else ""  # the notes say how many are inspected
+            none = None if n else ""  # the notes give the number of rows inspected
             out += [Cell(float(k) if n else None, none, digits=0), Cell(100 * k / n if n else None, none, low, high, n)]
         return tuple(out)
 

@@ -1,4 +1,4 @@
-"""Judging the sample file of a finished run, and holding a panel against human labels; nothing is generated."""
+"""Judging of a finished run's sample file, and agreement of a panel with human labels; nothing is generated."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from mrag_eval.scoring import (
 
 T = TypeVar("T")
 
-# What a judged sample holds besides what the run wrote.
+# Fields that a judged sample has in addition to those of the run.
 _NAMES = (*VERDICTS, "language_check")
 _WORDS = {"1": True, "0": False}
 
 
 @dataclass(frozen=True)
 class Rejudged:
-    """A sample file judged anew: where it was written, by which settings, and the scores with the panel's table."""
+    """Hold a re-judged sample file: its path, its settings, and the scores with the panel's table."""
 
     path: Path
     block: Judge
@@ -42,13 +42,13 @@ class Rejudged:
 
 
 def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
-    """Judge the answers in the harness's sample file ``path`` and write them to ``out``, votes and scores with them.
+    """Judge the answers in the harness's sample file ``path`` and write them to ``out``, with votes and scores.
 
-    The settings are those of the run (its result file, if it lies beside the samples), with ``changes``: keys of the
-    judge block. By default ``out`` is the file's name with ``judged_`` before it. The panel's cache is that of every
-    run: what a judge has said before costs nothing.
+    The settings are those of the run (if its result file is in the same folder), with ``changes``: keys of the judge
+    block. By default ``out`` is the file's name with the prefix ``judged_``. The panel's cache is shared with runs, so
+    that a repeated question to a judge costs nothing.
 
-    Raises DataError for a file that is not a sample file of ours, ConfigError for settings and where no judge is
+    Raises DataError for a file that is not a sample file of ours, ConfigError for invalid settings and if no judge is
     configured.
     """
     out, samples = _opened(path, out, "judged")
@@ -68,10 +68,10 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
 
 
 def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
-    """As :func:`judge_samples`, on the passages instead of the answers: ``context_sufficiency``, its votes and table.
+    """Judge the passages as :func:`judge_samples` judges answers: ``context_sufficiency``, its votes and table.
 
-    By default ``out`` is the file's name with ``contexts_`` before it; verdicts on answers stay as they are. Raises
-    DataError also where the samples hold no passages.
+    By default ``out`` is the file's name with the prefix ``contexts_``; verdicts on answers are kept. Raises DataError
+    also if the samples hold no passages.
     """
     out, samples = _opened(path, out, "contexts")
     if not any(sample.passages for sample in samples):
@@ -91,7 +91,7 @@ def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejud
 
 
 def _rescored(record: RowRecord, scores: RowScores, names: Sequence[str]) -> RowRecord:
-    """The record with new values of the metrics ``names`` in place of any that it had."""
+    """Return the record with new values of the metrics ``names``, replacing any earlier ones."""
 
     def renewed(before: Mapping[str, T], new: Mapping[str, T]) -> dict[str, T]:
         return {name: value for name, value in before.items() if name not in names} | dict(new)
@@ -102,7 +102,7 @@ def _rescored(record: RowRecord, scores: RowScores, names: Sequence[str]) -> Row
 
 
 def _opened(path: Path, out: Path | None, prefix: str) -> tuple[Path, list[Sample]]:
-    """Return where the judged samples go, and the samples."""
+    """Return the path of the judged samples, and the samples."""
     out = out or path.with_name(f"{prefix}_{path.name}")
     if out.resolve() == path.resolve():
         raise DataError(f"{out} is the file to be judged", "give another one with --output")
@@ -110,7 +110,7 @@ def _opened(path: Path, out: Path | None, prefix: str) -> tuple[Path, list[Sampl
 
 
 def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[TaskConfig, Judge, Panel]:
-    """The run's configuration, its judge block with the changes, and the panel that this asks for."""
+    """Return the run's configuration, its judge block with the changes, and the panel of that block."""
     config = config_beside(path)
     named = {key: value for key, value in changes.items() if value is not None}
     block = validated(Judge, deep_merge(config.judge, named, {"required": True}), "judge")
@@ -127,10 +127,10 @@ def _written(out: Path, samples: Sequence[Sample], config: TaskConfig, block: Ju
 
 
 def agreement(path: Path, human: Path) -> HumanAgreement:
-    """The panel whose votes are in the sample file ``path``, and each of its judges, against the labels in ``human``.
+    """Compare the panel whose votes are in the sample file ``path``, and each judge, with the labels in ``human``.
 
-    See :func:`mrag_eval.scoring.against_human`. Raises DataError where the samples hold no votes, or no label
-    belongs to one of their rows.
+    See :func:`mrag_eval.scoring.against_human`. Raises DataError if the samples hold no votes, or no label belongs to
+    one of their rows.
     """
     records = [sample.record for sample in read_samples(path)]
     if not any(record.judge is not None and record.judge.votes for record in records):
@@ -147,9 +147,10 @@ def agreement(path: Path, human: Path) -> HumanAgreement:
 
 
 def read_labels(path: Path) -> dict[str, bool]:
-    """Human labels from a CSV file with the columns ``id`` and ``label`` (correct/incorrect, true/false, yes/no, 1/0).
+    """Return human labels from a CSV file with the columns ``id`` and ``label``.
 
-    Raises DataError naming the line for a missing column, another label, or an id that comes twice.
+    Labels are correct/incorrect, true/false, yes/no or 1/0. Raises DataError naming the line for a missing column,
+    another label, or a duplicate id.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

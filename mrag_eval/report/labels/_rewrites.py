@@ -1,7 +1,7 @@
-"""What the planner's rewriting does to a query: narrow, paraphrase or expand it (CORAL, section 5.4).
+"""The planner's rewritings of queries by type: narrow, paraphrase or expand (CORAL, section 5.4).
 
-A model labels every rewriting in the traces of a run; how far it can be trusted says its agreement with people, who
-label pairs of queries without seeing the model's word.
+A model labels every rewriting in the traces of a run. Its reliability is its agreement with people, who label pairs of
+queries without seeing the model's labels.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A query that replaced another in round ``round`` (2 or later) of a question."""
+    """Hold a query that replaced another in round ``round`` (2 or later) of a question."""
 
     task: str
     row: str
@@ -48,16 +48,16 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Labels:
-    """``types``: pair -> its type; ``failed``: pair -> why it has none."""
+    """Hold labels. ``types``: pair -> its type; ``failed``: pair -> why it has no type."""
 
     types: Mapping[Pair, str] = field(default_factory=dict)
     failed: Mapping[Pair, str] = field(default_factory=dict)
 
 
 def rewrites_of(records: Sequence[Mapping[str, Any]]) -> list[Rewrite]:
-    """Every rewriting in the traces, in their order; a round that kept its query has none.
+    """Return every rewriting in the traces, in their order; a round that kept its query has none.
 
-    What round 1 searched with may hold the options as well: a first rewriting is held against the question alone.
+    The query of round 1 may contain the options as well, so a first rewriting is compared with the question alone.
     """
     out = []
     for record in records:
@@ -83,7 +83,7 @@ def _folded(text: str) -> str:
 
 
 def drawn(records: Sequence[Mapping[str, Any]], questions: int | None, seed: int) -> list[Mapping[str, Any]]:
-    """So many of the questions, drawn at random, in their order; all of them where there are no more, or for None."""
+    """Return ``questions`` of the records, drawn at random, in their order; all for None, or if there are no more."""
     if questions is None or questions >= len(records):
         return list(records)
     picked = np.random.default_rng(seed).choice(len(records), size=questions, replace=False)
@@ -91,9 +91,10 @@ def drawn(records: Sequence[Mapping[str, Any]], questions: int | None, seed: int
 
 
 def label_rewrites(pairs: Sequence[Pair], model: AuxModel | Annotator) -> Labels:
-    """Each pair's type by the model, equal ones asked once.
+    """Label each pair's type by the model; equal pairs are asked once.
 
-    A reply that cannot be read is asked for once more; what then fails has no label, and its reason is counted.
+    After a reply that cannot be read, the model is asked once more. If that fails, the pair has no label, and its
+    reason is counted.
     """
     template = load_template("rewrite", role="annotate")
     asked = list(dict.fromkeys(pairs))
@@ -101,7 +102,7 @@ def label_rewrites(pairs: Sequence[Pair], model: AuxModel | Annotator) -> Labels
     for previous, rewritten in asked:
         system, user = template.render({"query": previous, "query_lang": "en"}, [], {"rewritten": rewritten})
         conversations.append([{"role": "system", "content": system}, {"role": "user", "content": user}])
-    # whatever replies like an AuxModel will do
+    # anything that replies like an AuxModel is accepted
     client: Any = model
     answered = generate_parsed(client, conversations, read_type, seat="label rewrites")
     types = {pair: answer.value for pair, answer in zip(asked, answered, strict=True) if answer.value is not None}
@@ -112,7 +113,7 @@ def label_rewrites(pairs: Sequence[Pair], model: AuxModel | Annotator) -> Labels
 
 
 def read_type(reply: str) -> Parsed[str]:
-    """The type that a reply names in its JSON object."""
+    """Return the type that a reply names in its JSON object."""
     parsed = parse_json(reply, ("type",))
     if parsed.value is None:
         return Parsed(None, parsed.error)
@@ -121,9 +122,9 @@ def read_type(reply: str) -> Parsed[str]:
 
 
 def read_people(path: Path) -> dict[Pair, str]:
-    """People's labels: a CSV or TSV file with the columns previous, rewritten and label; rows without one are left out.
+    """Return people's labels from a CSV or TSV file with the columns previous, rewritten and label.
 
-    Raises DataError for a label that is none of the types, and for a pair that has two.
+    Rows without a label are skipped. Raises DataError for an unknown type, and for a pair with two types.
     """
     out: dict[Pair, str] = {}
     for number, row in read_table(path, _COLUMNS):
@@ -141,7 +142,7 @@ def read_people(path: Path) -> dict[Pair, str]:
 
 
 def write_pairs(rewrites: Sequence[Rewrite], path: Path, seed: int) -> int:
-    """A CSV file of the rewritings to label by hand: each pair once, shuffled, unlabelled. Returns their number."""
+    """Write a CSV file of the rewritings to label by hand (each pair once, shuffled) and return their number."""
     if path.exists():
         raise ConfigError(f"--write {path}: the file is there already, perhaps with labels", "name another one")
     pairs = list(dict.fromkeys(rewrite.pair for rewrite in rewrites))
@@ -154,7 +155,7 @@ def write_pairs(rewrites: Sequence[Rewrite], path: Path, seed: int) -> int:
 
 
 def shares(rewrites: Sequence[Rewrite], labels: Labels) -> dict[str, Any]:
-    """Share of each type among the labelled rewritings, with Wilson intervals: overall, by task, by round."""
+    """Return the share of each type among labelled rewritings, with Wilson intervals: overall, by task, by round."""
     cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for rewrite in rewrites:
         label = labels.types.get(rewrite.pair)
@@ -180,7 +181,7 @@ def _shares(found: Sequence[str]) -> dict[str, Any]:
 
 
 def agreement(people: Mapping[Pair, str], labels: Labels) -> dict[str, Any]:
-    """Cohen's kappa of people and model over the pairs that both labelled, equal labels, and which went where."""
+    """Return Cohen's kappa of people and model over the pairs that both labelled, equal labels, and the confusions."""
     from mrag_eval.metrics import cohen_kappa
 
     both = [(label, labels.types[pair]) for pair, label in people.items() if pair in labels.types]
@@ -204,10 +205,10 @@ def rewrites_report(
     people: Path | None = None,
     write: Path | None = None,
 ) -> dict[str, Any]:
-    """What was rewritten in the traces under ``places``, and, with a model, of which type.
+    """Return the rewritings in the traces under ``places`` and, with a model, their types.
 
-    ``questions``: of so many, drawn at random. ``people``: labels to hold the model against. ``write``: a file of the
-    pairs to label by hand. Raises ConfigError and DataError for what cannot be done.
+    ``questions``: the number of questions drawn at random. ``people``: labels to compare the model with. ``write``: a
+    file of the pairs to label by hand. Raises ConfigError and DataError for invalid requests.
     """
     if people is not None and model is None:
         raise ConfigError("--human needs a model whose labels are held against people's", "name one with --model")
@@ -237,7 +238,7 @@ def rewrites_report(
 
 
 def shown_report(report: Mapping[str, Any]) -> str:
-    """The report as text."""
+    """Return the report as text."""
     lines = [
         f"{report['rewrites']:,} rewritings in {report['rewritten']:,} of {report['questions']:,} questions"
         + (f" (drawn from {report['of']:,})" if report["questions"] != report["of"] else "")

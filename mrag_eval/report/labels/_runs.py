@@ -1,4 +1,4 @@
-"""Annotating finished runs: labelled copies of their sample files, and what share of the documents is relevant."""
+"""Annotation of finished runs: labelled copies of their sample files, and the share of relevant documents."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def annotate_files(
     few_shot: bool = True,
     human: Path | None = None,
 ) -> list[dict[str, Any]]:
-    """Label the documents in every sample file at ``paths`` that has some; one report a file, with the file written.
+    """Label the documents in every sample file at ``paths`` that has some; return one report per file.
 
-    ``model`` is a name in the config file, or the model itself; None counts the labels that the samples have already,
-    and writes nothing. The copies go to ``output`` with the run's result file,
-    so that every command that reads samples reads the labelled ones. ``human`` is a file of people's labels, see
+    ``model`` is a name in the config file, or the model itself; None counts the labels that the samples already have,
+    and writes nothing. The copies go to ``output`` with the run's result file, so that every command that reads samples
+    reads the labelled ones. ``human`` is a file of people's labels, see
     :func:`mrag_eval.report.labels._agreement.read_human`.
 
-    Raises DataError where no file shows documents, ConfigError for a model that is not configured and for an ``output``
-    that is the samples' own folder.
+    Raises DataError if no file shows documents, ConfigError for a model that is not configured and for an ``output``
+    that is the samples' folder.
     """
     files = [file for file in sample_files(paths) if _shows_documents(file)]
     if not files:
@@ -91,7 +91,7 @@ def _annotate_file(
 
 
 def _write(file: Path, samples: Sequence[Sample], found: Annotations, output: Path) -> Path:
-    """A copy of the samples in which every labelled passage has its labels, and of the result file beside them."""
+    """Write a copy of the samples with the labels of the passages, and of the result file to the same folder."""
     labels: dict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
     for (row, passage), label in found.labels.items():
         labels[row][passage] = label.as_labels()
@@ -104,7 +104,7 @@ def _write(file: Path, samples: Sequence[Sample], found: Annotations, output: Pa
 
 
 def shown_reports(reports: Sequence[Mapping[str, Any]]) -> str:
-    """The reports as text, a paragraph a file."""
+    """Return the reports as text, one paragraph per file."""
     return "\n\n".join("\n".join(_lines(report)) for report in reports)
 
 

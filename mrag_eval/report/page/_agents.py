@@ -1,4 +1,4 @@
-"""How the agents' loop went, as rows of values for the report: from the traces in the samples, and from the results."""
+"""Rows for the report on the agents' loop: from the traces in the samples, and from the results."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.page._parts import shares
 
 Point = dict[str, Any]
-# What the critic scores from 1 to 5.
+# The critic's criteria, each scored from 1 to 5.
 _CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")
 _COSTS = frozenset({"calls", "cached", "tokens_in", "tokens_out", "seconds"})
 
 
 class PlannerCounts:
-    """What the agents chose in which round, gathered over the rows of a benchmark's tasks (CORAL, Figure 3)."""
+    """Count the agents' choices by round, over the rows of a benchmark's tasks (CORAL, Figure 3)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -29,7 +29,7 @@ class PlannerCounts:
         self.cost: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, leaf: Leaf, sample: Sample) -> None:
-        """Count one row; rows without a trace are none of the agents'."""
+        """Count one row; rows without a trace are skipped."""
         trace = sample.trace
         if not trace:
             return
@@ -58,7 +58,7 @@ class PlannerCounts:
             self.shown[source, hit.original_lang or hit.lang] += 1
 
     def points(self) -> dict[str, list[Point]]:
-        """By the name of their chart: languages by round, documents found by round, verdicts by round."""
+        """Return points by chart: languages by round, documents found by round, verdicts by round."""
         base = {"run": self.name}
         sums: Counter[tuple[int, str]] = Counter()
         for (number, source, _), n in self.chosen.items():
@@ -85,7 +85,7 @@ class PlannerCounts:
         }
 
     def ledger(self) -> list[Point]:
-        """What each of the agents cost."""
+        """Return the cost of each of the agents."""
         return [
             {
                 "task": self.name,
@@ -98,7 +98,7 @@ class PlannerCounts:
 
 
 def loop_row(leaf: Leaf) -> list[Point]:
-    """The agents' loop in one line: rounds, cost, questions without documents, faults."""
+    """Return the agents' loop as one row: rounds, cost, questions without documents, faults."""
     loop = leaf.result.scores.loop
     if loop is None:
         return []

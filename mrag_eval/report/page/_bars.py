@@ -1,4 +1,4 @@
-"""The report's bars: stages, languages of passages, replies and citations, and what the agents did, as shares."""
+"""The report's bars: stages, languages of passages, replies and citations, and the agents' actions, as shares."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from mrag_eval.report.page._spec import (
     tooltip,
 )
 
-# Stages in the order of the pipeline, and colours that stay apart for colour-blind readers (Okabe and Ito).
+# Stages in the order of the pipeline, and colours that colour-blind readers can distinguish (Okabe and Ito).
 STAGES = ("correct", "not retrieved", "lost in reranking", "not used", "wrong language")
 _COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#CC79A7")
-# For languages: Okabe and Ito's again, then lighter and darker ones, told apart by their order and the table as well.
+# For languages: Okabe and Ito's again, then lighter and darker ones; order and table distinguish them as well.
 _PALETTE = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F", "#332288", "#88CCEE"),
     *("#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#661100", "#6699CC", "#BBBBBB"),
 )
 _COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#CC79A7")
-# For languages: Okabe and Ito's again, then lighter and darker ones, told apart by their order and the table as well.
+# For languages: Okabe and Ito's again, then lighter and darker ones; order and table distinguish them as well.
 _PALETTE = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F", "#332288", "#88CCEE"),
     *("#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#661100", "#6699CC", "#BBBBBB"),
@@ -38,7 +38,7 @@ _PALETTE = (
 def _shares(
     points: Sequence[Point], description: str, y: Spec, count: str, colour: Spec, choose: str, **encoding: Any
 ) -> Spec:
-    """Bars that are as long as a whole, parted by colour."""
+    """Return bars of full length, divided by colour."""
     rows = [str(y["field"]), *([encoding["yOffset"]["field"]] if "yOffset" in encoding else [])]
     columns = [*rows, str(colour["field"]), count, "share"]
     return spec(
@@ -59,7 +59,7 @@ def _shares(
 
 
 def stages(points: Sequence[Point]) -> Spec:
-    """Where the errors come from: shares of the rows, in the order of the pipeline."""
+    """Return the sources of errors: shares of the rows, in the order of the pipeline."""
     ordered = [{**p, "order": STAGES.index(p["stage"]) if p["stage"] in STAGES else len(STAGES)} for p in points]
     return spec(
         ordered,
@@ -78,7 +78,7 @@ def stages(points: Sequence[Point]) -> Spec:
 
 
 def links(points: Sequence[Point]) -> Spec:
-    """The chain from retrieval to the answer, link by link."""
+    """Return the chain from retrieval to the answer, link by link."""
     names = list(dict.fromkeys(point["link"] for point in points))
     return spec(
         points,
@@ -96,21 +96,21 @@ def links(points: Sequence[Point]) -> Spec:
 
 
 def retrieved(points: Sequence[Point]) -> Spec:
-    """Languages of the passages in the rankings."""
+    """Return the languages of the passages in the rankings."""
     colour = by_language(points, "document", "passage in")
     y = language(points, "question", "question in")
     return _shares(points, "Languages of the passages by language of the question", y, "passages", colour, "task")
 
 
 def answers(points: Sequence[Point]) -> Spec:
-    """Languages of the replies."""
+    """Return the languages of the replies."""
     colour = by_language(points, "answer", "reply in")
     y = language(points, "question", "question in")
     return _shares(points, "Languages of the replies by language of the question", y, "replies", colour, "task")
 
 
 def cited(points: Sequence[Point]) -> Spec:
-    """For every language of questions two bars: the documents shown and the citations, by language."""
+    """Return two bars for every language of questions: the documents shown and the citations, by language."""
     return spec(
         points,
         "Languages of the documents shown and of the documents cited, by language of the question",
@@ -122,7 +122,7 @@ def cited(points: Sequence[Point]) -> Spec:
             "yOffset": field("share", sort=["of the documents shown", "of the citations"]),
             "x": field("value", "quantitative", "mean share (%)", stack="zero", scale={"domain": [0, 100]}),
             "color": by_language(points, "document", "document in"),
-            # the note above the chart says which bar is which
+            # the note above the chart explains the two bars
             "opacity": {"condition": {"test": "datum.share === 'of the citations'", "value": 1}, "value": 0.55},
             "tooltip": tooltip("question", "share", "document", "value", "n"),
         },
@@ -131,7 +131,7 @@ def cited(points: Sequence[Point]) -> Spec:
 
 
 def planned(points: Sequence[Point]) -> Spec:
-    """Languages that the planner searched, a bar for each round."""
+    """Return the languages that the planner searched, one bar per round."""
     return _shares(
         points,
         "Languages that the planner searched, by round and language of the culture or question",
@@ -144,14 +144,14 @@ def planned(points: Sequence[Point]) -> Spec:
 
 
 def planner_shown(points: Sequence[Point]) -> Spec:
-    """Languages of the documents shown after the loop."""
+    """Return the languages of the documents shown after the loop."""
     colour = by_language(points, "document", "document in")
     y = language(points, "question", "asked about")
     return _shares(points, "Languages of the documents shown, by what was asked about", y, "n", colour, "run")
 
 
 def _counts(points: Sequence[Point], description: str, what: str, colours: Mapping[str, str]) -> Spec:
-    """Counts by round."""
+    """Return counts by round."""
     scale = {"domain": list(colours), "range": list(colours.values())}
     return spec(
         points,
@@ -170,13 +170,13 @@ def _counts(points: Sequence[Point], description: str, what: str, colours: Mappi
 
 
 def selection(points: Sequence[Point]) -> Spec:
-    """What the critic kept and discarded."""
+    """Return the documents that the critic kept and discarded."""
     colours = {"kept": "#009E73", "discarded": "#D55E00"}
     return _counts(points, "New documents that the critic kept and discarded, by round", "passages", colours)
 
 
 def sufficiency(points: Sequence[Point]) -> Spec:
-    """What the planner said of the documents, and how loops ended."""
+    """Return the planner's verdicts on the documents, and the reasons why loops ended."""
     ends = in_order([point["verdict"] for point in points if point["verdict"].startswith("ended")])
     greys = ("#7F7F7F", "#BBBBBB", "#56B4E9", "#CC79A7")
     colours = {"enough": "#009E73", "not enough": "#E69F00"} | {
@@ -186,7 +186,7 @@ def sufficiency(points: Sequence[Point]) -> Spec:
 
 
 def relevance(points: Sequence[Point]) -> Spec:
-    """The critic's mean scores."""
+    """Return the critic's mean scores."""
     return spec(
         points,
         "The critic's mean scores of the documents found, from 1 to 5, by round",

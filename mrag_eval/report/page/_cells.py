@@ -16,7 +16,7 @@ Point = dict[str, Any]
 
 
 def language_points(systems: Sequence[System], seed: int = 0) -> list[Point]:
-    """A point for every system, metric and language: over the system's rows, without samples from its results."""
+    """Return a point for every system, metric and language: over its rows, or from its results without samples."""
     out = []
     for system in systems:
         base_point = {"benchmark": system.benchmark, "run": system.run, "mode": system.mode}
@@ -28,10 +28,10 @@ def language_points(systems: Sequence[System], seed: int = 0) -> list[Point]:
 
 
 def tier_points(systems: Sequence[System], seed: int = 0) -> tuple[list[Point], list[str]]:
-    """A point for every system, metric and tier, and what was left out.
+    """Return a point for every system, metric and tier, and notes on languages left out.
 
-    A tier's score is the unweighted mean over its languages. Over those only that all systems of the benchmark which
-    have the metric were run in, so that every mean is over the same set.
+    A tier's score is the unweighted mean over its languages. Only languages are counted that all systems of the
+    benchmark with the metric were run in, so that every mean is over the same set.
     """
     out, left = [], []
     together: dict[tuple[str, str], list[System]] = defaultdict(list)
@@ -60,7 +60,7 @@ def tier_points(systems: Sequence[System], seed: int = 0) -> tuple[list[Point], 
 
 
 def _metrics(system: System) -> list[str]:
-    """The metrics that its rows have, or its results where there are no samples."""
+    """Return the metrics of the system's rows, or of its results if there are no samples."""
     if system.rows is None:
         return list(dict.fromkeys(name for leaf in system.leaves for name in leaf.result.metrics))
     return list(dict.fromkeys(name for row in system.rows.values() for name in row.values))
@@ -81,6 +81,6 @@ def _by_language(system: System, metric: str, seed: int) -> dict[str, Estimate]:
         languages = list(leaf.result.scores.query_langs)
         found = {languages[0]: score} if len(languages) == 1 else score.cells("query_lang")
         for language, cell in found.items():
-            # several tasks in one language cannot be put together without their rows
+            # several tasks in one language cannot be pooled without their rows
             out[language] = cell if language not in out else Estimate(None)
     return out

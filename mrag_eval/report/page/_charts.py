@@ -1,4 +1,4 @@
-"""The report's charts: leaderboards, scores with intervals, heat maps; and where each chart's values come from."""
+"""The report's charts: leaderboards, scores with intervals and heat maps, and the sources of their values."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._parts import percent
 from mrag_eval.report.page._spec import Point, Spec, choices, field, height, intervals, language, spec, tooltip
 
-# From here a cell is so dark that black figures on it are hard to read.
+# Cells above this value are so dark that black figures on them are hard to read.
 _DARK = 68
 
 
 def charts(data: PageData) -> dict[str, Spec]:
-    """Chart id -> specification, for every chart that the data fills."""
+    """Return chart id -> specification, for every chart that has data."""
     made = {name: draw(points) for name, draw in _DRAWN.items() if (points := _points(data, name))}
     return {name: spec for name, spec in made.items() if spec is not None}
 
@@ -24,7 +24,7 @@ def _points(data: PageData, name: str) -> Sequence[Point]:
 
 
 def _board_points(data: PageData) -> list[Point]:
-    """Scores of the leaderboards' systems over everything, each tier and each language."""
+    """Return scores of the leaderboards' systems over everything, each tier and each language."""
     out: list[Point] = []
     for board in data.boards:
         for entry in board.entries:
@@ -37,7 +37,7 @@ def _board_points(data: PageData) -> list[Point]:
 
 
 def _board(points: Sequence[Point]) -> Spec:
-    """Each model's score in every IR mode (CORAL, Figure 2)."""
+    """Return each model's score in every IR mode (CORAL, Figure 2)."""
     keys = {"benchmark": "benchmark", "metric": "metric", "over": "over"}
     return spec(
         points,
@@ -58,7 +58,7 @@ def _board(points: Sequence[Point]) -> Spec:
 
 
 def _scores(points: Sequence[Point]) -> Spec:
-    """A dot with its interval for every task."""
+    """Return a dot with its interval for every task."""
     return spec(
         points,
         "Scores of all tasks with their 95% intervals, by metric",
@@ -79,7 +79,7 @@ def _scores(points: Sequence[Point]) -> Spec:
 def _heat(
     points: Sequence[Point], description: str, x: Spec, y: Spec, columns: Sequence[str], by: Mapping[str, str]
 ) -> Spec:
-    """A heat map with its figures written into the cells."""
+    """Return a heat map with figures in its cells."""
     names = (str(y["field"]), str(x["field"]))
     return spec(
         points,

@@ -1,4 +1,4 @@
-"""What a report shows, gathered from result and sample files: plain values, no layout."""
+"""The data of a report, gathered from result and sample files: plain values, no layout."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Point = dict[str, Any]
 
 @dataclass
 class PageData:
-    """Everything on the page, as rows of values (scores in percent). ``points`` are those of the charts, by chart."""
+    """Hold everything on the page, as rows of values (scores in percent). ``points`` are those of the charts."""
 
     runs: list[dict[str, Any]]
     leaves: list[Leaf]
@@ -56,16 +56,16 @@ class PageData:
     browser: Browser = field(default_factory=lambda: Browser(0, False, 0))
 
     def add(self, chart: str, points: Sequence[Point]) -> None:
-        """Further values of a chart."""
+        """Add values to a chart."""
         self.points.setdefault(chart, []).extend(points)
 
 
 def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, seed: int = 0) -> PageData:
     """Gather a report from the result files at ``paths`` (files, or folders searched for them).
 
-    Of each task at most ``samples`` rows are taken for the browser, drawn with ``seed``; without ``text`` passages are
-    named but not shown. Of a task that a model ran several times with the same settings, the newest counts. Raises
-    DataError where there is no result of our tasks.
+    For each task at most ``samples`` rows are taken for the browser, drawn with ``seed``; without ``text`` passages are
+    named but not shown. If a model ran a task several times with the same settings, the newest counts. Raises DataError
+    if there is no result of our tasks.
     """
     leaves = result_leaves(paths)
     data = PageData(_runs(leaves), [leaf for leaf, _ in leaves])
@@ -101,7 +101,7 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
 
 
 def _results(leaf: Leaf, data: PageData) -> None:
-    """What stands in the results of one task."""
+    """Add the results of one task."""
     data.add("stages", stage_points(leaf))
     data.add("links", link_points(leaf))
     data.add("retrieved", retrieved_points(leaf))
@@ -117,7 +117,7 @@ def _results(leaf: Leaf, data: PageData) -> None:
 
 
 def _runs(leaves: Sequence[tuple[Leaf, ResultFile]]) -> list[dict[str, Any]]:
-    """One entry a result file: what was run, on what, with which judge."""
+    """Return one entry per result file: the model, the data and the judges of the run."""
     out: dict[Path, dict[str, Any]] = {}
     for leaf, file in leaves:
         entry = out.setdefault(

@@ -13,7 +13,7 @@ Point = dict[str, Any]
 
 
 def judge_parts(leaf: Leaf) -> tuple[list[Point], list[Point]]:
-    """Return the judges of answers and of passages: what each says, and how far they agree."""
+    """Return the judges of answers and of passages: their verdicts and their agreement."""
     judges: list[Point] = []
     agreement: list[Point] = []
     scores = leaf.result.scores
@@ -38,7 +38,7 @@ def judge_parts(leaf: Leaf) -> tuple[list[Point], list[Point]]:
 
 
 def ledger_rows(leaf: Leaf) -> list[Point]:
-    """Return calls, tokens and time of every auxiliary model that the results have a ledger of."""
+    """Return calls, tokens and time of every auxiliary model that has a ledger in the results."""
     scores = leaf.result.scores
     paid = (
         ("judging answers", scores.judge.ledger if scores.judge is not None else None),

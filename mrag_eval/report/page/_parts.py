@@ -1,4 +1,4 @@
-"""The parts of a report that stand in the results of single tasks, as rows of values (shares and scores in percent)."""
+"""The parts of a report that come from single tasks' results, as rows of values (shares and scores in percent)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Point = dict[str, Any]
-# Metrics of which a task must have one for the language of its answers to be looked at.
+# A task needs one of these metrics for the language of its answers to be reported.
 _OF_LANGUAGE = {"correct_language", "answered_in_english", "language_check"}
 TOO_SHORT = "too short to tell"
 
@@ -67,7 +67,7 @@ def stage_points(leaf: Leaf) -> list[Point]:
     ]
 
 
-# Links from retrieval to the answer, and how the page names them.
+# Links from retrieval to the answer, and their names on the page.
 _LINKS = {
     "retrieved": "retrieved",
     "kept_if_retrieved": "in the prompt, if retrieved",
@@ -78,8 +78,10 @@ _LINKS = {
 
 
 def link_points(leaf: Leaf) -> list[Point]:
-    """Return the chain from retrieval to the answer, each link given the one before (Cross-Lingual Cost, Tables 1 and
-    3)."""
+    """Return the chain from retrieval to the answer, each link given the one before.
+
+    Source: Cross-Lingual Cost, Tables 1 and 3.
+    """
     chain = "selection" if leaf.result.scores.attribution is None else "attribution"
     found = {said: leaf.result.score(f"{chain}.{name}") for name, said in _LINKS.items()}
     return [
@@ -97,8 +99,7 @@ def retrieved_points(leaf: Leaf) -> list[Point]:
 
 
 def preference_points(leaf: Leaf) -> list[Point]:
-    """Return by how much passages in the question's language are preferred over what the corpus would lead one to
-    expect."""
+    """Return how much passages in the question's language are preferred over their share of the corpus."""
     table = leaf.result.scores.languages
     return [
         {"task": leaf.label, "language": language}
@@ -126,7 +127,7 @@ def citation_points(leaf: Leaf) -> list[Point]:
 
 
 def citation_rows(leaf: Leaf) -> list[Point]:
-    """Return how many questions were answered with citations, and what could not be counted."""
+    """Return how many questions were answered with citations, and how many could not be counted."""
     return [
         {"task": leaf.label, "source": source, "queries": found.queries, "citing": found.citing}
         | {"unanswered": found.unanswered, "without_documents": found.without_documents}
@@ -136,7 +137,7 @@ def citation_rows(leaf: Leaf) -> list[Point]:
 
 
 def answer_languages(leaf: Leaf, rows: Sequence[Sample]) -> list[Point]:
-    """Return the languages of replies, by language of the question; none where no metric of the task looks at them."""
+    """Return the languages of replies, by language of the question; empty if no metric of the task depends on them."""
     names = {name for s in rows for name in (*s.record.values, *s.record.unscored)}
     if not names & _OF_LANGUAGE:
         return []
@@ -159,7 +160,7 @@ def _language(label: str | None, reason: str) -> str:
 
 
 def shares(found: Mapping[str, int], base: Point, first: str, second: str, count: str) -> list[Point]:
-    """``a->b`` counts as points, with the share of each within its ``a``."""
+    """Return ``a->b`` counts as points, with the share of each within its ``a``."""
     totals: dict[str, int] = defaultdict(int)
     for pair, n in found.items():
         totals[pair.partition("->")[0]] += n
@@ -172,7 +173,7 @@ def shares(found: Mapping[str, int], base: Point, first: str, second: str, count
 
 
 def unscored_points(leaf: Leaf) -> Iterable[Point]:
-    """What has no score, and why."""
+    """Return the numbers of unscored rows by reason."""
     return [
         {"task": leaf.label, "metric": metric, "reason": reason, "rows": n}
         for metric, reasons in leaf.result.unscored.items()

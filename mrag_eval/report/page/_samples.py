@@ -1,4 +1,4 @@
-"""Samples for the report's browser: a draw of each task, every passage and trace text kept once."""
+"""Samples for the report's browser: a draw from each task; every passage and trace text is stored once."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mrag_eval.core import Hit, is_language, language_scripts
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._samples import Sample
 
-# Texts are cut: what matters is which passage it is, and how a reply goes.
+# Texts are cut: the reader needs to recognise the passage and the reply.
 _PASSAGE_CHARS = 700
 _REPLY_CHARS = 4_000
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Nkoo", "Syrc", "Adlm", "Rohg"})
 
 
 class Browser:
-    """Gathers samples of every task, and gives as many of them as there is room for."""
+    """Gather samples of every task, and return as many as fit."""
 
     def __init__(self, limit: int, text: bool, seed: int) -> None:
         self.limit, self.text, self.seed = limit, text, seed
         self.available = 0
-        # of every task the samples drawn: place in the draw, place in the file, what is shown
+        # the samples drawn of every task: place in the draw, place in the file, content
         self._tasks: list[list[tuple[int, int, dict[str, Any]]]] = []
         self._passages: list[dict[str, Any]] = []
         self._known: dict[str, int] = {}
@@ -36,9 +36,9 @@ class Browser:
         self._tasks.append([(place, i, self._sample(leaf, rows[i])) for place, i in enumerate(order)])
 
     def within(self, budget: int | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Samples, and the passages that they name by number; the same number of every task that has as many.
+        """Return samples, and the passages that they refer to by number; every task gives the same number, if possible.
 
-        With ``budget`` as many as take no more bytes than that as JSON. Samples come in the order of their files.
+        With ``budget``, the number is limited by the size in bytes as JSON. Samples are in the order of their files.
         """
         most = max((len(task) for task in self._tasks), default=0)
         if budget is not None:
@@ -60,7 +60,7 @@ class Browser:
         return samples, [self._passages[number] for number in used]
 
     def _bytes(self, most: int) -> int:
-        """Size of so many samples of every task, with their passages."""
+        """Return the size of ``most`` samples of every task, with their passages."""
         used: set[int] = set()
         total = 0
         for task in self._tasks:
@@ -90,17 +90,17 @@ class Browser:
             "votes": dict(sample.votes) or None,
             "trace": self._trace(sample.trace),
         }
-        # what is not there takes no room
+        # empty fields are left out to save space
         return {key: value for key, value in found.items() if value not in (None, {}, [])}
 
     def _passage(self, hit: Hit) -> list[Any]:
-        """A passage of the prompt by its number, its score, and whether it is one that answers the question."""
+        """Return a passage of the prompt: its number, its score, and whether it answers the question."""
         score = hit.score if hit.rerank_score is None else hit.rerank_score
         known = self._number(hit.id, hit.lang, hit.title, hit.text, hit.original_lang)
         return [known, round(score, 4), bool(hit.is_gold)]
 
     def _number(self, id: str, lang: str, title: str, text: str, original: str | None = None) -> int:
-        """The number of a passage, kept once however often it is shown."""
+        """Return the number of a passage, which is stored once however often it is shown."""
         entry = {"lang": lang, "title": title, "id": id}
         if original:
             entry["from"] = original
@@ -113,14 +113,14 @@ class Browser:
         return self._known[key]
 
     def _found(self, hit: Mapping[str, Any]) -> list[Any]:
-        """A passage that the agents' loop found, by its number, its score, and what became of it."""
+        """Return a passage that the agents' loop found: its number, its score, and its outcome."""
         known = self._number(hit["id"], hit["lang"], hit.get("title", ""), hit.get("text", ""))
         score = hit.get("score")
         kept = [known, None if score is None else round(float(score), 4)]
         return [*kept, bool(hit.get("new")), bool(hit.get("valid")), dict(hit["critic"]) if hit.get("critic") else None]
 
     def _trace(self, trace: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """The rounds of the agents' loop: what was searched and found, what the critic and the planner said."""
+        """Return the rounds of the agents' loop: queries, passages found, and the words of critic and planner."""
         if not trace:
             return None
         rounds = []
@@ -147,7 +147,7 @@ def _size(value: Any) -> int:
 
 
 def _hits(sample: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """The passages that a sample names, in its prompt and in its trace."""
+    """Return the passages of a sample, in its prompt and in its trace."""
     yield from sample.get("passages", ())
     for each in sample.get("trace", {}).get("rounds", ()):
         yield from each.get("hits", ())
@@ -165,5 +165,5 @@ def _renumber(sample: dict[str, Any], numbers: Mapping[int, int]) -> None:
 
 
 def directions(codes: Sequence[str]) -> dict[str, str]:
-    """Language -> ``rtl`` for those of ``codes`` that are written from right to left."""
+    """Return language -> ``rtl`` for each of ``codes`` that is written from right to left."""
     return {code: "rtl" for code in codes if is_language(code) and _RIGHT_TO_LEFT & {*language_scripts(code)[:1]}}

@@ -12,7 +12,7 @@ from mrag_eval.report.page._parts import score_points
 
 
 def score_table(results: Sequence[Path]) -> Table:
-    """Return tasks x metrics in percent, with interval and n, from result files or folders of them; blanks say why."""
+    """Return tasks x metrics in percent, with interval and n, from result files or folders; blanks have a reason."""
     leaves = result_leaves(results)
     found = {(point["task"], point["metric"]): point for point in score_points(leaf_frame(leaves))}
     metrics = list(dict.fromkeys(metric for _, metric in found))

@@ -1,4 +1,4 @@
-"""What the report's charts are made of: Vega-Lite specifications over rows of values.
+"""Vega-Lite specifications of the report's charts, over rows of values.
 
 ``usermeta`` of a specification says how its values read as a table: ``columns`` (field -> head), and for a heat map
 ``pivot`` (the fields of its rows and columns). Parameters have the names of the fields that they choose by.
@@ -17,7 +17,7 @@ Point = Mapping[str, Any]
 Spec = dict[str, Any]
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-# For languages: Okabe and Ito's again, then lighter and darker ones, told apart by their order and the table as well.
+# For languages: Okabe and Ito's again, then lighter and darker ones; order and table distinguish them as well.
 _PALETTE = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F", "#332288", "#88CCEE"),
     *("#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#661100", "#6699CC", "#BBBBBB"),
@@ -28,7 +28,7 @@ _PERCENT = {"scale": {"domain": [0, 100]}}
 
 
 def spec(points: Sequence[Point], description: str, columns: Sequence[str], **rest: Any) -> Spec:
-    """A chart that is as wide as the page, with what its table needs."""
+    """Return a chart as wide as the page, with the description of its table."""
     meta = {"columns": {name: HEADS.get(name, name) for name in columns}} | rest.pop("usermeta", {})
     return {
         "$schema": _SCHEMA,
@@ -42,9 +42,9 @@ def spec(points: Sequence[Point], description: str, columns: Sequence[str], **re
 
 
 def height(points: Sequence[Point], *fields: str, chosen: Sequence[str] = (), step: int = 26) -> int:
-    """Pixels for a row of each value; a number, because Vega-Lite warns of steps where the width is the page's.
+    """Return the height in pixels, ``step`` for each row. Vega-Lite warns of steps at full page width.
 
-    Of values that are shown only as a parameter in ``chosen`` is set, room for the choice that has most.
+    If values are only shown while a parameter in ``chosen`` is set, the height fits the choice with most rows.
     """
     rows: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
     for point in points:
@@ -53,27 +53,27 @@ def height(points: Sequence[Point], *fields: str, chosen: Sequence[str] = (), st
 
 
 def choices(points: Sequence[Point], names: Mapping[str, str]) -> dict[str, Any]:
-    """Parameters with a list to choose from, by field -> label, and the filter that they make."""
+    """Return parameters with a list to choose from, by field -> label, and their filter."""
     params = []
     for name, label in names.items():
         options = list(dict.fromkeys(point[name] for point in points))
         if name == "metric":
-            # those that say whether an answer is right in front
+            # metrics of correctness first
             options.sort(key=lambda metric: CORRECT.index(metric) if metric in CORRECT else len(CORRECT))
         bind = {"input": "select", "options": options, "name": f"{label} "}
-        # a choice of one is none
+        # a single option needs no list
         params.append({"name": name, "value": options[0], **({"bind": bind} if len(options) > 1 else {})})
     test = " && ".join(f"datum[{name!r}] === {name}" for name in names)
     return {"params": params, "transform": [{"filter": test}]}
 
 
 def field(name: str, kind: str = "nominal", title: str | None = None, **rest: Any) -> Spec:
-    """An encoding of a field, headed by its word."""
+    """Return an encoding of a field, with its name as the heading."""
     return {"field": name, "type": kind, "title": title if title is not None else HEADS.get(name, name), **rest}
 
 
 def language(points: Sequence[Point], name: str, title: str, kind: str = "axis", **rest: Any) -> Spec:
-    """A field of language codes whose labels are names."""
+    """Return a field of language codes whose labels are names."""
     codes = sorted(code for code in {str(point[name]) for point in points} if is_language(code))
     names = json.dumps({code: language_name(code) for code in codes})
     label = {"labelExpr": f"({names})[datum.value] || datum.label"}
@@ -81,24 +81,24 @@ def language(points: Sequence[Point], name: str, title: str, kind: str = "axis",
 
 
 def tooltip(*names: str) -> list[Spec]:
-    """What is said of a point under the mouse."""
+    """Return the tooltip of a point."""
     return [field(name, "quantitative" if name in _NUMBERS else "nominal") for name in names]
 
 
 def in_order(values: Sequence[str]) -> list[str]:
-    """The values, each once, sorted."""
+    """Return the distinct values, sorted."""
     return sorted(dict.fromkeys(values))
 
 
 def by_language(points: Sequence[Point], name: str, title: str) -> Spec:
-    """A colour for each language, the same in every chart that has the same languages."""
+    """Return a colour for each language, the same in every chart that has the same languages."""
     codes = in_order([str(point[name]) for point in points])
     colours = [_PALETTE[i % len(_PALETTE)] for i in range(len(codes))]
     return language(points, name, title, "legend", scale={"domain": codes, "range": colours})
 
 
 def intervals(points: Sequence[Point], encoding: Spec, shown: Sequence[str], title: str = "score (%)") -> Spec:
-    """Dots with their intervals."""
+    """Return dots with their intervals."""
     scale = _PERCENT if all(0 <= float(p["value"]) <= 100 for p in points) else {}
     return {
         "encoding": encoding,
@@ -113,7 +113,7 @@ def intervals(points: Sequence[Point], encoding: Spec, shown: Sequence[str], tit
                 "encoding": {
                     "x": field("value", "quantitative", title, **scale),
                     "tooltip": tooltip(*shown),
-                    # told apart without colours; not for the rules, which would get points of their own
+                    # shapes distinguish points without colours; not for the rules, which would get points as well
                     **({"shape": field("mode", legend=None)} if "yOffset" in encoding else {}),
                 },
             },

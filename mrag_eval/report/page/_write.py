@@ -20,11 +20,11 @@ from mrag_eval.report.page._samples import directions
 from mrag_eval.report.tables._leaderboard import Board, Entry
 
 _FOLDER = Path(__file__).parent
-# A mail server takes it, and a browser opens it at once.
+# Small enough for mail servers and quick to open in a browser.
 _MOST_BYTES = 4_900_000
-# Samples of each task, where there is room for as many.
+# Maximum number of samples of each task.
 _SAMPLES = 200
-# Chart id, heading, and what the reader should know; in the order of the page.
+# Chart id, heading and note for the reader, in the order of the page.
 _CHARTS = (
     ("board", "Models and modes", "Dots with 95% intervals; choose what the mean is over below the plot."),
     ("scores", "Scores, plotted", "Dots with 95% intervals."),
@@ -76,7 +76,7 @@ def write_report(
     """Write the report on ``results`` (result files, or folders of them) to ``out`` and return what it shows.
 
     Args:
-        samples: at most so many rows of each task go into the browser of samples, drawn with ``seed``; by default as
+        samples: at most this many rows of each task go into the browser of samples, drawn with ``seed``; by default as
             many as fit into five megabytes, and no more than 200.
         text: whether the texts of passages are included (some benchmarks' licences forbid passing them on).
 
@@ -153,7 +153,7 @@ def _page(data: PageData, title: str, vega: str) -> str:
 
 
 def _sections(data: PageData, drawn: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the list at the top links to."""
+    """Return the sections that the list at the top links to."""
     parts = [
         ("runs", "Runs", data.runs),
         ("leaderboard", "Leaderboard", data.boards),
@@ -172,7 +172,7 @@ def _sections(data: PageData, drawn: Mapping[str, Any]) -> list[tuple[str, str]]
 
 
 def _codes(data: PageData) -> set[str]:
-    """Every language code on the page."""
+    """Return every language code on the page."""
     codes = {str(p[key]) for points in data.points.values() for p in points for key in _LANGUAGES if key in p}
     codes |= {str(sample.get(key)) for sample in data.samples for key in ("lang", "source", "doc_lang")}
     return codes | {str(p["lang"]) for p in data.passages} | {c for board in data.boards for c in board.languages}
@@ -182,7 +182,7 @@ _LANGUAGES = ("language", "question", "document", "answer")
 
 
 def _tasks(data: PageData) -> dict[str, dict[str, str]]:
-    """Task label -> what the samples are chosen by."""
+    """Return task label -> the fields by which samples are chosen."""
     modes = {leaf.label: system.mode for system in data.systems for leaf in system.leaves}
     return {
         leaf.label: {"model": leaf.run, "benchmark": leaf.benchmark, "mode": modes.get(leaf.label, leaf.mode)}
@@ -191,7 +191,7 @@ def _tasks(data: PageData) -> dict[str, dict[str, str]]:
 
 
 def _metrics(data: PageData) -> list[str]:
-    """The metrics of the table of scores, those that say whether an answer is right in front."""
+    """Return the metrics of the table of scores, metrics of correctness first."""
     return sorted(dict.fromkeys(point["metric"] for point in data.scores), key=_place)
 
 
@@ -200,7 +200,7 @@ def _place(metric: str) -> int:
 
 
 def _board(board: Board) -> dict[str, Any]:
-    """A leaderboard as the page prints it."""
+    """Return a leaderboard as the page prints it."""
     said = [f"{board.rows:,} questions that every ranked system was asked"] if board.rows else []
     if 0 < board.groups < board.rows:
         said.append(f"{board.groups:,} groups of questions, each of which counts as one in tests and intervals")
@@ -251,7 +251,7 @@ def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one module that puts them on ``window``."""
+    """Return Vega, Vega-Lite and Vega-Embed as one module that puts them on ``window``."""
     try:
         from vl_convert import javascript_bundle
     except ImportError:
@@ -260,7 +260,7 @@ def _vega() -> str:
 
 
 def _in_script(text: str) -> str:
-    """JSON that no text inside it can end the script element of."""
+    """Return JSON in which no text can end the script element."""
     return text.replace("<", "\\u003c")
 
 

@@ -1,4 +1,4 @@
-"""Retrieval modes side by side: one metric of any task, a row for each language, benchmark and retrieval setting."""
+"""Retrieval modes in one table: one metric of any task, a row for each language, benchmark and retrieval setting."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from mrag_eval.report.files._results import LeafResult, ResultFile
 
 @dataclass(frozen=True)
 class ModeRow:
-    """A row, and what a reader must know about its figures."""
+    """Hold a row, and the remarks on its figures."""
 
     row: Row
     notes: tuple[str, ...]
 
 
 def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Sequence[ResultFile]) -> list[ModeRow]:
-    """The rows that the results fill, in percent; ``columns`` -> the modes that stand for it, the first one run.
+    """Return the rows that the results fill, in percent; ``columns`` -> modes, of which the first one run is shown.
 
-    Runs belong into one row where benchmark, language of the question, corpus and number of passages are the same; the
-    evaluated model has no say in the metric. ``files`` are in order of their date: the latest run of a mode counts.
+    Runs belong to one row if benchmark, language of the question, corpus and number of passages are the same; the
+    metric does not depend on the evaluated model. ``files`` are in order of their date: the latest run of a mode
+    counts.
     """
     found: dict[tuple[str, str, str, str], dict[str, tuple[LeafResult, Estimate | None]]] = {}
     for file in files:
@@ -38,7 +39,7 @@ def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Seque
 
 
 def _by_language(leaf: LeafResult, metric: str) -> dict[str, Estimate | None]:
-    """The score of each language of questions; None where no row has one."""
+    """Return the score of each language of questions; None if no row has one."""
     languages = list(leaf.scores.query_langs)
     score = leaf.metrics.get(metric)
     if score is None or len(languages) == 1:

@@ -1,4 +1,4 @@
-"""One disputed territory: its answers by model, mode and language, and whose claim the documents shown support."""
+"""One disputed territory: answers by model, mode and language, and the viewpoints of the documents shown."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FORM = re.compile(r"_(direct|citation|likelihood)(?:_|$)")
 
 @dataclass(frozen=True)
 class CaseRun:
-    """One model in one task. ``answers``: language -> the country named, None where none was; ``replies`` as given.
+    """Hold one model in one task. ``answers``: language -> the country named, None if none was named.
 
-    ``documents``: language -> viewpoint -> number of documents in the prompt.
+    ``replies`` are as given. ``documents``: language -> viewpoint -> number of documents in the prompt.
     """
 
     model: str
@@ -38,7 +38,7 @@ class CaseRun:
 
 @dataclass(frozen=True)
 class Case:
-    """A territory and every run that asked about it."""
+    """Hold a territory and every run that asked about it."""
 
     territory: str
     claimants: tuple[str, ...]
@@ -47,14 +47,14 @@ class Case:
     runs: tuple[CaseRun, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON values."""
+        """Return the case as JSON values."""
         return asdict(self)
 
 
 def read_case(territory: str, paths: Sequence[Path]) -> Case:
-    """What the sample files at ``paths`` hold on a territory.
+    """Return the answers and documents on a territory in the sample files at ``paths``.
 
-    Raises DataError for a territory that no file asks about, naming the nearest one that some file does.
+    Raises DataError for a territory that no file asks about, naming the closest one that occurs.
     """
     known: dict[str, None] = {}
     runs: list[CaseRun] = []
@@ -92,7 +92,7 @@ def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseR
 
 
 def shown_case(case: Case) -> str:
-    """Two Markdown tables: the answers (``*`` where another than the same model's without retrieval), the documents."""
+    """Return two Markdown tables: answers (``*`` if they differ from those without retrieval) and documents."""
     head = ["model", "mode", "answers", *case.languages]
     lines = [head, ["---"] * len(head)]
     for run in case.runs:

@@ -1,4 +1,4 @@
-"""The papers' tables as data: published figures, and which task of ours stands for which cell.
+"""The papers' tables as data: published figures, and the task of ours for each cell.
 
 A layout is a file under ``published/``. Its tables have columns, rows of published figures, and, where the rows of the
 paper are conditions of one model, ``conditions``. A column names the task whose score it shows (``{part}`` in it is the
@@ -22,13 +22,13 @@ _FOLDER = Path(__file__).parents[1] / "published"
 
 
 class Column(Block):
-    """A column: a task, a mean over several tasks or of other columns, or (published figures alone) none of these; then
-    ``blank`` may say why.
+    """Hold a column: a task, a mean over several tasks or other columns, or (published figures only) none of these.
 
-    Over ``tasks`` the mean is that of the tasks' scores (``weight: tasks``) or of all their questions.
-    ``metrics`` where the column shows another metric than its table, ``digits`` where it has others, ``unit`` where it
-    counts. ``ours``: the paper has no such column. ``modes``: it shows whatever task was run in one of these retrieval
-    modes, and its table has a row of ours for each language of questions.
+    A column with published figures only may give a reason in ``blank``. Over ``tasks`` the mean is that of the tasks'
+    scores (``weight: tasks``) or of all their questions. ``metrics`` is set if the column shows another metric than its
+    table, ``digits`` if it has others, ``unit`` if it counts. ``ours``: the paper has no such column. ``modes``: the
+    column shows any task that was run in one of these retrieval modes, and its table has a row of ours for each
+    language of questions.
     """
 
     name: str
@@ -46,17 +46,17 @@ class Column(Block):
 
 
 class Computed(Block):
-    """A row that needs no model: in the names of the metrics ``part`` stands before the last dot."""
+    """Hold a row that needs no model: in the names of the metrics, ``part`` precedes the last dot."""
 
     model: str
     part: str
 
 
 class Condition(Block):
-    """A row of the paper that is a way to run the task, or a part of its rows.
+    """Hold a row of the paper that is a way to run the task, or a part of its rows.
 
-    ``part`` stands for it in the names of tasks, ``at`` in those of metrics.
-    ``without`` names the columns that make no sense in it, and so have no task.
+    ``part`` replaces ``{part}`` in the names of tasks, ``at`` replaces ``{at}`` in those of metrics. ``without`` names
+    the columns that do not apply to the condition, and so have no task.
     """
 
     name: str
@@ -67,8 +67,9 @@ class Condition(Block):
 
 
 class PublishedRow(Block):
-    """A row of published figures; null is a cell without one, ``blank`` says why. ``table``: where, if not as above.
+    """Hold a row of published figures. A cell without a figure is null, and ``blank`` says why.
 
+    ``table`` is the number of the paper's table, if it is not that of the layout's table.
     ``margins`` are the half widths of the intervals that the paper prints.
     """
 
@@ -81,9 +82,10 @@ class PublishedRow(Block):
 
 
 class LayoutTable(Block):
-    """One table of a paper. ``metrics`` are the metrics it shows, the first one a run has; ``stub`` heads the rows.
+    """Hold one table of a paper.
 
-    ``optional``: left out where no run fills it. ``seeds``: runs that differ in their seed become one figure, the mean
+    ``metrics`` are the metrics that it shows; the first one that a run has is used. ``stub`` heads the rows.
+    ``optional``: left out if no run fills it. ``seeds``: runs that differ in their seed become one figure, the mean
     over runs with its t interval. ``margins``: half intervals are shown.
     """
 
@@ -131,10 +133,10 @@ class LayoutTable(Block):
 
 
 class Layout(Block):
-    """A paper's result tables; ``judged_by`` names its panel, to be held against that of a run, ``retrieved_by`` its
-    retriever.
+    """Hold a paper's result tables.
 
-    ``retrievers``: the paper compares retrievers, so runs of one model with different ones stand apart.
+    ``judged_by`` names its panel, for comparison with that of a run; ``retrieved_by`` its retriever. ``retrievers``:
+    the paper compares retrievers, so runs of one model with different ones are kept apart.
     """
 
     name: str
@@ -147,13 +149,13 @@ class Layout(Block):
 
 
 def layout_names() -> list[str]:
-    """The layouts that come with the package."""
+    """Return the names of the layouts in the package."""
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 
 @lru_cache(maxsize=16)
 def load_layout(name: str) -> Layout:
-    """The layout of that name; ConfigError for one that does not exist."""
+    """Return the layout with this name. Raise ConfigError if it does not exist."""
     if name not in layout_names():
         raise ConfigError(f"--layout: no layout '{name}'{did_you_mean(name, layout_names())}")
     import yaml

@@ -1,4 +1,4 @@
-"""Our figures in the places of the papers' tables, beside the published ones."""
+"""The papers' tables with our figures next to the published ones."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ from mrag_eval.scoring import LabelTable
 _NOT_RUN = "not run"
 _NO_TASK = "no figure in the paper, and no task of ours"
 _NO_MEAN = "a mean needs all of its cells"
-# A condition with nothing but these is a line below the table, not an empty row in it.
+# A condition with only these reasons becomes a line below the table, not an empty row in it.
 _NOT_MEASURED = (_NOT_RUN, _NO_TASK, _NO_MEAN)
 # Scores are 0 to 1 in files, percent in the papers.
 _PERCENT = 100.0
 
 
 def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
-    """The tables of a paper, our figures beside the published ones, in percent and with the paper's digits.
+    """Return the tables of a paper with our figures next to the published ones, in percent and with the paper's digits.
 
-    ``results`` are result files or folders of them. A cell that no run fills is blank with the reason, never 0; a mean
-    is taken where all its cells are there. Where several runs of a model hold one task, the latest with the settings
-    that the cell asks for counts.
+    ``results`` are result files or folders of them. A cell that no run fills is blank with the reason, never 0. A mean
+    needs all its cells. If several runs of a model contain one task, the latest with the settings of the cell counts.
     """
     layout = load_layout(name)
     tasks = {task for table in layout.tables for task in _tasks(table)}
@@ -84,9 +83,9 @@ def _tasks(table: LayoutTable) -> list[str]:
 def _by_model(
     files: Sequence[ResultFile], tasks: Collection[str], *, retrievers: bool
 ) -> dict[str, dict[str, list[LeafResult]]]:
-    """Model -> task of the layout -> its results, latest first; ``files`` are in order of their date.
+    """Return model -> task of the layout -> its results, latest first; ``files`` are in order of their date.
 
-    With ``retrievers`` the model's name is followed by the retriever's; runs without one belong to all of a model's.
+    With ``retrievers`` the retriever's name follows the model's; runs without a retriever belong to all of a model's.
     """
     found = [(file.model, leaf) for file in files for task, leaf in file.leaves.items() if task in tasks]
     names: dict[str, list[str]] = {}
@@ -105,10 +104,10 @@ def _by_model(
 
 
 def retriever_name(config: TaskConfig) -> str | None:
-    """First stage and reranker of a run; None where nothing is searched.
+    """Return first stage and reranker of a run; None if nothing is searched.
 
-    The first stage is its embedder or sparse encoder, ``bm25``, or, of a run that another system made, the run's tag
-    (else the name of its file) with the beginning of its hash.
+    The first stage is its embedder or sparse encoder, ``bm25``, or, for another system's run, the run's tag (else the
+    name of its file) with the beginning of its hash.
     """
     if not config.searches:
         return None
@@ -177,7 +176,7 @@ def _not_measured(cell: Cell) -> bool:
 
 
 def _published_cells(table: LayoutTable, row: PublishedRow) -> tuple[Cell, ...]:
-    """The paper's figures in the columns that it has, blanks without a word in those that are ours."""
+    """Return the paper's figures in its columns, and blanks without a reason in ours."""
     figures = iter(zip(row.values, row.margins or [None] * len(row.values), strict=True))
     cells = []
     for column in table.columns:
@@ -189,7 +188,7 @@ def _published_cells(table: LayoutTable, row: PublishedRow) -> tuple[Cell, ...]:
 
 
 def _computed_row(table: LayoutTable, row: Computed, models: Mapping[str, Leaves]) -> Row:
-    """Figures that follow from the questions alone, from the result with the most of them."""
+    """Return figures that follow from the questions alone, from the result with the most questions."""
     leaves = [leaf for by_task in models.values() for task in _tasks(table) for leaf in by_task.get(task, ())]
     leaf = max((found for found in leaves if _unfit(found, table.expect) is None), key=_rows, default=None)
     cells = []
@@ -225,7 +224,7 @@ Own = tuple[Cell, LeafResult | None]
 
 
 def _own_cells(table: LayoutTable, condition: Condition | None, leaves: Leaves) -> tuple[Own, ...]:
-    """Our cells of a row, each with the result it shows."""
+    """Return our cells of a row, each with the result it shows."""
     part, at, expect = (condition.part, condition.at, condition.expect) if condition else ("", "", {})
     without = condition.without if condition else ()
     cells: dict[str, Own] = {}
@@ -267,7 +266,7 @@ def _cell(
     fitting = [result for result, fault in zip(results, faults, strict=True) if fault is None]
     scale = _scale(column)
     latest = replace(_shown(metrics, task, fitting[0], scale), digits=column.digits)
-    # of several runs with one seed the latest
+    # among several runs with one seed, the latest
     by_seed = {result.config.seed: result for result in reversed(fitting)}
     if table.seeds and len(by_seed) > 1:
         cells = [_shown(metrics, task, result, scale) for result in by_seed.values()]
@@ -276,7 +275,7 @@ def _cell(
 
 
 def _over_tasks(cells: Sequence[Cell], column: Column) -> Cell:
-    """The mean of several tasks' scores, or of all their questions, where every one of them has a score."""
+    """Return the mean of several tasks' scores, or of all their questions, if every task has a score."""
     missing = [cell for cell in cells if cell.value is None]
     if missing:
         reasons = list(dict.fromkeys(str(cell.reason) for cell in missing))
@@ -296,7 +295,7 @@ def _over_tasks(cells: Sequence[Cell], column: Column) -> Cell:
 
 
 def _over_seeds(latest: Cell, values: Sequence[float]) -> Cell:
-    """Mean over runs with a 95% t interval, n - 1 degrees of freedom."""
+    """Return the mean over runs with a 95% t interval, n - 1 degrees of freedom."""
     from mrag_eval.metrics import t_interval
 
     if len(values) < 2:
@@ -306,7 +305,7 @@ def _over_seeds(latest: Cell, values: Sequence[float]) -> Cell:
 
 
 def _unfit(leaf: LeafResult, expect: Mapping[str, Any]) -> str | None:
-    """Why a result does not belong into a cell; a setting of which nothing is expected (null) may be anything."""
+    """Return why a result does not belong in a cell; an expected value of null allows any setting."""
     for key, wanted in expect.items():
         found = leaf.config.setting(key)
         if wanted is not None and found is not None and found != wanted:
@@ -327,7 +326,7 @@ def _shown(metrics: Sequence[str], task: str, leaf: LeafResult, scale: float = _
 
 
 def _metric(name: str) -> str:
-    """The metric of which a name shows a part."""
+    """Return the metric of ``metric[part]``."""
     return name.partition("[")[0]
 
 
@@ -342,7 +341,7 @@ def _why_unscored(metrics: Sequence[str], leaf: LeafResult) -> str:
 
 
 def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
-    """What a reader of the figure must know: rows left out, who judged, and what searched."""
+    """Return remarks on a figure: rows left out, judges, and retriever."""
     if cell.value is None or leaf is None or cell.metric is None:
         return []
     out = []

@@ -1,6 +1,6 @@
 """Leaderboards: the systems of a benchmark by one metric, with rank ranges, tiers and languages.
 
-Only systems over the same questions and under the same settings are ranked together; the others are listed, with what
+Only systems over the same questions and under the same settings are ranked together; the others are listed with what
 sets them apart.
 """
 
@@ -17,16 +17,17 @@ from mrag_eval.report.files._systems import System, settings_apart
 from mrag_eval.scoring import RESAMPLES
 
 TIERS = ("low", "mid", "high")
-# Settings named in a remark, at most.
+# Maximum number of settings in a remark.
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One system on a board; scores in 0..1.
+    """Hold one system on a board; scores are between 0 and 1.
 
-    ``score`` is the unweighted mean over languages. ``best`` and ``worst`` bound its rank, None where it is not ranked:
-    ``remark`` says why. ``behind`` is its paired difference to the first. ``parts`` are the tiers and languages.
+    ``score`` is the unweighted mean over languages. ``best`` and ``worst`` bound its rank; they are None if it is not
+    ranked, and ``remark`` says why. ``behind`` is its paired difference to the first. ``parts`` are the tiers and
+    languages.
     """
 
     run: str
@@ -42,12 +43,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Board:
-    """The systems of a benchmark by a metric, the best first, those that are not ranked last.
+    """Hold the systems of a benchmark by a metric, the best first, unranked ones last.
 
-    ``tiers`` and ``languages`` are the columns that ``parts`` of the entries fill; ``rows`` counts the questions that
-    the ranked systems share. ``left_out`` are languages in which one of them has no scored row: no mean is over them.
-    ``higher`` says whether more is better, None where it is neither and nothing is ranked. ``groups`` counts what is
-    swapped and resampled as a whole: groups of questions, or single ones.
+    ``tiers`` and ``languages`` are the columns that ``parts`` of the entries fill. ``rows`` counts the questions that
+    the ranked systems share. ``left_out`` are languages in which one of them has no scored row; no mean includes them.
+    ``higher`` says whether more is better; if it is None, more is neither better nor worse, and nothing is ranked.
+    ``groups`` counts the units that are swapped and resampled as a whole: groups of questions, or single ones.
     """
 
     benchmark: str
@@ -62,7 +63,7 @@ class Board:
 
 
 def boards(systems: Sequence[System], seed: int = 0) -> list[Board]:
-    """A board for every benchmark and metric of two systems or more."""
+    """Return a board for every benchmark and metric of two systems or more."""
     out = []
     for benchmark in dict.fromkeys(system.benchmark for system in systems):
         here = [system for system in systems if system.benchmark == benchmark]
@@ -111,7 +112,7 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
 def _ranked(
     together: Sequence[System], metric: str, keys: Sequence[tuple[str, str]], higher: bool | None, seed: int
 ) -> list[Entry]:
-    """The entries of systems over the same questions ``keys``, ranked where there are two and one can be better."""
+    """Return the entries of systems over the same questions ``keys``, ranked if there are two and one can be better."""
     if higher is None or len(together) == 1 or not keys:
         remark = "more is neither better nor worse: not ranked" if higher is None else "nothing to rank it with"
         return [_entry(system, metric, keys, seed, remark=remark) for system in together]
@@ -147,7 +148,7 @@ def _entry(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: i
 
 
 def _common(systems: Sequence[System], metric: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-    """The questions in languages in which every system has a scored row, and the other languages."""
+    """Return the questions in languages in which every system has a scored row, and the other languages."""
     keys = _keys(systems[0], metric)
     scored = [{key[0] for key in keys if metric in _rows(system)[key].values} for system in systems]
     common = set.intersection(*scored)
@@ -166,12 +167,12 @@ def _order(entry: Entry, higher: bool | None) -> tuple[bool, bool, float, str]:
 
 
 def _keys(system: System, metric: str) -> set[tuple[str, str]]:
-    """The questions that the metric is defined for, scored or not."""
+    """Return the questions that the metric is defined for, scored or not."""
     return {key for key, row in _rows(system).items() if metric in row.values or metric in row.unscored}
 
 
 def _comparable(systems: Sequence[System], metric: str) -> tuple[list[System], list[tuple[System, str]]]:
-    """The largest set of systems over the same questions under the same settings, and why each of the others is not."""
+    """Return the largest set of systems over the same questions and settings, and why the others are not in it."""
     keys = {id(system): frozenset(_keys(system, metric)) for system in systems}
     common, _ = max(Counter(keys.values()).items(), key=lambda item: (item[1], len(item[0]), sorted(item[0])))
     same = [system for system in systems if keys[id(system)] == common]
@@ -213,7 +214,7 @@ def _groups(groups: Sequence[str]) -> list[Hashable] | None:
 
 
 def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> Estimate:
-    """The unweighted mean over the languages of ``keys``, with an interval."""
+    """Return the unweighted mean over the languages of ``keys``, with an interval."""
     from mrag_eval.metrics import interval_for, stratified_bootstrap
 
     rows = [_rows(system)[key] for key in keys]
@@ -222,7 +223,7 @@ def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]]
     if len(set(cells)) == 1:
         found = interval_for(values, groups=groups, n_resamples=RESAMPLES, seed=seed, bounds=(0.0, 1.0))
     else:
-        # a language without a scored row has no part in the mean
+        # the mean leaves out languages without a scored row
         scored = {cell for cell, value in zip(cells, values, strict=True) if value is not None}
         kept = [i for i, cell in enumerate(cells) if cell in scored]
         found = stratified_bootstrap(
@@ -258,7 +259,7 @@ def _behind(system: System, first: System, metric: str, keys: Sequence[tuple[str
     if not changes:
         return None
     if not any(changes):
-        # no row differs: how surely, the rows cannot say
+        # no row differs: the rows cannot give an interval
         return Estimate(0.0, n=len(changes))
     # as shares between 0 and 1, so that rows which all gained or all lost get the interval of such a share
     shares = [(change + 1) / 2 for change in changes]
@@ -270,7 +271,7 @@ def _behind(system: System, first: System, metric: str, keys: Sequence[tuple[str
 
 
 def _unpaired(system: System, metric: str) -> Entry:
-    """A system whose score stands in the results alone: of the task as a whole, or without samples."""
+    """Return the entry of a system whose score is in the results only: of the task as a whole, or without samples."""
     reason = "no samples (--log_samples), so no test" if system.rows is None else "of the task as a whole: no test"
     if len(system.leaves) == 1:
         leaf = system.leaves[0]

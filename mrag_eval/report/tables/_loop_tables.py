@@ -1,4 +1,4 @@
-"""What stands below CORAL's tables: margins over the strongest baseline with intervals, accuracy by cost, languages."""
+"""Tables below CORAL's: margins over the strongest baseline with intervals, accuracy by cost, languages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PERCENT = 100.0
 
 
 def loop_tables(results: Sequence[Path]) -> list[Table]:
-    """The tables that runs of CORAL fill, below those of the paper: margins (from samples), cost, languages."""
+    """Return the tables that runs of CORAL fill, below those of the paper: margins (from samples), cost, languages."""
     found = (margin_table(results), cost_table(results), language_table(results))
     return [table for table in found if table is not None]
 
@@ -31,7 +31,7 @@ def loop_tables(results: Sequence[Path]) -> list[Table]:
 
 @dataclass(frozen=True)
 class _Sides:
-    """The rows of CORAL and of a baseline in one column, pair by pair, each with its task."""
+    """Hold the rows of CORAL and of a baseline in one column, pair by pair, each with its task."""
 
     name: str
     tasks: tuple[str, ...]
@@ -40,10 +40,11 @@ class _Sides:
 
 
 def margin_table(results: Sequence[Path], seed: int = 0) -> Table | None:
-    """CORAL less the strongest baseline of each column of Table 1, in points, paired by row; None without samples.
+    """Return CORAL minus the strongest baseline of each column of Table 1, in points, paired by row.
 
     Over several languages the difference is that of the plain means over languages, resampled within each language
     (questions asked in several languages together). The strongest baseline is found in the same figures.
+    None without samples.
     """
     one = next(table for table in load_layout("coral").tables if table.id == "1")
     baselines = {c.name: c.part for c in one.conditions if c.name != "CORAL"}
@@ -87,7 +88,7 @@ def _runs_by_model(results: Sequence[Path]) -> dict[str, dict[str, SampleSet]]:
 
 
 def _sides(name: str, part: str, tasks: Sequence[str], runs: Mapping[str, SampleSet]) -> _Sides | None:
-    """The pairs of one baseline; None where a task was not run, or not on the rows that CORAL ran on."""
+    """Return the pairs of one baseline; None if a task was not run, or not on the rows that CORAL ran on."""
     kept: list[str] = []
     ours: list[ScoredRow] = []
     theirs: list[ScoredRow] = []
@@ -117,7 +118,7 @@ def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
 
         changes = [_change(a, b) for a, b in zip(sides.ours, sides.theirs, strict=True)]
         if not any(changes):
-            # no row differs: how surely, the rows cannot say
+            # no row differs: the rows cannot give an interval
             scored = any(change is not None for change in changes)
             return Cell(0.0 if scored else None, "no row that both scored", n=n), f"{n} pairs, none of which differs"
         groups = [row.group for row in sides.ours]
@@ -133,7 +134,7 @@ def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
 
 
 def _end(value: float | None) -> float | None:
-    """An end of an interval in points, no further than a difference of two shares can go."""
+    """Return an end of an interval in points, limited to the range of a difference of two shares."""
     return None if value is None else _PERCENT * max(-1.0, min(1.0, value))
 
 
@@ -150,9 +151,9 @@ def _points(value: float | None) -> float | None:
 
 
 def cost_table(results: Sequence[Path]) -> Table | None:
-    """Accuracy against calls: a row for each model, benchmark and setting of the loop, the cheapest first.
+    """Return accuracy against calls: a row for each model, benchmark and setting of the loop, the cheapest first.
 
-    Means are over all questions of the run's tasks. None where no run has a loop.
+    Means are over all questions of the run's tasks. None if no run has a loop.
     """
     found = _by_setting(results)
     rows = [(_costs(leaves), labels) for labels, leaves in found.items()]
@@ -168,7 +169,7 @@ def cost_table(results: Sequence[Path]) -> Table | None:
 
 
 def _by_setting(results: Sequence[Path]) -> dict[tuple[str, str, str], list[LeafResult]]:
-    """(model, benchmark, settings of the loop) -> the tasks of its latest run."""
+    """Return (model, benchmark, settings of the loop) -> the tasks of its latest run."""
     found: dict[tuple[str, str, str], list[LeafResult]] = {}
     for file in read_results(list(results)):
         latest: dict[tuple[str, str, str], list[LeafResult]] = {}
@@ -176,7 +177,7 @@ def _by_setting(results: Sequence[Path]) -> dict[tuple[str, str, str], list[Leaf
             if leaf.scores.loop is not None:
                 key = (file.model, leaf.config.benchmark or "?", _settings(leaf.config.agent))
                 latest.setdefault(key, []).append(leaf)
-        # a later run with the same settings stands for an earlier one
+        # a later run with the same settings replaces an earlier one
         found |= latest
     return found
 
@@ -226,11 +227,11 @@ def _accuracy(leaves: Sequence[LeafResult]) -> Cell:
 
 
 def language_table(results: Sequence[Path]) -> Table | None:
-    """Languages that the planner chose against those of the documents shown, by benchmark and source language.
+    """Return the planner's languages against those of the documents shown, by benchmark and source language.
 
-    CORAL's Figure 3, as shares: of the corpora chosen in all rounds, and of all documents shown. The source language
-    is that of the row's culture, else of its question. The evaluated model has no part in it, so each setting of the
-    loop stands once. None where no run has a loop.
+    CORAL's Figure 3, as shares: of the corpora chosen in all rounds, and of all documents shown. The source language is
+    that of the row's culture, else of its question. The table does not depend on the evaluated model, so each setting
+    of the loop occurs once. None if no run has a loop.
     """
     counts: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
     for (_, benchmark, settings), leaves in _by_setting(results).items():

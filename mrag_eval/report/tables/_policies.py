@@ -1,4 +1,4 @@
-"""Retrieval policies side by side: what each finds by language pair, from any runs that searched a corpus.
+"""Retrieval policies in one table: hit rates and ranks by language pair, from any runs that searched a corpus.
 
 The Cross-Lingual Cost's Figure 1 and Tables 2, 5 and 6 as tables, for any number of languages. Ranking measures do not
 depend on the evaluated model, so runs of any model will do.
@@ -24,18 +24,18 @@ from mrag_eval.scoring import MetricScore
 
 _PERCENT = 100.0
 _MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merged)?$")
-# The paper's words for our modes, and the order of the rows; others follow by name.
+# The papers' words for our modes, and the order of the rows; others follow by name.
 _WORDS = {"all": "direct", "gold_lang": "language oracle", "balanced_weighted": "balanced-weighted"}
 _ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "translation")
 _MERGED = ", score-merged"
-# Blocks that change what is found; the others change what is made of it.
+# Blocks that change what is found; the others only change how it is used.
 _FINDING = ("data", "source", "index", "retrieval", "translator", "judge.relevance", "relevance_judges")
 _MACROS = {"same_language": "same language", "cross_language": "cross language"}
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """What must be equal for two policies to stand in one table; ``share`` is that of English documents, if drawn."""
+    """Hold the settings that two policies in one table share; ``share`` is that of English documents, if drawn."""
 
     data: str
     index: str
@@ -55,13 +55,12 @@ Runs = dict[_Setting, dict[str, LeafResult]]
 
 
 def policy_tables(results: Sequence[Path | str]) -> list[Table]:
-    """One table of means and one by language pair for every setting (questions, index, depth) among the results; and,
-    where corpora of several shares of English were run, one over the shares.
+    """Return one table of means and one by language pair for every setting (questions, index, depth) among the results.
 
-    In percent, with 95% intervals. Quota policies have no single ranking: what depends on an order is blank there, and
-    stands in a row of its own for their passages ordered by score. Where a policy was run twice in a setting, the later
-    run counts, and a note says in what the one left out was another. Raises DataError where no result has a ranking
-    measure by language pair.
+    If corpora with several shares of English were run, a table over the shares follows. Figures are in percent, with
+    95% intervals. Quota policies have no single ranking: measures that depend on an order are blank there, and are in
+    another row for their passages ordered by score. If a policy was run twice in a setting, the later run counts, and a
+    note names the settings that differ. Raises DataError if no result has a ranking measure by language pair.
     """
     runs: Runs = {}
     left_out: dict[_Setting, list[str]] = {}
@@ -92,20 +91,20 @@ def _setting(leaf: LeafResult) -> _Setting:
     config, data = leaf.config, dict(leaf.config.data)
     imbalance = data.pop("imbalance", None) or {}
     if data.get("benchmark") != "jsonl":
-        # a local copy of a known benchmark; where it lies says nothing about what is in it
+        # a local copy of a known benchmark; its path does not determine its content
         data.pop("path", None)
     return _Setting(json.dumps(data, sort_keys=True), _index(config), config.depth, imbalance.get("keep_english"))
 
 
 def _otherwise(before: LeafResult, after: LeafResult) -> str:
-    """What was set otherwise in an earlier run, as far as it may change what is found; empty where nothing was."""
+    """Return the settings that differ in an earlier run and may change what is found; empty if there are none."""
     changed = differing(before.settings, after.settings)
     found = {key: both for key, both in changed.items() if key.startswith(_FINDING)}
     return "; ".join(f"{key} was {both.partition(' | ')[0]}" for key, both in found.items())
 
 
 def _index(config: TaskConfig) -> str:
-    """The index in words; of a corpus with a record (``configs.<task>.index``) its content's hash is part of them."""
+    """Return a description of the index; a record (``configs.<task>.index``) adds its content hash."""
     corpus = config.corpus or "benchmark"
     own = corpus == "benchmark"
     retrieval, known = config.retrieval, config.index
@@ -139,13 +138,13 @@ def _policy(leaf: LeafResult) -> str:
 
 
 def _measures(leaf: LeafResult) -> list[str]:
-    """The plain names of the ranking measures that the leaf has by language pair."""
+    """Return the plain names of the ranking measures that the leaf has by language pair."""
     found = ((_MEASURE.match(name), score) for name, score in leaf.metrics.items() if score.cells("pair"))
     return list(dict.fromkeys(match[1] for match, _ in found if match))
 
 
 def _ordered(policies: Mapping[str, LeafResult]) -> list[tuple[str, LeafResult, str]]:
-    """(label, leaf, suffix of its measures); a quota policy stands there twice, as a set and ordered by score."""
+    """Return (label, leaf, suffix of its measures); a quota policy occurs twice, as a set and ordered by score."""
     out = []
     for label in sorted(policies, key=lambda p: (_ORDER.index(p) if p in _ORDER else len(_ORDER), p)):
         leaf = policies[label]
@@ -185,7 +184,7 @@ def _pairs(number: int, setting: _Setting, policies: Mapping[str, LeafResult]) -
 
 
 def _shares(runs: Runs) -> list[Table]:
-    """Hit rates by the share of English documents (Cross-Lingual Cost, Table 6), one table a setting."""
+    """Return hit rates by the share of English documents (Cross-Lingual Cost, Table 6), one table per setting."""
     families: dict[tuple[str, str, int], dict[float, dict[str, LeafResult]]] = {}
     for setting, policies in runs.items():
         if setting.share is not None:
@@ -231,7 +230,7 @@ def _of_pair(pair: str) -> _Part:
 
 
 def _cell(leaf: LeafResult, measure: str, suffix: str, part: _Part) -> Cell:
-    # a measure that needs no order has no second name
+    # a measure that needs no order has one name only
     name = next((n for n in ((f"{measure}{suffix}", measure) if suffix else (measure,)) if n in leaf.metrics), None)
     if name is None:
         reasons = leaf.unscored.get(measure) or {}

@@ -1,4 +1,4 @@
-"""Reports from result files: scores, the tables of the papers with one's own figures beside theirs, an HTML page."""
+"""Reports from result files: scores, the papers' tables with the user's figures, an HTML page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,14 +30,14 @@ __all__ = [
     "score_table",
 ]
 
-# What stands below a paper's tables.
+# Tables below those of a paper.
 _BELOW = {"coral": loop_tables}
-# Layouts that no paper's figures belong to.
+# Layouts that do not belong to a paper.
 _OWN = {"policies": policy_tables}
 
 
 def report_tables(layout: str, results: Sequence[Path | str]) -> list[Table]:
-    """The tables of a layout: ``policies``, or the name of a paper's (:func:`layout_names`)."""
+    """Return the tables of a layout: ``policies``, or the name of a paper's (:func:`layout_names`)."""
     if layout in _OWN:
         return _OWN[layout](results)
     known = [*layout_names(), *_OWN]

@@ -35,7 +35,7 @@ Search = Callable[[Sequence[tuple[str, tuple[str, ...]]]], Sequence[Sequence[Hit
 
 @dataclass(frozen=True)
 class Start:
-    """A question as the loop begins it: ``text`` is searched first, ``fixed`` is the scope where none is chosen."""
+    """Hold a question before the loop: ``text`` is searched first, ``fixed`` is the scope if none is chosen."""
 
     doc: RagDoc
     text: str
@@ -44,7 +44,7 @@ class Start:
 
 @dataclass
 class _Question:
-    """One question on its way. ``seen`` holds every document retrieved for it, in the order of retrieval."""
+    """Hold one question in the loop. ``seen`` contains every document retrieved for it, in the order of retrieval."""
 
     start: Start
     shown: dict[str, Any]
@@ -71,7 +71,7 @@ class _Question:
 
 
 class Coral:
-    """The loop with its two models and its search.
+    """Run the loop with its two models and its search.
 
     Args:
         settings: the task's ``agent`` block.
@@ -94,7 +94,7 @@ class Coral:
         }
 
     def run(self, starts: Sequence[Start]) -> list[Outcome]:
-        """The outcome of every question, in their order. A model that fails ends or thins out a loop, never the run."""
+        """Return the outcome of every question, in order. A model that fails ends or shortens a loop, never the run."""
         questions = [self._begun(start) for start in starts]
         for number in range(1, self._settings.max_rounds + 1):
             running = [question for question in questions if not question.stopped]
@@ -139,7 +139,7 @@ class Coral:
                 for question, task in zip(questions, tasks, strict=True)
             ],
             [planning.parser(task) for task in tasks],
-            # where a plan was kept the next round's prompt is the same, and must not get the same reply
+            # if a plan was kept, the next round's prompt is the same, and must not get the same reply
             seat=f"coral planner {number}",
             **self._seed(number),
         )
@@ -157,7 +157,7 @@ class Coral:
             self._count(question, "planner", usage)
 
     def _first(self, task: planning.Task) -> Conditions:
-        """What is searched where the first plan cannot be read: the query's own language, as its rule demands."""
+        """Return the plan used if the first one cannot be read: the query's own language, as its rule demands."""
         return Conditions((task.own,) if task.own is not None else task.pool[: task.max_corpora], task.query)
 
     # -------------------------------------------------------------- retrieve
@@ -173,7 +173,7 @@ class Coral:
                     self._take(question, hit)
 
     def _requests(self, question: _Question) -> list[tuple[str, tuple[str, ...]]]:
-        """Every chosen corpus by itself, or a fixed scope as a whole."""
+        """Return one request per chosen corpus, or one for a fixed scope as a whole."""
         conditions = question.round.conditions
         if self._settings.corpora != "dynamic":
             return [(conditions.query, conditions.languages)]
@@ -227,7 +227,7 @@ class Coral:
     # ---------------------------------------------------------------- decide
 
     def _decide(self, questions: Sequence[_Question]) -> None:
-        """Ask whether the valid documents are enough, where there are any and the set has grown since it was asked."""
+        """Ask whether the valid documents are enough, if there are any and the set has grown since the last time."""
         for question in questions:
             if not question.valid:
                 question.reason = nothing_valid(list(question.seen.values()), question.round.conditions.languages)
@@ -268,7 +268,7 @@ class Coral:
     # --------------------------------------------------------------- outcome
 
     def _best(self, question: _Question) -> list[Candidate]:
-        """The valid documents, best first: by total, then retrieval score, then id."""
+        """Return the valid documents, best first: by total, then retrieval score, then id."""
         return sorted(question.valid, key=Candidate.order)
 
     def _outcome(self, question: _Question) -> Outcome:
@@ -311,7 +311,7 @@ class Coral:
         return out
 
     def _decoding(self, model: AuxModel) -> dict[str, Any]:
-        """The task's settings where it gives any, else the model's own in the config file, else the paper's."""
+        """Return the decoding settings: the task's, else the model's in the config file, else the paper's."""
         ours, theirs = self._settings.generation, model.spec.generation
         return {
             name: value
@@ -320,7 +320,7 @@ class Coral:
         }
 
     def _seed(self, number: int) -> dict[str, Any]:
-        """A seed of its own for each round, where the planner takes seeds."""
+        """Return a different seed for each round, if the planner takes seeds."""
         seed = self._planner.spec.generation.seed
         return {} if seed is None else {"seed": seed + number - 1}
 

@@ -1,4 +1,4 @@
-"""The critic: one document at a time for its scores, then all valid ones together for whether they are enough."""
+"""The critic: scores for one document at a time, then a decision on whether all valid documents are enough."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from mrag_eval.models import Parsed, as_verdict, parse_json
 from mrag_eval.prompts import PromptTemplate
 from mrag_eval.retrieval.agents._records import CRITERIA, Candidate, Critique, Sufficiency
 
-# Critiques are asked for in a sentence or two; what is longer is cut before it goes into further prompts.
+# Critiques are requested in a sentence or two; longer ones are cut before they are put into further prompts.
 _LONGEST = 2_000
 
 
 def critique_conversation(template: PromptTemplate, doc: Mapping[str, Any], hit: Hit) -> list[dict[str, str]]:
-    """The messages about one document: what all documents of a question share comes first."""
+    """Return the messages about one document; text that all documents of a question share comes first."""
     return _messages(*template.render(doc, [_passage(hit)]))
 
 
 def sufficiency_conversation(
     template: PromptTemplate, doc: Mapping[str, Any], valid: Sequence[Candidate]
 ) -> list[dict[str, str]]:
-    """The messages about all valid documents, with their totals and critiques where they have any."""
+    """Return the messages about all valid documents, with their totals and critiques if they have any."""
     scored = [candidate for candidate in valid if candidate.critique is not None]
     complete = len(scored) == len(valid)
     texts: dict[str, str | Sequence[str]] = {
@@ -43,10 +43,10 @@ def _passage(hit: Hit) -> dict[str, str]:
 
 
 def read_critique(reply: str) -> Parsed[Critique]:
-    """Four integers from 0 to 5 under ``scores``, and the ``critique``; never raises.
+    """Return four integers from 0 to 5 under ``scores``, and the ``critique``; never raise.
 
-    A whole number written as text or with a zero fraction counts as that number; anything else is refused, since a
-    score that is guessed would decide what the generator sees.
+    A whole number written as text or with a zero fraction counts as that number. Anything else is refused, since a
+    guessed score would decide what the generator sees.
     """
     parsed = parse_json(reply, ("scores",))
     if parsed.value is None:
@@ -84,7 +84,7 @@ def _cut(text: str) -> str:
 
 
 def read_sufficiency(reply: str) -> Parsed[Sufficiency]:
-    """``enough_documents`` and its ``reason``; never raises."""
+    """Return ``enough_documents`` and its ``reason``; never raise."""
     parsed = parse_json(reply, ("enough_documents",))
     if parsed.value is None:
         return Parsed(None, parsed.error)
@@ -96,19 +96,17 @@ def read_sufficiency(reply: str) -> Parsed[Sufficiency]:
 
 
 def is_valid(critique: Critique, settings: Agent) -> bool:
-    """CORAL, section 4.3: each score at least 2, and their weighted total at least 6 (both may be set otherwise)."""
+    """Return CORAL's validity (section 4.3): each score at least 2, weighted total at least 6, unless set otherwise."""
     return min(critique.scores) >= settings.min_score and total_of(critique, settings) >= settings.min_total
 
 
 def total_of(critique: Critique, settings: Agent) -> float:
-    """The document's total, by the block's weights."""
+    """Return the document's total, by the block's weights."""
     return critique.total(settings.weights.model_dump())
 
 
 def nothing_valid(candidates: Sequence[Candidate], languages: Sequence[str]) -> str:
-    """The reason that is handed to the planner where no document is valid, made by rule: what the critic said of the
-    best three.
-    """
+    """Return the rule-made reason for the planner if no document is valid: the critic's words on the best three."""
     where = ", ".join(languages)
     if not candidates:
         return f"No document was found in the corpora {where}."

@@ -1,4 +1,4 @@
-"""The loop as a way of retrieval: its models are the config file's, its search goes to the task's corpus."""
+"""The agents' loop as a way of retrieval, with the config file's models and a search of the task's corpus."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ EXAMPLE = """mrag.yaml (or $MRAG_CONFIG):
 
 @dataclass(frozen=True)
 class Agents:
-    """The models of a loop; one object where planner and critic are one model."""
+    """Hold the models of a loop; one object if planner and critic are one model."""
 
     planner: AuxModel
     critic: AuxModel
 
     def names(self) -> dict[str, str]:
-        """What the models are called in the config file, for results."""
+        """Return the models' names in the config file, for results."""
         return {"planner": self.planner.name, "critic": self.critic.name}
 
     def identities(self) -> dict[str, Any]:
-        """What decides their replies, in words that hold on any machine."""
+        """Return the settings that decide the models' replies, the same on any machine."""
         return {"planner": portable_identity(self.planner.spec), "critic": portable_identity(self.critic.spec)}
 
     def check(self) -> None:
-        """Raise the ConfigError that would leave a model behind an API without answers (a missing key, say)."""
+        """Raise the ConfigError that would leave a model behind an API without answers (a missing key, for example)."""
         for model in dict.fromkeys((self.planner, self.critic)):
-            # weights of a local model are loaded when it is asked
+            # weights of a local model are loaded at its first call
             if behind_api(model.spec, model.name):
                 model.check()
 
 
 def agents_for(agent: Agent) -> Agents:
-    """The planner and the critic that a block names, else those of the config file.
+    """Return the planner and the critic that a block names, else those of the config file.
 
-    Raises ConfigError where none is named, with what to write into the config file.
+    Raises ConfigError if none is named, with the lines to write into the config file.
     """
     config = load_config()
     planner = agent.planner or config.planner
@@ -114,7 +114,7 @@ def retrieve_by_agents(
     """Run the loop for all rows at once; the result is aligned with ``docs``.
 
     A row's passages carry the critic's scores, its ``ranking`` is its valid documents, its ``searchable`` counts the
-    corpora that were chosen in any round, and its ``trace`` says how it went.
+    corpora that were chosen in any round, and its ``trace`` records the loop.
     """
     for doc in docs:
         if not doc.query.strip():
@@ -134,7 +134,7 @@ def retrieve_by_agents(
 
 
 def _fixed(doc: RagDoc, agent: Agent, pool: tuple[str, ...]) -> tuple[str, ...]:
-    """The scope of the IR mode that the block names; ``all`` is the whole pool."""
+    """Return the scope of the IR mode that the block names; ``all`` is the whole pool."""
     if agent.corpora in ("dynamic", "all"):
         return pool
     roles = {"query": ("query",), "own": ("culture",), "own+en": ("culture", "en")}[agent.corpora]
@@ -142,7 +142,7 @@ def _fixed(doc: RagDoc, agent: Agent, pool: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class _Searcher:
-    """The search of the loop: one plan a request, merged as the index merges, remembered on disk."""
+    """Search for the loop: one plan per request, merged as the index merges, cached on disk."""
 
     def __init__(self, index: Searchable, retrieval: Retrieval, k: int, use_cache: bool) -> None:
         self._index, self._use_cache = index, use_cache
@@ -168,12 +168,12 @@ def _retrieved(outcome: Outcome, index: Searchable, pool: tuple[str, ...], retri
     return Retrieved(
         tuple(replace(c.hit, rank=rank, critic=c.scored()) for rank, c in enumerate(outcome.shown, 1)),
         tuple(Ranked(c.hit.id, c.hit.doc_id, c.hit.lang, _score(c)) for c in ranking),
-        # where the planner failed at once every corpus could have been chosen
+        # if the planner failed at once, every corpus could have been chosen
         {lang: index.counts[lang] for lang in index.resolve(chosen or pool)},
         trace=outcome.as_dict(),
     )
 
 
 def _score(candidate: Candidate) -> float:
-    """What the ranking is ordered by: the critic's total, where there was no critic the retrieval score."""
+    """Return the score that orders the ranking: the critic's total, or the retrieval score without a critic."""
     return candidate.hit.score if candidate.total is None else candidate.total

@@ -1,9 +1,10 @@
-"""The planner: what it is asked, how its plans are read, and which faults of a plan are mended by rule.
+"""The planner: its prompts, the reading of its plans, and the faults of a plan that are repaired by rule.
 
-A plan names corpora (``language_names``) and, from the second round on, a query (``rewritten_query``). Mended by rule:
-codes outside the pool are dropped, of more than the allowed number the first ones kept, and the query's language is
-put into the plan of round 1 where it is missing (later on a planner may leave it out). A plan that names no corpus at
-all, one that changes nothing and a reply that is no JSON have no obvious mending: the planner is asked once more.
+A plan names corpora (``language_names``) and, from the second round on, a query (``rewritten_query``). Repaired by
+rule: codes outside the pool are dropped; if there are more than the allowed number, the first ones are kept; the
+query's language is added to the plan of round 1 if it is missing (later on a planner may leave it out). A plan that
+names no corpus at all, one that changes nothing and a reply that is not JSON have no obvious repair: the planner is
+asked once more.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from mrag_eval.models import Parsed, Parser, parse_json
 from mrag_eval.prompts import PromptTemplate
 from mrag_eval.retrieval.agents._records import Conditions
 
-# Faults that are mended by rule, and faults for which the planner is asked again.
+# Faults that are repaired by rule, and faults for which the planner is asked again.
 BY_RULE = ("not_a_list", "unknown_language", "too_many_languages", "no_query_language", "no_query")
 ASK_AGAIN = ("unreadable", "no_language", "unchanged")
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a plan is for: ``previous`` None is round 1; ``own`` is the pool's code of the query's language, if any.
+    """Hold the context of a plan.
 
-    ``choose`` and ``rewrite`` say what the planner decides.
+    ``previous`` is None in round 1. ``own`` is the pool's code of the query's language, if any. ``choose`` and
+    ``rewrite`` are the planner's decisions.
     """
 
     own: str | None
@@ -40,7 +42,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan that can be carried out, and the kinds of fault that were mended in it."""
+    """Hold a plan that can be carried out, and the kinds of fault that were repaired in it."""
 
     conditions: Conditions
     mended: tuple[str, ...] = ()
@@ -48,7 +50,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A plan that cannot: the kind of fault, and words for the planner."""
+    """Hold the fault of a plan that cannot be carried out: its kind, and a message for the planner."""
 
     kind: str
     error: str
@@ -57,7 +59,7 @@ class Refused:
 def conversation(
     template: PromptTemplate, doc: Mapping[str, Any], task: Task, reason: str = ""
 ) -> list[dict[str, str]]:
-    """The messages to the planner about one question (``doc`` as templates take it)."""
+    """Return the messages to the planner about one question (``doc`` as templates take it)."""
     texts: dict[str, str | Sequence[str]] = {"pool": task.pool, "max_corpora": str(task.max_corpora)}
     if task.previous is not None:
         texts |= {
@@ -74,7 +76,7 @@ def conversation(
 
 
 def parser(task: Task) -> Parser[Planned]:
-    """The reader of replies to :func:`conversation`."""
+    """Return the reader of replies to :func:`conversation`."""
 
     def parse(reply: str) -> Parsed[Planned]:
         plan = read_plan(reply, task)
@@ -84,7 +86,7 @@ def parser(task: Task) -> Parser[Planned]:
 
 
 def read_plan(reply: str, task: Task) -> Planned | Refused:
-    """The plan in a reply, mended where the rule is obvious; never raises."""
+    """Return the plan in a reply, repaired if the rule is obvious; never raise."""
     key = "language_names" if task.choose else "rewritten_query"
     parsed = parse_json(reply, (key,))
     if parsed.value is None:
@@ -131,7 +133,7 @@ def _languages(value: Mapping[str, Any], task: Task, mended: list[str]) -> tuple
 
 
 def in_pool(code: str, pool: Sequence[str]) -> str | None:
-    """The pool's own code for a language in any spelling (``kor``, ``Korean``, ``zh-Hans``); None outside the pool."""
+    """Return the pool's code for a language in any spelling (``kor``, ``Korean``, ``zh-Hans``), or None."""
     if not is_language(code):
         return None
     wanted = normalize_language(code)
@@ -139,7 +141,7 @@ def in_pool(code: str, pool: Sequence[str]) -> str | None:
 
 
 def _query(value: Mapping[str, Any], task: Task, mended: list[str]) -> str:
-    """The query to search with; an empty one keeps the previous one."""
+    """Return the query to search with; an empty one keeps the previous one."""
     if task.previous is None or not task.rewrite:
         return task.query
     found = value.get("rewritten_query")

@@ -1,4 +1,4 @@
-"""What the loop remembers of one question: conditions, candidates, rounds, what it cost."""
+"""Records of the loop for one question: conditions, candidates, rounds, cost."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mrag_eval.prompts import Conversation
 CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")
 
 Role = Literal["planner", "critic", "sufficiency"]
-# What was done about a fault of a reply.
+# The handling of a fault in a reply.
 Remedy = Literal["rule", "asked again", "kept previous", "unscored", "insufficient", "ended"]
 _SNIPPET = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of one round's retrieval: languages of the corpora, and the query."""
+    """Hold the conditions of one round's retrieval: languages of the corpora, and the query."""
 
     languages: tuple[str, ...]
     query: str
@@ -29,19 +29,19 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Critique:
-    """The critic on one document: integers 0 to 5 in the order of :data:`CRITERIA`, and its words."""
+    """Hold the critic's verdict on one document: integers 0 to 5 in the order of :data:`CRITERIA`, and its words."""
 
     scores: tuple[int, int, int, int]
     text: str = ""
 
     def total(self, weights: Mapping[str, float]) -> float:
-        """The weighted sum; with CORAL's weights relevance + 0.5 × (usefulness + specificity + compatibility)."""
+        """Return the weighted sum; by CORAL's weights relevance + 0.5 × (usefulness + specificity + compatibility)."""
         return sum(weights[name] * score for name, score in zip(CRITERIA, self.scores, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Sufficiency:
-    """Whether the documents are enough to answer, and why (not)."""
+    """Hold whether the documents are enough to answer, and the reason."""
 
     enough: bool
     reason: str = ""
@@ -49,7 +49,7 @@ class Sufficiency:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault in what an agent said, and what was done about it."""
+    """Hold a fault in an agent's reply, and how it was handled."""
 
     role: Role
     kind: str
@@ -57,13 +57,16 @@ class Fault:
 
     @property
     def name(self) -> str:
-        """By which faults are counted: ``planner: unknown_language (rule)``."""
+        """Return the name under which faults are counted: ``planner: unknown_language (rule)``."""
         return f"{self.role}: {self.kind} ({self.remedy})"
 
 
 @dataclass(eq=False)
 class Candidate:
-    """A retrieved document of one question; ``round`` found it first. ``error``: why it has no scores."""
+    """Hold a retrieved document of one question.
+
+    ``round`` is the round that found it first. ``error`` says why it has no scores.
+    """
 
     hit: Hit
     round: int
@@ -73,11 +76,11 @@ class Candidate:
     error: str | None = None
 
     def order(self) -> tuple[float, float, str]:
-        """Sort key, best first: total, then retrieval score (both descending), then id."""
+        """Return the sort key, best first: total, then retrieval score (both descending), then id."""
         return (-(self.total or 0.0), -self.hit.score, self.hit.id)
 
     def scored(self) -> dict[str, Any] | None:
-        """The critic's part for samples."""
+        """Return the critic's part for samples."""
         if self.critique is None or self.total is None:
             return None
         scores: dict[str, Any] = dict(zip(CRITERIA, self.critique.scores, strict=True))
@@ -86,7 +89,7 @@ class Candidate:
 
 @dataclass
 class Usage:
-    """Calls to the agents: conversations (``cached`` of them answered from the cache), tokens, seconds of the calls."""
+    """Count calls to the agents: conversations (``cached``: those answered from the cache), tokens, seconds."""
 
     calls: int = 0
     cached: int = 0
@@ -95,7 +98,7 @@ class Usage:
     seconds: float = 0.0
 
     def add(self, conversation: Conversation, replies: Sequence[Reply]) -> None:
-        """Count the replies to a conversation; tokens are estimated where the model gave none."""
+        """Count the replies to a conversation; tokens are estimated if the model reported none."""
         for reply in replies:
             if reply.error is not None and not reply.attempts:
                 continue
@@ -117,7 +120,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """In and out."""
+        """Return tokens in and out."""
         return self.tokens_in + self.tokens_out
 
     def __iadd__(self, other: Usage) -> Usage:
@@ -131,10 +134,10 @@ class Usage:
 
 @dataclass
 class Round:
-    """One round of one question. ``candidates``: what was retrieved; ``new``: ids never retrieved before.
+    """Hold one round of one question. ``candidates``: the documents retrieved; ``new``: ids never retrieved before.
 
-    ``hits`` is how they stood at the end of the round. ``added`` counts the valid documents that it brought;
-    ``decision`` is None where sufficiency was not asked for.
+    ``hits`` is their state at the end of the round. ``added`` counts the valid documents that the round added.
+    ``decision`` is None if sufficiency was not asked for.
     """
 
     number: int
@@ -148,11 +151,11 @@ class Round:
     usage: dict[Role, Usage] = field(default_factory=dict)
 
     def close(self) -> None:
-        """Note how the candidates stand, since a later round may score one that has no scores yet."""
+        """Record the state of the candidates, since a later round may score one that has no scores yet."""
         self.hits = [_seen(candidate, candidate.hit.id in self.new) for candidate in self.candidates]
 
     def as_dict(self) -> dict[str, Any]:
-        """For traces: texts cut to their beginning, empty fields left out."""
+        """Return the round for traces: texts cut to their beginning, empty fields left out."""
         out: dict[str, Any] = {
             "round": self.number,
             "languages": list(self.conditions.languages),
@@ -183,9 +186,9 @@ def _seen(candidate: Candidate, new: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the loop leaves for one question: the documents to answer with, best first, and how it came to them.
+    """Hold the loop's result for one question: the documents to answer with, best first, and the rounds.
 
-    ``valid`` are all valid documents, best first; ``fallback``: ``shown`` are the best scored ones, as none is valid.
+    ``valid`` are all valid documents, best first. ``fallback``: none is valid, so ``shown`` are the best scored ones.
     ``stopped``: ``sufficient``, ``max_rounds``, ``marginal``, ``budget``, or ``planner: <reason>``.
     """
 
@@ -198,7 +201,7 @@ class Outcome:
     usage: Usage = field(default_factory=Usage)
 
     def as_dict(self) -> dict[str, Any]:
-        """The trace of the question."""
+        """Return the trace of the question."""
         return {
             "stopped": self.stopped,
             "valid": len(self.valid),

@@ -1,4 +1,4 @@
-"""Traces of the loop: one line a question in ``traces/<task>.jsonl``, and one of them laid out for reading."""
+"""Traces of the loop: one line per question in ``traces/<task>.jsonl``, and one of them formatted for reading."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SHORT = dict(zip(CRITERIA, ("rel", "use", "spec", "comp"), strict=True))
 def write_traces(
     folder: Path, task: str, records: Sequence[Mapping[str, Any]], rank: int = 0, world_size: int = 1
 ) -> Path:
-    """Write the traces of one rank's rows of a task, in place of those of an earlier run of it.
+    """Write the traces of one rank's rows of a task, replacing those of an earlier run of it.
 
-    Raises ConfigError where the folder cannot be written to.
+    Raises ConfigError if the folder cannot be written to.
     """
     path = folder / (f"{task}.jsonl" if world_size == 1 else f"{task}.rank{rank}of{world_size}.jsonl")
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -39,10 +39,10 @@ def write_traces(
 
 
 def find_trace(places: Sequence[Path], row: str, task: str | None = None) -> dict[str, Any]:
-    """The trace of a row, by its own id or its number (the harness's ``doc_id``), of one task where several have it.
+    """Return the trace of a row, by its id or its number (the harness's ``doc_id``), of ``task`` if several have it.
 
-    ``places`` are trace or sample files, or folders of them. Of several files with the row of one task the newest
-    counts. Raises DataError where there is none, or rows of several tasks.
+    ``places`` are trace or sample files, or folders of them. If several files contain the row of one task, the newest
+    counts. Raises DataError if there is no such trace, and for rows of several tasks.
     """
     files = _files(places)
     found: dict[str, dict[str, Any]] = {}
@@ -65,9 +65,9 @@ def find_trace(places: Sequence[Path], row: str, task: str | None = None) -> dic
 
 
 def read_traces(places: Sequence[Path], task: str | None = None) -> list[dict[str, Any]]:
-    """Every trace under ``places``, of one task where it is named; of several of one row the newest counts.
+    """Return every trace under ``places`` (of ``task`` if given); of several for one row, the newest counts.
 
-    Raises DataError where there is none.
+    Raises DataError if there are no traces.
     """
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for path in sorted(_files(places), key=lambda p: p.stat().st_mtime):
@@ -95,7 +95,7 @@ def _files(places: Sequence[Path]) -> list[Path]:
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
-    """The traces in a file: its lines, or the ``trace`` inside the lines of a sample file."""
+    """Return the traces in a file: its lines, or the ``trace`` inside the lines of a sample file."""
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -116,17 +116,17 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def trace_record(task: str, number: Any, row: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any]:
-    """The line of a trace file: which row of which task, its question, and the trace."""
+    """Return the line of a trace file: task, row, question and trace."""
     question = {key: row[key] for key in ("id", "query", "query_lang", "choices") if key in row}
     return {"task": task, "doc_id": number, **question, **trace}
 
 
 def shown_trace(record: Mapping[str, Any]) -> str:
-    """A trace as text, round by round: what was searched, what was found and how it was scored, what was decided."""
+    """Return a trace as text, round by round: query, documents found, their scores, decision."""
     lines = [f"{record['task']} · {record['id']}", _RULE, "Question", record["query"]]
     lines += [f"  {chr(65 + i)}. {choice}" for i, choice in enumerate(record.get("choices") or ())]
     for each in record["rounds"]:
-        # the first round searches with the question as it is
+        # the first round searches with the original question
         lines += ["", *_round(each, record["rounds"][0]["query"])]
     lines += ["", _RULE, _end(record)]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The retrieval of a run in a process of its own, which ends before the evaluated model is loaded.
+"""Retrieval of a run in a separate process, which ends before the evaluated model is loaded.
 
 So embedder, reranker and translating models leave no memory behind, on whatever device they ran. The process gets a
 work order, validated blocks and ids of rows, instead of command-line flags: it reads no task files and loads neither
@@ -36,13 +36,13 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 _FAULT = "fault.json"
 _BLOCKS: Mapping[str, type[BaseModel]] = {"retrieval": Retrieval, "agent": Agent, "prompt": Prompt, "judge": Judge}
-# How long a process that was asked to end may take to write down what it has.
+# Seconds that a process may take to save its work after it was asked to end.
 _GRACE = 10.0
 
 
 @dataclass(frozen=True)
 class Order:
-    """The rows of one task that are to be retrieved for."""
+    """Hold the rows of one task to retrieve for."""
 
     task: str
     supply: TaskRows
@@ -51,9 +51,9 @@ class Order:
 
 @contextmanager
 def retrieved_apart(orders: Sequence[Order], *, debug: bool = False) -> Iterator[RunFolder]:
-    """A run folder with the rows of all orders, made by a process of its own; it is removed behind the block.
+    """Yield a run folder with the rows of all orders, made by a separate process; remove it after the block.
 
-    What fails there is raised here, with the same message and next step. An interruption ends both processes.
+    A failure there is raised here, with the same message and next step. An interruption ends both processes.
     """
     home = cache_dir() / "runs"
     try:
@@ -76,7 +76,7 @@ def retrieved_apart(orders: Sequence[Order], *, debug: bool = False) -> Iterator
 
 
 def _run(folder: Path) -> None:
-    # the pipe tells the process that this one is there: however it ends, the other end sees it
+    # the pipe tells the process that this one is alive: however it ends, the other end notices
     child = subprocess.Popen(
         [sys.executable, "-m", "mrag_eval.retrieval.ahead._process", str(folder)],
         stdin=subprocess.PIPE,
@@ -105,13 +105,13 @@ def _run(folder: Path) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with the folders that this process imports from."""
+    """Return our environment, with the folders that this process imports from."""
     paths = [path for path in sys.path if path]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ctrl-C has reached the process already; anything else that ends this one ends it now."""
+    """Wait for the process after Ctrl-C, which has reached it already; after any other end of this one, end it now."""
     try:
         child.send_signal(signal.SIGINT)
         child.wait(_GRACE)
@@ -131,7 +131,7 @@ def _raise(fault: Mapping[str, Any]) -> NoReturn:
 
 
 def _dumped(blocks: TaskBlocks) -> dict[str, Any]:
-    # what was not set stays unset: some keys are refused where they have no meaning
+    # unset keys stay unset: some keys are refused where they have no meaning
     out = {name: getattr(blocks, name).model_dump(mode="json", exclude_unset=True) for name in _BLOCKS}
     return {**out, "data": blocks.data, "metrics": blocks.metrics}
 
@@ -141,7 +141,7 @@ def _blocks(dumped: Mapping[str, Any]) -> TaskBlocks:
     return TaskBlocks(**read, data=dict(dumped["data"]), metrics=tuple(dumped["metrics"]))
 
 
-# --- in the process of its own ----------------------------------------------------------------------------------------
+# --- in the separate process ------------------------------------------------------------------------------------------
 
 
 def _main(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""Retrieval as a step of its own: the rows of tasks into a run folder, in batches that are kept as they come."""
+"""Retrieval as a separate step: the rows of tasks are written to a run folder, batch by batch."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mrag_eval.retrieval.saved._settings import faults_of
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
-# Rows that are written down together: enough for a planner or an embedder to fill its batches, few enough to lose.
+# Rows written per batch: enough for a planner or an embedder to fill its batches, few enough to lose.
 BATCH = 512
 
 
 @dataclass(frozen=True)
 class Retrieval:
-    """What became of a task: ``rows`` asked for, ``kept`` of them from an earlier beginning."""
+    """Hold the outcome of a task: ``rows`` asked for, ``kept`` of them from an earlier start."""
 
     task: str
     rows: int
@@ -46,7 +46,7 @@ def retrieve_into(
 ) -> Retrieval:
     """Retrieve for the rows ``ids`` of a task that the folder does not hold yet.
 
-    Raises ConfigError where the folder holds the task under other settings (unless ``overwrite``), CorpusError where
+    Raises ConfigError if the folder holds the task under other settings (unless ``overwrite``), CorpusError if
     another process is writing the same task, and whatever retrieval raises; the rows written by then are kept.
     """
     with naming(task), build_lock(folder.path / task, wait=False):
@@ -57,7 +57,7 @@ def retrieve_into(
             log.info("[%s] %d rows are there, %d are retrieved", task, len(have), len(waiting))
         earlier = folder.tasks[task]
         faults: Counter[str] = Counter(earlier.faults)
-        # a bar a task, where there is more than one batch to wait for
+        # one progress bar per task, if there is more than one batch to wait for
         starts = range(0, len(waiting), batch)
         for start in tqdm(starts, desc=f"retrieving for {task}", unit="batch", disable=len(starts) < 2):
             docs = waiting[start : start + batch]
@@ -77,5 +77,5 @@ def retrieve_into(
 
 
 def open_folder(path: Path) -> RunFolder:
-    """The folder to write to, new or begun."""
+    """Return the folder to write to, new or continued."""
     return RunFolder(path.expanduser())

@@ -15,13 +15,13 @@ from mrag_eval.config import Rerank
 from mrag_eval.core import CorpusError, Endpoint, HttpFault, Transport, bearer, install_redaction
 from mrag_eval.retrievers import Scores
 
-# A server at times gives a broken body to a request that it answers well the second time.
+# A server sometimes gives a broken body to a request that it answers correctly the second time.
 _BROKEN_AGAIN = 2
 
 
 @dataclass(frozen=True)
 class _Request:
-    """Some of the documents of row ``row``, from position ``start`` on."""
+    """Hold some of the documents of row ``row``, from position ``start`` on."""
 
     row: int
     start: int
@@ -30,11 +30,11 @@ class _Request:
 
 
 class ApiReranker:
-    """Scores from an endpoint, ``max_in_flight`` requests at a time, with retries.
+    """Score by an endpoint, ``max_in_flight`` requests at a time, with retries.
 
-    The key is read from the variable that ``api_key_env`` names. Raises ConfigError where that is not set, and
-    CorpusError, naming the endpoint, for a request that fails for good or an answer that does not fit: scores for some
-    of the documents, an index twice or out of range, a score that is no number.
+    The key is read from the variable that ``api_key_env`` names. Raises ConfigError if that is not set, and
+    CorpusError, naming the endpoint, for a request that fails for good or an invalid answer: scores for some of the
+    documents only, a duplicate or out-of-range index, a score that is not a number.
     """
 
     def __init__(self, block: Rerank, *, first_backoff: float = 0.5) -> None:

@@ -1,4 +1,4 @@
-"""A language model as reranker: it is shown numbered passages and replies with their order (RankGPT)."""
+"""A language model as reranker: it sees numbered passages and replies with their order (RankGPT)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Passages = Sequence[Mapping[str, Any]]
 
 @dataclass
 class Ordered:
-    """One query's list: places in the list given, best first. ``fault``: why the model could not order it."""
+    """Hold one query's order: places in the given list, best first. ``fault``: why the model could not order it."""
 
     order: list[int]
     windows: int = 0
@@ -27,7 +27,7 @@ class Ordered:
 
 @dataclass(frozen=True)
 class ListQuery:
-    """What is ordered for one row: records with ``text``, ``title`` and ``lang``, best first by the search."""
+    """Hold one row's passages to order: records with ``text``, ``title`` and ``lang``, best first by the search."""
 
     text: str
     lang: str
@@ -35,12 +35,12 @@ class ListQuery:
 
 
 class ListwiseReranker:
-    """Orders ``window`` passages at a time, from the end of the list to its head, by ``step`` (Sun et al., 2023).
+    """Order ``window`` passages at a time, from the end of the list to its head, by ``step`` (Sun et al., 2023).
 
-    So the best of the end travel upwards, and the head of the list is right after one pass. All queries go at once,
-    window by window. A reply that is no permutation is repaired (numbers that are named twice or do not exist are left
-    out, missing ones follow in the order they had) and counted; a reply that cannot be read is asked for once more,
-    and after that, or after a failed call, the query keeps its order and says why.
+    So the best of the end move upwards, and the head of the list is right after one pass. All queries are sent at once,
+    window by window. A reply that is not a permutation is repaired and counted: duplicate and unknown numbers are
+    dropped, missing ones follow in their previous order. After a reply that cannot be read, the model is asked once
+    more. If that or the call fails, the query keeps its order and ``fault`` says why.
     """
 
     def __init__(self, model: AuxModel, *, window: int = 20, step: int = 10, prompt: str = "listwise") -> None:
@@ -49,7 +49,7 @@ class ListwiseReranker:
         self._template = load_template(prompt, role="rerank")
 
     def order(self, queries: Sequence[ListQuery]) -> list[Ordered]:
-        """The order of every query's passages; one passage, or none, is in order as it is."""
+        """Return the order of every query's passages; a list of one passage or none is already in order."""
         out = [Ordered(list(range(len(query.passages)))) for query in queries]
         spans = [_spans(len(query.passages), self._window, self._step) for query in queries]
         total = sum(map(len, spans))
@@ -81,7 +81,7 @@ class ListwiseReranker:
 
 
 def _spans(count: int, window: int, step: int) -> list[tuple[int, int]]:
-    """The windows ``[start, end)`` over a list of ``count``, the last of the list first."""
+    """Return the windows ``[start, end)`` over a list of ``count``, the last of the list first."""
     spans = []
     end = count
     while count > 1:
@@ -94,7 +94,7 @@ def _spans(count: int, window: int, step: int) -> list[tuple[int, int]]:
 
 
 def permutation(numbers: Sequence[int], n: int) -> tuple[list[int], bool]:
-    """``(places from 0, whether anything had to be mended)`` from numbers 1 to ``n`` in the order of a reply."""
+    """Return ``(places from 0, whether a repair was needed)`` from numbers 1 to ``n`` in the order of a reply."""
     named = list(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= n))
     rest = sorted(set(range(n)).difference(named))
     return named + rest, len(numbers) != n or bool(rest)

@@ -1,7 +1,7 @@
 """The second stage: the hits of all rows are scored once more, and the best ``k`` are kept.
 
-Scores of query and passage are kept on disk, under the model with its settings and both texts, and committed batch by
-batch, so that neither a second mode of a suite nor a run begun again pays for them twice.
+Scores of query and passage are cached on disk by the model with its settings and both texts, and committed batch by
+batch, so that neither a second mode of a suite nor a restarted run computes them twice.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from mrag_eval.retrievers import Reranker, checked_scores
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 _FORMAT = "rerank/1"
-# Pairs that are scored before they are written down: enough for a model to fill its batches with equal lengths.
+# Pairs scored before they are saved: enough for a model to fill its batches with equal lengths.
 _CHUNK = 2048
 
 
 def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
-    """The reranker a block asks for, None where it asks for none; ConfigError where it cannot be had."""
+    """Return the reranker of a block, None if it has none. Raise ConfigError if it is not available."""
     block = retrieval.rerank
     if block is None:
         return None
@@ -63,7 +63,7 @@ def rerank(
     *,
     use_cache: bool = True,
 ) -> list[Searched]:
-    """The rows with :attr:`Searched.reranked`, and the best ``k`` of that kept; the search's ranking stays as it is.
+    """Return the rows with :attr:`Searched.reranked` and the best ``k`` kept; the search's ranking does not change.
 
     The first ``rerank.depth`` hits of every row take part. Equal scores are ordered by passage id. A row without hits
     has nothing to rerank.
@@ -162,7 +162,7 @@ def _by_list(
     candidates: Sequence[Sequence[Ranked]],
     texts: Mapping[str, Passage],
 ) -> list[Reranking]:
-    """An order has no scores of its own: the first of n gets n, the last 1."""
+    """Rerank by a listwise model. An order has no scores: the first of n gets n, the last 1."""
     asked = [
         ListQuery(
             query,

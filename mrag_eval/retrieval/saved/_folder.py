@@ -1,8 +1,8 @@
 """A folder of retrieved rows: retrieve once, evaluate many models.
 
-``manifest.json`` says of every task what decided its retrieval; ``<task>.jsonl`` holds one line a row, with everything
+``manifest.json`` holds every task's retrieval settings; ``<task>.jsonl`` holds one line per row, with everything
 that the row was given; ``<task>.trec`` is the ranking for other tools (``<task>.reranked.trec`` that of the second
-stage). Lines are written batch by batch, so that a step that was ended goes on where it stopped.
+stage). Lines are written batch by batch, so that an interrupted step continues where it stopped.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """What the manifest says of one task.
+    """Hold the manifest's entry of one task.
 
     ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
-    among them. ``index``, ``agent``, ``models`` and ``translation`` are what a run's results say of them. ``sha256`` is
-    that of the file, and None while it grows.
+    among them. ``index``, ``agent``, ``models`` and ``translation`` are copied into a run's results. ``sha256`` is that
+    of the file, and None while it grows.
     """
 
     file: str
@@ -51,7 +51,7 @@ class TaskEntry:
 
 
 class RunFolder:
-    """A folder of retrieved rows, opened for reading or writing. Raises DataError for one that is damaged or newer."""
+    """Open a folder of retrieved rows to read or write. Raise DataError if it is damaged or newer."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,7 +59,7 @@ class RunFolder:
 
     @classmethod
     def existing(cls, path: Path) -> RunFolder:
-        """The folder; DataError where it is none."""
+        """Return the folder. Raise DataError if it is not a run folder."""
         folder = path.expanduser()
         if not (folder / MANIFEST).is_file():
             why = "there is no such folder" if not folder.exists() else f"no {MANIFEST} there"
@@ -72,9 +72,9 @@ class RunFolder:
     # ---------------------------------------------------------------- writing
 
     def begin(self, task: str, entry: TaskEntry, *, overwrite: bool = False) -> set[str]:
-        """Make room for a task; returns the ids of the rows that are there from an earlier beginning.
+        """Begin a task; return the ids of the rows that exist from an earlier start.
 
-        Raises ConfigError, naming what differs, where the folder holds rows of this task under other settings.
+        Raises ConfigError, naming the differences, if the folder holds rows of this task under other settings.
         """
         known = self.tasks.get(task)
         if known is not None and known.fingerprint != entry.fingerprint and not overwrite:
@@ -90,7 +90,7 @@ class RunFolder:
                 (self.path / entry.file).unlink(missing_ok=True)
             else:
                 entry = replace(entry, translation=known.translation, faults=known.faults)
-                have = _mended(self.path / entry.file)
+                have = _repair(self.path / entry.file)
             self._note(task, replace(entry, rows=len(have), sha256=None))
         except OSError as error:
             raise _not_writable(self.path, error) from None
@@ -108,7 +108,7 @@ class RunFolder:
             raise _not_writable(self.path, error) from None
 
     def note(self, task: str, **changes: Any) -> None:
-        """Write down what has become known of a task while its rows are retrieved."""
+        """Record facts that become known of a task while its rows are retrieved."""
         self._note(task, replace(self.tasks[task], **changes))
 
     def finish(self, task: str, *, single_ranking: bool) -> TaskEntry:
@@ -144,7 +144,7 @@ class RunFolder:
     # ---------------------------------------------------------------- reading
 
     def entry_for(self, task: str, fingerprint: str) -> TaskEntry:
-        """The task's own rows, else those of another task that was retrieved for under the same settings."""
+        """Return the task's own rows, else those of another task that was retrieved for under the same settings."""
         same = (entry for entry in self.tasks.values() if entry.fingerprint == fingerprint)
         entry = self.tasks.get(task) or next(same, None)
         if entry is None:
@@ -155,10 +155,10 @@ class RunFolder:
         return entry
 
     def rows(self, task: str, entry: TaskEntry, docs: Sequence[RagDoc]) -> list[Retrieved]:
-        """The records of these rows, in their order.
+        """Return the records of these rows, in their order.
 
-        Raises DataError where rows are missing, naming and counting them, where a row is no longer what was retrieved
-        for, and where the file is damaged.
+        Raises DataError if rows are missing, naming and counting them, if a row has changed since its
+        retrieval, and if the file is damaged.
         """
         path = self.path / entry.file
         wanted = {doc.id: doc for doc in docs}
@@ -187,23 +187,23 @@ class RunFolder:
 
 
 def file_name(task: str) -> str:
-    """The file of a task's rows."""
+    """Return the file of a task's rows."""
     return re.sub(r"[^\w.+-]", "_", task) + ".jsonl"
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
-    # half a surrogate pair in a question or a passage must come back as it went
+    # half a surrogate pair in a question or a passage must survive the round trip
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _records(path: Path, sha256: str | None = None) -> Iterator[dict[str, Any]]:
-    """The lines of a file of rows; with ``sha256`` DataError behind the last one where the file is another."""
+    """Yield the records of a file of rows; with ``sha256``, raise DataError after the last if the file differs."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                if sha256 is None and not line.endswith(b"\n"):  # the step that wrote it was ended there
+                if sha256 is None and not line.endswith(b"\n"):  # the step that wrote it was interrupted there
                     return
                 digest.update(line)
                 try:
@@ -217,8 +217,8 @@ def _records(path: Path, sha256: str | None = None) -> Iterator[dict[str, Any]]:
         raise DataError(f"{path} is damaged: its SHA-256 is not the manifest's", "retrieve anew with --overwrite")
 
 
-def _mended(path: Path) -> set[str]:
-    """The ids in a file that may end in the middle of a line; what is left of that line is cut off."""
+def _repair(path: Path) -> set[str]:
+    """Return the ids in a file that may end within a line; cut off the rest of such a line."""
     have: set[str] = set()
     if not path.exists():
         return have
@@ -260,7 +260,7 @@ def _write_trec(path: Path, lists: Iterable[tuple[str, Sequence[Ranked]]], tag: 
 
 
 def shown_differing(differing: Mapping[str, str]) -> str:
-    """The first few settings that differ, for a message."""
+    """Return the first few settings that differ, for a message."""
     items = [f"{key} ({value})" for key, value in differing.items()]
     return "; ".join(items[:4]) + (f"; and {len(items) - 4} more" if len(items) > 4 else "")
 

@@ -1,4 +1,4 @@
-"""What a row was given, as JSON that reads back as the same record: every score to its last digit."""
+"""Retrieved rows as JSON that reads back unchanged: every score to its last digit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mrag_eval.core import Hit, RagDoc, Ranked, Reranking, Retrieved, content_ke
 
 
 def row_hash(doc: RagDoc) -> str:
-    """16 hex digits over everything of a row that retrieval may look at; its reference answers are not among it."""
+    """Return 16 hex digits over every field of a row that retrieval may read, which excludes its reference answers."""
     given = [[p.id, p.lang, p.title, p.text, p.is_gold, p.date, p.original_lang] for p in doc.given_passages]
     parts: list[Any] = [
         doc.id,
@@ -25,12 +25,12 @@ def row_hash(doc: RagDoc) -> str:
 
 
 def dataset_hash(hashes: Sequence[str]) -> str:
-    """One hash over the rows' own, whatever their order."""
+    """Return one hash over the rows' hashes, whatever their order."""
     return content_key(sorted(hashes))
 
 
 def as_record(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
-    """One line of a run folder; what says nothing is left out."""
+    """Return one line of a run folder; empty fields are left out."""
     out: dict[str, Any] = {"id": doc.id, "row": row_hash(doc), "passages": [hit.to_dict() for hit in found.passages]}
     if found.ranking:
         out["ranking"] = _places(found.ranking)
@@ -49,7 +49,7 @@ def as_record(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Retrieved:
-    """The record that :func:`as_record` was given. Raises KeyError or TypeError for a line that is none."""
+    """Return the record that :func:`as_record` was given. Raise KeyError or TypeError for an invalid line."""
     reranked = None
     if "reranked" in record:
         second = record["reranked"]

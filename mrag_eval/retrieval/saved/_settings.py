@@ -1,7 +1,7 @@
-"""What decides a task's retrieval: the settings by which a run folder knows whether it holds what a task asks for.
+"""Settings that decide a task's retrieval; by these a run folder is matched with a task.
 
-Where files lie, where models run and how requests travel changes nothing that is found, and is left out; indexes, rows,
-runs and models are told by what they hold.
+File paths, devices and the transport of requests do not change the results, and are left out. Indexes, rows, runs and
+models are identified by their content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
-# Keys of the block 'retrieval' that are no choice of what is found; a corpus, a run and a translator are told apart.
+# Keys of the block 'retrieval' that do not decide the results; corpus, run and translator are identified separately.
 _ASIDE = {"corpus", "run", "run_folder", "run_may_differ", "device", "translator"}
 _RERANK_ASIDE = {"device", "batch_size", "max_in_flight", "timeout", "retries", "api_key_env"}
 
@@ -60,18 +60,18 @@ def _plain(value: Any) -> Any:
 
 
 def fingerprint_of(settings: Mapping[str, Any]) -> str:
-    """One hash over all settings; one that is not set does not count, so that a new key leaves it as it is."""
+    """Return one hash over all settings; unset ones do not count, so that a new key leaves it unchanged."""
     return content_key(dotted(settings))
 
 
 def seeds_of(blocks: TaskBlocks) -> dict[str, Any]:
-    """Every seed that retrieval or the choice of rows takes; None where nothing is drawn."""
+    """Return every seed used by retrieval or the choice of rows; None if nothing is drawn."""
     retrieval = blocks.retrieval
     return {"retrieval": retrieval.seed, "shuffle": retrieval.shuffle, "data": validate_data(blocks.data).seed}
 
 
 def differing_settings(here: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, str]:
-    """Dotted key -> ``here | there`` of every setting that differs."""
+    """Return dotted key -> ``here | there`` of every setting that differs."""
     a, b = dotted(here), dotted(there)
     return {
         key: f"{a.get(key, 'not set')} | {b.get(key, 'not set')}"
@@ -81,7 +81,7 @@ def differing_settings(here: Mapping[str, Any], there: Mapping[str, Any]) -> dic
 
 
 def not_accepted(differing: Mapping[str, str], accepted: Sequence[str]) -> dict[str, str]:
-    """Those of the differing settings that ``accepted``, keys or the blocks they stand in, does not name."""
+    """Return the differing settings that ``accepted`` does not name, by key or by block."""
     return {
         key: value
         for key, value in differing.items()
@@ -90,7 +90,7 @@ def not_accepted(differing: Mapping[str, str], accepted: Sequence[str]) -> dict[
 
 
 def faults_of(found: Iterable[Retrieved]) -> dict[str, int]:
-    """What failed in rows that have a record all the same, counted by reason."""
+    """Return failures of rows that have a record all the same, counted by reason."""
     counts: dict[str, int] = {}
     for row in found:
         reasons = [f"reranker: {row.reranked.fault}"] if row.reranked is not None and row.reranked.fault else []

@@ -1,4 +1,4 @@
-"""Sources of passages: where those of a task's rows come from, chosen once by the IR mode."""
+"""Sources of a task's passages, chosen once by the IR mode."""
 
 from mrag_eval.retrieval.sources._choose import source_for
 from mrag_eval.retrieval.sources._saved import Saved

@@ -15,7 +15,7 @@ from mrag_eval.retrieval.sources._source import Missing, Setup
 
 
 class AgentLoop(IndexSearch):
-    """A planner and a critic over the index that the block names."""
+    """Retrieve by a planner and a critic over the index that the block names."""
 
     traced = True
 
@@ -24,7 +24,7 @@ class AgentLoop(IndexSearch):
         self._agents: Agents | None = None
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
-        """Raise where corpus, planner or critic are missing, or a language of the pool."""
+        """Raise if corpus, planner or critic are missing, or a language of the pool."""
         super().check(docs, missing)
         agent, retrieval = self._setup.agent, self._retrieval
         with missing.allowed("agent.planner", "agent.critic"):
@@ -33,7 +33,7 @@ class AgentLoop(IndexSearch):
             check_pool(retrieval, agent, docs, held_languages(retrieval, self._benchmark.corpus))
 
     def check_models(self) -> None:
-        """Raise ConfigError where planner or critic cannot be asked."""
+        """Raise ConfigError if planner or critic cannot be reached."""
         self._models().check()
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
@@ -44,7 +44,7 @@ class AgentLoop(IndexSearch):
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return corpus and agents, prompts by their text where they are the user's own."""
+        """Return corpus and agents; prompts of the user's are identified by their text."""
         block = self._setup.agent.model_dump(mode="json", exclude={"traces", "planner", "critic"})
         block["prompts"] = {role: prompt_identity(name) for role, name in block["prompts"].items()}
         return {**super().identity(), "agent": {**block, **self.models()}}
@@ -57,7 +57,7 @@ class AgentLoop(IndexSearch):
         return out
 
     def models(self) -> dict[str, Any]:
-        """Return planner and critic; nothing where this machine has none."""
+        """Return planner and critic; empty if this machine has none."""
         return {} if self._agents is None else self._agents.identities()
 
     def _models(self) -> Agents:

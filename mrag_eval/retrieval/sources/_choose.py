@@ -14,7 +14,7 @@ def source_for(
 ) -> Source:
     """Return the source of a block's passages.
 
-    The mode names its module (:attr:`mrag_eval.config.Mode.source`). Where the mode searches, lists that were made
+    The mode names its module (:attr:`mrag_eval.config.Mode.source`). If the mode searches, lists that were made
     beforehand may take the place of the search: those published with the benchmark, or the run of another system.
     """
     name = retrieval.preset.source

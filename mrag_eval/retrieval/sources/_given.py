@@ -14,7 +14,7 @@ from mrag_eval.retrieval.sources._source import Setup, Source
 
 
 class GivenPassages(Source):
-    """The passages that come with each row."""
+    """Return the passages that come with each row."""
 
     def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
@@ -32,7 +32,7 @@ def open_source(setup: Setup) -> GivenPassages:
 def given_passages(doc: RagDoc, retrieval: Retrieval) -> tuple[Hit, ...]:
     """Return those of the row's passages that the block asks for, in the row's order.
 
-    Raises DataError where the row has none.
+    Raises DataError if the row has none.
     """
     if not doc.given_passages:
         raise DataError(
@@ -66,10 +66,10 @@ def given_passages(doc: RagDoc, retrieval: Retrieval) -> tuple[Hit, ...]:
 
 
 def _distractors(doc: RagDoc, seed: int) -> list[int]:
-    """Places of the distracting passages in the order in which they are added; ``n`` is always contained in ``n + 1``.
+    """Return places of the distractors in the order in which they are added; ``n`` is always contained in ``n + 1``.
 
-    Drawn by seed and row. Where they are in several languages these take turns, the first one drawn too; a translated
-    passage counts by its original language, so that a row keeps its distractors whatever is translated.
+    Drawn by seed and row. If they are in several languages, these take turns, in an order that is drawn, too; a
+    translated passage counts by its original language, so that a row keeps its distractors whatever is translated.
     """
     rng = np.random.default_rng(int(content_key(seed, doc.id)[:16], 16))
     others = rng.permutation([i for i, p in enumerate(doc.given_passages) if not p.is_gold]).tolist()

@@ -1,4 +1,4 @@
-"""Gold passages (mode ``oracle``): what a system would be shown whose retrieval never fails."""
+"""Gold passages (mode ``oracle``): the passages of a system whose retrieval never fails."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class GoldPassages(IndexSearch):
-    """The passages that support the answer: those that come with the row, else those of its relevant documents."""
+    """Return the passages that support the answer: those of the row, else those of its relevant documents."""
 
     def select(self, docs: Sequence[RagDoc]) -> Selection:
-        """Return the rows of which a relevant document is known."""
+        """Return the rows with a known relevant document."""
         kept = [doc for doc in docs if doc.relevant_ids or _brings_gold(doc)]
         there = {doc.id for doc in kept}
         return Selection(kept, [doc for doc in docs if doc.id not in there], "no relevant document is known")
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
-        """Raise where there is no corpus for the rows that do not bring their passages."""
+        """Raise if there is no corpus for the rows that come without their passages."""
         others = [doc for doc in docs if not _brings_gold(doc)]
         if others:
             super().check(others, missing)
@@ -38,7 +38,7 @@ class GoldPassages(IndexSearch):
         """Return the row's own gold passages, or those found among its relevant documents."""
         others = [doc for doc in docs if not _brings_gold(doc)]
         looked_up = iter(super().retrieve(others, translator) if others else ())
-        return [_brought(doc, self._retrieval) if _brings_gold(doc) else next(looked_up) for doc in docs]
+        return [_gold_from_row(doc, self._retrieval) if _brings_gold(doc) else next(looked_up) for doc in docs]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the texts of the corpus, and of gold passages that come with the rows."""
@@ -53,9 +53,9 @@ class GoldPassages(IndexSearch):
         return [_plan(doc, self._retrieval) for doc in docs]
 
     def _search(self, index: Searchable, plans: Sequence[Plan]) -> list[Searched]:
-        # an oracle is shown its documents: nothing is counted that a search would have ranged over
+        # an oracle is shown its documents: nothing is counted as searchable
         found = search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache, count_candidates=False)
-        return _completed(found, plans, index, self._retrieval)
+        return _with_missing_gold(found, plans, index, self._retrieval)
 
 
 def open_source(setup: Setup) -> GoldPassages:
@@ -68,8 +68,8 @@ def _brings_gold(doc: RagDoc) -> bool:
     return any(passage.is_gold for passage in doc.given_passages)
 
 
-def _brought(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
-    """Return the supporting passages that come with the row itself, in the row's order; they are the ranking too."""
+def _gold_from_row(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
+    """Return the supporting passages that come with the row, in the row's order; they are the ranking too."""
     gold = retrieval.model_copy(update={"given": Given(subset="gold")})
     hits = given_passages(doc, gold)
     return Retrieved(hits, tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits))
@@ -90,12 +90,13 @@ def _plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
     return Plan(query_text(doc, retrieval), scope, doc.relevant_ids)
 
 
-def _completed(
+def _with_missing_gold(
     found: Sequence[Searched], plans: Sequence[Plan], index: Searchable, retrieval: Retrieval
 ) -> list[Searched]:
-    """Return what was found among the gold documents, followed by their other passages, in page order.
+    """Return the hits among the gold documents, followed by their other passages, in page order.
 
-    A lexical search leaves out what shares no word with the question, and between two languages that is everything.
+    A lexical search leaves out passages that share no word with the question; between two languages that is all of
+    them.
     """
     named = index.passages_named({name for plan in plans for name in plan.candidates or ()})
     return [_with_rest(row, plan, index, retrieval, named) for row, plan in zip(found, plans, strict=True)]

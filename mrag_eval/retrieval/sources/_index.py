@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 class IndexSearch(Source):
-    """A search of the corpus that the block names, in the languages of its mode."""
+    """Search the corpus that the block names, in the languages of its mode."""
 
     def __init__(self, setup: Setup) -> None:
         self._setup, self._retrieval, self._benchmark = setup, setup.retrieval, setup.benchmark
         self._index: dict[str, Any] | None = None
 
     def select(self, docs: Sequence[RagDoc]) -> Selection:
-        """Return the rows that have a sibling, where the mode searches with its question; else all of them."""
+        """Return the rows that have a sibling, if the mode searches with its question; else all of them."""
         return with_partner(docs, self._retrieval)
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
-        """Raise where there is no corpus, or where it lacks a language that a row asks for.
+        """Raise if there is no corpus, or if it lacks a language that a row asks for.
 
-        Reads the index's manifest and no more; of a benchmark's own passages only their languages.
+        Reads only the index's manifest; for a benchmark's own passages only their languages.
         """
         with missing.allowed("corpus"):
             held = held_languages(self._retrieval, self._benchmark.corpus)
@@ -66,11 +66,11 @@ class IndexSearch(Source):
         return open_index(self._retrieval, self._benchmark.corpus).passages(ids)
 
     def identity(self) -> dict[str, Any]:
-        """Return what was searched, by its content."""
+        """Return the identity of the searched index, by its content."""
         return {"corpus": {**(self._index or {}), **own_passages(self._retrieval, self._benchmark)}}
 
     def record(self) -> dict[str, Any]:
-        """Return what was searched, for the results."""
+        """Return the record of the searched index, for the results."""
         return {} if self._index is None else {"index": self._index}
 
     def _plans(self, docs: Sequence[RagDoc]) -> list[Plan]:

@@ -10,7 +10,7 @@ from mrag_eval.retrieval.sources._source import Setup, Source
 
 
 class Nothing(Source):
-    """A prompt without passages."""
+    """Return no passages for the prompt."""
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Return an empty record per row."""

@@ -32,10 +32,10 @@ _OF_A_SEARCH = ("languages", "merge", "kind", "embedder", "query_translation")
 
 
 class PublishedLists(Source):
-    """The results of one benchmark in one mode."""
+    """Return the published results of one benchmark in one mode."""
 
     def __init__(self, setup: Setup, published: Published) -> None:
-        """Raises ConfigError for a mode without published results, and for settings that only a search has."""
+        """Raise ConfigError for a mode without published results, and for settings that only a search has."""
         retrieval = setup.retrieval
         self._run = _run_shown(published, retrieval)
         for key in _OF_A_SEARCH:
@@ -46,12 +46,12 @@ class PublishedLists(Source):
         self._partners = swap_partners(self._siblings) if retrieval.preset.swaps else {}
 
     def select(self, docs: Sequence[RagDoc]) -> Selection:
-        """Return the rows that there are results for; of these, only those with a sibling where the mode needs one."""
-        covered = [doc for doc in docs if doc.id in self._run and self._asker(doc) in self._run]
+        """Return the rows with published results; if the mode needs a sibling, only those that have one."""
+        covered = [doc for doc in docs if doc.id in self._run and self._query_row_id(doc) in self._run]
         return replace(with_partner(covered, self._retrieval), without_documents=len(docs) - len(covered))
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
-        """Return the published lists, reranked where the block asks for it, with the annotators' labels."""
+        """Return the published lists, reranked if the block asks for it, with the annotators' labels."""
         plans = plan_rows(docs, self._retrieval, self._siblings)
         found = [self._searched(doc, plan.languages) for doc, plan in zip(docs, plans, strict=True)]
         reranker = open_reranker(self._retrieval)
@@ -65,14 +65,14 @@ class PublishedLists(Source):
         return [self._published.passages[name] for name in ids]
 
     def identity(self) -> dict[str, Any]:
-        """Return the hashes of the lists and of their texts, of which the rows' own hash contains neither."""
+        """Return the hashes of the lists and of their texts; the hash of the rows covers neither."""
         texts = passages_hash(self._published.passages.values())
         return {"corpus": {"content_hash": texts, "runs": content_key(self._published.runs)}}
 
     def _searched(self, doc: RagDoc, languages: Sequence[str] | None) -> Searched:
-        """What was found for a row, as a search of our own would hand it on."""
+        """Return a row's published results in the form of a search."""
         texts = self._published.passages
-        hits = self._run[self._asker(doc)][: self._retrieval.search_depth]
+        hits = self._run[self._query_row_id(doc)][: self._retrieval.search_depth]
         ranking = tuple(Ranked(name, texts[name].doc_id, texts[name].lang, score) for name, score in hits)
         kept = tuple(Kept(name, score) for name, score in hits[: self._retrieval.k])
         pool = self._published.searchable.get(doc.id, {})
@@ -82,17 +82,17 @@ class PublishedLists(Source):
         return Searched(ranking, kept, {lang: n for lang, n in pool.items() if lang in scope})
 
     def _labelled(self, doc: RagDoc, row: Retrieved) -> Retrieved:
-        """The row with what annotators said of each passage."""
-        labels, asker = self._published.labels, self._asker(doc)
+        """Return the row with the annotators' labels of each passage."""
+        labels, asker = self._published.labels, self._query_row_id(doc)
         hits = (replace(hit, labels=labels.get((asker, hit.id), hit.labels)) for hit in row.passages)
         return replace(row, passages=tuple(hits))
 
-    def _asker(self, doc: RagDoc) -> str:
+    def _query_row_id(self, doc: RagDoc) -> str:
         return self._partners[doc.id].id if doc.id in self._partners else doc.id
 
 
 def open_source(setup: Setup) -> PublishedLists:
-    """Return the source of ``retrieval.corpus: published``; ConfigError where the benchmark brings no results."""
+    """Return the source of ``retrieval.corpus: published``. Raise ConfigError if the benchmark has no results."""
     published = setup.benchmark.published
     if published is None:
         raise ConfigError(
@@ -103,7 +103,7 @@ def open_source(setup: Setup) -> PublishedLists:
 
 
 def _run_shown(published: Published, retrieval: Retrieval) -> Mapping[str, Sequence[tuple[str, float]]]:
-    """The lists that the mode shows; ConfigError where there are none."""
+    """Return the lists that the mode shows. Raise ConfigError if they do not exist."""
     swaps = [name for name, mode in MODES.items() if mode.swaps and _shown(name, mode) in published.runs]
     known = [*published.runs, *swaps]
     if retrieval.mode not in known:
@@ -114,5 +114,5 @@ def _run_shown(published: Published, retrieval: Retrieval) -> Mapping[str, Seque
 
 
 def _shown(name: str, mode: Mode) -> str:
-    """Whose lists a mode shows: its own, or those of the sibling in the sibling's language."""
+    """Return the name of the lists that a mode shows: its own, or the sibling's in the sibling's language."""
     return "qlang" if mode.swaps else name

@@ -18,7 +18,7 @@ _COLUMNS = "query, Q0, passage, rank, score, run"
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One passage of a query's list, and the line it stands on."""
+    """Hold one passage of a query's list, and its line number."""
 
     passage: str
     score: float
@@ -27,10 +27,10 @@ class RunLine:
 
 @dataclass(frozen=True)
 class RunFile:
-    """A run: per query its passages, best first (score descending, then id ascending, whatever the rank column says).
+    """Hold a run: per query its passages, best first (score descending, then id ascending; the rank column is ignored).
 
-    ``reordered`` counts queries whose ranks say otherwise, ``first_reordered`` is the line where the first one does.
-    ``tag`` is what the last column calls the run; None where its lines disagree.
+    ``reordered`` counts queries whose ranks disagree with that order, and ``first_reordered`` is the line of the first
+    one. ``tag`` is the run's name in the last column; None if its lines disagree.
     """
 
     path: Path
@@ -83,7 +83,7 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
         lists[query] = tuple(sorted(own.values(), key=lambda line: (-line.score, line.passage)))
         by_line = {line.line: line.score for line in own.values()}
         in_order = [ranks[query][rank] for rank in sorted(ranks[query])]
-        # ties may stand in any order
+        # ties may be in any order
         fault = next((b for a, b in itertools.pairwise(in_order) if by_line[b] > by_line[a]), None)
         if fault is not None:
             wrong.append(fault)
@@ -112,7 +112,7 @@ def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
 
 
 def _parsed(path: Path, number: int, text: str) -> tuple[str, str, int, float, str]:
-    # ids may hold spaces where tabs stand between the columns
+    # ids may contain spaces if the columns are separated by tabs
     columns = [column.strip() for column in text.split("\t")] if "\t" in text else text.split()
     if len(columns) != 6 or not columns[0] or not columns[2]:
         raise DataError(

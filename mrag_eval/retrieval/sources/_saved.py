@@ -20,9 +20,9 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 
 class Saved(Source):
-    """A task's rows in a run folder, in the place of the ``live`` source that would find them.
+    """Read a task's rows from a run folder, in place of the ``live`` source that would find them.
 
-    ``entry`` is what the folder's manifest says of them; ``differs`` holds settings that differ on purpose.
+    ``entry`` is the rows' entry in the folder's manifest; ``differs`` holds settings that differ on purpose.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Saved(Source):
     ) -> Saved:
         """Return the rows of a task that has these ``settings``.
 
-        Raises ConfigError, naming each setting that differs, and DataError where the task is not there. Settings in
+        Raises ConfigError, naming each setting that differs, and DataError if the task is missing. Settings in
         ``missing`` are not compared.
         """
         entry = folder.entry_for(task, fingerprint_of(settings))
@@ -65,7 +65,7 @@ class Saved(Source):
         return self._live.select(docs)
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
-        """Check the live source, as far as it can be had."""
+        """Check the live source, as far as it is available."""
         self._live.check(docs, missing)
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
@@ -77,20 +77,20 @@ class Saved(Source):
         return self._live.passages(ids)
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the live source's passages."""
+        """Return the settings that decide the live source's passages."""
         return self._live.identity()
 
     def record(self) -> dict[str, Any]:
-        """Return index and agents as they are here, else as they were when the rows were retrieved."""
+        """Return index and agents of this machine, else those at the time of retrieval."""
         saved = {"index": self.entry.index, "agent": self.entry.agent}
         return {key: dict(value) for key, value in saved.items() if value is not None} | self._live.record()
 
     def models(self) -> dict[str, Any]:
-        """Return the models as they are here, else as they were when the rows were retrieved."""
+        """Return the models of this machine, else those at the time of retrieval."""
         return self._live.models() or dict(self.entry.models)
 
     def origin(self) -> dict[str, Any]:
-        """Return which rows these are, for the results."""
+        """Return the origin of these rows, for the results."""
         entry = self.entry
         out: dict[str, Any] = {"fingerprint": entry.fingerprint, "sha256": entry.sha256, "version": entry.version}
         return out | ({"differs": dict(self.differs)} if self.differs else {})

@@ -1,4 +1,4 @@
-"""The protocol of a source, and the records that it takes and gives."""
+"""The protocol of a source, and its input and output records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mrag_eval.retrieval._plan import Selection
 
 @dataclass(frozen=True)
 class Setup:
-    """Everything that a source is made from."""
+    """Hold everything that a source is made from."""
 
     retrieval: Retrieval
     benchmark: Benchmark
@@ -25,10 +25,10 @@ class Setup:
 
 
 class Missing:
-    """Settings that cannot be determined on this machine.
+    """Collect settings that cannot be determined on this machine.
 
-    Without ``tolerant`` nothing may be missing. Rows from a run folder need neither corpus nor models; then the names
-    of the settings are kept, apart from those that are ``needed`` all the same.
+    Unless ``tolerant``, nothing may be missing. Rows from a run folder need neither corpus nor models; then the names
+    of the settings are kept, except those that are ``needed`` all the same.
     """
 
     def __init__(self, *, tolerant: bool = False, needed: Collection[str] = ()) -> None:
@@ -37,7 +37,7 @@ class Missing:
 
     @contextmanager
     def allowed(self, *names: str) -> Iterator[None]:
-        """Note ``names`` as missing if the block raises ConfigError or CorpusError, and raise that if it may not be."""
+        """Record ``names`` as missing if the block raises ConfigError or CorpusError; raise it if they are needed."""
         try:
             yield
         except (ConfigError, CorpusError):
@@ -47,10 +47,10 @@ class Missing:
 
 
 class Source(Protocol):
-    """Where the passages of a task's rows come from.
+    """Find the passages of a task's rows.
 
-    A source is made by the function ``open_source(setup)`` of its module. ``retrieve`` is all that it must have.
-    ``traced`` sources give every row a trace of how its passages were found.
+    A source is made by the function ``open_source(setup)`` of its module. Only ``retrieve`` is required. ``traced``
+    sources give every row a trace of how its passages were found.
     """
 
     traced: bool = False
@@ -60,11 +60,11 @@ class Source(Protocol):
         return Selection(list(docs))
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
-        """Raise for what can be known to be wrong before anything runs: no corpus, no run, no model."""
+        """Raise for faults that can be known before anything runs: no corpus, no run, no model."""
         return
 
     def check_models(self) -> None:
-        """Raise ConfigError where a model behind an API would leave every call unanswered (a missing key)."""
+        """Raise ConfigError if a model behind an API would leave every call unanswered (a missing key)."""
         return
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
@@ -86,9 +86,9 @@ class Source(Protocol):
         return {}
 
     def record(self) -> dict[str, Any]:
-        """Return the entries ``index`` and ``agent`` of the results, as far as there are any."""
+        """Return the entries ``index`` and ``agent`` of the results, if they exist."""
         return {}
 
     def models(self) -> dict[str, Any]:
-        """Return the models that take part, by what decides their replies."""
+        """Return the identities of the models that take part, which decide their replies."""
         return {}

@@ -1,4 +1,4 @@
-"""Retrieval that another system did (``kind: precomputed``): its run file in the place of a search."""
+"""Retrieval by another system (``kind: precomputed``): its run file in place of a search."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 
 class TrecRun(Source):
-    """The lists of a run file, with texts from the corpus that the run was made on."""
+    """Return the lists of a run file, with texts from the corpus that the run was made on."""
 
     def __init__(self, setup: Setup) -> None:
         self._retrieval, self._benchmark, self._use_cache = setup.retrieval, setup.benchmark, setup.use_cache
         self._index: dict[str, Any] | None = None
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
-        """Raise where the run cannot be read, or its corpus is not there."""
+        """Raise if the run cannot be read, or its corpus does not exist."""
         with missing.allowed("corpus"):
             run = read_run(str(self._retrieval.run))
             self._texts()
             self._index = {"kind": "precomputed", "sha256": run.sha256, "tag": run.tag}
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
-        """Return the run's lists, reranked where the block asks for it."""
+        """Return the run's lists, reranked if the block asks for it."""
         plans = plan_rows(docs, self._retrieval, self._benchmark.docs)
         refuse_empty(docs, plans)
         reranker = open_reranker(self._retrieval)
@@ -64,7 +64,7 @@ class TrecRun(Source):
         return {} if self._index is None else {"index": self._index}
 
     def _texts(self) -> Searchable | PassageTable:
-        """The corpus that the run was made on: the benchmark's passages, a JSON Lines file, or an index."""
+        """Return the corpus that the run was made on: the benchmark's passages, a JSON Lines file, or an index."""
         retrieval, corpus = self._retrieval, self._benchmark.corpus
         if retrieval.corpus == "benchmark":
             if not corpus:
@@ -93,14 +93,14 @@ def _lists(
 ) -> list[Searched]:
     """Return the run's lists, ``depth`` deep, for these rows; queries are matched by the rows' ids.
 
-    ``counts`` are the corpus's passages by language. A row that the run does not have retrieved nothing, and is counted
-    in a warning. Raises DataError where the run has none of the rows, and CorpusError for a passage that the corpus
-    does not hold, naming its line.
+    ``counts`` are the corpus's passages by language. A row that is not in the run has an empty list, and is counted in
+    a warning. Raises DataError if the run has none of the rows, and CorpusError for a passage that is not in the
+    corpus, naming its line.
     """
     run = read_run(str(retrieval.run))
     depth = retrieval.search_depth
     lists = [run.lists.get(doc.id, ())[:depth] for doc in docs]
-    _say_what_fits(run, docs, depth)
+    _log_coverage(run, docs, depth)
     passages = _passages(run, lists, source, retrieval.corpus)
     out = []
     for lines in lists:
@@ -113,7 +113,7 @@ def _lists(
     return out
 
 
-def _say_what_fits(run: RunFile, docs: Sequence[RagDoc], depth: int) -> None:
+def _log_coverage(run: RunFile, docs: Sequence[RagDoc], depth: int) -> None:
     missing = [doc.id for doc in docs if doc.id not in run.lists]
     if len(missing) == len(docs):
         raise DataError(
