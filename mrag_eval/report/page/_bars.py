@@ -22,17 +22,6 @@ from mrag_eval.report.page._spec import (
 # Stages in the order of the pipeline, and colours that colour-blind readers can distinguish (Okabe and Ito).
 STAGES = ("correct", "not retrieved", "lost in reranking", "not used", "wrong language")
 _COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#CC79A7")
-# For languages: Okabe and Ito's again, then lighter and darker ones; order and table distinguish them as well.
-_PALETTE = (
-    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F", "#332288", "#88CCEE"),
-    *("#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#661100", "#6699CC", "#BBBBBB"),
-)
-_COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#CC79A7")
-# For languages: Okabe and Ito's again, then lighter and darker ones; order and table distinguish them as well.
-_PALETTE = (
-    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F", "#332288", "#88CCEE"),
-    *("#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#661100", "#6699CC", "#BBBBBB"),
-)
 
 
 def _shares(
