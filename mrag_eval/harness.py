@@ -215,7 +215,7 @@ class _Rows(list[dict[str, Any]]):
 
 
 class RowResult(NamedTuple):
-    """What scoring leaves of one row: its record, the judges' votes on it if there are any, its values by metric."""
+    """The scores of one row: its record, the judges' votes on it if there are any, its values by metric."""
 
     record: dict[str, Any]
     votes: dict[str, Any] | None
@@ -431,12 +431,12 @@ class HarnessTask(ConfigurableTask):
 
     @property
     def by_likelihood(self) -> bool:
-        """Whether the options' likelihoods are compared instead of reading a reply."""
+        """Return whether the options' likelihoods are compared instead of reading a reply."""
         return bool(self.OUTPUT_TYPE == "multiple_choice")
 
     @property
     def predict_only(self) -> bool:
-        """Whether replies are only written down (``--predict_only``)."""
+        """Return whether replies are only written to the samples (``--predict_only``)."""
         return "bypass" in self._metric_fn_list
 
     @property

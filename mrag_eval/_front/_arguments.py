@@ -1,4 +1,4 @@
-"""What the functions of the Python interface are given: settings, names of tasks, folders."""
+"""Arguments of the Python interface: settings, names of tasks, folders."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RetrievedRun:
-    """What was retrieved for the rows of a task: ``docs`` and ``rows`` by the row's id, on disk in the folder ``path``.
+    """The passages retrieved for the rows of a task.
+
+    ``docs`` and ``rows`` are by the row's id; ``path`` is the run folder on disk.
 
     A task searches nothing again with ``retrieval={"run_folder": path}``.
     """

@@ -22,7 +22,7 @@ Model = str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder
 
 @dataclass(frozen=True)
 class RayEngine:
-    """Where and how Ray cuts and embeds.
+    """The Ray cluster that cuts and embeds.
 
     - ``address``: a running cluster (``auto``: the one this machine belongs to). None starts Ray on this machine for
       the build and stops it afterwards, unless the process has already started it.
@@ -84,7 +84,7 @@ class BuildSettings:
 
     @property
     def is_lexical(self) -> bool:
-        """Whether the index has BM25 shards."""
+        """Return whether the index has BM25 shards."""
         return self.kind in ("bm25", "hybrid")
 
     @property

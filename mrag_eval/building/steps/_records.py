@@ -25,7 +25,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of one item in a step: ``made`` goes on to the next step, ``drops`` are counted; both may be empty."""
+    """Outcome of one item in a step: ``made`` is handed to the next step, ``drops`` are counted; both may be empty."""
 
     made: Sequence[Record] = ()
     drops: Sequence[Drop] = ()
