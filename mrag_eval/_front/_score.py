@@ -141,7 +141,7 @@ class _Given:
 
 
 def _read(rows: Iterable[Block] | DataFrame | str | Path) -> list[tuple[str, Block]]:
-    """Yield the place of each row, and the row."""
+    """Return the place of each row, and the row."""
     from mrag_eval.datasets import iter_jsonl
 
     if isinstance(rows, str | Path):
