@@ -24,7 +24,8 @@ N, IN_FLIGHT = 300, 8
 RUN = """
 import sys
 from pathlib import Path
-from mrag_eval.models import AuxModel, ModelSpec
+from mrag_eval.config import ModelSpec
+from mrag_eval.models import AuxModel
 from mrag_eval.core._store import Store
 url, cache, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=8)
