@@ -51,7 +51,7 @@ def test_source_distribution_holds_what_a_build_and_the_tests_need(distributions
         "tasks/demo/_demo_yaml",
         "metrics/__init__.py",
         "retrievers/__init__.py",
-        "mrag_eval/demo/passages.jsonl",
+        "mrag_eval/datasets/demo_data/passages.jsonl",
         "tests/conftest.py",
         "constraints.txt",
         "CHANGELOG.md",

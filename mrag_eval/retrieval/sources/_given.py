@@ -14,7 +14,7 @@ from mrag_eval.retrieval.sources._source import Setup, Source
 
 
 class GivenPassages(Source):
-    """Return the passages that come with each row."""
+    """The passages that come with each row."""
 
     def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
