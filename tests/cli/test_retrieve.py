@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -319,6 +320,8 @@ def waiting(world: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str]
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # a shell that runs the tests in the background lets them ignore Ctrl-C, and what they start as well
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     server.settimeout(120)
