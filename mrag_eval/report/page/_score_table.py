@@ -8,7 +8,7 @@ from pathlib import Path
 from mrag_eval.report._table import Cell, Row, Table
 from mrag_eval.report.files._leaves import Leaf, result_leaves
 from mrag_eval.report.files._scores import leaf_frame
-from mrag_eval.report.page._parts import score_points
+from mrag_eval.report.page._points import score_points
 
 
 def score_table(results: Sequence[Path]) -> Table:

@@ -13,7 +13,7 @@ from typing import Any
 from mrag_eval.config import CORRECT
 from mrag_eval.core import is_language, language_name
 
-Point = Mapping[str, Any]
+Points = Sequence[Mapping[str, Any]]
 Spec = dict[str, Any]
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -27,7 +27,7 @@ _NUMBERS = frozenset({"value", "low", "high", "n", "rows", "passages", "replies"
 _PERCENT = {"scale": {"domain": [0, 100]}}
 
 
-def spec(points: Sequence[Point], description: str, columns: Sequence[str], **rest: Any) -> Spec:
+def spec(points: Points, description: str, columns: Sequence[str], **rest: Any) -> Spec:
     """Return a chart as wide as the page, with the description of its table."""
     meta = {"columns": {name: HEADS.get(name, name) for name in columns}} | rest.pop("usermeta", {})
     return {
@@ -41,7 +41,7 @@ def spec(points: Sequence[Point], description: str, columns: Sequence[str], **re
     }
 
 
-def height(points: Sequence[Point], *fields: str, chosen: Sequence[str] = (), step: int = 26) -> int:
+def height(points: Points, *fields: str, chosen: Sequence[str] = (), step: int = 26) -> int:
     """Return the height in pixels, ``step`` for each row. Vega-Lite warns of steps at full page width.
 
     If values are only shown while a parameter in ``chosen`` is set, the height fits the choice with most rows.
@@ -52,14 +52,13 @@ def height(points: Sequence[Point], *fields: str, chosen: Sequence[str] = (), st
     return step * max(2, max(len(found) for found in rows.values()))
 
 
-def choices(points: Sequence[Point], names: Mapping[str, str]) -> dict[str, Any]:
+def choices(points: Points, names: Mapping[str, str]) -> dict[str, Any]:
     """Return parameters with a list to choose from, by field -> label, and their filter."""
     params = []
     for name, label in names.items():
         options = list(dict.fromkeys(point[name] for point in points))
         if name == "metric":
-            # metrics of correctness first
-            options.sort(key=lambda metric: CORRECT.index(metric) if metric in CORRECT else len(CORRECT))
+            options.sort(key=correct_first)
         bind = {"input": "select", "options": options, "name": f"{label} "}
         # a single option needs no list
         params.append({"name": name, "value": options[0], **({"bind": bind} if len(options) > 1 else {})})
@@ -67,12 +66,17 @@ def choices(points: Sequence[Point], names: Mapping[str, str]) -> dict[str, Any]
     return {"params": params, "transform": [{"filter": test}]}
 
 
+def correct_first(metric: str) -> int:
+    """Return the sort key of metrics, those of correctness first."""
+    return CORRECT.index(metric) if metric in CORRECT else len(CORRECT)
+
+
 def field(name: str, kind: str = "nominal", title: str | None = None, **rest: Any) -> Spec:
     """Return an encoding of a field, with its name as the heading."""
     return {"field": name, "type": kind, "title": title if title is not None else HEADS.get(name, name), **rest}
 
 
-def language(points: Sequence[Point], name: str, title: str, kind: str = "axis", **rest: Any) -> Spec:
+def language(points: Points, name: str, title: str, kind: str = "axis", **rest: Any) -> Spec:
     """Return a field of language codes whose labels are names."""
     codes = sorted(code for code in {str(point[name]) for point in points} if is_language(code))
     names = json.dumps({code: language_name(code) for code in codes})
@@ -90,14 +94,14 @@ def in_order(values: Sequence[str]) -> list[str]:
     return sorted(dict.fromkeys(values))
 
 
-def by_language(points: Sequence[Point], name: str, title: str) -> Spec:
+def by_language(points: Points, name: str, title: str) -> Spec:
     """Return a colour for each language, the same in every chart that has the same languages."""
     codes = in_order([str(point[name]) for point in points])
     colours = [_PALETTE[i % len(_PALETTE)] for i in range(len(codes))]
     return language(points, name, title, "legend", scale={"domain": codes, "range": colours})
 
 
-def intervals(points: Sequence[Point], encoding: Spec, shown: Sequence[str], title: str = "score (%)") -> Spec:
+def intervals(points: Points, encoding: Spec, shown: Sequence[str], title: str = "score (%)") -> Spec:
     """Return dots with their intervals."""
     scale = _PERCENT if all(0 <= float(p["value"]) <= 100 for p in points) else {}
     return {

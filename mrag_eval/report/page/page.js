@@ -106,12 +106,8 @@ async function drawCharts() {
 /* What the samples of a point are found by; nothing where a point has none. */
 function filtersOf(name, point) {
   if (!page.samples.length) return null;
-  if (name === "languages") return { model: point.run, benchmark: point.benchmark, mode: point.mode, language: point.language };
-  if (name === "tiers") return { model: point.run, benchmark: point.benchmark, mode: point.mode };
-  if (name === "pairs") return { task: point.task, language: point.question, document: point.document };
-  if (name === "scores") return { task: point.task };
-  if (name === "stages") return { task: point.task };
-  return null;
+  const opens = page.opens[name];
+  return opens ? Object.fromEntries(Object.entries(opens).map(([filter, field]) => [filter, point[field]])) : null;
 }
 
 /* ------------------------------------------------------------ leaderboard */

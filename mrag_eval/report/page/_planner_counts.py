@@ -1,15 +1,13 @@
-"""Rows for the report on the agents' loop: from the traces in the samples, and from the results."""
+"""Counts of what the agents did, over the traces in the samples."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Any
 
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._samples import Sample
-from mrag_eval.report.page._parts import shares
+from mrag_eval.report.page._points import Point, shares
 
-Point = dict[str, Any]
 # The critic's criteria, each scored from 1 to 5.
 _CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")
 _COSTS = frozenset({"calls", "cached", "tokens_in", "tokens_out", "seconds"})
@@ -84,7 +82,7 @@ class PlannerCounts:
             ],
         }
 
-    def ledger(self) -> list[Point]:
+    def cost_points(self) -> list[Point]:
         """Return the cost of each of the agents."""
         return [
             {
@@ -95,23 +93,3 @@ class PlannerCounts:
             }
             for role, cost in self.cost.items()
         ]
-
-
-def loop_row(leaf: Leaf) -> list[Point]:
-    """Return the agents' loop as one row: rounds, cost, questions without documents, faults."""
-    loop = leaf.result.scores.loop
-    if loop is None:
-        return []
-    return [
-        {
-            "task": leaf.label,
-            "questions": loop.rows,
-            "rounds": round(loop.mean_rounds, 2),
-            "valid": round(loop.per_question.valid, 2),
-            "calls": round(loop.per_question.calls, 1),
-            "tokens": round(loop.per_question.tokens),
-            "without": round(100 * (loop.without_documents.value or 0.0), 1),
-            "stopped": ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in loop.stopped.items()),
-            "faults": ", ".join(f"{fault} {n:,}" for fault, n in loop.faults.items()) or "none",
-        }
-    ]

@@ -1,0 +1,45 @@
+"""The gathering of a report from result and sample files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mrag_eval.report.files._leaves import PageRow, result_leaves
+from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._scores import leaf_frame
+from mrag_eval.report.files._systems import systems
+from mrag_eval.report.page._data import PageData
+from mrag_eval.report.page._planner_counts import PlannerCounts
+from mrag_eval.report.page._samples import Browser
+from mrag_eval.report.page._sections import CHARTS
+from mrag_eval.report.tables._leaderboard import boards
+
+
+def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, seed: int = 0) -> PageData:
+    """Gather a report from the result files at ``paths`` (files, or folders searched for them).
+
+    For each task at most ``samples`` rows are taken for the browser, drawn with ``seed``; without ``text`` passages are
+    named but not shown. If a model ran a task several times with the same settings, the newest counts. Raises DataError
+    if there is no result of our tasks.
+    """
+    leaves = result_leaves(paths)
+    data = PageData(leaves, leaf_frame(leaves), Browser(samples, text, seed), seed)
+    rows: dict[str, list[PageRow]] = {}
+    for leaf in data.leaves:
+        # one task's samples at a time: they hold every passage of every prompt
+        lines = read_samples(leaf.samples) if leaf.samples is not None else []
+        rows[leaf.label] = [PageRow.of(sample) for sample in lines]
+        data.browser.add(leaf, lines)
+        name = " · ".join(filter(None, (leaf.benchmark, leaf.run, leaf.variant)))
+        planner = data.planners.setdefault(name, PlannerCounts(name))
+        for sample in lines:
+            planner.add(leaf, sample)
+        for chart in CHARTS:
+            if chart.of_samples is not None:
+                data.points.setdefault(chart.id, []).extend(chart.of_samples(leaf, lines))
+    data.samples, data.passages = data.browser.within()
+    data.systems = systems(data.leaves, rows)
+    data.boards = boards(data.systems, seed)
+    data.points |= {chart.id: chart.points(data) for chart in CHARTS if chart.points is not None}
+    return data

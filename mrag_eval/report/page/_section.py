@@ -1,0 +1,116 @@
+"""The declaration of a section of the report: its heading, and its charts, tables and markup in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from mrag_eval.report.files._leaves import Leaf
+from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.page._data import PageData
+from mrag_eval.report.page._points import Point
+from mrag_eval.report.page._spec import Points, Spec
+
+Gather = Callable[[PageData], list[Point]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Declare a chart. It is drawn if it has values; ``draw`` returns its specification.
+
+    Its values come from ``points``, or from ``of_samples``, which gets the samples of one task at a time. ``opens``
+    says which samples a click on a value shows: filter -> field of the value. ``link`` is its name in the list at the
+    top of the page, if it is to be there.
+    """
+
+    template: ClassVar = "charts.html.jinja"
+
+    id: str
+    title: str
+    note: str
+    draw: Callable[[Points], Spec]
+    points: Gather | None = None
+    of_samples: Callable[[Leaf, Sequence[Sample]], list[Point]] | None = None
+    opens: Mapping[str, str] = field(default_factory=dict)
+    link: str = ""
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        return (self,)
+
+    def values(self, data: PageData) -> dict[str, Any] | None:
+        """Return the values of the template; None if there is nothing to draw."""
+        return {"charts": [self], "beside": False} if data.points.get(self.id) else None
+
+
+class Beside:
+    """Put charts into two columns where the page is wide."""
+
+    template = "charts.html.jinja"
+
+    def __init__(self, *charts: Chart) -> None:
+        self.charts = charts
+
+    def values(self, data: PageData) -> dict[str, Any] | None:
+        """Return the values of the template; None if none of the charts has any."""
+        drawn = [chart for chart in self.charts if data.points.get(chart.id)]
+        return {"charts": drawn, "beside": True} if drawn else None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Declare a table. ``columns``: field of a point -> head; ``numbers``: the columns of figures, counted from 0.
+
+    With ``folded`` as its summary, the table is closed if it has more than ``unfolded`` rows.
+    """
+
+    template: ClassVar = "listing.html.jinja"
+    charts: ClassVar[tuple[Chart, ...]] = ()
+
+    caption: str
+    columns: Mapping[str, str]
+    points: Gather
+    numbers: Collection[int]
+    folded: str = ""
+    unfolded: int = 0
+
+    def values(self, data: PageData) -> dict[str, Any] | None:
+        """Return the values of the template; None for a table without rows."""
+        points = self.points(data)
+        rows = [["" if point.get(key) is None else point[key] for key in self.columns] for point in points]
+        return {"table": self, "heads": list(self.columns.values()), "rows": rows} if rows else None
+
+
+@dataclass(frozen=True)
+class Markup:
+    """Declare a template of the section's own, and its values: None if there is nothing to show."""
+
+    charts: ClassVar[tuple[Chart, ...]] = ()
+
+    template: str
+    values: Callable[[PageData], dict[str, Any] | None]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Declare a section: anchor, heading, and ``blocks`` in their order. It appears if one of its blocks does.
+
+    ``link`` is its name in the list at the top of the page, by default the heading. Without a heading, its charts have
+    headings of the same level as those of other sections.
+    """
+
+    id: str = ""
+    title: str = ""
+    link: str = ""
+    blocks: tuple[Chart | Beside | Listing | Markup, ...] = ()
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """Return every chart of the section, in order."""
+        return tuple(chart for block in self.blocks for chart in block.charts)
+
+
+def each_task(gather: Callable[[Leaf], Sequence[Point]]) -> Gather:
+    """Return the points that ``gather`` finds in the results of each task, for a whole page."""
+    return lambda data: [point for leaf in data.leaves for point in gather(leaf)]

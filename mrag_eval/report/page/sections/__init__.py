@@ -1,0 +1,1 @@
+"""The sections of the HTML report, one module each: values, charts, tables and their place on the page."""

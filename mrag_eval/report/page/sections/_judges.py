@@ -1,0 +1,80 @@
+"""The section on judges: their leniency and their agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mrag_eval.report.files._leaves import Leaf
+from mrag_eval.report.page._points import Point, percent, rounded
+from mrag_eval.report.page._section import Listing, Section, each_task
+from mrag_eval.scoring import JudgeTable
+
+
+def _tables(leaf: Leaf) -> Iterator[tuple[Point, JudgeTable]]:
+    """Return the tables of the judges of answers and of passages, and the beginning of their points."""
+    scores = leaf.result.scores
+    for about, table in (("answers", scores.judge), ("passages suffice", scores.sufficiency)):
+        if table is not None:
+            yield {"task": leaf.label, "about": about}, table
+
+
+def _judge_points(leaf: Leaf) -> list[Point]:
+    """Return the verdicts of every judge."""
+    return [
+        base
+        | {"judge": seat, "model": judge.model}
+        | percent(judge.correct)
+        | {"abstained": sum(judge.abstained.values())}
+        for base, table in _tables(leaf)
+        for seat, judge in table.judges.items()
+    ]
+
+
+def _agreement_points(leaf: Leaf) -> list[Point]:
+    """Return the agreement of every pair of judges, and of all."""
+    out = []
+    for base, table in _tables(leaf):
+        if table.agreement is None:
+            continue
+        for name, kappa in {**table.agreement.pairwise, "Fleiss, all judges": table.agreement.fleiss}.items():
+            if kappa.value is not None:
+                limits = {"low": rounded(kappa.low), "high": rounded(kappa.high)}
+                out.append(base | {"judges": name, "kappa": rounded(kappa.value), **limits})
+    return out
+
+
+SECTION = Section(
+    "judges",
+    "Judges",
+    blocks=(
+        Listing(
+            "Share of answers (or passages) that each judge finds correct (or sufficient)",
+            {
+                "task": "task",
+                "about": "judged",
+                "judge": "judge",
+                "model": "model",
+                "value": "yes (%)",
+                "low": "95% from",
+                "high": "95% to",
+                "n": "n",
+                "abstained": "abstained",
+            },
+            each_task(_judge_points),
+            numbers=range(4, 9),
+        ),
+        Listing(
+            "Agreement between judges",
+            {
+                "task": "task",
+                "about": "judged",
+                "judges": "judges",
+                "kappa": "κ",
+                "low": "95% from",
+                "high": "95% to",
+            },
+            each_task(_agreement_points),
+            numbers=range(3, 6),
+        ),
+    ),
+)

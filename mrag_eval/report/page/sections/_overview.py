@@ -1,0 +1,210 @@
+"""The charts of all tasks together: scores by language and by tier in every IR mode, and the sources of errors."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mrag_eval.core import base_language, language_tier
+from mrag_eval.metrics import Estimate
+from mrag_eval.report.files._leaves import Leaf
+from mrag_eval.report.files._systems import System
+from mrag_eval.report.page._data import PageData
+from mrag_eval.report.page._points import Point, percent
+from mrag_eval.report.page._section import Beside, Chart, Markup, Section, each_task
+from mrag_eval.report.page._shapes import heat_map
+from mrag_eval.report.page._spec import Points, Spec, field, height, language, spec, tooltip
+from mrag_eval.report.tables._leaderboard import TIERS, languages_score
+
+# Stages in the order of the pipeline, and colours that colour-blind readers can distinguish (Okabe and Ito).
+_STAGES = ("correct", "not retrieved", "lost in reranking", "not used", "wrong language")
+_COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#CC79A7")
+_OF_A_MODEL = {"benchmark": "benchmark", "metric": "metric", "run": "model"}
+
+
+def _language_points(data: PageData) -> list[Point]:
+    """Return a point for every system, metric and language: over its rows, or from its results without samples."""
+    out = []
+    for system in data.systems:
+        base_point = {"benchmark": system.benchmark, "run": system.run, "mode": system.mode}
+        for metric in _metrics(system):
+            for code, score in _by_language(system, metric, data.seed).items():
+                if score.value is not None:
+                    out.append(base_point | {"metric": metric, "language": code} | percent(score))
+    return out
+
+
+def _languages(points: Points) -> Spec:
+    return heat_map(
+        points,
+        "Mean score by language and IR mode",
+        field("mode", "nominal", "IR mode", axis={"labelAngle": -20, "labelLimit": 140}),
+        language(points, "language", "language"),
+        ("language", "mode", "value", "low", "high", "n"),
+        _OF_A_MODEL,
+    )
+
+
+@dataclass(frozen=True)
+class _Tier:
+    """Hold the languages of a tier that all ``systems`` of a benchmark with a metric were run in, and the others."""
+
+    benchmark: str
+    metric: str
+    name: str
+    systems: Sequence[System]
+    inside: frozenset[str]
+    missing: frozenset[str]
+    # whether the systems were run in several languages, of this tier or another
+    several: bool
+
+
+def _tiers_of(systems: Sequence[System]) -> Iterator[_Tier]:
+    together: dict[tuple[str, str], list[System]] = defaultdict(list)
+    for system in systems:
+        if system.rows is not None:
+            for metric in _metrics(system):
+                together[system.benchmark, metric].append(system)
+    for (benchmark, metric), having in together.items():
+        sets = [{key[0] for key, row in (s.rows or {}).items() if metric in row.values} for s in having]
+        found = set().union(*sets)
+        common = set.intersection(*sets)
+        for name in TIERS:
+            tier = frozenset(code for code in found if language_tier(base_language(code)) == name)
+            yield _Tier(benchmark, metric, name, having, tier & common, tier - common, len(found) > 1)
+
+
+def _tier_points(data: PageData) -> list[Point]:
+    """Return a point for every system, metric and tier.
+
+    A tier's score is the unweighted mean over its languages. Only languages are counted that all systems of the
+    benchmark with the metric were run in, so that every mean is over the same set.
+    """
+    out = []
+    for tier in _tiers_of(data.systems):
+        if not tier.inside or not tier.several:
+            continue
+        for system in tier.systems:
+            keys = sorted(key for key in system.rows or {} if key[0] in tier.inside)
+            point = {"benchmark": tier.benchmark, "run": system.run, "mode": system.mode}
+            score = percent(languages_score(system, tier.metric, keys, data.seed))
+            out.append(point | {"metric": tier.metric, "tier": tier.name} | score)
+            out[-1]["languages"] = ", ".join(sorted(tier.inside))
+    return out
+
+
+def _tiers(points: Points) -> Spec:
+    return heat_map(
+        points,
+        "Mean score by tier of languages and IR mode",
+        field("mode", "nominal", "IR mode", axis={"labelAngle": -20, "labelLimit": 140}),
+        field("tier", "nominal", "tier", sort=["low", "mid", "high"]),
+        ("tier", "mode", "value", "low", "high", "n", "languages"),
+        _OF_A_MODEL,
+    )
+
+
+def _left_out(data: PageData) -> dict[str, Any] | None:
+    """Return a line for every tier without some of its languages."""
+    lines = [
+        f"{tier.benchmark}, {tier.metric}, {tier.name}: without {', '.join(sorted(tier.missing))}, "
+        "which not every mode has"
+        for tier in _tiers_of(data.systems)
+        if tier.missing
+    ]
+    return {"lines": lines} if lines else None
+
+
+def _metrics(system: System) -> list[str]:
+    """Return the metrics of the system's rows, or of its results if there are no samples."""
+    if system.rows is None:
+        return list(dict.fromkeys(name for leaf in system.leaves for name in leaf.result.metrics))
+    return list(dict.fromkeys(name for row in system.rows.values() for name in row.values))
+
+
+def _by_language(system: System, metric: str, seed: int) -> dict[str, Estimate]:
+    if system.rows is not None:
+        by: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for key, row in system.rows.items():
+            if metric in row.values or metric in row.unscored:
+                by[key[0]].append(key)
+        return {code: languages_score(system, metric, keys, seed) for code, keys in sorted(by.items())}
+    out: dict[str, Estimate] = {}
+    for leaf in system.leaves:
+        score = leaf.result.metrics.get(metric)
+        if score is None:
+            continue
+        languages = list(leaf.result.scores.query_langs)
+        found = {languages[0]: score} if len(languages) == 1 else score.cells("query_lang")
+        for code, cell in found.items():
+            # several tasks in one language cannot be pooled without their rows
+            out[code] = cell if code not in out else Estimate(None)
+    return out
+
+
+def _stage_points(leaf: Leaf) -> list[Point]:
+    """Return where the errors come from, in rows."""
+    table = leaf.result.scores.attribution
+    found = table.overall.stages if table is not None else {}
+    total = sum(found.values())
+    return [
+        {"task": leaf.label, "stage": stage, "rows": n, "share": round(100 * n / total, 1)}
+        for stage, n in found.items()
+        if n
+    ]
+
+
+def _stages(points: Points) -> Spec:
+    ordered = [{**p, "order": _STAGES.index(p["stage"]) if p["stage"] in _STAGES else len(_STAGES)} for p in points]
+    return spec(
+        ordered,
+        "Where errors come from: shares of rows by stage of the pipeline",
+        ("task", "stage", "rows", "share"),
+        height=height(points, "task"),
+        mark={"type": "bar"},
+        encoding={
+            "y": field("task", "nominal", "", axis={"labelLimit": 180}),
+            "x": field("rows", "quantitative", "share of rows", stack="normalize", axis={"format": "%"}),
+            "color": field("stage", "nominal", "", scale={"domain": list(_STAGES), "range": list(_COLOURS)}),
+            "order": field("order", "ordinal"),
+            "tooltip": tooltip("task", "stage", "rows", "share"),
+        },
+    )
+
+
+SECTION = Section(
+    blocks=(
+        Beside(
+            Chart(
+                "languages",
+                "By language and IR mode",
+                "Languages of the culture that a question is about, else of the question. A click on a cell opens its "
+                "samples; the table below has buttons for it. Cells of few rows are uncertain.",
+                _languages,
+                _language_points,
+                opens={"model": "run", "benchmark": "benchmark", "mode": "mode", "language": "language"},
+                link="Languages",
+            ),
+            Chart(
+                "stages",
+                "Where errors come from",
+                "Shares of rows, in the order of the pipeline.",
+                _stages,
+                each_task(_stage_points),
+                opens={"task": "task"},
+                link="Errors",
+            ),
+        ),
+        Chart(
+            "tiers",
+            "By tier and IR mode",
+            "Unweighted means over the languages of CORAL's tiers that every mode was run in.",
+            _tiers,
+            _tier_points,
+            opens={"model": "run", "benchmark": "benchmark", "mode": "mode"},
+        ),
+        Markup("left_out.html.jinja", _left_out),
+    ),
+)

@@ -1,0 +1,61 @@
+"""The section on the runs: model, data and judges of every result file."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.report.page._data import PageData
+from mrag_eval.report.page._points import Point
+from mrag_eval.report.page._section import Listing, Section
+
+
+def _run_points(data: PageData) -> list[Point]:
+    """Return one entry per result file."""
+    out: dict[Path, dict[str, Any]] = {}
+    for leaf, file in data.runs:
+        place = "/".join(file.path.parts[-2:])
+        new = {"model": file.model, "date": _date(file.date), "path": place, "tasks": 0, "rows": 0, "shortened": 0}
+        entry = out.setdefault(file.path, new | {"benchmarks": {}, "judges": {}})
+        scores = leaf.result.scores
+        entry["tasks"] += 1
+        entry["rows"] += scores.rows
+        entry["shortened"] += (scores.prompts.shortened or 0) if scores.prompts is not None else 0
+        entry["benchmarks"][leaf.benchmark] = None
+        entry["judges"] |= dict.fromkeys(scores.judge.models if scores.judge is not None else ())
+    return [
+        entry
+        | {"rows": f"{entry['rows']:,}", "shortened": f"{entry['shortened']:,}"}
+        | {"benchmarks": ", ".join(entry["benchmarks"]), "judges": ", ".join(entry["judges"]) or "none"}
+        for entry in out.values()
+    ]
+
+
+def _date(seconds: float) -> str:
+    when = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
+    return f"{when:%Y-%m-%d %H:%M} UTC" if seconds else ""
+
+
+SECTION = Section(
+    "runs",
+    "What was run",
+    link="Runs",
+    blocks=(
+        Listing(
+            "Runs",
+            {
+                "model": "model",
+                "benchmarks": "benchmarks",
+                "date": "date",
+                "tasks": "tasks",
+                "rows": "rows",
+                "shortened": "prompts shortened",
+                "judges": "judges",
+                "path": "results",
+            },
+            _run_points,
+            numbers=range(2, 6),
+        ),
+    ),
+)

@@ -1,0 +1,58 @@
+"""The section of scores: every task and metric, as a table and plotted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mrag_eval.report.page._data import PageData
+from mrag_eval.report.page._points import Point
+from mrag_eval.report.page._section import Chart, Markup, Section
+from mrag_eval.report.page._spec import Points, Spec, choices, correct_first, field, height, intervals, spec
+
+
+def _table(data: PageData) -> dict[str, Any]:
+    """Return the cells by task and metric, metrics of correctness first."""
+    return {
+        "leaves": data.leaves,
+        "metrics": sorted(dict.fromkeys(point["metric"] for point in data.scores), key=correct_first),
+        "cells": {(point["task"], point["metric"]): point for point in data.scores},
+    }
+
+
+def _score_points(data: PageData) -> list[Point]:
+    return [point for point in data.scores if point["low"] is not None or point["n"]]
+
+
+def _scores(points: Points) -> Spec:
+    return spec(
+        points,
+        "Scores of all tasks with their 95% intervals, by metric",
+        ("task", "mode", "value", "low", "high", "n"),
+        height=height(points, "task", chosen=("benchmark", "metric")),
+        **choices(points, {"benchmark": "benchmark", "metric": "metric"}),
+        **intervals(
+            points,
+            {
+                "y": field("task", "nominal", "", axis={"labelLimit": 220}),
+                "color": field("mode", "nominal", "IR mode"),
+            },
+            ("task", "mode", "value", "low", "high", "n"),
+        ),
+    )
+
+
+SECTION = Section(
+    "scores",
+    "Scores",
+    blocks=(
+        Markup("scores.html.jinja", _table),
+        Chart(
+            "scores",
+            "Scores, plotted",
+            "Dots with 95% intervals.",
+            _scores,
+            _score_points,
+            opens={"task": "task"},
+        ),
+    ),
+)
