@@ -54,17 +54,21 @@ from mrag_eval.core._scored import RowScores, Scored, Value
 from mrag_eval.core._sheets import SheetRow, read_sheet, write_sheet
 from mrag_eval.core._store import Store, close_stores, content_key, shared_store
 from mrag_eval.core._tokens import estimated_tokens
+from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
 
 __all__ = [
     "CORAL_POOL",
+    "CRITERIA",
     "DEVICES",
     "KEPT_LANGS",
     "NO_SPACES",
     "OPTIONAL",
     "RESOURCE_GROUPS",
     "VOTED",
+    "AgentUsage",
     "ConfigError",
     "CorpusError",
+    "CriticScores",
     "DataError",
     "Endpoint",
     "GivenPassage",
@@ -88,6 +92,10 @@ __all__ = [
     "Searched",
     "SheetRow",
     "Store",
+    "Trace",
+    "TracedHit",
+    "TracedQuestion",
+    "TracedRound",
     "Transport",
     "Value",
     "Vote",

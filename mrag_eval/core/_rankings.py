@@ -8,6 +8,7 @@ from typing import Any
 
 from mrag_eval.core._languages import same_language
 from mrag_eval.core._passages import Hit, RagDoc
+from mrag_eval.core._traces import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Retrieved:
     searchable: Mapping[str, int] = field(default_factory=dict)
     queries: tuple[str, ...] = ()
     reranked: Reranking | None = None
-    trace: Mapping[str, Any] | None = None
+    trace: Trace | None = None
 
 
 def document_of(place: Ranked | Hit, doc: RagDoc) -> str:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import TRANSLATED, TaskBlocks
-from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, ranking_dict
+from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, TracedQuestion, ranking_dict
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.models import Translator, build_translator, total_counts
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
-from mrag_eval.retrieval.agents._trace import trace_record, write_traces
+from mrag_eval.retrieval.agents._trace import write_traces
 from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry, file_name
 from mrag_eval.retrieval.saved._settings import fingerprint_of, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.sources import Missing, Saved, Source, source_for
@@ -146,7 +146,9 @@ class TaskRows:
         if not self._source.traced or folder is None:
             return
         records = [
-            trace_record(task, number, self._prepared[key], self._prepared[key]["trace"]) for number, key in numbered
+            TracedQuestion(task, number, key, doc.query, doc.query_lang, trace, doc.choices)
+            for number, key, doc in ((number, key, self.docs[key]) for number, key in numbered)
+            if (trace := self._retrieved[key].trace) is not None
         ]
         write_traces(Path(folder).expanduser(), task, records, rank, world_size)
 
@@ -199,5 +201,5 @@ def _prepared(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
     if found.reranked is not None and found.reranked.ranking:
         row["reranked"] = ranking_dict(found.reranked.ranking)
     if found.trace is not None:
-        row["trace"] = dict(found.trace)
+        row["trace"] = found.trace.to_dict()
     return row

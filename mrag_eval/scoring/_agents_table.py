@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mrag_eval.core import Hit, RagDoc
+from mrag_eval.core import Hit, RagDoc, Trace
 from mrag_eval.metrics import Estimate
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import LoopRecord, RowRecord
 from mrag_eval.scoring._score_records import LoopLanguages, LoopTable, PerQuestion
 
 
-def loop_record(doc: RagDoc, trace: Mapping[str, Any], passages: Sequence[Hit]) -> LoopRecord:
+def loop_record(doc: RagDoc, trace: Trace, passages: Sequence[Hit]) -> LoopRecord:
     """Return the fields of one row that the table needs."""
-    usage = trace["usage"]
     return LoopRecord(
         source=doc.culture_lang or doc.query_lang,
-        rounds=len(trace["rounds"]),
-        stopped=trace["stopped"],
-        valid=trace["valid"],
+        rounds=len(trace.rounds),
+        stopped=trace.stopped,
+        valid=trace.valid,
         shown=len(passages),
-        fallback=trace["fallback"],
-        faults=dict(trace["faults"]),
-        calls=usage["calls"],
-        cached=usage["cached"],
-        tokens=usage["tokens_in"] + usage["tokens_out"],
-        chosen=dict(Counter(code for each in trace["rounds"] for code in each["languages"])),
+        fallback=trace.fallback,
+        faults=dict(trace.faults),
+        calls=trace.usage.calls,
+        cached=trace.usage.cached,
+        tokens=trace.usage.tokens,
+        chosen=dict(Counter(code for each in trace.rounds for code in each.languages)),
         used=dict(Counter(hit.original_lang or hit.lang for hit in passages)),
     )
 

@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 
 from mrag_eval.cli._catalog import tasks_folder
-from mrag_eval.core import ConfigError, DataError, MissingExtraError, RagDoc, Retrieved, RowScores, Scored
+from mrag_eval.core import (
+    AgentUsage,
+    ConfigError,
+    DataError,
+    MissingExtraError,
+    RagDoc,
+    Retrieved,
+    RowScores,
+    Scored,
+    Trace,
+)
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._blend import COUNTRIES
 from mrag_eval.datasets._blend_saq import SOURCES, why_invalid
@@ -143,8 +153,7 @@ def test_scores_of_rows() -> None:
 
 
 def test_the_loop_s_accuracy_is_that_of_sem_b() -> None:
-    usage = {"calls": 3, "cached": 0, "tokens_in": 10, "tokens_out": 2}
-    trace = {"rounds": [], "stopped": "sufficient", "valid": 0, "fallback": False, "faults": {}, "usage": usage}
+    trace = Trace("sufficient", 0, (), False, {}, AgentUsage(3, 0, 10, 2), ())
     doc = RagDoc("r", "Q", "ko", culture_lang="ko")
     scores = RowScores(values={"sem_w": 0.5, "sem_b": 1.0})
     loop = summarize([row_record(doc, scores, Retrieved(trace=trace))]).loop

@@ -75,7 +75,7 @@ def planner(text: str) -> str | None:
     retrieval = Retrieval(mode="coral", kind="bm25", query_text="question")
     (found,) = retrieve_by_agents([RagDoc(text, text, "en")], retrieval, agent, agents_for(agent), corpus=CORPUS)
     assert found.trace is not None
-    return None if found.passages else str(found.trace["stopped"])
+    return None if found.passages else found.trace.stopped
 
 
 def reranker(text: str) -> str | None:

@@ -177,21 +177,32 @@ def _trace(i: int, lang: str, passages: Sequence[Mapping[str, Any]]) -> dict[str
         return {**dict.fromkeys(names, score), "total": 2.5 * score, "critique": "It names the town."}
 
     gold, other = passages[:2]
+
+    def hit(passage: Mapping[str, Any], **rest: Any) -> dict[str, Any]:
+        return {key: passage[key] for key in ("id", "lang", "title", "text", "score")} | rest
+
+    def cost(tokens_in: int) -> dict[str, Any]:
+        return {"calls": 1, "cached": 0, "tokens_in": tokens_in, "tokens_out": 0, "seconds": 0.0}
+
     hits = [
-        {**gold, "new": True, "valid": True, "critic": critic(5)},
-        {**other, "new": True, "valid": False, "critic": critic(2)},
+        hit(gold, new=True, valid=True, critic=critic(5)),
+        hit(other, new=True, valid=False, critic=critic(2)),
     ]
-    usage = {"planner": {"calls": 1, "tokens_in": 10}, "critic": {"calls": 1, "tokens_in": 5}}
+    usage = {"planner": cost(10), "critic": cost(5)}
     more = i // 4 % 2 == 1
     rounds = [
-        {"round": 1, "languages": [lang], "query": "lighthouse", "hits": hits, "enough_documents": not more}
+        {"round": 1, "languages": [lang], "query": "lighthouse", "hits": hits, "added": 1, "enough_documents": not more}
         | {"usage": usage, "reason": "A second source is missing." if more else "It is there."}
     ]
     if more:
-        again = [{**gold, "new": False, "valid": True}, {**other, "id": "n", "new": True, "critic": critic(2)}]
-        second = {"round": 2, "languages": [*dict.fromkeys((lang, "en"))], "query": "town", "hits": again}
+        again = [
+            hit(gold, new=False, valid=True),
+            hit({**other, "id": "n"}, new=True, valid=False, critic=critic(2)),
+        ]
+        second = {"round": 2, "languages": [*dict.fromkeys((lang, "en"))], "query": "town", "hits": again, "added": 0}
         rounds.append({**second, "usage": {"planner": usage["planner"]}})
-    return {"stopped": "max_rounds" if more else "sufficient", "usage": {"calls": 2}, "rounds": rounds}
+    whole = {"stopped": "max_rounds" if more else "sufficient", "valid": 1, "shown": [gold["id"]], "fallback": False}
+    return {**whole, "faults": {}, "usage": cost(15) | {"calls": 2}, "rounds": rounds}
 
 
 def _full_sample(task: str, i: int, right: bool = False) -> dict[str, Any]:

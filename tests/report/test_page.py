@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 from typer.testing import CliRunner
@@ -13,8 +15,14 @@ from typer.testing import CliRunner
 from mrag_eval.cli._app import Session, app
 from mrag_eval.core import DataError
 from mrag_eval.report import score_table, write_report
-from mrag_eval.report.page._charts import charts
-from mrag_eval.report.page._data import page_data
+from mrag_eval.report.page import sections
+from mrag_eval.report.page._gather import page_data
+from mrag_eval.report.page._section import Chart
+from mrag_eval.report.page._sections import CHARTS, SECTIONS
+from mrag_eval.report.page._write import charts
+from mrag_eval.report.page.sections._cost import cost_points
+from mrag_eval.report.page.sections._replies import citation_rows
+from mrag_eval.report.page.sections._unscored import unscored_points
 from tests.report.runs import row, write_full_run, write_run
 
 
@@ -38,13 +46,13 @@ def test_scores_are_in_percent_and_keep_their_interval(runs: Path) -> None:
         "not used": 6,
         "wrong language": 2,
     }
-    assert data.unscored[0] == {
+    assert unscored_points(data)[0] == {
         "task": "qa_one",
         "metric": "match",
         "reason": "the row has no reference answer",
         "rows": 1,
     }
-    assert data.ledger[0]["failures"] == 2
+    assert cost_points(data)[0]["failures"] == 2
 
 
 def test_languages_are_means_over_the_samples(runs: Path) -> None:
@@ -157,6 +165,26 @@ def test_every_chart_of_other_benchmarks_compiles(tmp_path: Path) -> None:
         assert set(spec["usermeta"]["columns"]) <= set(spec["data"]["values"][0])
 
 
+def test_every_declared_chart_is_drawn_in_its_section(tmp_path: Path) -> None:
+    modules = [import_module(f"{sections.__name__}.{found.name}") for found in iter_modules(sections.__path__)]
+    assert sorted(id(module.SECTION) for module in modules) == sorted(map(id, SECTIONS))
+    declared = {id(value) for module in modules for value in vars(module).values() if isinstance(value, Chart)}
+    assert declared <= {id(chart) for chart in CHARTS}
+    for model in ("model-a", "model-b"):
+        write_full_run(tmp_path / "out" / model, model, mode="coral", loop=True, citations=True)
+    write_report([tmp_path / "out"], tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text("utf-8")
+    drawn = re.findall(r'<div class="chart" id="plot-(\w+)"', text)
+    assert drawn == [chart.id for chart in CHARTS]
+    payload = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert payload is not None
+    assert list(json.loads(payload[1])["charts"]) == drawn
+    # the list at the top names what is there
+    anchors = re.findall(r'<a href="#([\w-]+)">', text.partition("</nav>")[0].partition("<nav")[2])
+    assert len(anchors) == len(set(anchors)) == 12
+    assert [anchor for anchor in anchors if f'id="{anchor}"' not in text] == []
+
+
 def test_what_the_agents_did_is_counted_by_round(tmp_path: Path) -> None:
     data = page_data([write_full_run(tmp_path / "out", mode="coral", loop=True)])
     planned = {(p["question"], p["round"], p["language"]): (p["times"], p["share"]) for p in data.points["planned"]}
@@ -171,9 +199,10 @@ def test_what_the_agents_did_is_counted_by_round(tmp_path: Path) -> None:
     assert scored[2, "clarity specificity"] == (2.0, 24)
     said = {(p["round"], p["verdict"]): p["n"] for p in data.points["sufficiency"]}
     assert said == {(1, "enough"): 24, (1, "not enough"): 24, (2, "ended: max rounds"): 24}
-    assert data.ledger[-2:] == [
-        {"task": "x · some-model", "about": "agents: planner", "model": "smith", "calls": 72, "tokens_in": 720},
-        {"task": "x · some-model", "about": "agents: critic", "model": "judy", "calls": 48, "tokens_in": 240},
+    rest = {"cached": 0, "tokens_out": 0, "seconds": 0.0}
+    assert cost_points(data)[-2:] == [
+        {"task": "x · some-model", "about": "agents: planner", "model": "smith", "calls": 72, "tokens_in": 720} | rest,
+        {"task": "x · some-model", "about": "agents: critic", "model": "judy", "calls": 48, "tokens_in": 240} | rest,
     ]
     trace = next(sample["trace"] for sample in data.samples if len(sample["trace"]["rounds"]) == 2)
     (index, score, new, valid, critic), _ = trace["rounds"][0]["hits"]
@@ -185,7 +214,7 @@ def test_citations_and_replies_by_language(tmp_path: Path) -> None:
     cited = {(p["source"], p["question"], p["document"], p["share"]): p["value"] for p in data.points["cited"]}
     assert cited["inline", "ar", "en", "of the documents shown"] == 50.0
     assert cited["inline", "ar", "en", "of the citations"] == 75.0
-    assert data.citations[0]["citing"] == 20
+    assert citation_rows(data.leaves[0])[0]["citing"] == 20
     replies = {(p["question"], p["answer"]): p["share"] for p in data.points["answers"] if p["task"] == "qa_one"}
     # i % 6 > 3 replies with one word, the others in English: of rows 0, 4, 8, ... 20 these are 4 and 16
     assert replies["ar", "en"] == 66.7

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.report import write_report
+from mrag_eval.report.page._sections import CHARTS
 from tests.report.browser import Opened, browser, opened
 from tests.report.runs import write_full_run
 
@@ -58,7 +59,7 @@ def _choose(page: Any, name: str, value: str) -> None:
 
 def test_it_loads_without_an_error_or_a_request(report: Opened) -> None:
     assert report.said == []
-    assert report.page.locator(".chart svg").count() == report.page.locator(".chart").count() == 15
+    assert report.page.locator(".chart svg").count() == report.page.locator(".chart").count() == len(CHARTS)
 
 
 def test_filters_and_search_narrow_the_samples(report: Opened) -> None:
@@ -138,7 +139,7 @@ def test_a_cell_of_the_heat_map_opens_its_samples(report: Opened) -> None:
 def test_every_chart_reads_as_a_table_of_what_it_shows(report: Opened) -> None:
     page = report.page
     names = page.eval_on_selector_all("details.data[data-chart]", "nodes => nodes.map((node) => node.dataset.chart)")
-    assert len(names) == 15
+    assert names == [chart.id for chart in CHARTS]
     for name in names:
         page.locator(f"details.data[data-chart={name}] > summary").click()
         page.locator(f"details.data[data-chart={name}] tbody tr").first.wait_for(state="attached")

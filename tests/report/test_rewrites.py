@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.cli import main
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import AgentUsage, ConfigError, DataError, Trace, TracedQuestion, TracedRound
 from mrag_eval.models import Reply
 from mrag_eval.prompts import Conversation
 from mrag_eval.report import rewrites_report, shown_report
@@ -62,9 +62,9 @@ def by_length(previous: str, rewritten: str) -> str:
     return named("narrow" if ratio > 1.15 else "expand" if ratio < 0.75 else "paraphrase")
 
 
-def trace(row: str, *queries: str, question: str = "What is eaten?", task: str = "t") -> dict[str, Any]:
-    rounds = [{"round": i, "query": query} for i, query in enumerate(queries, 1)]
-    return {"task": task, "id": row, "doc_id": 0, "query": question, "query_lang": "en", "rounds": rounds}
+def trace(row: str, *queries: str, question: str = "What is eaten?", task: str = "t") -> TracedQuestion:
+    rounds = tuple(TracedRound(i, ("en",), query, (), 0) for i, query in enumerate(queries, 1))
+    return TracedQuestion(task, 0, row, question, "en", Trace("max_rounds", 0, (), False, {}, AgentUsage(), rounds))
 
 
 def test_rewritings_are_pairs_of_what_was_searched_before_and_after() -> None:
@@ -86,11 +86,11 @@ def test_rewritings_are_pairs_of_what_was_searched_before_and_after() -> None:
 
 def test_questions_are_drawn_by_seed_and_stay_in_order() -> None:
     records = [trace(str(i), "q") for i in range(50)]
-    picked = [int(record["id"]) for record in drawn(records, 10, seed=3)]
+    picked = [int(record.id) for record in drawn(records, 10, seed=3)]
     assert picked == sorted(set(picked))
     assert len(picked) == 10
-    assert picked == [int(record["id"]) for record in drawn(records, 10, seed=3)]
-    assert picked != [int(record["id"]) for record in drawn(records, 10, seed=4)]
+    assert picked == [int(record.id) for record in drawn(records, 10, seed=3)]
+    assert picked != [int(record.id) for record in drawn(records, 10, seed=4)]
     assert drawn(records, 99, seed=0) == drawn(records, None, seed=0) == records
 
 
@@ -135,7 +135,7 @@ def test_a_query_cannot_answer_in_the_models_place() -> None:
 
 def test_shares_by_hand(tmp_path: Path) -> None:
     lines = [trace("a", "q", "n1", "p1"), trace("b", "q", "n2"), trace("c", "q", "x1", task="u"), trace("d", "q")]
-    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line.to_dict()) + "\n" for line in lines), encoding="utf-8")
     kinds = {"n": "narrow", "p": "paraphrase", "x": "?"}
     report = rewrites_report([tmp_path], Labeller(lambda _, rewritten: named(kinds[rewritten[0]])))
     assert (report["questions"], report["rewritten"], report["rewrites"]) == (4, 3, 4)
@@ -209,7 +209,7 @@ def test_pairs_are_written_blind_and_read_back(tmp_path: Path) -> None:
 
 def test_the_command_counts_writes_and_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traces, pairs = str(tmp_path / "t.jsonl"), str(tmp_path / "pairs.csv")
-    Path(traces).write_text(json.dumps(trace("a", "q", "eaten in Iran")) + "\n", encoding="utf-8")
+    Path(traces).write_text(json.dumps(trace("a", "q", "eaten in Iran").to_dict()) + "\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="0"):
         main(["judge", "rewrites", traces, "--write", pairs])
     said = capsys.readouterr().out

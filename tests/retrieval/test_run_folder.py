@@ -10,7 +10,20 @@ from typing import Any
 import pytest
 from lm_eval.utils import handle_non_serializable
 
-from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Reranking, Retrieved
+from mrag_eval.core import (
+    AgentUsage,
+    ConfigError,
+    CriticScores,
+    DataError,
+    Hit,
+    RagDoc,
+    Ranked,
+    Reranking,
+    Retrieved,
+    Trace,
+    TracedHit,
+    TracedRound,
+)
 from mrag_eval.models.translate._table import write_table
 from mrag_eval.retrieval import RunFolder, open_folder, retrieve_into
 from mrag_eval.retrieval.agents._loop import Agents
@@ -59,13 +72,15 @@ def test_a_record_comes_back_as_it_went() -> None:
     critic = {"relevance": 5, "total": 12.5, "critique": "on the subject"}
     hit = replace(hit, critic=critic, labels={"relevant": "yes"})
     place = Ranked("p", "d", "en", 1e-17 + 1 / 7)
+    seen = TracedHit("p", "en", "T", "In 1841. \ud83d", 1 / 3, True, True, CriticScores(5, 4, 3, 5, 1e-17 + 11))
+    traced = TracedRound(1, ("en", "de"), "When?", (seen, replace(seen, critic=None, unscored="timeout")), 1)
     whole = Retrieved(
         (hit,),
         (place,),
         {"en": 3},
         ("When?", "Wann?"),
         Reranking((place,), "timeout", 2, 1),
-        {"rounds": [], "valid": 0},
+        Trace("marginal", 0, ("p",), False, {}, AgentUsage(1, 0, 2, 3, 0.1 + 0.2), (traced,)),
     )
     for found in (whole, Retrieved(), replace(whole, reranked=Reranking(), trace=None)):
         text = json.dumps(as_record(doc, found), ensure_ascii=False).encode("utf-8", "surrogatepass")

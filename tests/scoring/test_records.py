@@ -8,7 +8,19 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import DataError, Hit, Judgement, Labels, RagDoc, Ranked, Reranking, Retrieved, RowScores, Vote
+from mrag_eval.core import (
+    DataError,
+    Hit,
+    Judgement,
+    Labels,
+    RagDoc,
+    Ranked,
+    Reranking,
+    Retrieved,
+    RowScores,
+    Trace,
+    Vote,
+)
 from mrag_eval.models import Ledger
 from mrag_eval.scoring import (
     AnswerRecord,
@@ -29,7 +41,7 @@ TERRITORY: dict[str, Any] = {
     "controller": "Sudan",
     "controller_lang": "ar",
 }
-TRACE = {
+TRACE: dict[str, Any] = {
     "stopped": "sufficient",
     "valid": 1,
     "shown": ["d"],
@@ -58,7 +70,7 @@ def full(number: int) -> RowRecord:
         ranking,
         {"de": 10, "en": 30},
         reranked=Reranking(ranking, None, windows=2, repaired=1),
-        trace=TRACE,
+        trace=Trace.from_dict(TRACE, "a test"),
     )
     votes = {"a": Vote(bool(number % 2), "so"), "b": Vote(None, error="timeout: 3 s")}
     judged = Judgement(bool(number % 2), "majority", votes)

@@ -227,7 +227,7 @@ def test_the_loop_is_retrieved_with_as_any_other_mode_is(seat: ScriptedAgents) -
     (found,) = retrieve([RagDoc("a", "text", "en")], retrieval, corpus=[Passage("p", "en", "text")])
     assert [hit.id for hit in found.passages] == ["p"]
     assert found.trace is not None
-    assert found.trace["stopped"] == "sufficient"
+    assert found.trace.stopped == "sufficient"
 
 
 def test_an_empty_question_is_named(tmp_path: Path) -> None:
@@ -324,12 +324,13 @@ def test_a_rewritten_query_that_begins_like_the_question_is_shown(looped: Path, 
 
 def test_a_trace_is_found_by_number_and_in_samples(traced: Path, tmp_path: Path) -> None:
     by_id = find_trace([traced], "q-lighthouse-en")
-    assert find_trace([traced], str(by_id["doc_id"])) == by_id
+    assert find_trace([traced], str(by_id.doc_id)) == by_id
     assert shown_trace(by_id).startswith("looped · q-lighthouse-en")
-    row = {key: by_id[key] for key in ("id", "query", "query_lang")}
-    trace = {key: by_id[key] for key in by_id if key not in ("task", "doc_id", *row)}
+    row = {"id": by_id.id, "query": by_id.query, "query_lang": by_id.query_lang}
     sample = tmp_path / "samples_looped_2026-11-22T00-00-00.000001.jsonl"
-    sample.write_text(json.dumps({"doc_id": 0, "doc": {**row, "trace": trace}}) + "\n", encoding="utf-8")
+    sample.write_text(
+        json.dumps({"doc_id": 0, "doc": {**row, "trace": by_id.trace.to_dict()}}) + "\n", encoding="utf-8"
+    )
     assert find_trace([sample], "q-lighthouse-en") == by_id
 
 
@@ -338,11 +339,11 @@ def test_the_newest_trace_counts_and_tasks_are_told_apart(traced: Path) -> None:
     record = json.loads(line)
     later = traced / "looped.rank0of2.jsonl"
     later.write_text(json.dumps(record | {"stopped": "budget"}) + "\n", encoding="utf-8")
-    assert find_trace([traced], record["id"])["stopped"] == "budget"
+    assert find_trace([traced], record["id"]).trace.stopped == "budget"
     (traced / "other.jsonl").write_text(json.dumps(record | {"task": "other"}) + "\n", encoding="utf-8")
     with pytest.raises(DataError, match="several tasks: looped, other"):
         find_trace([traced], record["id"])
-    assert find_trace([traced], record["id"], "other")["task"] == "other"
+    assert find_trace([traced], record["id"], "other").task == "other"
 
 
 @pytest.mark.parametrize("places", [["nowhere"], []])

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, Hit, RagDoc, Vote, to_json, write_whole
+from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, to_json, write_whole
 from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
@@ -38,10 +38,11 @@ class Sample:
         """Return the passages in the prompt."""
         return tuple(Hit.from_dict(passage) for passage in self._doc.get("passages") or ())
 
-    @property
-    def trace(self) -> Mapping[str, Any]:
-        """Return the trace of the agents' loop; empty without one."""
-        return self._doc.get("trace") or {}
+    @cached_property
+    def trace(self) -> Trace | None:
+        """Return the trace of the agents' loop; None without one."""
+        found = self._doc.get("trace")
+        return Trace.from_dict(found, f"trace of row '{self.record.row}'") if found else None
 
     @property
     def reply(self) -> str:

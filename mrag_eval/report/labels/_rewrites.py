@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, DataError, did_you_mean, replaced
+from mrag_eval.core import ConfigError, DataError, TracedQuestion, did_you_mean, replaced
 from mrag_eval.datasets import read_table
 from mrag_eval.models import AuxModel, Parsed, generate_parsed, get, parse_json
 from mrag_eval.prompts import Conversation, load_template
@@ -54,27 +54,20 @@ class Labels:
     failed: Mapping[Pair, str] = field(default_factory=dict)
 
 
-def rewrites_of(records: Sequence[Mapping[str, Any]]) -> list[Rewrite]:
+def rewrites_of(records: Sequence[TracedQuestion]) -> list[Rewrite]:
     """Return every rewriting in the traces, in their order; a round that kept its query has none.
 
     The query of round 1 may contain the options as well, so a first rewriting is compared with the question alone.
     """
     out = []
     for record in records:
-        before = str(record["query"])
-        searched = record["rounds"][0]["query"] if record["rounds"] else ""
-        for each in record["rounds"][1:]:
-            if _folded(each["query"]) not in (_folded(searched), _folded(before)):
-                found = Rewrite(
-                    str(record["task"]),
-                    str(record["id"]),
-                    int(each["round"]),
-                    str(record.get("query_lang", "")),
-                    before,
-                    str(each["query"]),
-                )
-                out.append(found)
-                before = searched = each["query"]
+        rounds = record.trace.rounds
+        before = record.query
+        searched = rounds[0].query if rounds else ""
+        for each in rounds[1:]:
+            if _folded(each.query) not in (_folded(searched), _folded(before)):
+                out.append(Rewrite(record.task, record.id, each.round, record.query_lang, before, each.query))
+                before = searched = each.query
     return out
 
 
@@ -82,7 +75,7 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def drawn(records: Sequence[Mapping[str, Any]], questions: int | None, seed: int) -> list[Mapping[str, Any]]:
+def drawn(records: Sequence[TracedQuestion], questions: int | None, seed: int) -> list[TracedQuestion]:
     """Return ``questions`` of the records, drawn at random, in their order; all for None, or if there are no more."""
     if questions is None or questions >= len(records):
         return list(records)

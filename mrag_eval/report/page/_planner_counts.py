@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from mrag_eval.core import AgentUsage, to_json
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.page._points import Point, shares
-
-# The critic's criteria, each scored from 1 to 5.
-_CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")
-_COSTS = frozenset({"calls", "cached", "tokens_in", "tokens_out", "seconds"})
 
 
 class PlannerCounts:
@@ -23,37 +20,33 @@ class PlannerCounts:
         self.shown: Counter[tuple[str, str]] = Counter()
         self.found: Counter[tuple[int, str]] = Counter()
         self.verdicts: Counter[tuple[int, str]] = Counter()
-        self.critic: dict[tuple[int, str], list[float]] = defaultdict(list)
-        self.cost: dict[str, Counter[str]] = defaultdict(Counter)
+        self.critic: dict[tuple[int, str], list[int]] = defaultdict(list)
+        self.cost: dict[str, AgentUsage] = defaultdict(AgentUsage)
 
     def add(self, leaf: Leaf, sample: Sample) -> None:
         """Count one row; rows without a trace are skipped."""
         trace = sample.trace
-        if not trace:
+        if trace is None:
             return
         agent = leaf.result.config.agent
         self.models |= {role: str(agent.get(role) or "") for role in ("planner", "critic")}
         source = sample.source_language
-        rounds = trace.get("rounds") or []
-        for each in rounds:
-            number = int(each["round"])
-            for code in each.get("languages") or ():
-                self.chosen[number, source, code] += 1
-            for hit in each.get("hits") or ():
-                if hit.get("new"):
-                    self.found[number, "kept" if hit.get("valid") else "discarded"] += 1
-                    for name in _CRITERIA:
-                        if isinstance((hit.get("critic") or {}).get(name), int | float):
-                            self.critic[number, name].append(float(hit["critic"][name]))
-            for role, usage in (each.get("usage") or {}).items():
-                self.cost[role].update({key: value for key, value in usage.items() if key in _COSTS})
-            enough = each.get("enough_documents")
-            if each is rounds[-1] and enough is None:
-                self.verdicts[number, f"ended: {str(trace.get('stopped')).replace('_', ' ')}"] += 1
-            elif enough is not None:
-                self.verdicts[number, "enough" if enough else "not enough"] += 1
-        for hit in sample.passages:
-            self.shown[source, hit.original_lang or hit.lang] += 1
+        for each in trace.rounds:
+            for code in each.languages:
+                self.chosen[each.round, source, code] += 1
+            for hit in each.hits:
+                if hit.new:
+                    self.found[each.round, "kept" if hit.valid else "discarded"] += 1
+                    for name, score in hit.critic.by_criterion().items() if hit.critic is not None else ():
+                        self.critic[each.round, name].append(score)
+            for role, usage in each.usage.items():
+                self.cost[role] += usage
+            if each.enough_documents is not None:
+                self.verdicts[each.round, "enough" if each.enough_documents else "not enough"] += 1
+            elif each is trace.rounds[-1]:
+                self.verdicts[each.round, f"ended: {trace.stopped.replace('_', ' ')}"] += 1
+        for passage in sample.passages:
+            self.shown[source, passage.original_lang or passage.lang] += 1
 
     def points(self) -> dict[str, list[Point]]:
         """Return points by chart: languages by round, documents found by round, verdicts by round."""
@@ -89,7 +82,7 @@ class PlannerCounts:
                 "task": self.name,
                 "about": f"agents: {role}",
                 "model": self.models.get(role, self.models["planner"]),
-                **cost,
+                **to_json(cost),
             }
             for role, cost in self.cost.items()
         ]

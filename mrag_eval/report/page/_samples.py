@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import Hit, is_language, language_scripts
+from mrag_eval.core import Hit, Trace, TracedHit, is_language, language_scripts, to_json
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._samples import Sample
 
@@ -112,30 +112,27 @@ class Browser:
             self._passages.append(entry)
         return self._known[key]
 
-    def _found(self, hit: Mapping[str, Any]) -> list[Any]:
+    def _found(self, hit: TracedHit) -> list[Any]:
         """Return a passage that the agents' loop found: its number, its score, and its outcome."""
-        known = self._number(hit["id"], hit["lang"], hit.get("title", ""), hit.get("text", ""))
-        score = hit.get("score")
-        kept = [known, None if score is None else round(float(score), 4)]
-        return [*kept, bool(hit.get("new")), bool(hit.get("valid")), dict(hit["critic"]) if hit.get("critic") else None]
+        known = self._number(hit.id, hit.lang, hit.title, hit.text)
+        return [known, round(hit.score, 4), hit.new, hit.valid, to_json(hit.critic)]
 
-    def _trace(self, trace: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    def _trace(self, trace: Trace | None) -> dict[str, Any] | None:
         """Return the rounds of the agents' loop: queries, passages found, and the words of critic and planner."""
-        if not trace:
+        if trace is None:
             return None
         rounds = []
-        for each in trace.get("rounds") or ():
-            hits = [self._found(hit) for hit in each.get("hits") or ()]
+        for each in trace.rounds:
             entry = {
-                "languages": each.get("languages"),
-                "query": each.get("query"),
-                "hits": hits,
-                "enough": each.get("enough_documents"),
-                "reason": each.get("reason"),
-                "faults": each.get("faults"),
+                "languages": list(each.languages),
+                "query": each.query,
+                "hits": [self._found(hit) for hit in each.hits],
+                "enough": each.enough_documents,
+                "reason": each.reason,
+                "faults": dict(each.faults),
             }
             rounds.append({key: value for key, value in entry.items() if value not in (None, {}, [])})
-        return {"stopped": trace.get("stopped"), "usage": trace.get("usage"), "rounds": rounds}
+        return {"stopped": trace.stopped, "usage": to_json(trace.usage), "rounds": rounds}
 
 
 def _cut(text: str, chars: int) -> str:

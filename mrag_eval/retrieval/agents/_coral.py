@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from mrag_eval.config import Agent
-from mrag_eval.core import Hit, RagDoc
+from mrag_eval.core import AgentUsage, Hit, RagDoc
 from mrag_eval.models import Answered, AuxModel, Parser, generate_parsed
 from mrag_eval.prompts import Conversation, PromptTemplate, load_template
 from mrag_eval.retrieval.agents import _planner as planning
@@ -25,7 +25,7 @@ from mrag_eval.retrieval.agents._critic import (
     sufficiency_conversation,
     total_of,
 )
-from mrag_eval.retrieval.agents._records import Candidate, Conditions, Fault, Outcome, Role, Round, Usage
+from mrag_eval.retrieval.agents._records import Candidate, Conditions, Fault, Outcome, Role, Round, usage_of
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class _Question:
     task: planning.Task
     seen: dict[str, Candidate] = field(default_factory=dict)
     rounds: list[Round] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
+    usage: AgentUsage = field(default_factory=AgentUsage)
     reason: str = ""
     decided_on: int = 0
     stopped: str = ""
@@ -298,17 +298,12 @@ class Coral:
         *,
         seat: str,
         **settings: Any,
-    ) -> list[tuple[Answered[T], Usage]]:
+    ) -> list[tuple[Answered[T], AgentUsage]]:
         if not conversations:
             return []
         decoding = self._decoding(model)
         answers = generate_parsed(model, conversations, parsers, seat=seat, **decoding, **settings)
-        out = []
-        for conversation, answer in zip(conversations, answers, strict=True):
-            usage = Usage()
-            usage.add(conversation, answer.replies)
-            out.append((answer, usage))
-        return out
+        return [(each, usage_of(asked, each.replies)) for asked, each in zip(conversations, answers, strict=True)]
 
     def _decoding(self, model: AuxModel) -> dict[str, Any]:
         """Return the decoding settings: the task's, else the model's in the config file, else the paper's."""
@@ -324,10 +319,10 @@ class Coral:
         seed = self._planner.spec.generation.seed
         return {} if seed is None else {"seed": seed + number - 1}
 
-    def _count(self, question: _Question, role: Role, usage: Usage) -> None:
+    def _count(self, question: _Question, role: Role, usage: AgentUsage) -> None:
         question.usage += usage
-        part = question.round.usage.setdefault(role, Usage())
-        part += usage
+        spent = question.round.usage
+        spent[role] = spent.get(role, AgentUsage()) + usage
 
     def _affords(self, question: _Question) -> bool:
         budget, usage = self._settings.budget, question.usage

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrag_eval.config import TOP_SCORE, Agent
-from mrag_eval.core import Hit
+from mrag_eval.core import CRITERIA, Hit
 from mrag_eval.models import Parsed, as_verdict, parse_json
 from mrag_eval.prompts import PromptTemplate
-from mrag_eval.retrieval.agents._records import CRITERIA, Candidate, Critique, Sufficiency
+from mrag_eval.retrieval.agents._records import Candidate, Critique, Sufficiency
 
 # Critiques are requested in a sentence or two; longer ones are cut before they are put into further prompts.
 _LONGEST = 2_000

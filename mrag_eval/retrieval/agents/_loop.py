@@ -18,6 +18,7 @@ from mrag_eval.core import (
     Retrieved,
     language_name,
     matching_languages,
+    to_json,
 )
 from mrag_eval.models import AuxModel, behind_api, get, portable_identity
 from mrag_eval.retrieval._corpora import check_scope, open_index
@@ -166,11 +167,11 @@ def _retrieved(outcome: Outcome, index: Searchable, pool: tuple[str, ...], retri
     chosen = tuple(dict.fromkeys(code for each in outcome.rounds for code in each.conditions.languages))
     ranking = outcome.valid[: retrieval.search_depth]
     return Retrieved(
-        tuple(replace(c.hit, rank=rank, critic=c.scored()) for rank, c in enumerate(outcome.shown, 1)),
+        tuple(replace(c.hit, rank=rank, critic=to_json(c.scored())) for rank, c in enumerate(outcome.shown, 1)),
         tuple(Ranked(c.hit.id, c.hit.doc_id, c.hit.lang, _score(c)) for c in ranking),
         # if the planner failed at once, every corpus could have been chosen
         {lang: index.counts[lang] for lang in index.resolve(chosen or pool)},
-        trace=outcome.as_dict(),
+        trace=outcome.trace(),
     )
 
 

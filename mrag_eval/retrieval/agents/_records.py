@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
-from mrag_eval.core import Hit, estimated_tokens
+from mrag_eval.core import CRITERIA, AgentUsage, CriticScores, Hit, Trace, TracedHit, TracedRound, estimated_tokens
 from mrag_eval.models import Reply
 from mrag_eval.prompts import Conversation
-
-CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")
 
 Role = Literal["planner", "critic", "sufficiency"]
 # The handling of a fault in a reply.
@@ -79,57 +77,29 @@ class Candidate:
         """Return the sort key, best first: total, then retrieval score (both descending), then id."""
         return (-(self.total or 0.0), -self.hit.score, self.hit.id)
 
-    def scored(self) -> dict[str, Any] | None:
+    def scored(self) -> CriticScores | None:
         """Return the critic's part for samples."""
         if self.critique is None or self.total is None:
             return None
-        scores: dict[str, Any] = dict(zip(CRITERIA, self.critique.scores, strict=True))
-        return scores | {"total": self.total, "critique": self.critique.text}
+        return CriticScores(*self.critique.scores, self.total, self.critique.text)
 
 
-@dataclass
-class Usage:
-    """Count calls to the agents: conversations (``cached``: those answered from the cache), tokens, seconds."""
-
-    calls: int = 0
-    cached: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    seconds: float = 0.0
-
-    def add(self, conversation: Conversation, replies: Sequence[Reply]) -> None:
-        """Count the replies to a conversation; tokens are estimated if the model reported none."""
-        for reply in replies:
-            if reply.error is not None and not reply.attempts:
-                continue
-            self.calls += 1
-            self.seconds += reply.seconds
-            if reply.error is not None:
-                continue
-            self.cached += reply.cached
-            self.tokens_in += (
-                sum(estimated_tokens(turn["content"]) for turn in conversation)
-                if reply.tokens_in is None
-                else reply.tokens_in
-            )
-            self.tokens_out += (
-                estimated_tokens(reply.text) + estimated_tokens(reply.thinking)
-                if reply.tokens_out is None
-                else reply.tokens_out
-            )
-
-    @property
-    def tokens(self) -> int:
-        """Return tokens in and out."""
-        return self.tokens_in + self.tokens_out
-
-    def __iadd__(self, other: Usage) -> Usage:
-        self.calls += other.calls
-        self.cached += other.cached
-        self.tokens_in += other.tokens_in
-        self.tokens_out += other.tokens_out
-        self.seconds += other.seconds
-        return self
+def usage_of(conversation: Conversation, replies: Sequence[Reply]) -> AgentUsage:
+    """Return the cost of a conversation; tokens are estimated if the model reported none."""
+    total = AgentUsage()
+    for reply in replies:
+        if reply.error is not None and not reply.attempts:
+            continue
+        total += AgentUsage(calls=1, seconds=reply.seconds)
+        if reply.error is not None:
+            continue
+        read, written = reply.tokens_in, reply.tokens_out
+        if read is None:
+            read = sum(estimated_tokens(turn["content"]) for turn in conversation)
+        if written is None:
+            written = estimated_tokens(reply.text) + estimated_tokens(reply.thinking)
+        total += AgentUsage(cached=int(reply.cached), tokens_in=read, tokens_out=written)
+    return total
 
 
 @dataclass
@@ -144,44 +114,40 @@ class Round:
     conditions: Conditions
     candidates: list[Candidate] = field(default_factory=list)
     new: set[str] = field(default_factory=set)
-    hits: list[dict[str, Any]] = field(default_factory=list)
+    hits: tuple[TracedHit, ...] = ()
     added: int = 0
     decision: Sufficiency | None = None
     faults: list[Fault] = field(default_factory=list)
-    usage: dict[Role, Usage] = field(default_factory=dict)
+    usage: dict[Role, AgentUsage] = field(default_factory=dict)
 
     def close(self) -> None:
         """Record the state of the candidates, since a later round may score one that has no scores yet."""
-        self.hits = [_seen(candidate, candidate.hit.id in self.new) for candidate in self.candidates]
+        self.hits = tuple(_seen(candidate, candidate.hit.id in self.new) for candidate in self.candidates)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the round for traces: texts cut to their beginning, empty fields left out."""
-        out: dict[str, Any] = {
-            "round": self.number,
-            "languages": list(self.conditions.languages),
-            "query": self.conditions.query,
-            "hits": self.hits,
-            "added": self.added,
-        }
-        if self.decision is not None:
-            out |= {"enough_documents": self.decision.enough, "reason": self.decision.reason}
-        if self.faults:
-            out["faults"] = dict(Counter(fault.name for fault in self.faults))
-        out["usage"] = {role: asdict(usage) for role, usage in self.usage.items()}
-        return out
+    def traced(self) -> TracedRound:
+        """Return the round for the trace."""
+        return TracedRound(
+            self.number,
+            self.conditions.languages,
+            self.conditions.query,
+            self.hits,
+            self.added,
+            None if self.decision is None else self.decision.enough,
+            None if self.decision is None else self.decision.reason,
+            _counted(self.faults),
+            dict(self.usage),
+        )
 
 
-def _seen(candidate: Candidate, new: bool) -> dict[str, Any]:
+def _seen(candidate: Candidate, new: bool) -> TracedHit:
     hit = candidate.hit
     text = hit.text if len(hit.text) <= _SNIPPET else f"{hit.text[:_SNIPPET]}…"
-    out: dict[str, Any] = {"id": hit.id, "lang": hit.lang, "title": hit.title, "text": text, "score": hit.score}
-    out |= {"new": new, "valid": candidate.valid}
-    scored = candidate.scored()
-    if scored is not None:
-        out["critic"] = scored
-    if candidate.error is not None:
-        out["unscored"] = candidate.error
-    return out
+    scores = candidate.scored()
+    return TracedHit(hit.id, hit.lang, hit.title, text, hit.score, new, candidate.valid, scores, candidate.error)
+
+
+def _counted(faults: Sequence[Fault]) -> dict[str, int]:
+    return dict(Counter(fault.name for fault in faults))
 
 
 @dataclass(frozen=True)
@@ -198,16 +164,16 @@ class Outcome:
     stopped: str
     faults: tuple[Fault, ...] = ()
     fallback: bool = False
-    usage: Usage = field(default_factory=Usage)
+    usage: AgentUsage = field(default_factory=AgentUsage)
 
-    def as_dict(self) -> dict[str, Any]:
+    def trace(self) -> Trace:
         """Return the trace of the question."""
-        return {
-            "stopped": self.stopped,
-            "valid": len(self.valid),
-            "shown": [candidate.hit.id for candidate in self.shown],
-            "fallback": self.fallback,
-            "faults": dict(Counter(fault.name for fault in self.faults)),
-            "usage": asdict(self.usage),
-            "rounds": [each.as_dict() for each in self.rounds],
-        }
+        return Trace(
+            self.stopped,
+            len(self.valid),
+            tuple(candidate.hit.id for candidate in self.shown),
+            self.fallback,
+            _counted(self.faults),
+            self.usage,
+            tuple(each.traced() for each in self.rounds),
+        )

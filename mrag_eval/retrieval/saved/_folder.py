@@ -174,7 +174,7 @@ class RunFolder:
                 )
             try:
                 found[doc.id] = from_record(record)
-            except (KeyError, TypeError, AttributeError) as error:
+            except (KeyError, TypeError, AttributeError, DataError) as error:
                 raise DataError(f"{path}: row '{doc.id}' cannot be read ({error!r})", "retrieve anew") from None
         missing = [doc.id for doc in docs if doc.id not in found]
         if missing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import Hit, RagDoc, Ranked, Reranking, Retrieved, content_key
+from mrag_eval.core import Hit, RagDoc, Ranked, Reranking, Retrieved, Trace, content_key
 
 
 def row_hash(doc: RagDoc) -> str:
@@ -44,12 +44,15 @@ def as_record(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
         if second.fault is not None:
             out["reranked"]["fault"] = second.fault
     if found.trace is not None:
-        out["trace"] = dict(found.trace)
+        out["trace"] = found.trace.to_dict()
     return out
 
 
 def from_record(record: Mapping[str, Any]) -> Retrieved:
-    """Return the record that :func:`as_record` was given. Raise KeyError or TypeError for an invalid line."""
+    """Return the record that :func:`as_record` was given.
+
+    Raises KeyError, TypeError or DataError for an invalid line.
+    """
     reranked = None
     if "reranked" in record:
         second = record["reranked"]
@@ -60,7 +63,7 @@ def from_record(record: Mapping[str, Any]) -> Retrieved:
         record.get("searchable", {}),
         tuple(record.get("queries", ())),
         reranked,
-        record.get("trace"),
+        Trace.from_dict(record["trace"], f"trace of row '{record['id']}'") if "trace" in record else None,
     )
 
 

@@ -94,8 +94,8 @@ def faults_of(found: Iterable[Retrieved]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for row in found:
         reasons = [f"reranker: {row.reranked.fault}"] if row.reranked is not None and row.reranked.fault else []
-        if row.trace is not None and str(row.trace.get("stopped", "")).startswith("planner"):
-            reasons.append(str(row.trace["stopped"]))
+        if row.trace is not None and row.trace.stopped.startswith("planner"):
+            reasons.append(row.trace.stopped)
         for reason in reasons:
             counts[reason] = counts.get(reason, 0) + 1
     return counts

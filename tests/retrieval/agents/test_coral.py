@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import Hit
+from mrag_eval.core import CriticScores, Hit
 from mrag_eval.models import Reply
 from mrag_eval.retrieval.agents._records import Conditions
 from tests.retrieval.agents.scripted import (
@@ -68,10 +68,7 @@ def test_it_ends_in_round_one_with_the_best_five() -> None:
     # 12.5 for en1 … en5 and ko1 (score 0.99 as en1: then by id), 10 for ko2, 6 for the others
     assert ids(outcome.shown) == ["en1", "ko1", "en2", "en3", "en4"]
     assert ids(outcome.valid)[-4:] == ["ko2", "ko3", "ko4", "ko5"]
-    assert outcome.shown[0].scored() == {
-        "relevance": 5, "usefulness": 5, "clarity_specificity": 5, "compatibility": 5, "total": 12.5,
-        "critique": "on the subject",
-    }  # fmt: skip
+    assert outcome.shown[0].scored() == CriticScores(5, 5, 5, 5, 12.5, "on the subject")
     assert outcome.usage.calls == 12
     assert outcome.usage.tokens == 12 * 110
     assert outcome.usage.seconds == 6.0
@@ -171,7 +168,7 @@ def test_calls_are_not_begun_beyond_the_budget() -> None:
     # one plan, then the best three documents
     assert [a.role for a in agent.asked] == ["plan", "critic", "critic", "critic"]
     assert (ids(outcome.valid), outcome.stopped, outcome.usage.calls) == (["en1", "en2", "en3"], "budget", 4)
-    assert [h.get("unscored") for h in outcome.rounds[0].as_dict()["hits"]] == [None, None, None, "budget", "budget"]
+    assert [h.unscored for h in outcome.rounds[0].hits] == [None, None, None, "budget", "budget"]
 
 
 def test_tokens_are_looked_at_before_each_step() -> None:
@@ -259,7 +256,7 @@ def test_a_planner_that_is_down_ends_the_loop_with_what_there_is() -> None:
     (never,) = run(ScriptedAgent(planner=lambda a: DOWN), shelf("en"))
     assert (never.stopped, never.rounds, never.shown) == ("planner: timeout", (), ())
     assert [f.name for f in never.faults] == ["planner: timeout (ended)"]
-    assert never.as_dict()["faults"] == {"planner: timeout (ended)": 1}
+    assert never.trace().faults == {"planner: timeout (ended)": 1}
 
 
 def test_one_question_without_planner_leaves_the_others_alone() -> None:
@@ -279,7 +276,7 @@ def test_scores_that_cannot_be_read_leave_a_document_out_and_are_not_asked_for_a
     assert ids(outcome.valid) == ["en2"]
     assert [f.name for f in outcome.faults] == ["critic: unreadable (asked again)", "critic: unreadable (unscored)"]
     assert len([a for a in agent.of("critic") if "en1" in a.user]) == 2
-    assert outcome.rounds[1].as_dict()["hits"][0]["unscored"] == "unreadable"
+    assert outcome.rounds[1].hits[0].unscored == "unreadable"
 
 
 def test_a_critic_that_was_down_is_asked_again_in_the_next_round() -> None:
@@ -291,8 +288,8 @@ def test_a_critic_that_was_down_is_asked_again_in_the_next_round() -> None:
     (outcome,) = run(agent, shelf("en", each=2))
     assert (outcome.stopped, len(outcome.rounds)) == ("sufficient", 2)
     # the trace tells each round as it was
-    assert [h["valid"] for h in outcome.rounds[0].as_dict()["hits"]] == [False, False]
-    assert [h["valid"] for h in outcome.rounds[1].as_dict()["hits"]] == [True, True]
+    assert [h.valid for h in outcome.rounds[0].hits] == [False, False]
+    assert [h.valid for h in outcome.rounds[1].hits] == [True, True]
 
 
 def test_a_decision_that_cannot_be_read_is_insufficient() -> None:
@@ -451,8 +448,8 @@ def test_whatever_the_agents_say(
         if calls is not None:
             # a reply that cannot be read may be asked for once more, for every call under way
             assert outcome.usage.calls <= calls + sum("asked again" in fault.name for fault in outcome.faults)
-        kept: list[set[str]] = [{h["id"] for h in each.hits if h["valid"]} for each in outcome.rounds]
-        found = [{h["id"] for h in each.hits} for each in outcome.rounds]
+        kept: list[set[str]] = [{h.id for h in each.hits if h.valid} for each in outcome.rounds]
+        found = [{h.id for h in each.hits} for each in outcome.rounds]
         for earlier in range(len(kept)):
             for later in range(earlier, len(kept)):
                 # what is retrieved again stays valid
@@ -470,6 +467,7 @@ def test_a_question_in_a_language_outside_the_pool_needs_no_corpus_of_its_own() 
 @pytest.mark.parametrize("hit", [Hit("x", "en", "T" * 500, 0.5, 1, title="Ti")])
 def test_traces_cut_long_texts(hit: Hit) -> None:
     (outcome,) = run(ScriptedAgent(), lambda requests: [[hit] for _ in requests])
-    shown = outcome.as_dict()["rounds"][0]["hits"][0]
-    assert shown["text"] == "T" * 200 + "…"
-    assert shown["critic"]["total"] == 12.5
+    shown = outcome.trace().rounds[0].hits[0]
+    assert shown.text == "T" * 200 + "…"
+    assert shown.critic is not None
+    assert shown.critic.total == 12.5

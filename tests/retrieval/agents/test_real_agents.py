@@ -41,13 +41,13 @@ def test_eight_questions_of_click_through_two_rounds(
     found = retrieve_by_agents(docs, retrieval, agent, Agents(small, small), use_cache=False)
 
     assert len(found) == 8
-    traces = [row.trace or {} for row in found]
+    traces = [row.trace for row in found if row.trace is not None]
     for row, trace in zip(found, traces, strict=True):
-        assert trace["stopped"] in ("sufficient", "max_rounds")
-        assert 1 <= len(trace["rounds"]) <= ROUNDS
-        assert all(set(each["languages"]) <= set(ARTICLES) for each in trace["rounds"])
-        assert all(1 <= len(each["languages"]) <= 2 for each in trace["rounds"])
-        assert "ko" in trace["rounds"][0]["languages"]
+        assert trace.stopped in ("sufficient", "max_rounds")
+        assert 1 <= len(trace.rounds) <= ROUNDS
+        assert all(set(each.languages) <= set(ARTICLES) for each in trace.rounds)
+        assert all(1 <= len(each.languages) <= 2 for each in trace.rounds)
+        assert "ko" in trace.rounds[0].languages
         assert len(row.passages) <= 5
         assert all(hit.critic is not None and hit.critic["total"] >= 6 for hit in row.passages)
     assert small.ledger.failures == {}
