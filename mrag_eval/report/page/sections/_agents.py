@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point
-from mrag_eval.report.page._section import Beside, Chart, Gather, Listing, Section, each_task
+from mrag_eval.report.page._section import Beside, Chart, Listing, Section, each_task
 from mrag_eval.report.page._shapes import share_bars
 from mrag_eval.report.page._spec import (
     Points,
@@ -41,15 +41,6 @@ def _loop_row(leaf: Leaf) -> list[Point]:
             "faults": ", ".join(f"{fault} {n:,}" for fault, n in loop.faults.items()) or "none",
         }
     ]
-
-
-def _counted(chart: str) -> Gather:
-    """Return the points of a chart that the planners' counts have."""
-
-    def gather(data: PageData) -> list[Point]:
-        return [point for planner in data.planners.values() for point in planner.points()[chart]]
-
-    return gather
 
 
 def _planned(points: Points) -> Spec:
@@ -120,63 +111,51 @@ def _sufficiency(points: Points) -> Spec:
     return _counts(points, "Questions by what the planner said of the documents, by round", "verdict", colours)
 
 
+def _chart(id: str, title: str, note: str, draw: Callable[[Points], Spec]) -> Chart:
+    """Return the chart of what the planners' counts have under its id."""
+
+    def points(data: PageData) -> list[Point]:
+        return [point for planner in data.planners.values() for point in planner.points()[id]]
+
+    return Chart(id, title, note, draw, points)
+
+
 SECTION = Section(
     "agents",
     "Agents",
     blocks=(
         Listing(
             "The loop, means over questions",
-            {
-                "task": "task",
-                "questions": "questions",
-                "rounds": "rounds",
-                "valid": "valid documents",
-                "calls": "calls",
-                "tokens": "tokens",
-                "without": "without documents (%)",
-                "stopped": "ended",
-                "faults": "faults",
-            },
+            {"task": "task", "questions": "questions", "rounds": "rounds", "valid": "valid documents"}
+            | {"calls": "calls", "tokens": "tokens", "without": "without documents (%)", "stopped": "ended"}
+            | {"faults": "faults"},
             each_task(_loop_row),
             numbers=range(1, 7),
             folded="The loop, task by task",
             unfolded=8,
         ),
         Beside(
-            Chart(
+            _chart(
                 "planned",
                 "Languages the planner searched",
                 "Bars from top to bottom are the rounds, the first at the top.",
                 _planned,
-                _counted("planned"),
             ),
-            Chart(
+            _chart(
                 "planner_shown",
                 "Languages of the documents shown",
                 "After the loop, in their own language.",
                 _planner_shown,
-                _counted("planner_shown"),
             ),
-            Chart(
-                "selection",
-                "What the critic kept",
-                "New documents of each round.",
-                _selection,
-                _counted("selection"),
+            _chart("selection", "What the critic kept", "New documents of each round.", _selection),
+            _chart(
+                "relevance", "How the critic scored", "New documents of each round; means of 1 (poor) to 5.", _relevance
             ),
-            Chart(
-                "relevance",
-                "How the critic scored",
-                "New documents of each round; means of 1 (poor) to 5.",
-                _relevance,
-                _counted("relevance"),
-            ),
-            Chart(
+            _chart(
                 "sufficiency",
                 "When there was enough",
                 "What the planner said after each round, and how the others ended.",
                 _sufficiency,
-                _counted("sufficiency"),
             ),
         ),
     ),

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._points import Point, percent, rounded
 from mrag_eval.report.page._section import Listing, Section, each_task
-from mrag_eval.scoring import JudgeTable
+from mrag_eval.scoring import PanelTable
 
 
-def _tables(leaf: Leaf) -> Iterator[tuple[Point, JudgeTable]]:
+def _tables(leaf: Leaf) -> Iterator[tuple[Point, PanelTable]]:
     """Return the tables of the judges of answers and of passages, and the beginning of their points."""
     scores = leaf.result.scores
     for about, table in (("answers", scores.judge), ("passages suffice", scores.sufficiency)):
@@ -49,30 +49,14 @@ SECTION = Section(
     blocks=(
         Listing(
             "Share of answers (or passages) that each judge finds correct (or sufficient)",
-            {
-                "task": "task",
-                "about": "judged",
-                "judge": "judge",
-                "model": "model",
-                "value": "yes (%)",
-                "low": "95% from",
-                "high": "95% to",
-                "n": "n",
-                "abstained": "abstained",
-            },
+            {"task": "task", "about": "judged", "judge": "judge", "model": "model", "value": "yes (%)"}
+            | {"low": "95% from", "high": "95% to", "n": "n", "abstained": "abstained"},
             each_task(_judge_points),
             numbers=range(4, 9),
         ),
         Listing(
             "Agreement between judges",
-            {
-                "task": "task",
-                "about": "judged",
-                "judges": "judges",
-                "kappa": "κ",
-                "low": "95% from",
-                "high": "95% to",
-            },
+            {"task": "task", "about": "judged", "judges": "judges", "kappa": "κ", "low": "95% from", "high": "95% to"},
             each_task(_agreement_points),
             numbers=range(3, 6),
         ),

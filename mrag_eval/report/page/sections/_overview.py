@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mrag_eval.core import base_language, language_tier
@@ -47,21 +46,11 @@ def _languages(points: Points) -> Spec:
     )
 
 
-@dataclass(frozen=True)
-class _Tier:
-    """Hold the languages of a tier that all ``systems`` of a benchmark with a metric were run in, and the others."""
+def _tiers_of(systems: Sequence[System]) -> Iterator[tuple[dict[str, str], list[System], set[str], set[str]]]:
+    """Return tiers by benchmark and metric: the systems, the tier's languages that all of them were run in, the others.
 
-    benchmark: str
-    metric: str
-    name: str
-    systems: Sequence[System]
-    inside: frozenset[str]
-    missing: frozenset[str]
-    # whether the systems were run in several languages, of this tier or another
-    several: bool
-
-
-def _tiers_of(systems: Sequence[System]) -> Iterator[_Tier]:
+    Systems that were run in one language have no means over tiers.
+    """
     together: dict[tuple[str, str], list[System]] = defaultdict(list)
     for system in systems:
         if system.rows is not None:
@@ -69,11 +58,11 @@ def _tiers_of(systems: Sequence[System]) -> Iterator[_Tier]:
                 together[system.benchmark, metric].append(system)
     for (benchmark, metric), having in together.items():
         sets = [{key[0] for key, row in (s.rows or {}).items() if metric in row.values} for s in having]
-        found = set().union(*sets)
-        common = set.intersection(*sets)
+        found, common = set().union(*sets), set.intersection(*sets)
         for name in TIERS:
-            tier = frozenset(code for code in found if language_tier(base_language(code)) == name)
-            yield _Tier(benchmark, metric, name, having, tier & common, tier - common, len(found) > 1)
+            tier = {code for code in found if language_tier(base_language(code)) == name}
+            inside = tier & common if len(found) > 1 else set()
+            yield {"benchmark": benchmark, "metric": metric, "tier": name}, having, inside, tier - common
 
 
 def _tier_points(data: PageData) -> list[Point]:
@@ -83,15 +72,12 @@ def _tier_points(data: PageData) -> list[Point]:
     benchmark with the metric were run in, so that every mean is over the same set.
     """
     out = []
-    for tier in _tiers_of(data.systems):
-        if not tier.inside or not tier.several:
-            continue
-        for system in tier.systems:
-            keys = sorted(key for key in system.rows or {} if key[0] in tier.inside)
-            point = {"benchmark": tier.benchmark, "run": system.run, "mode": system.mode}
-            score = percent(languages_score(system, tier.metric, keys, data.seed))
-            out.append(point | {"metric": tier.metric, "tier": tier.name} | score)
-            out[-1]["languages"] = ", ".join(sorted(tier.inside))
+    for tier, having, inside, _ in _tiers_of(data.systems):
+        for system in having if inside else ():
+            keys = sorted(key for key in system.rows or {} if key[0] in inside)
+            score = percent(languages_score(system, tier["metric"], keys, data.seed))
+            point = {"benchmark": tier["benchmark"], "run": system.run, "mode": system.mode, **tier}
+            out.append(point | score | {"languages": ", ".join(sorted(inside))})
     return out
 
 
@@ -109,10 +95,9 @@ def _tiers(points: Points) -> Spec:
 def _left_out(data: PageData) -> dict[str, Any] | None:
     """Return a line for every tier without some of its languages."""
     lines = [
-        f"{tier.benchmark}, {tier.metric}, {tier.name}: without {', '.join(sorted(tier.missing))}, "
-        "which not every mode has"
-        for tier in _tiers_of(data.systems)
-        if tier.missing
+        f"{', '.join(tier.values())}: without {', '.join(sorted(missing))}, which not every mode has"
+        for tier, _, _, missing in _tiers_of(data.systems)
+        if missing
     ]
     return {"lines": lines} if lines else None
 
@@ -206,5 +191,5 @@ SECTION = Section(
             opens={"model": "run", "benchmark": "benchmark", "mode": "mode"},
         ),
         Markup("left_out.html.jinja", _left_out),
-    ),
+    )
 )

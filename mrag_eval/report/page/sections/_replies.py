@@ -113,15 +113,9 @@ SECTION = Section(
         ),
         Listing(
             "Questions answered with citations",
-            {
-                "task": "task",
-                "source": "citations",
-                "queries": "questions with documents",
-                "citing": "citing",
-                "unanswered": "without a reply",
-                "without_documents": "without documents",
-                "out_of_range": "citations of no document",
-            },
+            {"task": "task", "source": "citations", "queries": "questions with documents", "citing": "citing"}
+            | {"unanswered": "without a reply", "without_documents": "without documents"}
+            | {"out_of_range": "citations of no document"},
             each_task(citation_rows),
             numbers=range(2, 7),
         ),

@@ -127,14 +127,8 @@ SECTION = Section(
         ),
         Listing(
             "Passages in the language of the question, over what the corpus leads one to expect (1: no preference)",
-            {
-                "task": "task",
-                "language": "question in",
-                "value": "ratio",
-                "low": "95% from",
-                "high": "95% to",
-                "n": "questions",
-            },
+            {"task": "task", "language": "question in", "value": "ratio", "low": "95% from", "high": "95% to"}
+            | {"n": "questions"},
             each_task(_preference_points),
             numbers=range(2, 6),
             folded="Preference for the question's language",

@@ -44,16 +44,8 @@ SECTION = Section(
     blocks=(
         Listing(
             "Runs",
-            {
-                "model": "model",
-                "benchmarks": "benchmarks",
-                "date": "date",
-                "tasks": "tasks",
-                "rows": "rows",
-                "shortened": "prompts shortened",
-                "judges": "judges",
-                "path": "results",
-            },
+            {"model": "model", "benchmarks": "benchmarks", "date": "date", "tasks": "tasks", "rows": "rows"}
+            | {"shortened": "prompts shortened", "judges": "judges", "path": "results"},
             _run_points,
             numbers=range(2, 6),
         ),

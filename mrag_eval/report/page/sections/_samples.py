@@ -5,7 +5,5 @@ from __future__ import annotations
 from mrag_eval.report.page._section import Markup, Section
 
 SECTION = Section(
-    "browser",
-    "Samples",
-    blocks=(Markup("samples.html.jinja", lambda data: {} if data.samples else None),),
+    "browser", "Samples", blocks=(Markup("samples.html.jinja", lambda data: {} if data.samples else None),)
 )

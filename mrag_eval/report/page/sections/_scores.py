@@ -32,10 +32,7 @@ def _scores(points: Points) -> Spec:
         **choices(points, {"benchmark": "benchmark", "metric": "metric"}),
         **intervals(
             points,
-            {
-                "y": field("task", "nominal", "", axis={"labelLimit": 220}),
-                "color": field("mode", "nominal", "IR mode"),
-            },
+            {"y": field("task", "nominal", "", axis={"labelLimit": 220}), "color": field("mode", "nominal", "IR mode")},
             ("task", "mode", "value", "low", "high", "n"),
         ),
     )
@@ -46,13 +43,6 @@ SECTION = Section(
     "Scores",
     blocks=(
         Markup("scores.html.jinja", _table),
-        Chart(
-            "scores",
-            "Scores, plotted",
-            "Dots with 95% intervals.",
-            _scores,
-            _score_points,
-            opens={"task": "task"},
-        ),
+        Chart("scores", "Scores, plotted", "Dots with 95% intervals.", _scores, _score_points, opens={"task": "task"}),
     ),
 )
