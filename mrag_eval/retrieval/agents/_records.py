@@ -118,7 +118,7 @@ class Round:
     added: int = 0
     decision: Sufficiency | None = None
     faults: list[Fault] = field(default_factory=list)
-    usage: dict[Role, AgentUsage] = field(default_factory=dict)
+    usage: dict[str, AgentUsage] = field(default_factory=dict)
 
     def close(self) -> None:
         """Record the state of the candidates, since a later round may score one that has no scores yet."""
