@@ -84,7 +84,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Markup:
-    """Declare a template of the section's own, and its values: None if there is nothing to show."""
+    """Declare a template that only this section has, and its values: None if there is nothing to show."""
 
     charts: ClassVar[tuple[Chart, ...]] = ()
 
@@ -96,8 +96,8 @@ class Markup:
 class Section:
     """Declare a section: anchor, heading, and ``blocks`` in their order. It appears if one of its blocks does.
 
-    ``link`` is its name in the list at the top of the page, by default the heading. Without a heading, its charts have
-    headings of the same level as those of other sections.
+    ``link`` is its name in the list at the top of the page; by default its heading. In a section without a heading, the
+    charts have headings of its level.
     """
 
     id: str = ""
