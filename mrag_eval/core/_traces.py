@@ -10,7 +10,7 @@ from mrag_eval.core._json_records import OPTIONAL, from_json, to_json
 
 # The critic's criteria, in the order of their scores.
 CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")
-_FIX = "write the traces again: run with --metadata agent.traces=FOLDER"
+_FIX = "run the task again, which writes its traces again"
 
 
 @dataclass(frozen=True, slots=True)
