@@ -17,6 +17,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from mrag_eval.config._block import Kind
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs"
 
@@ -158,13 +160,18 @@ def _section(title: str, block: type[BaseModel], level: str = "##", *, without: 
         if key in without:
             continue
         shown, blocks = _values(field.annotation)
-        inner |= {f"{title}.{key}": found for found in blocks}
+        inner |= {f"{title}.{key}{_kind(found)}": found for found in blocks}
         limits = "; ".join(_limit(item) for item in field.metadata if _limit(item))
         rows.append(f"| `{key}` | {shown}{f' ({limits})' if limits else ''} | {_default(field)} |")
     if len(rows) > 2:
         yield "\n".join(rows)
     for name, found in inner.items():
         yield from _section(name, found, "###" if level == "##" else "####")
+
+
+def _kind(block: type[BaseModel]) -> str:
+    """The kind of a block that has several, as an addition to its title."""
+    return f", {block.label()}" if issubclass(block, Kind) else ""
 
 
 def _values(annotation: Any) -> tuple[str, list[type[BaseModel]]]:
@@ -176,7 +183,7 @@ def _values(annotation: Any) -> tuple[str, list[type[BaseModel]]]:
         return ", ".join(f"`{value}`" for value in args), []
     if origin in (typing.Union, types.UnionType):
         parts = [_values(arg) for arg in args if arg is not type(None)]
-        return " or ".join(text for text, _ in parts), [block for _, blocks in parts for block in blocks]
+        return " or ".join(dict.fromkeys(text for text, _ in parts)), [block for _, blocks in parts for block in blocks]
     if origin is tuple:
         text, blocks = _values(args[0])
         return f"list of {text}", blocks

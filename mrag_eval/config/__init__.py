@@ -1,6 +1,7 @@
 """Settings that users write, validated."""
 
 from mrag_eval.config._agent import TOP_SCORE, Agent
+from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
 from mrag_eval.config._file import config_path, load_config
 from mrag_eval.config._judge import Judge
 from mrag_eval.config._measures import (
@@ -20,11 +21,11 @@ from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, secret_i
 from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import PLACES, Ran, package_versions, provenance
-from mrag_eval.config._rerank import Rerank, reranker_name
+from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
-from mrag_eval.config._translator import DEFAULT_NLLB, TranslatorSpec
-from mrag_eval.config._validation import Block, deep_merge, dotted, validated
+from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
+from mrag_eval.config._validation import deep_merge, dotted, validated
 
 __all__ = [
     "CORRECT",
@@ -40,20 +41,28 @@ __all__ = [
     "TOP_SCORE",
     "TRANSLATED",
     "VERDICTS",
+    "AbsolutePath",
     "Agent",
+    "ApiRerank",
     "Block",
     "Generation",
     "Given",
     "Judge",
+    "Languages",
+    "ListwiseRerank",
+    "LmSpec",
     "MilvusCorpus",
     "Mode",
     "ModelBudget",
     "ModelSpec",
+    "Names",
+    "NllbSpec",
     "Prompt",
     "Ran",
     "Rerank",
     "Retrieval",
     "Shown",
+    "TableSpec",
     "TaskBlocks",
     "TranslatorSpec",
     "check_metrics",

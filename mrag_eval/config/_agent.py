@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mrag_eval.config._validation import Block
-from mrag_eval.core import ConfigError, did_you_mean, normalize_language
+from mrag_eval.config._block import Block, Languages
+from mrag_eval.core import did_you_mean
 
 # CORAL's ablations and similar variants: a name for several settings, each of which may still be overridden.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -96,7 +96,7 @@ class Agent(Block):
     max_rounds: int = Field(default=3, ge=1)
     max_corpora: int = Field(default=3, ge=1)
     k: int = Field(default=5, ge=1)
-    pool: tuple[str, ...] | None = None
+    pool: Languages | None = None
     corpora: Literal["dynamic", "query", "own", "own+en", "all"] = "dynamic"
     rewrite: bool = True
     filter: Literal["critic", "none"] = "critic"
@@ -122,16 +122,10 @@ class Agent(Block):
 
     @field_validator("pool")
     @classmethod
-    def _known_languages(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        if value is None:
-            return None
-        try:
-            codes = tuple(dict.fromkeys(normalize_language(code) for code in value))
-        except ConfigError as err:
-            raise ValueError(f"{err.message}; {err.next_step}") from None
-        if not codes:
+    def _each_once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is not None and not value:
             raise ValueError("a pool needs at least one language")
-        return codes
+        return value and tuple(dict.fromkeys(value))
 
     @model_validator(mode="after")
     def _possible(self) -> Agent:
@@ -140,7 +134,7 @@ class Agent(Block):
                 f"with corpora '{self.corpora}' and no rewriting nothing can change in a second round: set max_rounds=1"
             )
         if self.filter == "none" and self.fallback != "none":
-            raise ValueError("fallback 'best_scored' has no meaning with filter 'none', which scores nothing")
+            raise ValueError("fallback 'best_scored' cannot be combined with filter 'none', which scores nothing")
         weights: dict[str, Any] = self.weights.model_dump()
         reachable = TOP_SCORE * sum(weights.values())
         if self.min_total > reachable:

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from mrag_eval.config._block import Block
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import ModelSpec
 from mrag_eval.config._translator import TranslatorSpec
-from mrag_eval.config._validation import Block, validated
+from mrag_eval.config._validation import validated
 from mrag_eval.core import ConfigError, did_you_mean
 
 # Tags of the two kinds of entry in a list of models; they would mean nothing in the path of a fault.
@@ -53,14 +54,9 @@ class FileConfig(Block):
     @field_validator("judges")
     @classmethod
     def _named_models_exist(cls, value: tuple[str | ModelSpec, ...], info: ValidationInfo) -> Any:
-        models = info.data.get("models")
         names = [entry for entry in value if isinstance(entry, str)]
         for i, name in enumerate(names):
-            if models is not None and name not in models:
-                hint = did_you_mean(name, models) if models else "; there are no models"
-                raise PydanticCustomError(
-                    "judges", "no model '{name}' under models{hint}", {"name": name, "hint": hint}
-                )
+            _check_model(name, info)
             if name in names[:i]:
                 raise PydanticCustomError("judges", "'{name}' is named twice", {"name": name})
         return value
@@ -68,11 +64,16 @@ class FileConfig(Block):
     @field_validator("planner", "critic")
     @classmethod
     def _agent_exists(cls, value: str | None, info: ValidationInfo) -> str | None:
-        models = info.data.get("models")
-        if value is not None and models is not None and value not in models:
-            hint = did_you_mean(value, models) if models else "; there are no models"
-            raise PydanticCustomError("judges", "no model '{name}' under models{hint}", {"name": value, "hint": hint})
+        if value is not None:
+            _check_model(value, info)
         return value
+
+
+def _check_model(name: str, info: ValidationInfo) -> None:
+    models = info.data.get("models")  # absent if they are faulty themselves
+    if models is not None and name not in models:
+        hint = did_you_mean(name, models) if models else "; there are no models"
+        raise PydanticCustomError("judges", "no model '{name}' under models{hint}", {"name": name, "hint": hint})
 
 
 def config_path() -> Path | None:

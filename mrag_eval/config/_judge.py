@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
-from mrag_eval.config._validation import Block
-from mrag_eval.core import ConfigError, normalize_language
+from mrag_eval.config._block import Block, Languages, Names
 
 
 class Relevance(Block):
@@ -48,19 +47,14 @@ class Judge(Block):
 
     prompt: str = "correctness"
     reply: Literal["json", "tag"] | None = None
-    panel: tuple[str, ...] | None = None
+    panel: Names | None = None
     repeats: int = Field(default=1, ge=1)
     tie: Literal["incorrect", "abstain"] = "incorrect"
     language_check: Literal["none", "fasttext", "lingua"] = "none"
-    languages: tuple[str, ...] | None = None
+    languages: Languages | None = None
     required: bool = False
     relevance: Relevance = Relevance()
     sufficiency: Sufficiency = Sufficiency()
-
-    @field_validator("panel", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
 
     @field_validator("panel")
     @classmethod
@@ -71,11 +65,3 @@ class Judge(Block):
             if name in (value or ())[:i]:
                 raise ValueError(f"'{name}' is named twice; 'repeats' asks every judge more than once")
         return value
-
-    @field_validator("languages")
-    @classmethod
-    def _known_languages(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        try:
-            return None if value is None else tuple(normalize_language(code) for code in value)
-        except ConfigError as err:
-            raise ValueError(f"{err.message}; {err.next_step}") from None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from mrag_eval.config._validation import Block
+from mrag_eval.config._block import Block, Names
 
 
 class Generation(Block):
@@ -19,13 +19,8 @@ class Generation(Block):
     max_tokens: int = Field(default=1024, ge=1)
     seed: int | None = 0
     top_p: float | None = Field(default=None, gt=0, le=1)
-    stop: tuple[str, ...] = ()
+    stop: Names = ()
     extra: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("stop", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
 
 
 class ModelBudget(Block):
@@ -45,6 +40,16 @@ _SECRET_KEY = re.compile(
 _SECRET_IN_URL = re.compile(r"//[^/@\s]+@|[?&][^=&]*(key|token|secret|sig)[^=&]*=", re.IGNORECASE)
 
 
+def _variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
+        raise PydanticCustomError("secret", "expected the name of an environment variable, not the key itself")
+    return name
+
+
+# The environment variable that holds a key.
+Variable = Annotated[str, AfterValidator(_variable)]
+
+
 class ModelSpec(Block):
     """A model that judges, plans or translates: any model type of the harness, with its arguments.
 
@@ -55,7 +60,7 @@ class ModelSpec(Block):
     model: str
     model_args: dict[str, Any] = Field(default_factory=dict)
     generation: Generation = Generation()
-    api_key_env: str | None = None
+    api_key_env: Variable | None = None
     max_in_flight: int = Field(default=32, ge=1)
     budget: ModelBudget = ModelBudget()
     timeout: float = Field(default=120.0, gt=0)
@@ -66,22 +71,19 @@ class ModelSpec(Block):
     @field_validator("model_args")
     @classmethod
     def _holds_no_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
-        key = secret_in(value)
-        if key is not None:
-            raise PydanticCustomError(
-                "secret",
-                "'{key}' holds a secret; API keys belong in the environment: export OPENAI_API_KEY or "
-                "ANTHROPIC_API_KEY, or name the variable with api_key_env",
-                {"key": key},
-            )
-        return value
+        return without_secret(
+            value,
+            "API keys belong in the environment: export OPENAI_API_KEY or ANTHROPIC_API_KEY, or name the variable with "
+            "api_key_env",
+        )
 
-    @field_validator("api_key_env")
-    @classmethod
-    def _names_a_variable(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
-            raise PydanticCustomError("secret", "the name of an environment variable is meant, not the key itself")
-        return value
+
+def without_secret(args: dict[str, Any], advice: str) -> dict[str, Any]:
+    """Return ``args``. Raise an error that names the key, but not its value, if they hold a secret."""
+    key = secret_in(args)
+    if key is not None:
+        raise PydanticCustomError("secret", "'{key}' holds a secret; {advice}", {"key": key, "advice": advice})
+    return args
 
 
 def secret_in(args: Mapping[str, Any]) -> str | None:

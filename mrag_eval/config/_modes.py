@@ -27,8 +27,7 @@ class Mode:
         shows: which passages the prompt contains.
         takes_run: whether the run file of another system may take the place of the search.
         own: keys of the ``retrieval`` block that no other mode takes.
-        refuses: keys that this mode cannot take, as ``key`` (any value but the default) or ``key=value``, and why. The
-            reason may name ``{mode}`` and ``{key}``.
+        refuses: keys that this mode cannot take, as ``key`` (any value but the default) or ``key=value``, and why.
     """
 
     languages: tuple[str, ...]
@@ -50,9 +49,9 @@ class Mode:
         return "sibling" in self.languages
 
 
-_SEARCHES_NOTHING = "mode '{mode}' searches nothing, so '{key}' has no meaning there"
-_AGENTS_CHOOSE = "in mode '{mode}' agents choose the languages: set agent.pool or agent.corpora instead"
-_NO_RUN = "mode '{mode}' searches an index: a run made beforehand cannot answer its queries"
+_SEARCHES_NOTHING = "this mode searches nothing"
+_AGENTS_CHOOSE = "agents choose the languages; set agent.pool or agent.corpora instead"
+_NO_RUN = "this mode searches an index, with queries that a run made beforehand does not have"
 
 MODES: Mapping[str, Mode] = {
     "no_ir": Mode(
@@ -66,7 +65,7 @@ MODES: Mapping[str, Mode] = {
         refuses={
             "languages": _SEARCHES_NOTHING,
             "query_translation": _SEARCHES_NOTHING,
-            "document_translation": "mode '{mode}' shows no passages, so '{key}' has no meaning there",
+            "document_translation": "this mode shows no passages",
         },
     ),
     "given": Mode(
@@ -81,7 +80,7 @@ MODES: Mapping[str, Mode] = {
         refuses={
             "languages": _SEARCHES_NOTHING,
             "query_translation": _SEARCHES_NOTHING,
-            "rerank": "mode '{mode}' shows passages known beforehand, '{key}' has no meaning",
+            "rerank": "the passages come with the row, unranked",
         },
     ),
     "qlang": Mode(("query",), "score", "the query's language (monoRAG)", "BordIRlines, CORAL, mRAG"),
@@ -127,11 +126,11 @@ MODES: Mapping[str, Mode] = {
         refuses={
             "languages": _AGENTS_CHOOSE,
             "merge": _AGENTS_CHOOSE,
-            "candidates": "mode '{mode}' searches whole corpora, '{key}' must be all",
-            "query_translation": "in mode '{mode}' the planner writes the queries, '{key}' must be none",
+            "candidates": "this mode searches whole corpora; set it to all",
+            "query_translation": "the planner writes the queries; set it to none",
             "kind=precomputed": _NO_RUN,
             "corpus=published": _NO_RUN,
-            "rerank": "in mode '{mode}' the critic orders the documents, '{key}' has no place there",
+            "rerank": "the critic orders the documents",
         },
     ),
     "gold_lang": Mode(("gold",), "score", "the gold document's language (language oracle)", "Cross-Lingual Cost"),

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mrag_eval.config._validation import Block
+from mrag_eval.config._block import Block
 
 
 class Prompt(Block):

@@ -3,77 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from mrag_eval.config._model import secret_in
-from mrag_eval.config._validation import Block, Device
+from mrag_eval.config._block import Device, Kind
+from mrag_eval.config._model import Variable, without_secret
 
 # Default models.
 _DEFAULT_MODELS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
-# Keys that every kind takes, and keys of one kind only.
-_COMMON = {"kind", "model", "depth", "query"}
-_OWN = {
-    "cross-encoder": {"revision", "max_length", "batch_size", "device", "trust_remote_code"},
-    "api": {"url", "shape", "batch_size", "api_key_env", "max_in_flight", "timeout", "retries", "extra"},
-    "bge-m3": {"revision", "max_length", "batch_size", "device", "weights"},
-    "listwise": {"window", "step", "prompt"},
-}
 
 
-class Rerank(Block):
-    """The block ``retrieval.rerank``: a second ranking of the hits before ``k`` of them are shown.
+class _Rerank(Kind):
+    tag = "kind"
+    recorded = (
+        "kind model depth query revision max_length batch_size device trust_remote_code weights "
+        "url shape api_key_env max_in_flight timeout retries extra window step prompt"
+    )
 
-    ``kind`` is ``cross-encoder`` (a sentence-transformers model; ``model`` is a hub name or a folder, by default
-    BAAI/bge-reranker-v2-m3), ``bge-m3`` (BGE-M3's dense, sparse and multi-vector scores as one, by ``weights``; by
-    default BAAI/bge-m3 with its paper's 1, 0.3 and 1), ``api`` (an endpoint at ``url``) or ``listwise`` (``model`` is
-    one of the config file, which is shown numbered passages and replies with their order). ``depth`` hits are
-    reranked, by default all that are retrieved. ``query`` is the text they are compared with: the one that was
-    ``searched`` with (translated, with options, the sibling's, as the mode has it), or the row's ``question``.
-
-    Cross-encoder: ``max_length`` bounds a pair in tokens, by cutting the passage only; ``batch_size`` pairs are scored
-    at once (32); ``device`` is by default that of the block ``retrieval``.
-
-    Endpoint: ``shape`` is ``cohere`` (Cohere, Jina, vLLM: ``documents`` in, ``results`` out) or ``tei`` (Text
-    Embeddings Inference: ``texts`` in, a list out); ``batch_size`` bounds the documents of one request (32). Further
-    keys of the provider go into ``extra``, which is sent unchanged.
-
-    Listwise: ``window`` passages are ordered at a time, from the end of the list to its head, by ``step`` (RankGPT).
-    """
-
-    kind: Literal["cross-encoder", "bge-m3", "api", "listwise"] = "cross-encoder"
+    kind: str
     model: str | None = Field(default=None, min_length=1)
     depth: int | None = Field(default=None, ge=1)
     query: Literal["searched", "question"] = "searched"
+
+    @property
+    def name(self) -> str:
+        """Return the reranker's name in messages."""
+        return reranker_name(self.model_dump())
+
+
+class _LocalRerank(_Rerank):
     revision: str | None = None
     max_length: int = Field(default=512, ge=16)
     batch_size: int = Field(default=32, ge=1)
     device: Device | None = None
+
+
+class CrossEncoderRerank(_LocalRerank):
+    """A sentence-transformers cross-encoder; ``model`` is a hub name or a folder, by default BAAI/bge-reranker-v2-m3.
+
+    ``max_length`` bounds a pair in tokens, by cutting the passage only. ``batch_size`` pairs are scored at once.
+    ``device`` is by default that of the block ``retrieval``.
+    """
+
+    kind: Literal["cross-encoder"] = "cross-encoder"
     trust_remote_code: bool = False
+
+
+class BgeM3Rerank(_LocalRerank):
+    """BGE-M3's dense, sparse and multi-vector scores as one, by ``weights``.
+
+    ``model`` is by default BAAI/bge-m3, with its paper's weights. The other keys are those of a cross-encoder.
+    """
+
+    kind: Literal["bge-m3"]
     weights: tuple[float, float, float] = (1.0, 0.3, 1.0)
-    url: str | None = None
+
+    @field_validator("weights")
+    @classmethod
+    def _weigh_something(cls, value: tuple[float, float, float]) -> tuple[float, float, float]:
+        if min(value) < 0 or sum(value) <= 0:
+            raise ValueError("no weight may be negative, and one must be more than 0")
+        return value
+
+
+class ApiRerank(_Rerank):
+    """An endpoint at ``url``.
+
+    ``shape`` is ``cohere`` (Cohere, Jina, vLLM: ``documents`` in, ``results`` out) or ``tei`` (Text Embeddings
+    Inference: ``texts`` in, a list out). ``batch_size`` bounds the documents of one request. ``api_key_env`` names the
+    environment variable with the key. Further keys of the provider go into ``extra``, which is sent unchanged.
+    """
+
+    kind: Literal["api"]
+    url: str = Field(description="the address of the endpoint")
     shape: Literal["cohere", "tei"] = "cohere"
-    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
+    batch_size: int = Field(default=32, ge=1)
+    api_key_env: Variable | None = None
     max_in_flight: int = Field(default=8, ge=1)
     timeout: float = Field(default=120.0, gt=0)
     retries: int = Field(default=6, ge=0)
     extra: dict[str, Any] = Field(default_factory=dict)
-    window: int = Field(default=20, ge=2)
-    step: int = Field(default=10, ge=1)
-    prompt: str = "listwise"
-
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
     @field_validator("url")
     @classmethod
-    def _plain_address(cls, value: str | None) -> str | None:
-        parts = urlsplit(value or "http://localhost")
+    def _plain_address(cls, value: str) -> str:
+        parts = urlsplit(value)
         if "@" in parts.netloc or parts.query:
             raise PydanticCustomError(
-                "secret", "no user, password or query may stand in it; name the variable with the key in api_key_env"
+                "secret", "no user, password or query is allowed; name the variable with the key in api_key_env"
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("expected an http(s) address, such as http://localhost:8000/v1/rerank")
@@ -82,37 +102,36 @@ class Rerank(Block):
     @field_validator("extra")
     @classmethod
     def _holds_no_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
-        key = secret_in(value)
-        if key is not None:
-            raise PydanticCustomError(
-                "secret", "'{key}' holds a secret; name the variable with the key in api_key_env", {"key": key}
-            )
-        return value
+        return without_secret(value, "name the variable with the key in api_key_env")
 
     @model_validator(mode="after")
-    def _possible(self) -> Rerank:
-        allowed = _COMMON | _OWN[self.kind]
-        for key in sorted(self.model_fields_set - allowed):
-            if getattr(self, key) != type(self).model_fields[key].get_default(call_default_factory=True):
-                raise ValueError(
-                    f"'{key}' has no meaning for kind '{self.kind}'; it takes {', '.join(sorted(allowed))}"
-                )
-        if min(self.weights) < 0 or sum(self.weights) <= 0:
-            raise ValueError(f"'weights' are {self.weights}: none may be negative, and one must be more than 0")
-        if self.kind == "api" and self.url is None:
-            raise ValueError("kind 'api' needs 'url', the address of the endpoint")
-        if self.kind == "listwise" and self.model is None:
-            raise ValueError("kind 'listwise' needs 'model', the name of a model in the config file")
-        if self.kind == "api" and self.shape == "cohere" and self.model is None:
-            raise ValueError("'model' is missing, which endpoints of the shape 'cohere' want to be told")
+    def _model_is_named(self) -> ApiRerank:
+        if self.shape == "cohere" and self.model is None:
+            raise ValueError("'model' is missing: endpoints of shape 'cohere' need its name")
+        return self
+
+
+class ListwiseRerank(_Rerank):
+    """A model of the config file, ``model``, that is shown numbered passages and replies with their order (RankGPT).
+
+    ``window`` passages are ordered at a time, from the end of the list to its head, by ``step``. ``prompt`` is a
+    built-in template or a path.
+    """
+
+    kind: Literal["listwise"]
+    model: str = Field(min_length=1, description="the name of a model in the config file")
+    window: int = Field(default=20, ge=2)
+    step: int = Field(default=10, ge=1)
+    prompt: str = "listwise"
+
+    @model_validator(mode="after")
+    def _windows_overlap(self) -> ListwiseRerank:
         if self.step > self.window:
             raise ValueError(f"'step' is {self.step}, more than the window of {self.window}: some would be left out")
         return self
 
-    @property
-    def name(self) -> str:
-        """Return the reranker's name in messages."""
-        return reranker_name(self.model_dump())
+
+Rerank = Annotated[CrossEncoderRerank | BgeM3Rerank | ApiRerank | ListwiseRerank, Field(discriminator="kind")]
 
 
 def reranker_name(block: Mapping[str, Any]) -> str:

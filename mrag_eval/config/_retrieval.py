@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from mrag_eval.config._block import Block, Device, Names
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
 from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._translator import TranslatorSpec
-from mrag_eval.config._validation import Block, Device
 from mrag_eval.core import ConfigError, did_you_mean, normalize_language
 
 Merge = Literal["score", "rrf", "quota", "quota_share", "zscore", "rank_norm"]
@@ -23,10 +23,9 @@ Merge = Literal["score", "rrf", "quota", "quota_share", "zscore", "rank_norm"]
 QUOTAS = ("quota", "quota_share")
 # The corpus of search results that come with a benchmark.
 PUBLISHED = "published"
-# Keys that are not allowed for a run made beforehand.
-_A_RUN_REFUSES = dict.fromkeys(
-    ("languages", "merge", "embedder", "candidates", "query_translation"),
-    "a precomputed run is taken as it is, so '{key}' has no meaning",
+# Keys that a run made beforehand cannot take.
+_RUN_REFUSES = dict.fromkeys(
+    ("languages", "merge", "embedder", "candidates", "query_translation"), "the run is used as it is"
 )
 
 
@@ -42,8 +41,10 @@ class Given(Block):
 
     @model_validator(mode="after")
     def _n_belongs_to_distractors(self) -> Given:
-        if (self.subset == "distractors") != (self.n is not None):
-            raise ValueError("'n' goes with subset 'distractors', and subset 'distractors' needs it")
+        if self.subset == "distractors" and self.n is None:
+            raise ValueError("subset 'distractors' needs 'n', the number of distracting passages")
+        if self.subset != "distractors" and self.n is not None:
+            raise ValueError(f"'n' requires subset 'distractors'; this is subset '{self.subset}'")
         return self
 
 
@@ -54,13 +55,17 @@ class Retrieval(Block):
     ``document_translation`` override its choices. ``query_translation``: the corpus is searched with the query as it
     is (``none``), in English (``en``), or in every language of the scope (``each``). ``document_translation``: what is
     shown is as it is, in English (``en``) or in the query's language (``query``). The evaluated model always gets the
-    original question. ``translator`` names who translates, by default that of the config file.
+    original question. ``translator`` is by default that of the config file.
+
     ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures. ``rerank``
-    orders them once more before ``k`` are taken (:class:`~mrag_eval.config.Rerank`; a name alone is that of a
-    cross-encoder). ``kind`` says what kind of index is searched; ``milvus`` is an index in Milvus at ``uri`` (a
-    server, or a local file ending in ``.db``; without it an entry of the config file), where ``corpus`` is its
-    collection; ``precomputed`` takes the lists of another system from the TREC file ``run``, and their passages from
-    ``corpus``: an index, or a JSON Lines file.
+    orders the first ``rerank.depth`` of them (default: all) once more before ``k`` are taken; a name alone is that of a
+    cross-encoder. ``rerank.query`` is the text that passages are compared with: the one that was ``searched`` with, or
+    the row's ``question``.
+
+    ``kind`` is the kind of index that is searched; ``milvus`` is an index in Milvus at ``uri`` (a server, or a local
+    file ending in ``.db``; without it an entry of the config file), where ``corpus`` is its collection;
+    ``precomputed`` takes the lists of another system from the TREC file ``run``, and their passages from ``corpus``: an
+    index, or a JSON Lines file.
 
     ``device`` is where embedder and reranker run: ``cpu``, ``cuda``, ``cuda:N``, ``mps``, or ``auto``, which takes a
     GPU only if it has enough free memory.
@@ -81,7 +86,7 @@ class Retrieval(Block):
     uri: str | None = None
     run: Path | None = None
     run_folder: Path | None = None
-    run_may_differ: tuple[str, ...] = ()
+    run_may_differ: Names = ()
     embedder: str | dict[str, Any] | None = None
     languages: tuple[str, ...] | None = None
     merge: Merge | None = None
@@ -108,15 +113,11 @@ class Retrieval(Block):
         except ConfigError as err:
             raise ValueError(f"{err.message}; {err.next_step}, or one of {', '.join(LANGUAGE_ROLES)}") from None
 
-    @field_validator("run_may_differ", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
-
     @field_validator("rerank", mode="before")
     @classmethod
-    def _name_alone(cls, value: Any) -> Any:
-        return {"model": value} if isinstance(value, str) else value
+    def _cross_encoder_by_default(cls, value: Any) -> Any:
+        block = {"model": value} if isinstance(value, str) else value
+        return {"kind": "cross-encoder", **block} if isinstance(block, Mapping) else block
 
     @field_validator("mode")
     @classmethod
@@ -127,31 +128,31 @@ class Retrieval(Block):
 
     @model_validator(mode="after")
     def _possible(self) -> Retrieval:
-        if self.run_may_differ and self.run_folder is None:
-            raise ValueError("'run_may_differ' goes with 'run_folder', from which rows are taken")
         if self.depth is not None and self.depth < self.k:
             raise ValueError(f"'depth' is {self.depth}, less than k = {self.k} passages that go into the prompt")
         if self.merge == "rank_norm" and self.candidates == "row":
-            raise ValueError("merge 'rank_norm' goes by the size of each language, which candidates 'row' do not have")
-        self._refuse(self.preset.refuses)
+            raise ValueError(
+                "merge 'rank_norm' cannot be combined with candidates 'row': it goes by the size of each language"
+            )
+        self._refuse(self.preset.refuses, f"mode '{self.mode}'")
         for owner, mode in MODES.items():
-            if mode is not self.preset:
-                self._refuse(
-                    {key: f"'{key}' goes with mode '{owner}', this task has mode '{self.mode}'" for key in mode.own}
-                )
-        if (self.run is not None) != (self.kind == "precomputed"):
-            raise ValueError("'run' goes with kind 'precomputed', and kind 'precomputed' needs it")
-        if self.uri is not None and self.kind != "milvus":
-            raise ValueError("'uri' goes with kind 'milvus'")
+            for key in mode.own:
+                if mode is not self.preset and self._sets(key):
+                    raise ValueError(f"'{key}' requires mode '{owner}'; this task has mode '{self.mode}'")
+        if self.run_may_differ and self.run_folder is None:
+            raise ValueError("'run_may_differ' requires 'run_folder', the folder that rows are taken from")
+        for key, kind in (("run", "precomputed"), ("uri", "milvus")):
+            if self._sets(key) and self.kind != kind:
+                raise ValueError(f"'{key}' requires kind '{kind}'")
+        if self.kind == "precomputed" and self.run is None:
+            raise ValueError("kind 'precomputed' needs 'run', a TREC file")
         if self.kind == "milvus" and self.corpus in ("benchmark", PUBLISHED):
             raise ValueError("kind 'milvus' needs 'corpus', the collection that is searched")
         if self.kind == "precomputed" and self.preset.shows != "nothing":
             if not self.preset.takes_run:
                 takers = " or ".join(f"'{name}'" for name, mode in MODES.items() if mode.takes_run)
-                raise ValueError(
-                    f"a precomputed run is taken as it is, by mode {takers}; this task has mode '{self.mode}'"
-                )
-            self._refuse(_A_RUN_REFUSES)
+                raise ValueError(f"kind 'precomputed' requires mode {takers}; this task has mode '{self.mode}'")
+            self._refuse(_RUN_REFUSES, "kind 'precomputed'")
         depth = None if self.rerank is None else self.rerank.depth
         if depth is not None and not self.k <= depth <= self.search_depth:
             raise ValueError(
@@ -159,14 +160,16 @@ class Retrieval(Block):
             )
         return self
 
-    def _refuse(self, refusals: Mapping[str, str]) -> None:
+    def _sets(self, key: str) -> bool:
+        return getattr(self, key) not in (None, "none", type(self).model_fields[key].default)
+
+    def _refuse(self, refusals: Mapping[str, str], by: str) -> None:
         """Raise ValueError for the first refused key that is set; see :attr:`~mrag_eval.config.Mode.refuses`."""
         for refused, reason in refusals.items():
             key, _, value = refused.partition("=")
-            chosen = getattr(self, key)
-            unset = (None, "none", type(self).model_fields[key].default)
-            if chosen == value if value else chosen not in unset:
-                raise ValueError(reason.format(mode=self.mode, key=key))
+            if getattr(self, key) == value if value else self._sets(key):
+                named = f"{key} '{value}'" if value else f"'{key}'"
+                raise ValueError(f"{named} cannot be combined with {by}: {reason}")
 
     @property
     def preset(self) -> Mode:

@@ -2,69 +2,77 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field
 
-from mrag_eval.config._validation import Block, Device
+from mrag_eval.config._block import AbsolutePath, Device, Kind
 
-# Keys of each backend; with another one they would have no effect.
-_KEYS: dict[str, frozenset[str]] = {
-    "lm": frozenset({"model", "prompt", "max_tokens", "save"}),
-    "nllb": frozenset({"model", "revision", "max_tokens", "num_beams", "batch_size", "device", "save"}),
-    "google": frozenset({"model", "save"}),
-    "table": frozenset({"path", "strict"}),
-}
 DEFAULT_NLLB = "facebook/nllb-200-distilled-600M"
+_DEFAULT_MODELS = {"nllb": DEFAULT_NLLB}
 
 
-class TranslatorSpec(Block):
-    """The translator of queries and documents.
+class _Translator(Kind):
+    tag = "backend"
+    recorded = "backend model revision path save strict prompt max_tokens num_beams batch_size device check_language"
 
-    ``backend``: ``lm`` (``model`` is a name under ``models`` in the config file), ``nllb`` (``model`` is a hub id or a
-    folder, by default the distilled 600M one, ``revision`` its commit), ``google`` (Google Cloud Translation;
-    ``model`` as its API has it), ``table`` (translations from the JSON Lines file ``path``, or, without one, the
-    benchmark's parallel texts; ``strict`` makes a text that is not in it an error).
+    backend: str
+    check_language: bool = True
 
-    ``save``: every translation that is used is added to this table, to be run from and passed on.
-    ``max_tokens`` bounds a translation (``nllb``: that of a sentence, 256). ``check_language``: a translation that a
-    language detector finds in another language is not used.
+    def described(self) -> str:
+        """Return a description for messages: the backend and its model or file."""
+        keys = self.model_dump()
+        what = keys["path"].name if keys["path"] else keys["model"] or _DEFAULT_MODELS.get(self.backend)
+        return f"{self.backend} {what}" if what else self.backend
+
+
+class _ByModel(_Translator):
+    model: str | None = None
+    save: AbsolutePath | None = None
+
+
+class LmSpec(_ByModel):
+    """A model of the config file, ``model``, asked by ``prompt``: a built-in template or a path.
+
+    ``max_tokens`` bounds a translation. ``save``: every translation that is used is added to this table, to be run from
+    and passed on. ``check_language``: a translation that a language detector finds in another language is not used.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-    backend: Literal["lm", "nllb", "google", "table"]
-    model: str | None = None
-    revision: str | None = None
-    path: Path | None = None
-    save: Path | None = None
-    strict: bool = False
+    backend: Literal["lm"]
+    model: str = Field(min_length=1, description="a name under 'models' in the config file")
     prompt: str = "plain"
+    max_tokens: int | None = Field(default=None, ge=1)
+
+
+class NllbSpec(_ByModel):
+    """An NLLB model: a hub id or a folder, by default the distilled 600M one; ``revision`` is its commit.
+
+    ``max_tokens`` bounds the translation of a sentence (256). ``save`` and ``check_language`` are those of ``lm``.
+    """
+
+    backend: Literal["nllb"]
+    revision: str | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     num_beams: int = Field(default=1, ge=1)
     batch_size: int = Field(default=16, ge=1)
     device: Device = "cpu"
-    check_language: bool = True
 
-    @field_validator("path", "save")
-    @classmethod
-    def _absolute(cls, value: Path | None) -> Path | None:
-        return None if value is None else value.expanduser().absolute()
 
-    @model_validator(mode="after")
-    def _keys_of_the_backend(self) -> TranslatorSpec:
-        given = self.model_fields_set - {"backend", "check_language"}
-        for key in sorted(given - _KEYS[self.backend]):
-            allowed = ", ".join(sorted(_KEYS[self.backend]))
-            raise ValueError(f"'{key}' does nothing with backend '{self.backend}', whose keys are {allowed}")
-        if self.backend == "lm" and not self.model:
-            raise ValueError("backend 'lm' needs 'model', a name under 'models' in the config file")
-        return self
+class GoogleSpec(_ByModel):
+    """Google Cloud Translation, by its ``model``; ``save`` and ``check_language`` are those of ``lm``."""
 
-    def described(self) -> str:
-        """Return a description for messages: the backend and its model or file."""
-        what: Any = {"nllb": self.model or DEFAULT_NLLB, "table": self.path and self.path.name}.get(
-            self.backend, self.model
-        )
-        return f"{self.backend} {what}" if what else self.backend
+    backend: Literal["google"]
+
+
+class TableSpec(_Translator):
+    """Translations from the JSON Lines file ``path``, or, without one, the benchmark's parallel texts.
+
+    ``strict`` makes a text that is not in it an error.
+    """
+
+    backend: Literal["table"]
+    path: AbsolutePath | None = None
+    strict: bool = False
+
+
+TranslatorSpec = Annotated[LmSpec | NllbSpec | GoogleSpec | TableSpec, Field(discriminator="backend")]

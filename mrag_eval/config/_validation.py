@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from mrag_eval.core import DEVICES, ConfigError, did_you_mean, known_device
+from mrag_eval.config._block import Kind
+from mrag_eval.core import ConfigError, did_you_mean
 
-
-class Block(BaseModel):
-    """Validate a block: unknown keys are errors, and values do not change after validation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _known_device(name: str) -> str:
-    try:
-        return known_device(name)
-    except ConfigError:
-        raise ValueError(f"expected {DEVICES}") from None
-
-
-# The device of a model.
-Device = Annotated[str, AfterValidator(_known_device)]
 B = TypeVar("B", bound=BaseModel)
 
 
@@ -53,38 +38,53 @@ def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
     faults = err.errors(include_url=False)
     # a misspelt key is also a missing one, and the misspelling is the more useful fault
     fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
-    # tags of a union, which mean nothing to a user, are written in parentheses
-    loc = tuple(part for part in fault["loc"] if not str(part).startswith("("))
-    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in loc)
-    if fault["type"] == "extra_forbidden":
-        parent, key = path.rpartition(".")[0], str(loc[-1])
-        return f"{parent}: unknown key '{key}'{did_you_mean(key, _keys_at(model, loc[:-1]))}"
+    kind, loc = fault["type"], fault["loc"]
+    if kind in ("extra_forbidden", "missing"):
+        path, block = _followed(model, loc[:-1])
+        if kind == "extra_forbidden":
+            return f"{path}: {_refused(str(loc[-1]), block)}"
+        if issubclass(block, Kind):
+            return f"{path}: {block.label()} needs '{loc[-1]}', {block.model_fields[str(loc[-1])].description}"
+    path, block = _followed(model, loc)
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        name = str(fault["ctx"].get("tag", ""))
+        found = f"unknown {block.tag} '{name}'" if name else "missing"
+        return f"{path}.{block.tag}: {found}{did_you_mean(name, block.kinds)}"
     message = str(fault["msg"]).removeprefix("Value error, ")
-    if fault["type"] == "model_type":
+    if kind in ("model_type", "model_attributes_type"):
         message = f"expected keys and values, got {type(fault['input']).__name__}"
     if not path:
         return f": {message}"
     # a whole block may contain secrets, and does not help the reader
-    shown = fault["type"] not in ("secret", "missing", "judges") and not isinstance(fault["input"], Mapping)
+    shown = kind not in ("secret", "missing", "judges") and not isinstance(fault["input"], Mapping)
     return f"{path}: {message[0].lower()}{message[1:]}" + (f" (got {fault['input']!r})" if shown else "")
 
 
-def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    current: Any = model
-    for part in path:
-        fields = getattr(current, "model_fields", None)
-        if fields is None:  # the values of a mapping of named blocks, or of a list
-            current = _block_in(current)
-        elif part in fields:
-            current = fields[part].annotation
-        else:
-            break
-    return list(getattr(_block_in(current), "model_fields", model.model_fields))
+def _refused(key: str, block: Any) -> str:
+    """Return the fault of a key that ``block`` does not take."""
+    takers = [kind.label() for kind in getattr(block, "kinds", {}).values() if key in kind.model_fields]
+    if takers:
+        return f"'{key}' requires {' or '.join(takers)}; {block.label()} takes {', '.join(sorted(block.model_fields))}"
+    return f"unknown key '{key}'{did_you_mean(key, block.model_fields)}"
+
+
+def _followed(model: Any, loc: Sequence[str | int]) -> tuple[str, Any]:
+    """Return the path of keys, without the tags of unions, and the block at its end."""
+    path, expected = "", model
+    for part in loc:
+        block = _block_in(expected)
+        if block is not expected and part in getattr(block, "kinds", ()):
+            expected = block.kinds[part]
+        elif not str(part).startswith("("):  # the tag of a union without a key for it
+            path += f"[{part}]" if isinstance(part, int) else f".{part}"
+            fields = getattr(expected, "model_fields", {part: block})
+            expected = getattr(fields.get(part), "annotation", fields.get(part))
+    return path, _block_in(expected) or model
 
 
 def _block_in(annotation: Any) -> Any:
     """Return the block among a generic type's arguments, however deep."""
-    if hasattr(annotation, "model_fields"):
+    if hasattr(annotation, "model_fields") and not get_args(annotation):
         return annotation
     return next((found for arg in get_args(annotation) if (found := _block_in(arg)) is not None), None)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import Retrieval, TranslatorSpec, validated
+from mrag_eval.config import NllbSpec, Retrieval, validated
 from mrag_eval.core import ConfigError, loading_device
 from mrag_eval.core import _devices as devices
 from mrag_eval.core._devices import device_with_room, weights_bytes
@@ -125,7 +125,7 @@ def test_devices_of_a_block(name: str) -> None:
     asked = {"mode": "all", "device": name, "rerank": {"device": name}}
     block = validated(Retrieval, asked, "retrieval")
     assert (block.device, block.rerank and block.rerank.device) == (name, name)
-    assert TranslatorSpec(backend="nllb", device=name).device == name
+    assert NllbSpec(backend="nllb", device=name).device == name
     assert Retrieval().device == "cpu"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mrag_eval.config import Agent, Judge, ModelSpec, Retrieval, TranslatorSpec
+from mrag_eval.config import Agent, Judge, LmSpec, ModelSpec, Retrieval
 from mrag_eval.config._agent import AgentBudget
 from mrag_eval.core import ConfigError, Passage, RagDoc, Store
 from mrag_eval.judging import Case, build_panel, verdict_rubric
@@ -88,7 +88,7 @@ def reranker(text: str) -> str | None:
 
 
 def translator(text: str) -> str | None:
-    (done,) = build_translator(TranslatorSpec(backend="lm", model="gpt")).translate([text], ["en"], "de")
+    (done,) = build_translator(LmSpec(backend="lm", model="gpt")).translate([text], ["en"], "de")
     return None if done.is_translation else f"{done.outcome}: {done.detail}"
 
 

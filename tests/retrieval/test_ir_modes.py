@@ -223,8 +223,8 @@ def test_given_without_passages_is_named() -> None:
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        ({"mode": "given", "given": {"subset": "distractors"}}, "'n' goes with subset 'distractors'"),
-        ({"mode": "all", "given": {"subset": "gold"}}, "'given' goes with mode 'given'"),
+        ({"mode": "given", "given": {"subset": "distractors"}}, "subset 'distractors' needs 'n'"),
+        ({"mode": "all", "given": {"subset": "gold"}}, "'given' requires mode 'given'"),
         ({"mode": "no_ir", "languages": ["en"]}, "searches nothing"),
         ({"mode": "all", "languages": ["xx"]}, "unknown language 'xx'"),
         ({"mode": "all", "k": 0}, "greater than or equal to 1"),

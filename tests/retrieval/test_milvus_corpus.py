@@ -133,7 +133,7 @@ def test_a_corpus_of_the_config_file(folder: Index, tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"uri": "x.db", "corpus": "c"}, "'uri' goes with kind 'milvus'"),
+        ({"uri": "x.db", "corpus": "c"}, "'uri' requires kind 'milvus'"),
         ({"kind": "milvus", "uri": "x.db"}, "kind 'milvus' needs 'corpus'"),
     ],
 )

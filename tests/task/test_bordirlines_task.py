@@ -319,7 +319,7 @@ def test_published_results_are_asked_for_where_there_are_some(tasks: Path, test_
     metadata = {**lines(test_data), "data.path": str(copy)}
     with pytest.raises(ConfigError, match=r"retrieval\.mode 'all' has no published results"):
         build(tasks_folder(), "bordirlines_qlang_direct_m3", metadata={**metadata, "retrieval.mode": "all"})
-    with pytest.raises(ConfigError, match=r"retrieval\.merge has no meaning for published results"):
+    with pytest.raises(ConfigError, match=r"'merge' cannot be combined with corpus 'published'"):
         build(tasks_folder(), "bordirlines_qlang_direct_m3", metadata={**metadata, "retrieval.merge": "rrf"})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mrag_eval.config import DEFAULT_NLLB, TranslatorSpec, load_config
+from mrag_eval.config import DEFAULT_NLLB, TableSpec, TranslatorSpec, load_config
 from mrag_eval.core import ConfigError, cache_dir, shared_store
 from mrag_eval.models.translate._backend import Backend
 from mrag_eval.models.translate._translator import Translator
@@ -26,7 +26,9 @@ def build_translator(
     if found is None:
         raise ConfigError(f"{needed_by or 'this'} needs a translator, and none is configured", _EXAMPLE)
     backend = _backend(found, parallel)
-    store = None if found.backend == "table" else shared_store(cache_dir() / "translations.sqlite")
+    if found.backend == "table":
+        return Translator(backend, found.described(), check_language=found.check_language)
+    store = shared_store(cache_dir() / "translations.sqlite")
     return Translator(backend, found.described(), store=store, check_language=found.check_language, save=found.save)
 
 
@@ -35,7 +37,7 @@ def _backend(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Bac
         from mrag_eval.models._shared import get
         from mrag_eval.models.translate._lm import LmBackend
 
-        return LmBackend(get(str(spec.model)), spec.prompt, spec.max_tokens)
+        return LmBackend(get(spec.model), spec.prompt, spec.max_tokens)
     if spec.backend == "nllb":
         from mrag_eval.models.translate._nllb import NllbBackend
 
@@ -54,7 +56,7 @@ def _backend(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Bac
     return _table(spec, parallel)
 
 
-def _table(spec: TranslatorSpec, parallel: Iterable[Mapping[str, str]]) -> Backend:
+def _table(spec: TableSpec, parallel: Iterable[Mapping[str, str]]) -> Backend:
     from mrag_eval.models.translate._table import TableBackend, load_table, table_hash
 
     if spec.path is not None:

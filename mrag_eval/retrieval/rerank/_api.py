@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.config import Rerank
+from mrag_eval.config import ApiRerank
 from mrag_eval.core import CorpusError, Endpoint, HttpFault, Transport, bearer, install_redaction
 from mrag_eval.retrievers import Scores
 
@@ -37,14 +37,14 @@ class ApiReranker:
     documents only, a duplicate or out-of-range index, a score that is not a number.
     """
 
-    def __init__(self, block: Rerank, *, first_backoff: float = 0.5) -> None:
+    def __init__(self, block: ApiRerank, *, first_backoff: float = 0.5) -> None:
         install_redaction()
         self.name = block.name
         settings = json.dumps([block.url, block.shape, block.extra], sort_keys=True)
         self.revision = f"api/{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
         self._block = block
         self._transport = Transport(
-            Endpoint(block.name, str(block.url), bearer(block.api_key_env, f"reranker {block.name}")),
+            Endpoint(block.name, block.url, bearer(block.api_key_env, f"reranker {block.name}")),
             self._payload,
             self._read,
             max_in_flight=block.max_in_flight,

@@ -34,7 +34,7 @@ def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
     if block is None:
         return None
     if block.kind == "listwise":
-        model = get(str(block.model))
+        model = get(block.model)
         return ListwiseReranker(model, window=block.window, step=block.step, prompt=block.prompt)
     if block.kind == "api":
         from mrag_eval.retrieval.rerank._api import ApiReranker

@@ -65,7 +65,7 @@ class RunFolder:
             why = "there is no such folder" if not folder.exists() else f"no {MANIFEST} there"
             raise DataError(
                 f"retrieval.run_folder: {folder} holds no retrieved rows ({why})",
-                "make it: mrag-eval retrieve --tasks ... -o FOLDER   (a TREC run goes with kind: precomputed and run:)",
+                "make it: mrag-eval retrieve --tasks ... -o FOLDER   (for a TREC run, set kind: precomputed and run:)",
             )
         return cls(folder)
 

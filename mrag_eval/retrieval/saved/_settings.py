@@ -37,7 +37,7 @@ def settings_of_retrieval(
         chosen["rerank"] = {**block, "name": retrieval.rerank.name}
         if retrieval.rerank.kind == "listwise":
             chosen["rerank"]["prompt"] = prompt_identity(retrieval.rerank.prompt)
-            chosen["rerank"]["asked"] = portable_identity(named_spec(str(retrieval.rerank.model)))
+            chosen["rerank"]["asked"] = portable_identity(named_spec(retrieval.rerank.model))
     data = validate_data(blocks.data).model_dump()
     out: dict[str, Any] = {
         "retrieval": chosen,

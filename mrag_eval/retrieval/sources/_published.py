@@ -40,7 +40,7 @@ class PublishedLists(Source):
         self._run = _run_shown(published, retrieval)
         for key in _OF_A_SEARCH:
             if getattr(retrieval, key) is not None:
-                raise ConfigError(f"retrieval.{key} has no meaning for published results", "leave it out")
+                raise ConfigError(f"retrieval: '{key}' cannot be combined with corpus 'published'", "leave it out")
         self._published, self._retrieval, self._use_cache = published, retrieval, setup.use_cache
         self._siblings = setup.benchmark.docs
         self._partners = swap_partners(self._siblings) if retrieval.preset.swaps else {}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import TranslatorSpec
+from mrag_eval.config import LmSpec, NllbSpec, Retrieval
 from mrag_eval.core import ConfigError, MissingExtraError, normalize_language
 from mrag_eval.models import Reply, Translator, build_translator
 from mrag_eval.models.translate._backend import Text
@@ -317,7 +317,7 @@ def test_results_say_what_is_behind_the_name_of_a_model(tmp_path: Path, monkeypa
     def told(model: str, **spec: Any) -> dict[str, Any]:
         args = f"{{model: {model}, num_concurrent: 4}}"
         path.write_text(f"models: {{mt: {{model: local-chat-completions, model_args: {args}}}}}\n", "utf-8")
-        block = TranslatorSpec(backend="lm", model="mt", **spec)
+        block = LmSpec(backend="lm", model="mt", **spec)
         found: dict[str, Any] = build_translator(block).as_dict()["identity"]
         return found
 
@@ -339,17 +339,17 @@ def test_the_config_file_names_one_for_all_tasks(tmp_path: Path, monkeypatch: py
     path.write_text("translator: {backend: google}\n", "utf-8")
     monkeypatch.setenv("MRAG_CONFIG", str(path))
     assert build_translator(None).label == "google"
-    assert build_translator(TranslatorSpec(backend="nllb")).label == "nllb facebook/nllb-200-distilled-600M"
+    assert build_translator(NllbSpec(backend="nllb")).label == "nllb facebook/nllb-200-distilled-600M"
     with pytest.raises(ConfigError, match="no model 'qwen'"):
-        build_translator(TranslatorSpec(backend="lm", model="qwen"))
+        build_translator(LmSpec(backend="lm", model="qwen"))
 
 
 @pytest.mark.parametrize(
     ("block", "message"),
     [
         ({"backend": "lm"}, "backend 'lm' needs 'model'"),
-        ({"backend": "google", "path": "x.jsonl"}, "'path' does nothing with backend 'google'"),
-        ({"backend": "table", "device": "cuda"}, "'device' does nothing with backend 'table'"),
+        ({"backend": "google", "path": "x.jsonl"}, "'path' requires backend 'table'; backend 'google' takes"),
+        ({"backend": "table", "device": "cuda"}, "'device' requires backend 'nllb'; backend 'table' takes"),
         ({"backend": "deepl"}, "backend: "),
         ({"model": "x"}, "backend"),
     ],
@@ -358,4 +358,4 @@ def test_a_block_that_cannot_be_is_refused(block: dict[str, Any], message: str) 
     from mrag_eval.config import validated
 
     with pytest.raises(ConfigError, match=message):
-        validated(TranslatorSpec, block, "retrieval.translator")
+        validated(Retrieval, {"translator": block}, "retrieval")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import TranslatorSpec
+from mrag_eval.config import TableSpec
 from mrag_eval.core import ConfigError, DataError
 from mrag_eval.models import build_translator
 from mrag_eval.models.translate._table import load_table, table_lines, write_table
@@ -26,7 +26,7 @@ def test_parallel_texts_become_a_table_that_translates_every_pair(tmp_path: Path
     # 6 of the first text; of the second one en -> de is there already, de -> en is new
     assert write_table(PARALLEL, path) == 7
     assert len(list(table_lines(PARALLEL, ["en", "de"]))) == 3
-    translator = build_translator(TranslatorSpec(backend="table", path=path))
+    translator = build_translator(TableSpec(backend="table", path=path))
     out = translator.translate(
         [" When was it built? ", "Wann hat man es gebaut?", "Когда это построили?", "Wer?"],
         ["en", "de", "ru", "de"],
@@ -46,7 +46,7 @@ def test_parallel_texts_become_a_table_that_translates_every_pair(tmp_path: Path
 
 def test_a_table_is_told_by_what_it_holds(tmp_path: Path) -> None:
     def told(path: Path | None, parallel: Sequence[Mapping[str, str]] = ()) -> Any:
-        spec = TranslatorSpec.model_validate({"backend": "table", "path": path} if path else {"backend": "table"})
+        spec = TableSpec.model_validate({"backend": "table", "path": path} if path else {"backend": "table"})
         return build_translator(spec, parallel=parallel).as_dict()["identity"]["sha256"]
 
     path, copy = tmp_path / "table.jsonl", tmp_path / "copy.jsonl"
@@ -63,7 +63,7 @@ def test_a_table_is_told_by_what_it_holds(tmp_path: Path) -> None:
 def test_a_strict_table_names_the_first_missing_text_and_the_file(tmp_path: Path) -> None:
     path = tmp_path / "table.jsonl"
     write_table(PARALLEL, path)
-    translator = build_translator(TranslatorSpec(backend="table", path=path, strict=True))
+    translator = build_translator(TableSpec(backend="table", path=path, strict=True))
     with pytest.raises(DataError, match=r"table\.jsonl: no translation from German into Russian of 'Wer\?'"):
         translator.translate(["Wann wurde es gebaut?", "Wer?", "Wo?"], ["de"] * 3, "ru")
 
@@ -71,10 +71,10 @@ def test_a_strict_table_names_the_first_missing_text_and_the_file(tmp_path: Path
 def test_scripts_of_a_language_are_one_unless_the_table_has_both(tmp_path: Path) -> None:
     path = tmp_path / "table.jsonl"
     write_table([{"zh-Hans": "灯塔", "en": "lighthouse"}], path)
-    translator = build_translator(TranslatorSpec(backend="table", path=path))
+    translator = build_translator(TableSpec(backend="table", path=path))
     assert translator.translate(["灯塔", "lighthouse"], ["zh", "en"], ["en", "zh"])[1].text == "灯塔"
     write_table([{"zh-Hans": "灯塔", "en": "lighthouse", "zh-Hant": "燈塔"}], path)
-    translator = build_translator(TranslatorSpec(backend="table", path=path))
+    translator = build_translator(TableSpec(backend="table", path=path))
     out = translator.translate(["lighthouse"] * 2, ["en"] * 2, ["zh-Hant", "zh-Hans"])
     assert [t.text for t in out] == ["燈塔", "灯塔"]
 
@@ -109,10 +109,10 @@ def test_a_table_is_utf8_with_or_without_a_mark_in_front(tmp_path: Path) -> None
 
 def test_a_table_needs_a_file_or_a_benchmark_with_parallel_texts(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not found"):
-        build_translator(TranslatorSpec(backend="table", path=tmp_path / "none.jsonl"))
+        build_translator(TableSpec(backend="table", path=tmp_path / "none.jsonl"))
     with pytest.raises(ConfigError, match="no parallel texts"):
-        build_translator(TranslatorSpec(backend="table"))
-    translator = build_translator(TranslatorSpec(backend="table"), parallel=PARALLEL)
+        build_translator(TableSpec(backend="table"))
+    translator = build_translator(TableSpec(backend="table"), parallel=PARALLEL)
     assert translator.translate(["Wann wurde es gebaut?"], ["de"], "en")[0].text == "When was it built?"
 
 
@@ -121,7 +121,7 @@ def test_xquad_is_parallel_in_all_of_its_languages(test_data: Path) -> None:
 
     data = {"benchmark": "xquad", "path": str(test_data / "xquad"), "languages": ["ar", "en", "es", "zh"]}
     benchmark = load_benchmark(data)
-    spec = TranslatorSpec(backend="table", strict=True, check_language=False)
+    spec = TableSpec(backend="table", strict=True, check_language=False)
     translator = build_translator(spec, parallel=benchmark.parallel)
     english = {doc.id: doc.query for doc in load_benchmark({**data, "languages": ["en"]}).docs}
     found = translator.translate([d.query for d in benchmark.docs], [d.query_lang for d in benchmark.docs], "en")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import TranslatorSpec
+from mrag_eval.config import TableSpec
 from mrag_eval.core import DataError, Store
 from mrag_eval.models import Translator, build_translator, total_counts
 from mrag_eval.models.translate._backend import Outcome, Text
@@ -166,7 +166,7 @@ def test_what_is_used_can_be_saved_as_a_table_and_run_again_from_there(store: St
         translator.translate([LONG, "Hund"], ["de", "en"], ["ru", "en"])
     assert set(load_table(path)) == {(LONG, "de", "en"), ("Hund", "de", "en"), (LONG, "de", "ru")}
     assert len(path.read_text("utf-8").splitlines()) == 3
-    again = build_translator(TranslatorSpec(backend="table", path=path, strict=True))
+    again = build_translator(TableSpec(backend="table", path=path, strict=True))
     assert [t.text for t in again.translate([LONG, "Hund"], ["de"] * 2, "en")] == [WORDS[LONG, "en"], "dog"]
     write_table([{"de": "Hund", "en": "hound"}], path)
     with pytest.raises(DataError, match=r"table\.jsonl gives 'Hund' another translation"):

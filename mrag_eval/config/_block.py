@@ -1,0 +1,99 @@
+"""Blocks of settings, and the types of values that several blocks have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import to_jsonable_python
+
+from mrag_eval.core import DEVICES, ConfigError, known_device, normalize_language
+
+
+class Block(BaseModel):
+    """Validate a block: unknown keys are errors, and values do not change after validation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Kind(Block):
+    """Validate a block of one kind: a member of a union, with the keys that this kind takes.
+
+    The base of a union states ``tag``, the key that names the kind, and ``recorded``, the keys of all kinds in the
+    order of results. Results record every one of them, with its default if the kind does not take it. A block with
+    such keys is valid, so that recorded settings can be used again. A required key needs a ``description``, for the
+    error that it is missing.
+    """
+
+    tag: ClassVar[str]
+    recorded: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Kind]]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        if Kind in cls.__bases__:
+            cls.kinds = {}
+        cls.kinds.update(dict.fromkeys(get_args(cls.model_fields[cls.tag].annotation), cls))
+
+    @classmethod
+    def label(cls) -> str:
+        """Return the kind as messages name it: ``kind 'api'``."""
+        return f"{cls.tag} '{get_args(cls.model_fields[cls.tag].annotation)[0]}'"
+
+    @classmethod
+    def _unset(cls) -> dict[str, Any]:
+        """Return the recorded keys that this kind does not take, with their defaults; required ones with None."""
+        fields = {key: field for kind in cls.kinds.values() for key, field in kind.model_fields.items()}
+        own = {key for key, field in cls.model_fields.items() if not field.is_required()}
+        unset = {key: fields[key] for key in cls.recorded.split() if key not in own}
+        return {k: None if f.is_required() else f.get_default(call_default_factory=True) for k, f in unset.items()}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unset(cls, value: Any) -> Any:
+        unset = to_jsonable_python(cls._unset())
+        if not isinstance(value, Mapping):
+            return value
+        return {k: v for k, v in value.items() if k not in unset or to_jsonable_python(v) != unset[k]}
+
+    @model_serializer(mode="wrap")
+    def _with_unset(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        own: dict[str, Any] = handler(self)
+        every = own if info.exclude_unset else {**dict.fromkeys(self.recorded.split()), **self._unset(), **own}
+        return {key: value for key, value in every.items() if key not in (info.exclude or ())}
+
+
+def _known_device(name: str) -> str:
+    try:
+        return known_device(name)
+    except ConfigError:
+        raise ValueError(f"expected {DEVICES}") from None
+
+
+def _known_language(code: str) -> str:
+    try:
+        return normalize_language(code)
+    except ConfigError as err:
+        raise ValueError(f"{err.message}; {err.next_step}") from None
+
+
+# The device of a model.
+Device = Annotated[str, AfterValidator(_known_device)]
+# Several names, or a single one.
+_one_or_more = BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+Names = Annotated[tuple[str, ...], _one_or_more]
+# Languages in any spelling, or a single one.
+Languages = Annotated[tuple[Annotated[str, AfterValidator(_known_language)], ...], _one_or_more]
+# A path that does not depend on the working directory.
+AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
