@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from mrag_eval.config import AbsolutePath, Names
 from mrag_eval.core import ConfigError, Passage, RagDoc, did_you_mean
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._imbalance import Imbalance
@@ -36,11 +36,6 @@ class Benchmark:
     breakdowns: tuple[str, ...] = ()
 
 
-def absolute(path: Path | None) -> Path | None:
-    """Return the absolute path, so that blocks written in different working directories give equal cache keys."""
-    return None if path is None else path.expanduser().absolute()
-
-
 # Dimensions of every summary, if the rows know them.
 _ALWAYS = ("query_lang", "doc_lang", "pair", "gold_first", "gold_last")
 
@@ -56,23 +51,13 @@ class DataBlock(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str
-    path: Path | None = None
+    path: AbsolutePath | None = None
     split: str | None = None
     revision: str | None = None
     seed: int = Field(default=0, ge=0)
     imbalance: Imbalance | None = None
     # the rows, and the passages retrieved for them, do not depend on it
-    breakdowns: tuple[str, ...] | None = Field(default=None, exclude=True)
-
-    @field_validator("path")
-    @classmethod
-    def _absolute(cls, value: Path | None) -> Path | None:
-        return absolute(value)
-
-    @field_validator("breakdowns", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
+    breakdowns: Names | None = Field(default=None, exclude=True)
 
     @field_validator("breakdowns")
     @classmethod

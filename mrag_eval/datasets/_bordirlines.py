@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import field_validator, model_validator
+from pydantic import model_validator
 
+from mrag_eval.config import AbsolutePath, Languages, Names
 from mrag_eval.core import (
     RESOURCE_GROUPS,
-    ConfigError,
     DataError,
     RagDoc,
     base_language,
@@ -24,7 +24,7 @@ from mrag_eval.core import (
     normalize_language,
 )
 from mrag_eval.core import language_name as name
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
 from mrag_eval.datasets._borderlines import (
     BORDERLINES,
     CODES,
@@ -104,34 +104,15 @@ class BordirlinesBlock(DataBlock):
     """
 
     revision: str | None = HUB.revision
-    borderlines: Path | None = None
+    borderlines: AbsolutePath | None = None
     embedder: Literal["openai", "m3"] | None = None
     documents: Literal["all", "relevant", "non_relevant"] = "all"
     flip: bool = False
     annotations: Literal["human", "llm_zeroshot", "llm_fewshot"] = "llm_fewshot"
     persona: Personas = "plain"
-    languages: tuple[str, ...] | None = None
-    territories: tuple[str, ...] | None = None
-    resource_groups: Path | None = None
-
-    @field_validator("borderlines", "resource_groups")
-    @classmethod
-    def _absolute_copy(cls, value: Path | None) -> Path | None:
-        return absolute(value)
-
-    @field_validator("languages", mode="before")
-    @classmethod
-    def _known_languages(cls, value: Any) -> Any:
-        listed = (value,) if isinstance(value, str) else value
-        try:
-            return None if listed is None else tuple(normalize_language(code) for code in listed)
-        except ConfigError as err:
-            raise ValueError(err.message) from None
-
-    @field_validator("territories", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
+    languages: Languages | None = None
+    territories: Names | None = None
+    resource_groups: AbsolutePath | None = None
 
     @model_validator(mode="after")
     def _filters_need_documents(self) -> BordirlinesBlock:

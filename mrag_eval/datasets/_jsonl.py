@@ -23,8 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import field_validator
-
+from mrag_eval.config import AbsolutePath
 from mrag_eval.core import (
     ConfigError,
     DataError,
@@ -36,7 +35,7 @@ from mrag_eval.core import (
     suggesting,
     titled,
 )
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
@@ -77,13 +76,8 @@ _ALIASES = {"question": "query", "language": "lang", "query_lang": "lang", "answ
 class JsonlBlock(DataBlock):
     """``path`` is the file of questions, ``corpus`` that of documents; ``language`` filters the questions."""
 
-    corpus: Path | None = None
+    corpus: AbsolutePath | None = None
     language: str | None = None
-
-    @field_validator("corpus")
-    @classmethod
-    def _absolute_corpus(cls, value: Path | None) -> Path | None:
-        return absolute(value)
 
 
 def load(block: JsonlBlock) -> Benchmark:

@@ -13,10 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import field_validator
-
+from mrag_eval.config import AbsolutePath
 from mrag_eval.core import DataError, RagDoc, language_name
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset, WebFile
 from mrag_eval.datasets._files import (
     hub_dataset,
@@ -90,12 +89,7 @@ class MkqaBlock(DataBlock):
     revision: str | None = HUB.revision
     language: Code
     subset: Literal["kilt", "all"] = "kilt"
-    kilt: Path | None = None
-
-    @field_validator("kilt")
-    @classmethod
-    def _absolute_kilt(cls, value: Path | None) -> Path | None:
-        return absolute(value)
+    kilt: AbsolutePath | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
+from mrag_eval.config import AbsolutePath
 from mrag_eval.core import DataError, RagDoc, is_language, normalize_language, suggestion
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Declaration, GitHubFiles
 from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
 from mrag_eval.datasets._github import github_file
@@ -67,16 +68,11 @@ class XlcostBlock(DataBlock):
     """
 
     domain: Literal["travel", "legal", "own"] = "travel"
-    corpus: Literal["none"] | Path | None = Field(default=None, union_mode="left_to_right")
+    corpus: Literal["none"] | AbsolutePath | None = Field(default=None, union_mode="left_to_right")
     tokenizer: Literal["cl100k_base", "model_free"] = "cl100k_base"
     passage_tokens: int = Field(default=100, ge=1)
     as_published: bool = False
     sample: int | None = Field(default=None, ge=1)
-
-    @field_validator("corpus")
-    @classmethod
-    def _absolute_corpus(cls, value: Path | str | None) -> Path | str | None:
-        return absolute(value) if isinstance(value, Path) else value
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from pydantic import field_validator
 
+from mrag_eval.config import AbsolutePath
 from mrag_eval.core import ConfigError, DataError, Passage, RagDoc, did_you_mean, language_name
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
@@ -67,14 +68,9 @@ class XquadBlock(DataBlock):
     split: str = "validation"
     revision: str | None = HUB.revision
     languages: tuple[str, ...] | None = None
-    assignment: Path | None = None
+    assignment: AbsolutePath | None = None
     question_language: str | None = None
     parallel: bool = False
-
-    @field_validator("assignment")
-    @classmethod
-    def _absolute_assignment(cls, value: Path | None) -> Path | None:
-        return absolute(value)
 
     @field_validator("languages")
     @classmethod

@@ -18,8 +18,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from pydantic import field_validator, model_validator
 
+from mrag_eval.config import AbsolutePath
 from mrag_eval.core import DataError, GivenPassage, RagDoc, is_language, same_language
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, absolute
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import (
     hub_file,
@@ -97,17 +98,12 @@ class XragBlock(DataBlock):
     setting: Literal["mono", "multi"]
     language: Literal["de", "es", "zh", "ar", "en"]
     english: tuple[Part, ...] = ()
-    translations: Path | None = None
+    translations: AbsolutePath | None = None
 
     @field_validator("english", mode="before")
     @classmethod
     def _one_or_more(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
-
-    @field_validator("translations")
-    @classmethod
-    def _absolute_translations(cls, value: Path | None) -> Path | None:
-        return absolute(value)
 
     @model_validator(mode="after")
     def _possible(self) -> XragBlock:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mrag_eval.config import Block, validated
-from mrag_eval.core import ConfigError, is_language, normalize_language, suggestion
+from mrag_eval.config import Block, Languages, Names, validated
+from mrag_eval.core import ConfigError
 
 QuestionType = Literal["aggregation", "comparison", "multihop", "set"]
 TYPES: tuple[QuestionType, ...] = ("aggregation", "comparison", "multihop", "set")
@@ -144,12 +144,7 @@ class ModelBlock(Block):
     holds: str | None = None
     judge: str | None = None
     translation: str | None = None
-    closed_book: tuple[str, ...] = ()
-
-    @field_validator("closed_book", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
+    closed_book: Names = ()
 
     def seat(self, name: str) -> str:
         """Return the name of the model in a seat; raise ConfigError if there is none."""
@@ -170,7 +165,7 @@ class XragSettings(Block):
     """
 
     title: str = "A fresh XRAG-shaped set"
-    languages: tuple[str, ...] = ("de", "es", "zh", "ar")
+    languages: Languages = ("de", "es", "zh", "ar")
     settings: tuple[Literal["mono", "multi"], ...] = ("mono", "multi")
     types: tuple[QuestionType, ...] = TYPES
     answer_from: Literal["summaries", "articles"] = "summaries"
@@ -189,10 +184,7 @@ class XragSettings(Block):
     @field_validator("languages")
     @classmethod
     def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = next((code for code in value if not is_language(code)), None)
-        if unknown is not None:
-            raise ValueError(f"unknown language '{unknown}'; {suggestion(unknown)}")
-        codes = tuple(dict.fromkeys(normalize_language(code) for code in value))
+        codes = tuple(dict.fromkeys(value))
         if not codes or "en" in codes:
             raise ValueError("name the languages of the questions, other than English (which they are written in)")
         return codes
