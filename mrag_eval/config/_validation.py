@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -50,14 +52,21 @@ def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
         name = str(fault["ctx"].get("tag", ""))
         found = f"unknown {block.tag} '{name}'" if name else "missing"
         return f"{path}.{block.tag}: {found}{did_you_mean(name, block.kinds)}"
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    if kind in ("model_type", "model_attributes_type"):
-        message = f"expected keys and values, got {type(fault['input']).__name__}"
+    message = str(fault["msg"])[0].lower() + str(fault["msg"])[1:]
+    if kind == "value_error":
+        message = str(fault["ctx"]["error"])
+    elif kind in ("model_type", "model_attributes_type"):
+        keys = f"{block.tag}, ..." if issubclass(block, Kind) else ", ".join(block.model_fields)
+        message = f"expected keys and values ({keys}), got {type(fault['input']).__name__}"
     if not path:
         return f": {message}"
     # a whole block may contain secrets, and does not help the reader
-    shown = kind not in ("secret", "missing", "judges") and not isinstance(fault["input"], Mapping)
-    return f"{path}: {message[0].lower()}{message[1:]}" + (f" (got {fault['input']!r})" if shown else "")
+    if kind not in ("secret", "missing", "judges") and not isinstance(fault["input"], Mapping):
+        message += f" (got {fault['input']!r})"
+    if kind == "literal_error":
+        close = get_close_matches(str(fault["input"]), re.findall("'(.*?)'", fault["ctx"]["expected"]), n=1)
+        message += "".join(f"; did you mean '{name}'?" for name in close)
+    return f"{path}: {message}"
 
 
 def _refused(key: str, block: Any) -> str:

@@ -58,7 +58,7 @@ def test_the_keys_of_all_kinds_are_recorded_and_can_be_read_again(
         ),
         ({"rerank": {"kind": "bge-m3", "weights": [0, 0, 0]}}, r"rerank\.weights: no weight may be negative, and one"),
         ({"rerank": {"kind": "bge-m3", "weights": [1]}}, r"rerank\.weights\[1\]: field required$"),
-        ({"rerank": ["x"]}, r"rerank: expected keys and values, got list"),
+        ({"rerank": ["x"]}, r"rerank: expected keys and values \(kind, \.\.\.\), got list"),
         ({"translator": {}}, r"translator\.backend: missing; allowed: google, lm, nllb, table$"),
         ({"translator": {"backend": "nllb", "num_beams": 0}}, r"retrieval\.translator\.num_beams: input should be"),
     ],
