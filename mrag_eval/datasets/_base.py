@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
-from mrag_eval.config import AbsolutePath, Names
+from mrag_eval.config import AbsolutePath, Block, Names, validated
 from mrag_eval.core import ConfigError, Passage, RagDoc, did_you_mean
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._imbalance import Imbalance
@@ -40,15 +40,13 @@ class Benchmark:
 _ALWAYS = ("query_lang", "doc_lang", "pair", "gold_first", "gold_last")
 
 
-class DataBlock(BaseModel):
+class DataBlock(Block):
     """Keys of every benchmark's ``data:`` block.
 
     ``imbalance`` keeps one language version of each document (:class:`~mrag_eval.datasets._imbalance.Imbalance`); only
     benchmarks that have several accept it. ``breakdowns`` are the keys of the rows that scores are broken down by, if
     they differ from those that the benchmark declares.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str
     path: AbsolutePath | None = None
@@ -89,55 +87,7 @@ def validate_block(model: type[BlockT], data: Mapping[str, Any]) -> BlockT:
 
     Raises :class:`~mrag_eval.core.ConfigError` that names the key and the allowed keys or values.
     """
-    try:
-        return model.model_validate(dict(data))
-    except ValidationError as error:
-        raise _config_error(model, data, error) from None
-
-
-def _config_error(model: type[DataBlock], data: Mapping[str, Any], error: ValidationError) -> ConfigError:
-    first = error.errors()[0]
-    name = data.get("benchmark")
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return ConfigError(
-            f"data (benchmark '{name}'): unknown key '{key}'{did_you_mean(key, model.model_fields)}",
-            f"keys of this benchmark: {', '.join(sorted(model.model_fields))}",
-        )
-    allowed = _literals(model, str(first["loc"][0])) if first["loc"] else ()
-    if first["type"] == "literal_error" and allowed:
-        hint = did_you_mean(str(first["input"]), allowed)
-        return ConfigError(
-            f"data (benchmark '{name}'): {key} = {first['input']!r} is not one of its values{hint}",
-            f"allowed: {', '.join(allowed)}" if "did you mean" in hint else None,
-        )
-    if first["type"] == "model_type":
-        found = first["input"]
-        inner = model.model_fields[key].annotation if key in model.model_fields else None
-        keys: Iterable[str] = next((part.model_fields for part in get_args(inner) if hasattr(part, "model_fields")), {})
-        return ConfigError(
-            f"data (benchmark '{name}'): {key}: expected keys and values, got {type(found).__name__} ({found!r})",
-            f"its keys: {', '.join(keys)}" if keys else None,
-        )
-    reason = first["msg"].removeprefix("Value error, ")
-    return ConfigError(
-        f"data (benchmark '{name}'): {key} = {first['input']!r}: {reason}",
-        f"--metadata data.{key}=...   or correct it in the task's YAML",
-    )
-
-
-def _literals(model: type[DataBlock], key: str) -> tuple[str, ...]:
-    """Return the string values of a ``Literal`` field, also inside unions such as ``Literal[...] | None``."""
-    info = model.model_fields.get(key)
-
-    def walk(annotation: Any) -> Iterable[str]:
-        for part in get_args(annotation):
-            if isinstance(part, str):
-                yield part
-            else:
-                yield from walk(part)
-
-    return () if info is None else tuple(walk(info.annotation))
+    return validated(model, data, f"data (benchmark '{data.get('benchmark')}')", joint=": ")
 
 
 def one_of(key: str, value: str | None, allowed: Iterable[str]) -> str | None:

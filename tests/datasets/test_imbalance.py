@@ -170,8 +170,8 @@ def test_a_question_without_relevant_documents_is_told_to_name_some(tmp_path: Pa
 def test_a_number_in_the_place_of_the_block_is_told_what_is_expected() -> None:
     with pytest.raises(ConfigError) as error:
         validate_data({"benchmark": "xquad", "imbalance": 0.5})
-    assert error.value.message == "data (benchmark 'xquad'): imbalance: expected keys and values, got float (0.5)"
-    assert error.value.next_step == "its keys: keep_english, seed"
+    expected = "expected keys and values (keep_english, seed), got float (got 0.5)"
+    assert error.value.message == f"data (benchmark 'xquad'): imbalance: {expected}"
 
 
 def test_versions_of_one_passage_are_parallel_texts(tmp_path: Path) -> None:
