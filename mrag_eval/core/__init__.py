@@ -38,7 +38,7 @@ from mrag_eval.core._languages import (
 )
 from mrag_eval.core._locking import build_lock
 from mrag_eval.core._passages import KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, titled
-from mrag_eval.core._paths import cache_dir, harness_tasks_folder, tasks_folder, visible_to_harness
+from mrag_eval.core._paths import cache_dir, tasks_folder, visible_to_harness
 from mrag_eval.core._rankings import (
     Kept,
     Ranked,
@@ -110,7 +110,6 @@ __all__ = [
     "document_of",
     "estimated_tokens",
     "from_json",
-    "harness_tasks_folder",
     "install_redaction",
     "is_language",
     "is_relevant",

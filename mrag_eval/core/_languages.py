@@ -1,8 +1,8 @@
 """Languages: one BCP 47 code each, with their names, scripts and resource tiers.
 
-Benchmarks use various codes (``zhs``, ``zh_cn``, ``iw``, ``arabic``, ``kor_Hang``); :func:`normalize` maps all of them
-to one. langcodes knows all languages; the tables here hold only our own policy. The script is kept only for languages
-written in several that matter to a reader (``zh-Hans``, ``zh-Hant``).
+Benchmarks use various codes (``zhs``, ``zh_cn``, ``iw``, ``arabic``, ``kor_Hang``); :func:`normalize_language` maps all
+of them to one. langcodes knows all languages; the tables here hold only our own policy. The script is kept only for
+languages written in several that matter to a reader (``zh-Hans``, ``zh-Hant``).
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _from_name(name: str) -> str | None:
 
 
 def is_language(code: str) -> bool:
-    """Return whether :func:`normalize` accepts ``code``."""
+    """Return whether :func:`normalize_language` accepts ``code``."""
     return _lookup(code) is not None
 
 
@@ -175,7 +175,7 @@ def matching_languages(code: str, held: Collection[str]) -> set[str]:
 
 
 def language_name(code: str) -> str:
-    """Return the English name: ``name("ko") == "Korean"``."""
+    """Return the English name: ``language_name("ko") == "Korean"``."""
     return _name(normalize_language(code))
 
 

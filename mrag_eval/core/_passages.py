@@ -144,7 +144,7 @@ class RagDoc:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> RagDoc:
-        """Return the row that :meth:`to_dict` was called on, without its given passages."""
+        """Return the row that :meth:`to_dict` was called on, without given passages and ``relevant_documents``."""
         known = {part.name: value[part.name] for part in fields(cls) if part.name in value}
         lists = {name: tuple(found) for name, found in known.items() if isinstance(found, list)}
         return cls(**{**known, **lists})
