@@ -7,7 +7,6 @@ shortened evenly from their ends instead; the question and the instructions are 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,7 +37,7 @@ class Budget:
 
     def fits(self, prompt: Any) -> bool:
         """Return whether the counted prompt stays within the limit."""
-        return self.surely_fits(prompt) or self.count(prompt_text(prompt)) + _MARGIN <= (self.limit or math.inf)
+        return self.limit is None or self.surely_fits(prompt) or self.count(prompt_text(prompt)) + _MARGIN <= self.limit
 
 
 def prompt_text(prompt: Any) -> str:

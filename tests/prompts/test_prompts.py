@@ -198,6 +198,11 @@ def test_a_question_that_is_too_long_by_itself_is_an_error() -> None:
         fit([{"text": "x"}], lambda items: "q " * 200, words(20), "r7")
 
 
+def test_nothing_fits_where_generation_leaves_no_room() -> None:
+    with pytest.raises(ConfigError, match="alone exceed 0 tokens"):
+        fit([{"text": "x"}], lambda items: "q", words(0), "r")
+
+
 def test_a_prompt_that_fits_is_not_counted() -> None:
     budget = Budget(10_000, lambda text: pytest.fail("counted"), "test")
     assert fit([{"text": "x"}], lambda items: "short", budget, "r") == ("short", 0)
