@@ -172,11 +172,11 @@ def _lingua(codes: tuple[str, ...]) -> tuple[Any, frozenset[str]]:
 
 
 def _lingua_code(language: Any) -> str:
-    return _languages_base(language.iso_code_639_1.name.lower())
+    return _base_or_same(language.iso_code_639_1.name.lower())
 
 
 @cache
-def _languages_base(code: str) -> str:
+def _base_or_same(code: str) -> str:
     return base_language(code) if is_language(code) else code
 
 

@@ -113,10 +113,6 @@ def _parse(name: str) -> _Measure:
     return _Measure(name, family, int(cutoff))
 
 
-def _grades(entry: Judgements) -> Iterable[tuple[str, int]]:
-    return entry.items() if isinstance(entry, Mapping) else ((document, 1) for document in entry)
-
-
 def _gains(query: str, entry: Judgements) -> dict[str, int]:
     if not isinstance(entry, Mapping):
         if isinstance(entry, str):
