@@ -225,9 +225,8 @@ class _Shard:
         """Return (cost, parameter, rescoring depth, recall of the tuning half), cheapest first.
 
         The cost is a number of bytes, not a time, so that the same vectors always give the same parameters: codes
-            scanned,
-        plus vectors read at random to score candidates exactly. Re-scoring ranks the exact best first, so recall is
-        their share among the candidates.
+        scanned, plus vectors read at random to score candidates exactly. Re-scoring ranks the exact best first, so
+        recall is their share among the candidates.
         """
         import faiss
 

@@ -55,7 +55,6 @@ def approximation(
     memory_budget: int | str | None = None,
     recall: float = DEFAULT_RECALL,
     queries: tuple[str, ...] = (),
-    seed: int = SEED,
 ) -> Approximation | None:
     """Return the checked settings, or None for an exact index; the vectors need not be known yet."""
     wanted = factory.strip()
@@ -72,7 +71,7 @@ def approximation(
             raise ConfigError("an exact index has no recall to measure", "use --factory auto")
         return None
     memory = DEFAULT_MEMORY if memory_budget is None else parse_bytes(memory_budget)
-    return Approximation(AUTO if wanted.lower() == AUTO else wanted, memory, recall, seed, queries)
+    return Approximation(AUTO if wanted.lower() == AUTO else wanted, memory, recall, queries=queries)
 
 
 def parse_bytes(size: int | str) -> int:

@@ -89,7 +89,7 @@ class BuildSettings:
 
     @property
     def window_size(self) -> int:
-        """The number of passages that are sorted by length together."""
+        """Return the number of passages that are sorted by length together."""
         return WINDOW * self.batch_size if self.window is None else self.window
 
     @classmethod

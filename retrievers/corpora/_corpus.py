@@ -8,6 +8,7 @@ unchanged and never treated as a template.
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,7 +152,7 @@ def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
                         "correct that line, or leave it out",
                     ) from error
                 yield records.document(record, where)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(
             f"{path}: cannot be read after line {number}: {error}", "the file may be cut off: copy or download it again"
         ) from error

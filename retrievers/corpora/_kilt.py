@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def read_kilt(path: Path, reading: Reading | None = None) -> Iterator[Document]:
             for number, raw in enumerate(lines, 1):
                 if (line := raw.decode("utf-8")).strip():
                     yield _document(line, f"{path}, line {number}")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read after line {number}: {error}", "fetch the file again") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterato
                     if page is not None:
                         yield page
                     root.clear()  # otherwise all pages read so far would stay in memory
-    except (OSError, EOFError, ElementTree.ParseError, StopIteration) as error:
+    except (OSError, EOFError, zlib.error, ElementTree.ParseError, StopIteration) as error:
         reason = (str(error).splitlines() or [""])[0] or "it is empty"
         raise DataError(f"{path}: cannot be read after page '{title}': {reason}", "fetch the file again") from None
 

@@ -196,3 +196,11 @@ def test_unusable_sources(tmp_path: Path) -> None:
         list(read_folder(tmp_path))
     with pytest.raises(ConfigError, match="unknown field 'txt'; did you mean 'text'"):
         list(read_jsonl(tmp_path / "c.csv", keys={"txt": "body"}))
+
+
+def test_damaged_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl.gz"
+    data = gzip.compress("".join(json.dumps({**ROWS[0], "id": i}) + "\n" for i in range(999)).encode())
+    path.write_bytes(data[:20] + b"\xff" * 50 + data[70:])
+    with pytest.raises(DataError, match="cannot be read after line"):
+        list(read_corpus(path))
