@@ -22,6 +22,7 @@ from mrag_eval.cli import _harness as harness
 from mrag_eval.cli import main
 from mrag_eval.cli._first import First
 from mrag_eval.core import ConfigError, CorpusError, MragError
+from mrag_eval.core._disk import NoRoomError
 from mrag_eval.retrieval import Order, retrieved_apart
 from mrag_eval.retrieval.ahead import _process as retrieve_first
 from mrag_eval.retrieval.sources._index import IndexSearch
@@ -283,6 +284,13 @@ def test_a_process_that_ends_early(
     with pytest.raises(error, match=message), retrieved_apart([Order("small", task.supply, task.rows_to_run())]):
         pytest.fail("nothing was retrieved")
     assert list((tmp_path / "cache" / "runs").iterdir()) == []
+
+
+def test_a_fault_keeps_its_class_or_the_nearest_known_one() -> None:
+    assert retrieve_first._kind(ConfigError("no")) == "ConfigError"
+    # the class of a full disk is private to its module
+    assert retrieve_first._kind(NoRoomError("full", "free it")) == "CorpusError"
+    assert retrieve_first._kind(KeyError("x")) == "KeyError"
 
 
 def test_a_cache_that_cannot_be_written_to(world: Path, tmp_path: Path) -> None:

@@ -120,6 +120,12 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
+def _kind(error: Exception) -> str:
+    """Return the name by which :func:`_raise` finds the class of an error, or the nearest class above it."""
+    named = (cls.__name__ for cls in type(error).__mro__ if getattr(core, cls.__name__, None) is cls)
+    return next(named, type(error).__name__)
+
+
 def _raise(fault: Mapping[str, Any]) -> NoReturn:
     kind = getattr(core, fault["kind"], None)
     if isinstance(kind, type) and issubclass(kind, MragError):
@@ -157,7 +163,7 @@ def _main(folder: Path) -> int:
             traceback.print_exc()
         known = isinstance(error, MragError)
         fault = {
-            "kind": type(error).__name__,
+            "kind": _kind(error),
             "message": error.message if known else next(iter(str(error).splitlines()), ""),  # type: ignore[attr-defined]
             "next_step": error.next_step if known else None,  # type: ignore[attr-defined]
         }
