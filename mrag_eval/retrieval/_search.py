@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,22 +58,21 @@ def search_plans(
     # an approximate index may miss hits that an exact one of the same passages finds
     fingerprint += [found] if (found := index.manifest.approximate()) else []
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
-    store = Store(cache_dir() / "retrieval.sqlite") if use_cache else None
-    found = store.get_many(keys) if store else {}
-    missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
-    if missing:
-        log.info("searching '%s': %d queries, %d from cache", retrieval.corpus, len(missing), len(keys) - len(missing))
-        at_once = index.queries_at_once or len(missing)
-        for start in range(0, len(missing), at_once):
-            part = list(missing)[start : start + at_once]
-            entries = _search(index, [missing[key] for key in part], retrieval, merge, store)
-            fresh = dict(zip(part, entries, strict=True))
-            if store:
-                store.put_many(fresh)
-            found |= fresh
-    searchable = _searchable(index, plans, count_candidates, store)
-    if store:
-        store.close()
+    with closing(Store(cache_dir() / "retrieval.sqlite")) if use_cache else nullcontext() as store:
+        found = store.get_many(keys) if store else {}
+        missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
+        if missing:
+            cached = len(keys) - len(missing)
+            log.info("searching '%s': %d queries, %d from cache", retrieval.corpus, len(missing), cached)
+            at_once = index.queries_at_once or len(missing)
+            for start in range(0, len(missing), at_once):
+                part = list(missing)[start : start + at_once]
+                entries = _search(index, [missing[key] for key in part], retrieval, merge, store)
+                fresh = dict(zip(part, entries, strict=True))
+                if store:
+                    store.put_many(fresh)
+                found |= fresh
+        searchable = _searchable(index, plans, count_candidates, store)
     return [
         Searched(
             tuple(Ranked(*place) for place in found[key]["ranking"]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from typing import Any
 
 from tqdm.auto import tqdm
@@ -107,17 +108,28 @@ def _by_pair(
         [content_key(_FORMAT, reranker.name, reranker.revision, query, read[place.id]) for place in row]
         for query, row in zip(queries, candidates, strict=True)
     ]
-    store = Store(cache_dir() / "rerank.sqlite") if use_cache else None
-    known: dict[str, float] = store.get_many(key for row in keys for key in row) if store else {}
-    missing: dict[str, dict[str, str]] = {}
-    for query, row, row_keys in zip(queries, candidates, keys, strict=True):
-        for place, key in zip(row, row_keys, strict=True):
-            if key not in known:
-                missing.setdefault(query, {})[key] = read[place.id]
+    with closing(Store(cache_dir() / "rerank.sqlite")) if use_cache else nullcontext() as store:
+        known: dict[str, float] = store.get_many(key for row in keys for key in row) if store else {}
+        missing: dict[str, dict[str, str]] = {}
+        for query, row, row_keys in zip(queries, candidates, keys, strict=True):
+            for place, key in zip(row, row_keys, strict=True):
+                if key not in known:
+                    missing.setdefault(query, {})[key] = read[place.id]
+        known |= _fresh_scores(reranker, missing, sum(map(len, keys)), store)
+    return [
+        Reranking(_ranked(row, [known[key] for key in row_keys]))
+        for row, row_keys in zip(candidates, keys, strict=True)
+    ]
+
+
+def _fresh_scores(
+    reranker: Reranker, missing: Mapping[str, Mapping[str, str]], pairs: int, store: Store | None
+) -> dict[str, float]:
+    """Return the score of every key of ``missing``, by query; each chunk is saved before the next is scored."""
     total = sum(map(len, missing.values()))
     if total:
-        pairs = sum(map(len, keys))
         log.info("reranking with %s: %d of %d pairs, the others from cache", reranker.name, total, pairs)
+    out: dict[str, float] = {}
     with tqdm(total=total, desc=f"reranking with {reranker.name}", disable=total <= _CHUNK // 4) as bar:
         for chunk in _chunks(missing):
             asked = [list(missing[query].values()) for query in chunk]
@@ -129,14 +141,9 @@ def _by_pair(
             }
             if store:
                 store.put_many(fresh)
-            known |= fresh
+            out |= fresh
             bar.update(len(fresh))
-    if store:
-        store.close()
-    return [
-        Reranking(_ranked(row, [known[key] for key in row_keys]))
-        for row, row_keys in zip(candidates, keys, strict=True)
-    ]
+    return out
 
 
 def _chunks(missing: Mapping[str, Mapping[str, str]]) -> Iterator[list[str]]:
