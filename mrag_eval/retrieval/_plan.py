@@ -125,7 +125,9 @@ def refuse_empty(docs: Sequence[RagDoc], plans: Sequence[Plan]) -> None:
     """Raise DataError for the first row without a text to search for."""
     for doc, plan in zip(docs, plans, strict=True):
         if not plan.text.strip():
-            raise DataError(f"row '{doc.id}' has an empty query, which cannot be searched for", "mend or drop the row")
+            raise DataError(
+                f"row '{doc.id}' has an empty query, which cannot be searched for", "correct the row, or leave it out"
+            )
 
 
 def scope_of(doc: RagDoc, roles: Sequence[str], mode: str) -> tuple[str, ...] | None:

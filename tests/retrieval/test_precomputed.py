@@ -88,7 +88,7 @@ def test_scores_decide_ties_go_by_id_and_other_ranks_are_counted(tmp_path: Path)
         ("q Q0 a first 2.0 s\n", "line 1: the rank 'first' is not a whole number"),
         ("q Q0 a 1 high s\n", "line 1: the score 'high' is not a number"),
         ("q Q0 a 1 nan s\n", "line 1: the score 'nan' is not a number"),
-        ("q Q0 a 1 2 s\nq Q0 a 2 1 s\n", "line 2: passage 'a' of query 'q' stands on line 1 too"),
+        ("q Q0 a 1 2 s\nq Q0 a 2 1 s\n", "line 2: passage 'a' of query 'q' is on line 1 too"),
         ("q Q0 a 1 2 s\nq Q0 b 1 1 s\n", "line 2: query 'q' has rank 1 on line 1 already"),
         ("\n \n", "the run is empty"),
     ],
@@ -230,3 +230,11 @@ def test_results_say_which_run_it_was(benchmark_: Benchmark, tmp_path: Path) -> 
     source.check(benchmark_.docs, Missing())
     assert source.record() == {"index": told}
     assert read_run(write(tmp_path, f"{LINES}q-bakery-fr Q0 bakery-fr 0 3 other\n")).tag is None
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec.gz"
+    data = gzip.compress(LINES.encode())
+    path.write_bytes(data[:12] + b"\xff" * 20 + data[32:])
+    with pytest.raises(DataError, match=r"run\.trec\.gz"):
+        read_run(path)

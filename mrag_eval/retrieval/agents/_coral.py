@@ -343,7 +343,7 @@ def _plan_faults(answer: Answered[planning.Planned], task: planning.Task) -> lis
     if len(answer.replies) > 1:
         faults.append(Fault("planner", _kind(answer.replies[0].text, task), "asked again"))
     if answer.value is not None:
-        return [*faults, *(Fault("planner", kind, "rule") for kind in answer.value.mended)]
+        return [*faults, *(Fault("planner", kind, "rule") for kind in answer.value.repaired)]
     if answer.reason == "unreadable":
         return [*faults, Fault("planner", _kind(answer.replies[-1].text, task), "kept previous")]
     return [*faults, Fault("planner", answer.reason or "?", "ended")]

@@ -119,7 +119,9 @@ def retrieve_by_agents(
     """
     for doc in docs:
         if not doc.query.strip():
-            raise DataError(f"row '{doc.id}' has an empty query, which cannot be searched for", "mend or drop the row")
+            raise DataError(
+                f"row '{doc.id}' has an empty query, which cannot be searched for", "correct the row, or leave it out"
+            )
     index = open_index(retrieval, corpus)
     pool = _pool(agent, index.languages, retrieval.corpus)
     starts = [Start(doc, query_text(doc, retrieval), _fixed(doc, agent, pool)) for doc in docs]

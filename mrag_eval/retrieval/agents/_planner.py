@@ -18,10 +18,6 @@ from mrag_eval.models import Parsed, Parser, parse_json
 from mrag_eval.prompts import PromptTemplate
 from mrag_eval.retrieval.agents._records import Conditions
 
-# Faults that are repaired by rule, and faults for which the planner is asked again.
-BY_RULE = ("not_a_list", "unknown_language", "too_many_languages", "no_query_language", "no_query")
-ASK_AGAIN = ("unreadable", "no_language", "unchanged")
-
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -45,7 +41,7 @@ class Planned:
     """Hold a plan that can be carried out, and the kinds of fault that were repaired in it."""
 
     conditions: Conditions
-    mended: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,40 +87,40 @@ def read_plan(reply: str, task: Task) -> Planned | Refused:
     parsed = parse_json(reply, (key,))
     if parsed.value is None:
         return Refused("unreadable", parsed.error or "there is no JSON object in the reply")
-    mended: list[str] = []
-    languages = _languages(parsed.value, task, mended) if task.choose else _kept(task)
+    repaired: list[str] = []
+    languages = _languages(parsed.value, task, repaired) if task.choose else _kept(task)
     if not languages:
         return Refused("no_language", f"'language_names' names no corpus of the pool ({', '.join(task.pool)})")
-    query = _query(parsed.value, task, mended)
+    query = _query(parsed.value, task, repaired)
     if task.previous is not None and _same(Conditions(languages, query), task.previous):
         must = {(True, True): "corpora or query", (True, False): "corpora", (False, True): "query"}
         return Refused(
             "unchanged", f"this is the previous search again: the {must[task.choose, task.rewrite]} must change"
         )
-    return Planned(Conditions(languages, query), tuple(dict.fromkeys(mended)))
+    return Planned(Conditions(languages, query), tuple(dict.fromkeys(repaired)))
 
 
 def _kept(task: Task) -> tuple[str, ...]:
     return task.previous.languages if task.previous is not None else task.pool
 
 
-def _languages(value: Mapping[str, Any], task: Task, mended: list[str]) -> tuple[str, ...]:
+def _languages(value: Mapping[str, Any], task: Task, repaired: list[str]) -> tuple[str, ...]:
     named = value["language_names"]
     if not isinstance(named, list):
-        mended.append("not_a_list")
+        repaired.append("not_a_list")
         named = named.replace(",", " ").split() if isinstance(named, str) else []
     found: list[str] = []
     for name in named:
         code = in_pool(name, task.pool) if isinstance(name, str) else None
         if code is None:
-            mended.append("unknown_language")
+            repaired.append("unknown_language")
         elif code not in found:
             found.append(code)
     if len(found) > task.max_corpora:
-        mended.append("too_many_languages")
+        repaired.append("too_many_languages")
     own = task.own if task.previous is None else None
     if own is not None and own not in found:
-        mended.append("no_query_language")
+        repaired.append("no_query_language")
         found.insert(0, own)
     kept = found[: task.max_corpora]
     if own is not None and own not in kept:
@@ -140,13 +136,13 @@ def in_pool(code: str, pool: Sequence[str]) -> str | None:
     return wanted if wanted in pool else next((held for held in pool if same_language(held, wanted)), None)
 
 
-def _query(value: Mapping[str, Any], task: Task, mended: list[str]) -> str:
+def _query(value: Mapping[str, Any], task: Task, repaired: list[str]) -> str:
     """Return the query to search with; an empty one keeps the previous one."""
     if task.previous is None or not task.rewrite:
         return task.query
     found = value.get("rewritten_query")
     if not isinstance(found, str):
-        mended.append("no_query")
+        repaired.append("no_query")
         return task.previous.query
     return found.strip() or task.previous.query
 

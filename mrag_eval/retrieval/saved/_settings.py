@@ -41,7 +41,7 @@ def settings_of_retrieval(
     data = validate_data(blocks.data).model_dump()
     out: dict[str, Any] = {
         "retrieval": chosen,
-        "data": {key: _plain(value) for key, value in data.items() if not isinstance(value, Path)},
+        "data": {key: value for key, value in data.items() if not isinstance(value, Path)},
         "rows": {"sha256": dataset_hash([row_hash(doc) for doc in benchmark.docs]), "n": len(benchmark.docs)},
     }
     if translator is not None:
@@ -53,10 +53,6 @@ def prompt_identity(name: str) -> str:
     """Return a prompt's name; for a file of the user's, the hash of its text."""
     path = Path(name).expanduser()
     return content_key(path.read_bytes().decode("utf-8", "replace"))[:16] if path.is_file() else name
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
 
 
 def fingerprint_of(settings: Mapping[str, Any]) -> str:

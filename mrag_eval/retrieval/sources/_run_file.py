@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import itertools
 import math
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -66,7 +67,7 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
         own, places = passages.setdefault(query, {}), ranks.setdefault(query, {})
         if passage in own:
             raise DataError(
-                f"{path}, line {number}: passage '{passage}' of query '{query}' stands on line {own[passage].line} too",
+                f"{path}, line {number}: passage '{passage}' of query '{query}' is on line {own[passage].line} too",
                 "keep one line for every query and passage",
             )
         if rank in places:
@@ -107,7 +108,7 @@ def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
                     yield number, text
         except UnicodeDecodeError:
             raise DataError(f"{path}, line {number}: not UTF-8", "save it as UTF-8") from None
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path} cannot be read: {error}", "name a TREC run file: retrieval.run") from None
 
 

@@ -41,7 +41,7 @@ def test_first_plans(reply: str, languages: tuple[str, ...], mended: tuple[str, 
     found = read_plan(reply, FIRST)
     assert isinstance(found, Planned)
     assert found.conditions == Conditions(languages, "Who?")
-    assert set(found.mended) == set(mended)
+    assert set(found.repaired) == set(mended)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_first_plans(reply: str, languages: tuple[str, ...], mended: tuple[str, 
 def test_later_plans(reply: str, expected: Conditions, mended: tuple[str, ...]) -> None:
     found = read_plan(reply, LATER)
     assert isinstance(found, Planned)
-    assert (found.conditions, found.mended) == (expected, mended)
+    assert (found.conditions, found.repaired) == (expected, mended)
 
 
 @pytest.mark.parametrize(
