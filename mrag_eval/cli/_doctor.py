@@ -20,12 +20,12 @@ KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
 
 @dataclass(frozen=True)
 class Finding:
-    """Hold one line of the report. ``needed``: nothing runs without it; ``mend`` is the command that fixes it."""
+    """Hold one line of the report. ``fix`` is the command for a fault; nothing runs without a ``needed`` one."""
 
     topic: str
     what: str
     ok: bool
-    mend: str = ""
+    fix: str = ""
     needed: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -180,8 +180,8 @@ def _corpora() -> list[Finding]:
     out = [Finding("config", str(path) if path else "no config file (none is needed)", True)]
     for name, where in known.items():
         found = described(name, where)
-        mend = "" if found["ok"] else found["mend"] or build
-        out.append(Finding("corpora", f"{name}: {found['summary']}", found["ok"], mend))
+        fix = "" if found["ok"] else found["fix"] or build
+        out.append(Finding("corpora", f"{name}: {found['summary']}", found["ok"], fix))
     if not known:
         out.append(Finding("corpora", "none indexed on this machine", False, build))
     unfinished = unfinished_corpora()

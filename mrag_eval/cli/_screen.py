@@ -158,7 +158,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
         head = finding.topic if finding.topic != topic else ""
         topic = finding.topic
         line = f"{head:<10} {'ok ' if finding.ok else '-  '}{finding.what}"
-        mend, *below = finding.mend.split("\n")
-        console.print(f"{line:<72}  {mend}".rstrip(), markup=False)
+        fix, *below = finding.fix.split("\n")
+        console.print(f"{line:<72}  {fix}".rstrip(), markup=False)
         for further in below:
             console.print(f"{'':<14}{further}", markup=False)

@@ -99,14 +99,14 @@ def preset_languages(preset: str | None) -> list[str]:
 
 
 def described(name: str, where: Path | MilvusPlace) -> dict[str, Any]:
-    """Return a corpus for a listing: ``summary`` in words (or its fault), ``ok``, languages, sources, bytes."""
+    """Return a corpus for a listing: ``summary`` (or its fault, with the ``fix``), ``ok``, languages, sources."""
     from mrag_eval.retrievers import index_info, milvus_info
 
     path = str(where)
     try:
         found = index_info(where) if isinstance(where, Path) else milvus_info(where)
     except MragError as error:
-        return {"name": name, "path": path, "ok": False, "summary": error.message, "mend": error.next_step}
+        return {"name": name, "path": path, "ok": False, "summary": error.message, "fix": error.next_step}
     counts = {lang: record["passages"] for lang, record in found["languages"].items()}
     embedder = found["embedder"]
     languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(counts.items()))

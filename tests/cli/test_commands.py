@@ -223,7 +223,7 @@ def test_check_notices_a_name_used_twice(tmp_path: Path) -> None:
     assert "one.yaml" in fault
 
 
-def test_doctor_says_what_is_missing_and_how_to_mend_it(cli: Run, tmp_path: Path) -> None:
+def test_doctor_says_what_is_missing_and_how_to_fix_it(cli: Run, tmp_path: Path) -> None:
     done = cli("doctor", OPENAI_API_KEY="sk-not-to-be-shown", ANTHROPIC_API_KEY="")
     assert done.returncode == 0
     assert "sk-not-to-be-shown" not in done.stdout
@@ -232,12 +232,12 @@ def test_doctor_says_what_is_missing_and_how_to_mend_it(cli: Run, tmp_path: Path
     assert "mrag-eval index build" in done.stdout
     findings = json.loads(cli("doctor", "--json").stdout)
     assert {"package", "models", "embedders", "corpora", "data", "keys"} <= {f["topic"] for f in findings}
-    assert all(f["ok"] or f["mend"] for f in findings)
+    assert all(f["ok"] or f["fix"] for f in findings)
 
 
 def test_doctor_shows_how_to_configure_judges_or_which_there_are(cli: Run, tmp_path: Path) -> None:
     none = cli("doctor").stdout
-    (example,) = (f["mend"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "judges")
+    (example,) = (f["fix"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "judges")
     assert "docs/judges.md" in none
     head, *lines = example.splitlines()
     assert head.startswith("in mrag.yaml")
@@ -263,7 +263,7 @@ judges: [own, large, {model: anthropic-chat-completions, model_args: {model: cla
 
 
 def test_doctor_shows_how_to_configure_agents_or_which_there_are(cli: Run, tmp_path: Path) -> None:
-    (example,) = (f["mend"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "agents")
+    (example,) = (f["fix"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "agents")
     head, *lines = example.splitlines()
     assert head == "in mrag.yaml (see docs/agents.md):"
     assert (lines[0], lines[-1]) == ("models:", "critic: qwen")
