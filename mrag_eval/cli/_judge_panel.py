@@ -23,6 +23,10 @@ _Panel = Annotated[
         help="A judge: a model of the config file. Repeat the option, or separate names by commas.",
     ),
 ]
+_Prompt = Annotated[
+    str | None,
+    typer.Option(help="The rubric: a prompt that docs/judges.md names, or the path of your own template."),
+]
 _Tie = Annotated[
     str | None,
     typer.Option(
@@ -36,9 +40,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a fil
 def answers(
     samples: _Samples,
     panel: _Panel = None,
-    prompt: Annotated[
-        str | None, typer.Option(help="The rubric: correctness, equivalence, or the path of your own template.")
-    ] = None,
+    prompt: _Prompt = None,
     tie: _Tie = None,
     language_check: Annotated[
         str | None, typer.Option(help="How to check the language of answers: none, fasttext or lingua.")
@@ -70,9 +72,7 @@ def passages(
     country: Annotated[
         str | None, typer.Option(help="The country in which the questions are asked, if the samples do not say it.")
     ] = None,
-    prompt: Annotated[
-        str | None, typer.Option(help="The rubric: sufficiency, or the path of your own template.")
-    ] = None,
+    prompt: _Prompt = None,
     tie: _Tie = None,
     repeats: _Repeats = None,
     output: Annotated[

@@ -36,13 +36,13 @@ class Sufficiency(Block):
 class Judge(Block):
     """The ``judge`` block: the judges of the answers, their prompt, and the count of their votes.
 
-    ``prompt`` is a built-in one (``correctness``, ``equivalence``) or a path; ``reply`` says how its verdict comes
-    (``json``: justification and answer; ``tag``: ``<same_meaning>``), by default as the built-in prompt asks. ``panel``
-    names models of the config file, by default its ``judges``; each is asked ``repeats`` times, with a seed of its own,
-    and every time is a seat. An even split counts by ``tie``. ``language_check`` is the detector by which an answer in
-    another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by default those
-    of the task's questions, and English). ``required`` makes a missing panel an error. ``relevance`` says how relevant
-    passages are known, ``sufficiency`` how it is judged whether they suffice.
+    ``prompt`` is a built-in one (docs/judges.md) or a path; ``reply`` is the form of its verdict (``json``:
+    justification and answer; ``tag``: ``<same_meaning>``), by default the one that the built-in prompt asks for.
+    ``panel`` names models of the config file, by default its ``judges``; each is asked ``repeats`` times, with a seed
+    of its own, and every time is a seat. An even split counts by ``tie``. ``language_check`` is the detector by which
+    an answer in another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by
+    default those of the task's questions, and English). ``required`` makes a missing panel an error. ``relevance`` says
+    how relevant passages are known, ``sufficiency`` how it is judged whether they suffice.
     """
 
     prompt: str = "correctness"

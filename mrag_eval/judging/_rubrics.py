@@ -22,15 +22,15 @@ from typing import Any, Generic, Literal, TypeVar
 
 from mrag_eval.core import ConfigError
 from mrag_eval.models import Parsed, Parser, Verdict, as_verdict, parse_json, parse_list, parse_verdict_tag
-from mrag_eval.prompts import PromptTemplate, load_template
+from mrag_eval.prompts import PromptTemplate, builtin_names, load_template
 
 T = TypeVar("T")
 
 ReplyForm = Literal["json", "tag"]
-# The form of the verdict that each built-in prompt asks for.
-_FORMS: Mapping[str, ReplyForm] = {"correctness": "json", "equivalence": "tag"}
 _TAG = "same_meaning"
-# Prompts of rubrics other than that of an answer, and their purposes.
+# Built-in prompts that ask for a verdict in that tag; the others ask for JSON.
+TAGGED = ("equivalence",)
+# Built-in prompts that give no verdict on an answer, and their purposes.
 _NO_VERDICTS = {"relevance": "lists passages", "sufficiency": "judges the passages together"}
 
 
@@ -83,20 +83,24 @@ class Rubric(Generic[T]):
         return parse
 
 
-def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) -> Rubric[Verdict]:
-    """Return the rubric of a right answer, for a built-in prompt or the path of a template.
+def verdict_prompts() -> list[str]:
+    """Return the names of the built-in prompts that give a verdict on an answer."""
+    return [name for name in builtin_names("judge") if name not in _NO_VERDICTS]
 
-    Built-in prompts are ``correctness`` (XRAG, Figure 20) and ``equivalence`` (Cross-Lingual Cost, Prompt A.2). For a
-    template, ``reply`` is the form of its verdict (default ``json``). Variables of a template, in addition to those of
-    every prompt: ``golden_answers`` and ``answer``.
+
+def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) -> Rubric[Verdict]:
+    """Return the rubric of a right answer, for one of :func:`verdict_prompts` or the path of a template.
+
+    For a template, ``reply`` is the form of its verdict (default ``json``). Variables of a template, in addition to
+    those of every prompt: ``golden_answers`` and ``answer``.
     """
     template = load_template(prompt, role="judge")
     if prompt in _NO_VERDICTS:
         raise ConfigError(
             f"judge.prompt: '{prompt}' {_NO_VERDICTS[prompt]} and gives no verdict on an answer",
-            "use correctness, equivalence or a path to a template of yours",
+            f"use {', '.join(verdict_prompts())} or the path of your own template",
         )
-    form = reply or _FORMS.get(prompt, "json")
+    form = reply or ("tag" if prompt in TAGGED else "json")
     return Rubric(template, _read_tag if form == "tag" else _read_json)
 
 
