@@ -27,7 +27,6 @@ from mrag_eval.retrievers.index._fusion import (
 from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import check_embedder, index_info, load_index, verify_index
-from mrag_eval.retrievers.index._searchable import Searchable
 from mrag_eval.retrievers.milvus._milvus import MilvusIndex, MilvusPlace, milvus_info, open_milvus, verify_milvus
 from mrag_eval.retrievers.milvus._milvus_load import load_into_milvus
 from mrag_eval.retrievers.rerank._bge_m3 import load_bge_m3
@@ -46,7 +45,6 @@ __all__ = [
     "RayEngine",
     "Reranker",
     "Scores",
-    "Searchable",
     "SparseEncoder",
     "add_documents",
     "build_index",

@@ -24,10 +24,10 @@ from mrag_eval.datasets import Benchmark
 from mrag_eval.retrieval._plan import Plan
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Index, MilvusPlace, Searchable
+    from mrag_eval.retrievers import Index, MilvusPlace
 
 
-def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Searchable:
+def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index:
     """Return the index of a task: the benchmark's passages, a corpus of the config file, a folder, or one in Milvus."""
     from mrag_eval import retrievers
 

@@ -20,7 +20,7 @@ from mrag_eval.core import ConfigError, Hit, Kept, Ranked, Searched, Store, cach
 from mrag_eval.retrieval._plan import Plan
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Searchable
+    from mrag_eval.retrievers import Index
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -33,7 +33,7 @@ NORMALISED_DEPTH = 100
 
 
 def search_plans(
-    index: Searchable,
+    index: Index,
     plans: Sequence[Plan],
     retrieval: Retrieval,
     *,
@@ -84,7 +84,7 @@ def search_plans(
 
 
 def _searchable(
-    index: Searchable, plans: Sequence[Plan], count_candidates: bool, store: Store | None
+    index: Index, plans: Sequence[Plan], count_candidates: bool, store: Store | None
 ) -> list[Mapping[str, int]]:
     """Return, per plan, the number of searchable passages in each language of its scope: all, or its candidates'.
 
@@ -109,7 +109,7 @@ def _searchable(
     return out
 
 
-def _embedded(index: Searchable, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
+def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
     """Return the queries' vectors, each text embedded once; None for lexical or sparse indexes."""
     record = index.manifest.embedder
     if record is None or index.kind == "sparse":
@@ -135,7 +135,7 @@ def _decoded(text: str) -> np.ndarray[Any, Any]:
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
 
-def _merge_for(index: Searchable, retrieval: Retrieval) -> str:
+def _merge_for(index: Index, retrieval: Retrieval) -> str:
     """Return the merge of several languages' lists.
 
     The presets' ``score`` leaves it to the index: by score if that is exact, by rank on lexical and hybrid indexes,
@@ -150,7 +150,7 @@ def _merge_for(index: Searchable, retrieval: Retrieval) -> str:
 
 
 def _search(
-    index: Searchable, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
+    index: Index, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
 ) -> list[dict[str, Any]]:
     """Return ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}`` per plan."""
     depth, k = retrieval.search_depth, retrieval.k
@@ -179,7 +179,7 @@ def _search(
     return out
 
 
-def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Searchable) -> list[Hit]:
+def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Index) -> list[Hit]:
     """Return the lists of one query's versions as one list.
 
     Lists are merged by score (a passage counts with its highest one) if scores compare, else by reciprocal rank.

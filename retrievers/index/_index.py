@@ -40,6 +40,8 @@ _Lists = dict[str, tuple[Rows, Scores, Rows]]
 class Index:
     """Passages of several languages, one shard each; made by ``build_index``, opened by :func:`load_index`.
 
+    :class:`~mrag_eval.retrievers.MilvusIndex` searches the same shards in Milvus. ``path`` is the location, for messages.
+
     ``kind`` is ``dense`` (inner products of one embedder), ``bm25``, ``hybrid`` (both, by reciprocal rank fusion) or
     ``sparse`` (inner products of learned sparse vectors; a hit shares at least one term with its query). Files are
     opened on first use. Hits are ordered by score, descending, then passage id, ascending, everywhere.
@@ -54,7 +56,6 @@ class Index:
         device: str = "cpu",
         embedder: Embedder | SparseEncoder | None = None,
     ) -> None:
-        # location, for messages
         self.path: Path | str = path
         self.manifest, self._device, self._embedder = manifest, device, embedder
         self.languages: tuple[str, ...] = tuple(sorted(manifest.languages))
@@ -94,7 +95,7 @@ class Index:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return settings besides the manifest that affect search: none here."""
+        """Return settings besides the manifest that affect search, for cache keys of results: none here."""
         return {}
 
     @property

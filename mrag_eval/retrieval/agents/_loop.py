@@ -28,7 +28,7 @@ from mrag_eval.retrieval.agents._coral import Coral, Start
 from mrag_eval.retrieval.agents._records import Candidate, Outcome
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Searchable
+    from mrag_eval.retrievers import Index
 
 EXAMPLE = """mrag.yaml (or $MRAG_CONFIG):
     models:
@@ -147,7 +147,7 @@ def _fixed(doc: RagDoc, agent: Agent, pool: tuple[str, ...]) -> tuple[str, ...]:
 class _Searcher:
     """Search for the loop: one plan per request, merged as the index merges, cached on disk."""
 
-    def __init__(self, index: Searchable, retrieval: Retrieval, k: int, use_cache: bool) -> None:
+    def __init__(self, index: Index, retrieval: Retrieval, k: int, use_cache: bool) -> None:
         self._index, self._use_cache = index, use_cache
         self._retrieval = retrieval.model_copy(update={"k": k, "depth": None})
         self._passages: dict[str, Passage] = {}
@@ -165,7 +165,7 @@ class _Searcher:
         return Hit(p.id, p.lang, p.text, score, rank, p.title, p.doc_id)
 
 
-def _retrieved(outcome: Outcome, index: Searchable, pool: tuple[str, ...], retrieval: Retrieval) -> Retrieved:
+def _retrieved(outcome: Outcome, index: Index, pool: tuple[str, ...], retrieval: Retrieval) -> Retrieved:
     chosen = tuple(dict.fromkeys(code for each in outcome.rounds for code in each.conditions.languages))
     ranking = outcome.valid[: retrieval.search_depth]
     return Retrieved(

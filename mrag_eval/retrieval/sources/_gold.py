@@ -16,7 +16,7 @@ from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.retrieval.sources._source import Missing, Setup
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Searchable
+    from mrag_eval.retrievers import Index
 
 
 class GoldPassages(IndexSearch):
@@ -52,7 +52,7 @@ class GoldPassages(IndexSearch):
     def _plans(self, docs: Sequence[RagDoc]) -> list[Plan]:
         return [_plan(doc, self._retrieval) for doc in docs]
 
-    def _search(self, index: Searchable, plans: Sequence[Plan]) -> list[Searched]:
+    def _search(self, index: Index, plans: Sequence[Plan]) -> list[Searched]:
         # an oracle is shown its documents: nothing is counted as searchable
         found = search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache, count_candidates=False)
         return _with_missing_gold(found, plans, index, self._retrieval)
@@ -91,7 +91,7 @@ def _plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
 
 
 def _with_missing_gold(
-    found: Sequence[Searched], plans: Sequence[Plan], index: Searchable, retrieval: Retrieval
+    found: Sequence[Searched], plans: Sequence[Plan], index: Index, retrieval: Retrieval
 ) -> list[Searched]:
     """Return the hits among the gold documents, followed by their other passages, in page order.
 
@@ -103,7 +103,7 @@ def _with_missing_gold(
 
 
 def _with_rest(
-    row: Searched, plan: Plan, index: Searchable, retrieval: Retrieval, named: dict[str, list[Passage]]
+    row: Searched, plan: Plan, index: Index, retrieval: Retrieval, named: dict[str, list[Passage]]
 ) -> Searched:
     held = index.resolve(plan.languages)
     seen = {place.id for place in row.ranking}

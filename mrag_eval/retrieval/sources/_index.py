@@ -17,7 +17,7 @@ from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
 from mrag_eval.retrieval.sources._source import Missing, Setup, Source
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Searchable
+    from mrag_eval.retrievers import Index
 
 
 class IndexSearch(Source):
@@ -76,7 +76,7 @@ class IndexSearch(Source):
     def _plans(self, docs: Sequence[RagDoc]) -> list[Plan]:
         return plan_rows(docs, self._retrieval, self._benchmark.docs)
 
-    def _search(self, index: Searchable, plans: Sequence[Plan]) -> list[Searched]:
+    def _search(self, index: Index, plans: Sequence[Plan]) -> list[Searched]:
         return search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache)
 
 

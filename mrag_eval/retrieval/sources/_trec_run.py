@@ -20,7 +20,7 @@ from mrag_eval.retrieval.sources._run_file import RunFile, RunLine, read_run
 from mrag_eval.retrieval.sources._source import Missing, Setup, Source
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Searchable
+    from mrag_eval.retrievers import Index
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -63,7 +63,7 @@ class TrecRun(Source):
         """Return the run, for the results."""
         return {} if self._index is None else {"index": self._index}
 
-    def _texts(self) -> Searchable | PassageTable:
+    def _texts(self) -> Index | PassageTable:
         """Return the corpus that the run was made on: the benchmark's passages, a JSON Lines file, or an index."""
         retrieval, corpus = self._retrieval, self._benchmark.corpus
         if retrieval.corpus == "benchmark":
