@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mrag_eval.core import ConfigError, CorpusError, DataError, Hit, Passage
-from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors, load_embedder, query_vectors
-from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder, sparse_query_vectors
-from mrag_eval.retrievers.index._passages import PassageRows, PassageStore, Record
+from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, sparse_query_vectors
+from mrag_eval.retrievers.index._folder_shards import FolderShards, Lists
+from mrag_eval.retrievers.index._hits import hits_of
+from mrag_eval.retrievers.index._passages import PassageRows, PassageStore
+from mrag_eval.retrievers.index._query_encoder import QueryEncoder
 from mrag_eval.retrievers.index._scope import (
     Candidates,
     Scope,
@@ -22,25 +23,18 @@ from mrag_eval.retrievers.index._scope import (
     queries_by_language,
     resolve,
 )
-from mrag_eval.retrievers.shards._approximate_shard import open_dense
-from mrag_eval.retrievers.shards._bm25_shard import Bm25Shard
 from mrag_eval.retrievers.shards._faiss_shard import FaissShard
-from mrag_eval.retrievers.shards._manifest import EmbedderRecord, Manifest
-from mrag_eval.retrievers.shards._ordering import Rows, Scores, fuse_reciprocal, reciprocal_ranks, top_k, top_k_line
-from mrag_eval.retrievers.shards._sparse_shard import SparseShard
-from mrag_eval.retrievers.shards._tokenize import tokenizer
+from mrag_eval.retrievers.shards._manifest import Manifest
+from mrag_eval.retrievers.shards._ordering import Rows, Scores, fuse_reciprocal, reciprocal_ranks, top_k
 
 # Depth of fused lists in a hybrid search; a fixed one makes results of a small k prefixes of larger ones
 FUSION_DEPTH = 100
-
-# language -> (positions of the queries that have it in scope, scores, rows); both queries × depth
-_Lists = dict[str, tuple[Rows, Scores, Rows]]
 
 
 class Index:
     """Passages of several languages, one shard each; made by ``build_index``, opened by :func:`load_index`.
 
-    :class:`~mrag_eval.retrievers.MilvusIndex` searches the same shards in Milvus. ``path`` is the location, for messages.
+    :class:`~mrag_eval.retrievers.MilvusIndex` has them in Milvus. ``path`` is the location, for messages.
 
     ``kind`` is ``dense`` (inner products of one embedder), ``bm25``, ``hybrid`` (both, by reciprocal rank fusion) or
     ``sparse`` (inner products of learned sparse vectors; a hit shares at least one term with its query). Files are
@@ -57,31 +51,13 @@ class Index:
         embedder: Embedder | SparseEncoder | None = None,
     ) -> None:
         self.path: Path | str = path
-        self.manifest, self._device, self._embedder = manifest, device, embedder
+        self.manifest = manifest
         self.languages: tuple[str, ...] = tuple(sorted(manifest.languages))
         self._store: PassageRows = PassageStore(
             path, {lang: manifest.languages[lang].passages for lang in self.languages}
         )
-        self._dense: dict[str, FaissShard] = {}
-        self._lexical: dict[str, Bm25Shard | SparseShard] = {}
-        if manifest.embedder is not None and manifest.kind == "sparse":
-            for lang in self.languages:
-                low, high = self._store.span(lang)
-                folder = path / "sparse" / lang
-                self._lexical[lang] = SparseShard(folder, high - low, manifest.embedder.dim, first_row=low, mmap=mmap)
-        elif manifest.embedder is not None:
-            for lang in self.languages:
-                self._dense[lang] = open_dense(path, manifest, lang, first_row=self._store.span(lang)[0], mmap=mmap)
-        if manifest.tokenizer is not None:
-            tokenize = tokenizer(str(manifest.tokenizer["name"]), int(manifest.tokenizer["version"]))
-            if manifest.joint:
-                joint = Bm25Shard(path / "bm25" / "joint", len(self._store), tokenize, mmap=mmap)
-                self._lexical = dict.fromkeys(self.languages, joint)
-            else:
-                for lang in self.languages:
-                    low, high = self._store.span(lang)
-                    folder = path / "bm25" / lang
-                    self._lexical[lang] = Bm25Shard(folder, high - low, tokenize, first_row=low, mmap=mmap)
+        self._encoder = QueryEncoder(path, manifest, device, embedder)
+        self._shards = FolderShards(path, manifest, self._store, mmap=mmap)
 
     def __len__(self) -> int:
         return len(self._store)
@@ -120,11 +96,11 @@ class Index:
     def shard(self, language: str) -> FaissShard:
         """Return the dense shard of one language; its ``.index`` is the FAISS index."""
         (lang,) = self.resolve([language])
-        if lang not in self._dense:
+        if lang not in self._shards.dense:
             raise CorpusError(
                 f"index {self.path} is lexical, it has no dense shards", "search it as it is, or build a dense index"
             )
-        return self._dense[lang]
+        return self._shards.dense[lang]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the passages with these ids, in this order; raise CorpusError for an unknown id."""
@@ -178,7 +154,7 @@ class Index:
         scopes, rows, vectors = self._prepare(queries, k, languages, candidates, embeddings)
         if not len(queries):
             return []
-        return self._hits(*self._ranking(queries, k, scopes, rows, vectors))
+        return hits_of(self._store, *self._ranking(queries, k, scopes, rows, vectors))
 
     def search_by_language(
         self,
@@ -198,7 +174,7 @@ class Index:
         if not len(queries):
             return out
         for lang, (positions, scores, found) in self._lists(queries, k, scopes, rows, vectors).items():
-            for position, hits in zip(positions.tolist(), self._hits(scores, found), strict=True):
+            for position, hits in zip(positions.tolist(), hits_of(self._store, scores, found), strict=True):
                 out[position][lang] = hits
         return out
 
@@ -217,53 +193,17 @@ class Index:
                 raise DataError(f"query {position} is empty", "leave it out, or give it text")
         scopes = queries_by_language(self.path, self.languages, languages, len(queries))
         rows = None if candidates is None else candidate_rows(self._store, candidates, len(queries))
-        if self.manifest.embedder is None or self.kind == "sparse" or not len(queries):
-            return scopes, rows, None
-        if embeddings is None:
-            return scopes, rows, query_vectors(self.embedder, queries)
-        vectors = np.ascontiguousarray(embeddings, dtype=np.float32)
-        expected = (len(queries), self.manifest.embedder.dim)
-        if vectors.shape != expected:
-            raise CorpusError(
-                f"index {self.path} has {expected[1]} dimensions and there are {expected[0]} queries, "
-                f"the given embeddings have shape {vectors.shape}",
-                f"embed the queries with {self.manifest.embedder.name}",
-            )
-        if not np.isfinite(vectors).all():
-            raise DataError(
-                "the given embeddings contain a value that is not finite", "check the embedder that made them"
-            )
-        return scopes, rows, vectors
+        return scopes, rows, self._encoder.vectors(queries, embeddings)
 
     @property
     def embedder(self) -> Embedder:
         """Return the index's embedder, loaded on first use; raise CorpusError if the installed one differs."""
-        record = self.manifest.embedder
-        if record is None:
-            raise CorpusError(f"index {self.path} is lexical, it has no embedder", "search with texts: Index.search")
-        if self.kind == "sparse":
-            raise CorpusError(
-                f"index {self.path} is sparse: it has a sparse encoder, not an embedder",
-                "search with texts: Index.search",
-            )
-        if self._embedder is None:
-            self._embedder = load_embedder(_spec(self.path, record), device=self._device)
-            _check_revision(self.path, record, self._embedder.revision)
-        return self._embedder  # type: ignore[return-value]
+        return self._encoder.embedder
 
     @property
     def sparse_encoder(self) -> SparseEncoder:
         """Return the index's sparse encoder, like :attr:`embedder`."""
-        record = self.manifest.embedder
-        if record is None or self.kind != "sparse":
-            raise CorpusError(
-                f"index {self.path} is of kind '{self.kind}', it has no sparse encoder",
-                "search with texts: Index.search",
-            )
-        if self._embedder is None:
-            self._embedder = load_sparse_encoder(_spec(self.path, record), device=self._device)
-            _check_revision(self.path, record, self._embedder.revision)
-        return self._embedder  # type: ignore[return-value]
+        return self._encoder.sparse_encoder
 
     # --- ranking ----------------------------------------------------------------------------------------------------
 
@@ -294,7 +234,7 @@ class Index:
         scopes: dict[str, Rows],
         rows: list[Rows | None] | None,
         vectors: Vectors | None,
-    ) -> _Lists:
+    ) -> Lists:
         if self.kind == "dense":
             return self._dense_lists(k, scopes, rows, vectors)
         if self.kind in ("bm25", "sparse"):
@@ -302,7 +242,7 @@ class Index:
         depth = max(k, FUSION_DEPTH)
         dense = self._dense_lists(depth, scopes, rows, vectors)
         lexical = self._lexical_lists(queries, depth, scopes, rows)
-        fused: _Lists = {}
+        fused: Lists = {}
         for lang, positions in scopes.items():
             ranked = [(None, dense[lang][2]), (None, lexical[lang][2])]
             fused[lang] = (positions, *fuse_reciprocal(len(positions), ranked, k, self._store.ids))
@@ -310,52 +250,19 @@ class Index:
 
     def _dense_lists(
         self, k: int, scopes: dict[str, Rows], rows: list[Rows | None] | None, vectors: Vectors | None
-    ) -> _Lists:
+    ) -> Lists:
         assert vectors is not None
-        lists: _Lists = {}
-        for lang, positions in scopes.items():
-            batch = vectors if len(positions) == len(vectors) else vectors[positions]
-            own = None if rows is None else [rows[position] for position in positions.tolist()]
-            lists[lang] = (positions, *self._dense[lang].search(batch, k, self._store.ids, own))
-        return lists
+        return self._shards.dense_lists(vectors, k, scopes, rows)
 
     def _lexical_lists(
         self, queries: Sequence[str], k: int, scopes: dict[str, Rows], rows: list[Rows | None] | None
-    ) -> _Lists:
-        lists: _Lists = {
-            lang: (positions, np.full((len(positions), k), -np.inf), np.full((len(positions), k), -1, dtype=np.int64))
-            for lang, positions in scopes.items()
-        }
-        wanted: dict[int, list[tuple[str, int]]] = {}
-        for lang, positions in scopes.items():
-            for line, position in enumerate(positions.tolist()):
-                wanted.setdefault(position, []).append((lang, line))
+    ) -> Lists:
         asked: Sequence[Any] = queries
         if self.kind == "sparse":
             asked = sparse_query_vectors(self.sparse_encoder, queries)
-        for position, places in wanted.items():
-            restricted = None if rows is None else rows[position]
-            scored: dict[Bm25Shard | SparseShard, Any] = {}
-            for lang, line in places:
-                shard = self._lexical[lang]
-                if shard not in scored:
-                    scored[shard] = shard.scores(asked[position])
-                scores = scored[shard]
-                if scores is None:
-                    continue
-                low, high = (row - shard.first_row for row in self._store.span(lang))
-                if restricted is None:
-                    local = np.flatnonzero(scores[low:high] > 0) + low
-                else:
-                    local = restricted - shard.first_row
-                    local = local[(local >= low) & (local < high)]
-                    local = local[scores[local] > 0]
-                best, found = top_k_line(scores[local], local + shard.first_row, k, self._store.ids)
-                lists[lang][1][line, : len(best)] = best
-                lists[lang][2][line, : len(found)] = found
-        return lists
+        return self._shards.lexical_lists(asked, k, scopes, rows)
 
-    def _merge(self, lists: _Lists, count: int, k: int) -> tuple[Scores, Rows]:
+    def _merge(self, lists: Lists, count: int, k: int) -> tuple[Scores, Rows]:
         if len(lists) == 1:
             ((positions, scores, rows),) = lists.values()
             if len(positions) == count:
@@ -374,51 +281,3 @@ class Index:
             all_scores[positions, columns] = scores
             all_rows[positions, columns] = rows
         return top_k(all_scores, all_rows, k, self._store.ids)
-
-    def _hits(self, scores: Scores, rows: Rows) -> list[list[Hit]]:
-        present = rows >= 0
-        unique, where = np.unique(rows[present], return_inverse=True)
-        places = iter(where.reshape(-1).tolist())
-        values = iter(scores[present].tolist())
-        with _no_collection():
-            known: list[tuple[str, Record]] = [("", ("", "", "", ""))] * len(unique)
-            for lang, positions, records in self._store.records(unique):
-                for position, record in zip(positions.tolist(), records, strict=True):
-                    known[position] = (lang, record)
-            out: list[list[Hit]] = []
-            for number in present.sum(axis=1).tolist():
-                hits: list[Hit] = []
-                for rank in range(1, number + 1):
-                    lang, (identifier, doc_id, title, text) = known[next(places)]
-                    hits.append(Hit(identifier, lang, text, next(values), rank, title, doc_id))
-                out.append(hits)
-        return out
-
-
-def _spec(path: Path | str, record: EmbedderRecord) -> dict[str, Any]:
-    if record.spec is None:
-        raise CorpusError(
-            f"index {path} was built with an embedder '{record.name}' that cannot be loaded by name",
-            "pass it to load_index(path, embedder=...), or search with embeddings=...",
-        )
-    return record.spec
-
-
-def _check_revision(path: Path | str, record: EmbedderRecord, here: str) -> None:
-    if here != record.revision:
-        raise CorpusError(
-            f"index {path} was built with {record.name} {record.revision}, the installed one is {here}",
-            "install or pin that revision, or rebuild the index",
-        )
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Pause the garbage collector, which would scan tens of thousands of new hits repeatedly."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -12,7 +12,9 @@ from typing import Any
 from mrag_eval.core import CorpusError
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, checked_sparse
+from mrag_eval.retrievers.index._folder_shards import Lists
 from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._query_encoder import QueryEncoder
 from mrag_eval.retrievers.milvus._milvus_client import PATIENCE, TOKEN_ENV, Connection, checked_name, checked_uri
 from mrag_eval.retrievers.milvus._milvus_notes import Notes
 from mrag_eval.retrievers.milvus._milvus_passages import MilvusPassages
@@ -25,7 +27,6 @@ from mrag_eval.retrievers.shards._tokenize import tokenizer
 BATCH = 256
 
 _FORMAT = 1
-_Lists = dict[str, tuple[Rows, Any, Rows]]
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,14 @@ class MilvusIndex(Index):
         embedder: Embedder | SparseEncoder | None = None,
     ) -> None:
         self.path = f"'{place.collection}' in {connection.uri}"
-        self.manifest, self._device, self._embedder = manifest, device, embedder
+        self.manifest = manifest
         self.languages = tuple(sorted(manifest.languages))
         self._collection, self._connection, self._built = place.collection, connection, dict(built)
         self._search_params = {**built.get("search", {}), **place.search}
         self._max_norm = max((record.max_norm or 1.0 for record in manifest.languages.values()), default=1.0)
         self._store = MilvusPassages(connection, place.collection, self.counts)
-        self._shards = {lang: self._shard(lang) for lang in self.languages}
+        self._encoder = QueryEncoder(self.path, manifest, device, embedder)
+        self._milvus_shards = {lang: self._shard(lang) for lang in self.languages}
         self._vocabularies: dict[str, dict[str, int]] = {}
 
     def _shard(self, lang: str) -> MilvusShard:
@@ -111,13 +113,13 @@ class MilvusIndex(Index):
 
     def _dense_lists(
         self, k: int, scopes: dict[str, Rows], rows: list[Rows | None] | None, vectors: Vectors | None
-    ) -> _Lists:
+    ) -> Lists:
         assert vectors is not None
         return {lang: self._found(DENSE, lang, vectors, k, at, rows) for lang, at in scopes.items()}
 
     def _lexical_lists(
         self, queries: Sequence[str], k: int, scopes: dict[str, Rows], rows: list[Rows | None] | None
-    ) -> _Lists:
+    ) -> Lists:
         if self.kind == "sparse":
             encoded = checked_sparse(self.sparse_encoder, self.sparse_encoder.encode_queries(queries), len(queries))
             terms = [dict(zip(v.terms.tolist(), v.weights.tolist(), strict=True)) for v in encoded]
@@ -125,7 +127,7 @@ class MilvusIndex(Index):
         record = self.manifest.tokenizer or {}
         tokenize = tokenizer(str(record.get("name")), int(record.get("version", 0)))
         counted = [Counter(tokenize(query)) for query in queries]
-        lists: _Lists = {}
+        lists: Lists = {}
         for lang, positions in scopes.items():
             numbers = self._vocabulary("joint" if self.manifest.joint else lang)
             asked = {
@@ -140,7 +142,7 @@ class MilvusIndex(Index):
     ) -> tuple[Rows, Any, Rows]:
         at = positions.tolist()
         own = None if rows is None else [rows[position] for position in at]
-        return (positions, *self._shards[lang].search(where, [vectors[p] for p in at], k, self._store.ids, own))
+        return (positions, *self._milvus_shards[lang].search(where, [vectors[p] for p in at], k, self._store.ids, own))
 
     def _vocabulary(self, shard: str) -> dict[str, int]:
         if shard not in self._vocabularies:

@@ -89,8 +89,8 @@ def load_into_milvus(
     load.prepare(overwrite=overwrite)
     load.run(progress)
     forget_opened()
-    custom = index._embedder if index.manifest.embedder is not None and index.manifest.embedder.spec is None else None
-    return open_milvus(place, embedder=custom)
+    record = index.manifest.embedder
+    return open_milvus(place, embedder=index._encoder.given if record is not None and record.spec is None else None)
 
 
 class _Load:
@@ -233,7 +233,7 @@ class _Load:
         for start in range(first, high, _BATCH):
             numbers = np.arange(start, min(start + _BATCH, high))
             ((_, _, records),) = self.store.records(numbers)
-            vectors = self.index._dense[lang].vectors(numbers - low) if self._dense else None
+            vectors = self.index._shards.dense[lang].vectors(numbers - low) if self._dense else None
             terms = list(islice(sparse, len(numbers))) if sparse is not None else None
             for at, (identifier, doc_id, title, text) in enumerate(records):
                 row: dict[str, Any] = {
@@ -255,7 +255,7 @@ class _Load:
                 yield row
 
     def _sparse_vectors(self, lang: str, first: int, high: int) -> Iterator[dict[int, float]]:
-        shard = self.index._lexical[lang]
+        shard = self.index._shards.lexical[lang]
         files: Any = BM25_FILES if isinstance(shard, Bm25Shard) else SPARSE_FILES
         return passage_vectors(shard.folder, files, first - shard.first_row, high - shard.first_row)
 
@@ -263,7 +263,7 @@ class _Load:
         if self.manifest.kind not in ("bm25", "hybrid"):
             return
         for name in ("joint",) if self.manifest.joint else self.index.languages:
-            shard = self.index._lexical[self.index.languages[0] if self.manifest.joint else name]
+            shard = self.index._shards.lexical[self.index.languages[0] if self.manifest.joint else name]
             assert isinstance(shard, Bm25Shard)
             numbered: dict[str, int] = shard.model.vocab_dict
             tokens = [""] * len(numbered)

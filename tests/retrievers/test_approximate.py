@@ -110,7 +110,7 @@ def test_what_recall_measures(approximate: Index) -> None:
     """With one list of 32 probed and every candidate kept, recall is the share of neighbours in that list."""
     record = approximate.manifest.languages["en"].approximate
     assert record is not None
-    shard = approximate._dense["en"]
+    shard = approximate.shard("en")
     assert isinstance(shard, ApproximateShard)
     narrow = ApproximateShard(
         shard.path, shard.approximate_path, record.model_copy(update={"value": 1, "rescore": 32}), 3_000, DIM
@@ -161,7 +161,7 @@ def test_lists_are_told_apart_by_more_than_the_common_mean(tmp_path: Path) -> No
     options: dict[str, Any] = {"embedder": OffTheMean(), "progress": False, "batch_size": 512}
     index = build_index(corpus(few=0), tmp_path / "i", factory="IVF32,SQ8", **options)
     exact = build_index(corpus(few=0), tmp_path / "exact", **options)
-    shard = index._dense["en"]
+    shard = index.shard("en")
     assert isinstance(shard, ApproximateShard)
     means = faiss.downcast_index(shard.approximate.quantizer).reconstruct_n(0, 32)
     cosines = means @ means.T / np.linalg.norm(means, axis=1) / np.linalg.norm(means, axis=1)[:, None]
@@ -208,7 +208,7 @@ def test_an_aim_that_is_missed_is_said(tmp_path: Path, caplog: pytest.LogCapture
 
 
 def test_candidates_are_searched_exactly(approximate: Index, exact: Index) -> None:
-    shard = approximate._dense["en"]
+    shard = approximate.shard("en")
     assert isinstance(shard, ApproximateShard)
     candidates = [None if n % 4 == 0 else [f"d{n}", f"d{n + 900}", "00007", "03001"] for n in range(len(QUERIES))]
     restricted = [n for n, ids in enumerate(candidates) if ids is not None]

@@ -50,7 +50,7 @@ def test_queries_are_tokenised_as_the_passages_were(make_index: MakeIndex, lang:
     index = make_index(corpus(lang, text, "…"), kind="bm25")
     assert [hit.id for hit in index.search([query], 5)[0]] == [f"{lang}-0"]
     # the query goes in as text: there is no other way to ask, so no other tokens to ask with
-    shard = index._lexical[index.languages[0]]
+    shard = index._shards.lexical[index.languages[0]]
     assert set(shard.tokenizer(query)) <= set(shard.model.vocab_dict)
 
 

@@ -1,0 +1,89 @@
+"""The model that encodes the queries of an index: loaded on first use, and compared with the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from mrag_eval.core import CorpusError, DataError
+from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors, load_embedder, query_vectors
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
+from mrag_eval.retrievers.shards._manifest import EmbedderRecord, Manifest
+
+Model = TypeVar("Model", Embedder, SparseEncoder)
+
+
+class QueryEncoder:
+    """Hold the embedder or the sparse encoder of an index: the object ``given``, or the one that its manifest names."""
+
+    def __init__(
+        self, path: Path | str, manifest: Manifest, device: str, given: Embedder | SparseEncoder | None
+    ) -> None:
+        self._path, self._kind, self._record, self._device = path, manifest.kind, manifest.embedder, device
+        self.given = given
+        self._loaded = given
+
+    @property
+    def embedder(self) -> Embedder:
+        """Return the embedder; raise CorpusError if the index has none, or the installed one differs."""
+        if self._record is None:
+            raise CorpusError(f"index {self._path} is lexical, it has no embedder", "search with texts: Index.search")
+        if self._kind == "sparse":
+            raise CorpusError(
+                f"index {self._path} is sparse: it has a sparse encoder, not an embedder",
+                "search with texts: Index.search",
+            )
+        if self._loaded is None:
+            self._loaded = self._load(load_embedder, self._record)
+        return self._loaded  # type: ignore[return-value]
+
+    @property
+    def sparse_encoder(self) -> SparseEncoder:
+        """Return the sparse encoder, like :attr:`embedder`."""
+        if self._record is None or self._kind != "sparse":
+            raise CorpusError(
+                f"index {self._path} is of kind '{self._kind}', it has no sparse encoder",
+                "search with texts: Index.search",
+            )
+        if self._loaded is None:
+            self._loaded = self._load(load_sparse_encoder, self._record)
+        return self._loaded  # type: ignore[return-value]
+
+    def vectors(self, queries: Sequence[str], embeddings: Vectors | None) -> Vectors | None:
+        """Return the vectors of queries, ``embeddings`` if they are given; None if the index has no embedder."""
+        if self._record is None or self._kind == "sparse" or not len(queries):
+            return None
+        if embeddings is None:
+            return query_vectors(self.embedder, queries)
+        vectors = np.ascontiguousarray(embeddings, dtype=np.float32)
+        expected = (len(queries), self._record.dim)
+        if vectors.shape != expected:
+            raise CorpusError(
+                f"index {self._path} has {expected[1]} dimensions and there are {expected[0]} queries, "
+                f"the given embeddings have shape {vectors.shape}",
+                f"embed the queries with {self._record.name}",
+            )
+        if not np.isfinite(vectors).all():
+            raise DataError(
+                "the given embeddings contain a value that is not finite", "check the embedder that made them"
+            )
+        return vectors
+
+    def _load(self, load: Callable[..., Model], record: EmbedderRecord) -> Model:
+        """Return the model of the manifest; raise CorpusError if it has no name, or another revision here."""
+        if record.spec is None:
+            raise CorpusError(
+                f"index {self._path} was built with an embedder '{record.name}' that cannot be loaded by name",
+                "pass it to load_index(path, embedder=...), or search with embeddings=...",
+            )
+        model = load(record.spec, device=self._device)
+        if model.revision != record.revision:
+            raise CorpusError(
+                f"index {self._path} was built with {record.name} {record.revision}, the installed one is "
+                f"{model.revision}",
+                "install or pin that revision, or rebuild the index",
+            )
+        return model
