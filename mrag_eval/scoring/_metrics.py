@@ -5,18 +5,33 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from mrag_eval.config import ranking_measures, rerank_measures
 from mrag_eval.core import RowScores, Scored, Value, labelled_name
+from mrag_eval.metrics import (
+    LanguageRate,
+    VotedAnswer,
+    accepts,
+    char_ngram_f1,
+    char_ngram_precision,
+    char_ngram_recall,
+    char_ngram_recall_batch,
+    code_switch_share,
+    correct_language_rate,
+    exact_match,
+    extract_choice,
+    has_lemma_rule,
+    language_mix,
+    match,
+    short_answer_scores,
+    word_f1,
+    word_precision,
+    word_recall,
+)
 from mrag_eval.scoring._ranking import ranking_columns, rerank_columns
 from mrag_eval.scoring._task_level import TASK_SCORES, read_option
-
-if TYPE_CHECKING:
-    from mrag_eval.metrics import LanguageRate
-
 
 Batch = Callable[[Sequence[Scored]], list[Value]]
 
@@ -45,8 +60,6 @@ NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
 
 
 def _choice(rows: Sequence[Scored], value: Callable[[int | None, int], float]) -> list[Value]:
-    from mrag_eval.metrics import extract_choice
-
     out: list[Value] = []
     for row in rows:
         choices, gold = row.doc.choices, row.doc.gold_choice
@@ -69,7 +82,7 @@ def _parsed(rows: Sequence[Scored]) -> list[Value]:
     return _choice(rows, lambda picked, _: float(picked is not None))
 
 
-def _lexical(batch: Callable[[list[str], list[list[str]]], Sequence[float]]) -> Batch:
+def _lexical(batch: Callable[[list[str], list[list[str]]], Iterable[float]]) -> Batch:
     def score(rows: Sequence[Scored]) -> list[Value]:
         out: list[Value] = [NO_ANSWERS] * len(rows)
         where = [i for i, row in enumerate(rows) if row.doc.answers]
@@ -82,28 +95,15 @@ def _lexical(batch: Callable[[list[str], list[list[str]]], Sequence[float]]) -> 
     return score
 
 
-def _each(name: str) -> Batch:
-    """Return a metric of one prediction and its answers, by its name in the metrics package."""
-
-    def batch(predictions: list[str], answers: list[list[str]]) -> list[float]:
-        from mrag_eval import metrics
-
-        one = getattr(metrics, name)
-        return [float(one(p, a)) for p, a in zip(predictions, answers, strict=True)]
-
-    return _lexical(batch)
+def _each(metric: Callable[[str, list[str]], float]) -> Batch:
+    """Return the metric of a reply and its answers as a metric of rows."""
+    return _lexical(lambda replies, answers: [metric(r, a) for r, a in zip(replies, answers, strict=True)])
 
 
-def _char_recall(predictions: list[str], answers: list[list[str]]) -> Sequence[float]:
-    from mrag_eval.metrics import char_ngram_recall_batch
-
-    values: Sequence[float] = char_ngram_recall_batch(predictions, answers).tolist()
-    return values
+_char_recall = _lexical(char_ngram_recall_batch)
 
 
 def _char_recall_unicode(rows: Sequence[Scored]) -> list[Value]:
-    from mrag_eval.metrics import char_ngram_recall
-
     return [
         char_ngram_recall(r.answer, list(r.doc.answers), normalize="unicode", lang=r.doc.query_lang)
         if r.doc.answers
@@ -114,8 +114,6 @@ def _char_recall_unicode(rows: Sequence[Scored]) -> list[Value]:
 
 def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
     """Return recall over the answers and their further spellings, if the benchmark has any (MKQA)."""
-    from mrag_eval.metrics import char_ngram_recall
-
     out: list[Value] = []
     for row in rows:
         aliases = row.doc.extra.get("aliases")
@@ -146,8 +144,6 @@ def _short_answer(part: str) -> Batch:
     """Return SEM-B or SEM-W (``binary``, ``weighted``): the reply against the annotators' answers and their votes."""
 
     def score(rows: Sequence[Scored]) -> list[Value]:
-        from mrag_eval.metrics import VotedAnswer, short_answer_scores
-
         out: list[Value] = []
         for row in rows:
             votes = [
@@ -162,8 +158,6 @@ def _short_answer(part: str) -> Batch:
 
 
 def _lemma_rule(rows: Sequence[Scored]) -> list[Value]:
-    from mrag_eval.metrics import has_lemma_rule
-
     return [
         float(has_lemma_rule(row.doc.culture_lang or row.doc.query_lang)) if row.doc.extra.get("votes") else NO_VOTES
         for row in rows
@@ -179,8 +173,6 @@ def _correct_language(rows: Sequence[Scored]) -> list[Value]:
 
 
 def _answered_in_english(rows: Sequence[Scored]) -> list[Value]:
-    from mrag_eval.metrics import accepts
-
     rate = _language_rate(rows)
     return [
         DECLINED if row.declined else str(reason) if label is None else float(accepts("en", label))
@@ -189,21 +181,15 @@ def _answered_in_english(rows: Sequence[Scored]) -> list[Value]:
 
 
 def _language_rate(rows: Sequence[Scored]) -> LanguageRate:
-    from mrag_eval.metrics import correct_language_rate
-
     return correct_language_rate([r.answer for r in rows], [r.doc.query_lang for r in rows])
 
 
 def _code_switch(rows: Sequence[Scored]) -> list[Value]:
-    from mrag_eval.metrics import code_switch_share
-
     found = [code_switch_share(r.answer, r.doc.query_lang) for r in rows]
     return [str(switch.reason) if switch.share is None else switch.share for switch in found]
 
 
 def _language_mix(rows: Sequence[Scored]) -> list[Value]:
-    from mrag_eval.metrics import language_mix
-
     found = [language_mix(r.answer, r.doc.query_lang) for r in rows]
     return [str(mix.reason) if mix.share is None else mix.share for mix in found]
 
@@ -276,23 +262,23 @@ METRICS: dict[str, Metric] = {
         Metric("acc", _accuracy, True, "the chosen option is the right one (a reply without a clear choice is wrong)"),
         Metric("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows"),
         Metric("choice_parsed", _parsed, True, "share of replies with exactly one readable choice"),
-        Metric("char3gram_recall", _lexical(_char_recall), True, "character 3-gram recall, best over answers"),
+        Metric("char3gram_recall", _char_recall, True, "character 3-gram recall, best over answers"),
         Metric("char3gram_recall_aliases", _char_recall_aliases, False, "the same over answers and aliases (MKQA)"),
-        Metric("char3gram_precision", _each("char_ngram_precision"), True, "character 3-gram precision"),
-        Metric("char3gram_f1", _each("char_ngram_f1"), True, "character 3-gram F1"),
+        Metric("char3gram_precision", _each(char_ngram_precision), True, "character 3-gram precision"),
+        Metric("char3gram_f1", _each(char_ngram_f1), True, "character 3-gram F1"),
         Metric("char3gram_recall_unicode", _char_recall_unicode, True, "the same, normalised for every script"),
-        Metric("exact_match", _each("exact_match"), True, "normalised reply equals an answer"),
-        Metric("match", _each("match"), True, "normalised answer is contained in the normalised reply"),
+        Metric("exact_match", _each(exact_match), True, "normalised reply equals an answer"),
+        Metric("match", _each(match), True, "normalised answer is contained in the normalised reply"),
         Metric(
             "char3gram_recall_translated",
-            _translated(_lexical(_char_recall)),
+            _translated(_char_recall),
             False,
             "char3gram_recall of the reply in the language of the reference answers, translated where it is not in it",
         ),
-        Metric("match_translated", _translated(_each("match")), False, "match, likewise"),
-        Metric("f1", _each("word_f1"), True, "word F1, best over answers"),
-        Metric("word_recall", _each("word_recall"), True, "word recall, best over answers"),
-        Metric("word_precision", _each("word_precision"), True, "word precision, best over answers"),
+        Metric("match_translated", _translated(_each(match)), False, "match, likewise"),
+        Metric("f1", _each(word_f1), True, "word F1, best over answers"),
+        Metric("word_recall", _each(word_recall), True, "word recall, best over answers"),
+        Metric("word_precision", _each(word_precision), True, "word precision, best over answers"),
         Metric("sem_b", _short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)"),
         Metric("sem_w", _short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)"),
         Metric(
@@ -312,7 +298,6 @@ METRICS: dict[str, Metric] = {
         Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )
 }
-# Metrics that need a panel: on answers, and on the passages retrieved for them.
 # Every name that a task may list under ``metrics``, except ranking measures.
 METRIC_NAMES = (*METRICS, *TASK_SCORES)
 
