@@ -12,12 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.core import ConfigError, did_you_mean, pipe_table
 
 _TAKES_ROWS = '"--json"'
 _HAS_MORE = '"--full"'
@@ -121,10 +121,10 @@ def shown_benchmarks(measured: Measured) -> str:
     parts = []
     if measured.rows:
         ratios = ("work", "measured against", "asked", "found", "machine's noise", "ok")
-        parts.append(_table(ratios, map(_ratio_line, measured.rows)))
+        parts.append(pipe_table(ratios, [_ratio_line(row) for row in measured.rows]))
     if measured.growth:
         head = ("growth of", "n", "seconds", "peak MB", "exponent", "asked", "ok")
-        parts.append(_table(head, [line for row in measured.growth for line in _growth_lines(row)]))
+        parts.append(pipe_table(head, [line for row in measured.growth for line in _growth_lines(row)]))
     parts += [f"{name} failed:\n    " + text.replace("\n", "\n    ") for name, text in measured.failed.items()]
     if any(not row["judged"] for row in (*measured.rows, *measured.growth)):
         parts.append("(small) sizes: the bounds are shown and were not applied")
@@ -168,13 +168,3 @@ def _figure(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A Markdown table with columns of equal width, so that a terminal shows it as well."""
-    rows = [tuple(head), *map(tuple, lines)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    padded = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
-    ]
-    return "\n".join([padded[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *padded[1:]])

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.metrics import Estimate
-from mrag_eval.report import ResultFile, estimate_text, load_results, read_results, read_samples
+from mrag_eval.core import score_text
+from mrag_eval.report import ResultFile, load_results, read_results, read_samples
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -55,8 +55,9 @@ class Results:
 def _shown(score: Mapping[str, Any]) -> str:
     if score["value"] is None:
         return str(score["unscored"] or score["reason"] or "not scored")
-    found = Estimate(score["value"], score["low"], score["high"], score["n"] or 0, "")
-    return estimate_text(found, 100.0 if score["unit"] == "share" else 1.0) + (f" n={found.n}" if found.n else "")
+    scale = 100.0 if score["unit"] == "share" else 1.0
+    text = score_text(score["value"], score["low"], score["high"], scale=scale)
+    return text + (f" n={score['n']}" if score["n"] else "")
 
 
 def _samples(file: ResultFile, task: str) -> list[dict[str, Any]]:

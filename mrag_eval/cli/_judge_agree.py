@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._judge_columns import number, percent, print_columns
-from mrag_eval.core import to_json
+from mrag_eval.cli._judge_columns import number, percent
+from mrag_eval.core import columns, decimal, to_json
 
 
 def agree(
@@ -41,10 +41,10 @@ def agree(
     lines += [
         (name, number(r.kappa), percent(r.agreement), percent(r.correct), str(r.kappa.n)) for name, r in raters.items()
     ]
-    print_columns(lines)
+    typer.echo("\n".join(columns(lines)))
     together = found.independence
     if together is not None and together.effective_size is None:
         typer.echo(f"together   {together.reason or ''}")
     elif together is not None:
-        worth = f"{together.effective_size:.1f} independent judges' worth"
+        worth = f"{decimal(together.effective_size)} independent judges' worth"
         typer.echo(f"together   {together.size} judges are {worth}")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mrag_eval.cli._judge_columns import number, percent, print_columns
+from mrag_eval.cli._judge_columns import number, percent
+from mrag_eval.core import columns
 
 if TYPE_CHECKING:
     from mrag_eval.report import Rejudged
@@ -136,11 +137,11 @@ def _show(source: Path, done: Rejudged, metrics: Sequence[str], *, on_contexts: 
     for seat, judge in table.judges.items():
         reasons = ", ".join(f"{count} {reason}" for reason, count in judge.abstained.items())
         lines.append((seat, percent(judge.correct), reasons or "0", judge.model))
-    print_columns(lines)
+    typer.echo("\n".join(columns(lines)))
     if table.agreement is not None:
         kappas = {f"kappa {pair}": kappa for pair, kappa in table.agreement.pairwise.items()}
         kappas["Fleiss' kappa"] = table.agreement.fleiss
-        print_columns([(name, number(value)) for name, value in kappas.items()])
+        typer.echo("\n".join(columns([(name, number(value)) for name, value in kappas.items()])))
     for seat, judge in table.judges.items():
         if judge.self_preference is not None:
             excess = percent(judge.self_preference)

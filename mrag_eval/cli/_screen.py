@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mrag_eval.cli._demo import DEPTH, GENERATED, DemoResult, Listener
+from mrag_eval.core import decimal, points
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -47,7 +48,8 @@ def lines_of_progress() -> None:
 
 
 def _console() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+    # rich takes 80 columns where there is no terminal, and would cut a table that is wider
+    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 1000)
 
 
 class DemoScreen:
@@ -142,11 +144,11 @@ class DemoScreen:
 def _cell(name: str, score: Estimate | None) -> str:
     if score is None or score.value is None:
         return ""
-    value = f"{100 * score.value:.1f}"
+    value = points(score.value)
     if score.n < GENERATED and name == "correct_language":
         value = f"n={score.n}  {value}"
     if score.low is not None and score.high is not None:
-        value += f"\n[{100 * score.low:.0f}, {100 * score.high:.0f}]"
+        value += f"\n[{decimal(score.low, 0, scale=100)}, {decimal(score.high, 0, scale=100)}]"
     return value
 
 

@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from mrag_eval.cli._catalog import BenchmarkEntry, TaskEntry, tag_names
-from mrag_eval.core import did_you_mean
+from mrag_eval.core import columns, did_you_mean
 from mrag_eval.datasets import LOADERS, Declaration
 
 # Requirements on the user's side, in a few words.
@@ -52,15 +52,12 @@ def benchmarks_text(entries: Sequence[BenchmarkEntry]) -> str:
         declared = entry.declaration
         needs = ", ".join(declared.needs) or "nothing"
         rows.append((declared.name, str(entry.tasks or ""), _few(declared.languages), needs, declared.summary))
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    lines = [
-        f"{name:<{widths[0]}}  {tasks:>{widths[1]}}  {languages:<{widths[2]}}  {needs:<{widths[3]}}  {asks}"
-        for name, tasks, languages, needs, asks in rows
-    ]
     used = [need for need in NEEDS if any(need in entry.declaration.needs for entry in entries)]
     total, groups = sum(entry.tasks for entry in entries), sum(entry.groups for entry in entries)
-    lines += ["", *(f"{need:<{widths[0]}}  {NEEDS[need]}" for need in used)]
-    lines += [
+    lines = [
+        *columns(rows, "lr"),
+        "",
+        *columns([(need, NEEDS[need]) for need in used]),
         "",
         f"{_number(total, 'task')}, {_number(groups, 'group')}, and tags for one IR mode over all benchmarks:",
         *wrap(", ".join(tag_names()), 100, initial_indent="    ", subsequent_indent="    "),
@@ -72,8 +69,7 @@ def benchmarks_text(entries: Sequence[BenchmarkEntry]) -> str:
 def benchmark_text(declared: Declaration, tasks: Sequence[TaskEntry]) -> str:
     """Return what a benchmark declares, then its groups and its tasks."""
     facts = [(key, text) for key, text in _facts(declared) if text]
-    width = max(len(key) for key, _ in facts)
-    lines = [declared.summary, *(f"{key:<{width}}  {text}" for key, text in facts)]
+    lines = [declared.summary, *columns(facts)]
     for title in ("group", "task"):
         listed = [task for task in tasks if task.kind == title]
         if listed:
@@ -131,9 +127,7 @@ def _few(languages: Sequence[str]) -> str:
 
 
 def _lines(tasks: Sequence[TaskEntry]) -> list[str]:
-    width = max((len(task.name) for task in tasks), default=0)
-    modes = max((len(task.mode) for task in tasks), default=0)
-    return [f"{task.name:<{width}}  {task.mode:<{modes}}  {task.summary}" for task in tasks]
+    return columns([(task.name, task.mode, task.summary) for task in tasks])
 
 
 def _record(declared: Declaration) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from mrag_eval.core._languages import (
     suggestion,
 )
 from mrag_eval.core._locking import build_lock
+from mrag_eval.core._numbers import decimal, interval_text, p_text, points, score_text
 from mrag_eval.core._passages import KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, titled
 from mrag_eval.core._paths import cache_dir, tasks_folder, visible_to_harness
 from mrag_eval.core._rankings import (
@@ -53,6 +54,7 @@ from mrag_eval.core._redaction import install_redaction, redact
 from mrag_eval.core._scored import RowScores, Scored, Value
 from mrag_eval.core._sheets import SheetRow, read_sheet, write_sheet
 from mrag_eval.core._store import Store, close_stores, content_key, shared_store
+from mrag_eval.core._table_text import columns, pipe_table
 from mrag_eval.core._tokens import estimated_tokens
 from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
 
@@ -105,12 +107,15 @@ __all__ = [
     "cache_dir",
     "check_version",
     "close_stores",
+    "columns",
     "content_key",
+    "decimal",
     "did_you_mean",
     "document_of",
     "estimated_tokens",
     "from_json",
     "install_redaction",
+    "interval_text",
     "is_language",
     "is_relevant",
     "known_device",
@@ -126,7 +131,10 @@ __all__ = [
     "normalize_language",
     "one_of",
     "optional_beside",
+    "p_text",
+    "pipe_table",
     "placed",
+    "points",
     "ranking_dict",
     "read_sheet",
     "redact",
@@ -137,6 +145,7 @@ __all__ = [
     "same_language",
     "save_array",
     "save_faiss",
+    "score_text",
     "shared_store",
     "suggesting",
     "suggestion",

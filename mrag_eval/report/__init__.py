@@ -1,8 +1,7 @@
 """Finished runs: tables, comparison, gate, labels, HTML report and exports."""
 
-from mrag_eval.report._numbers import estimate_text
 from mrag_eval.report._rerun import repeated, rerun
-from mrag_eval.report._table import Cell, Row, Table, columns, percent_cell, render
+from mrag_eval.report._table import Cell, Row, Table, percent_cell, render
 from mrag_eval.report.comparison._baseline import write_baseline
 from mrag_eval.report.comparison._compare import compare
 from mrag_eval.report.comparison._compare_text import comparison_text
@@ -41,11 +40,9 @@ __all__ = [
     "TaskConfig",
     "agreement",
     "annotate_files",
-    "columns",
     "compare",
     "comparison_text",
     "consistency",
-    "estimate_text",
     "export",
     "flips",
     "gate",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.core import ConfigError, decimal, did_you_mean, pipe_table, score_text
 from mrag_eval.metrics import Estimate
 
 
@@ -68,48 +68,22 @@ def markdown(tables: Sequence[Table]) -> str:
     parts = []
     for table in tables:
         head = (*table.stub, "from", *table.columns)
-        rule = ["---"] * (len(table.stub) + 1) + ["---:"] * len(table.columns)
         body = [[*row.labels, row.source, *(_shown(cell, table) for cell in row.cells)] for row in table.rows]
-        lines = pipe_lines([head, rule, *body])
+        shown = pipe_table(head, body, "l" * (len(table.stub) + 1) + "r" * len(table.columns))
         notes = [f"- {note}" for note in (*_blanks(table), *table.notes)]
-        parts.append("\n".join([f"### {table.title}", "", *lines, *(["", *notes] if notes else [])]))
+        parts.append("\n".join([f"### {table.title}", "", shown, *(["", *notes] if notes else [])]))
     return "\n\n".join(parts)
-
-
-def pipe_lines(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the rows of a Markdown table; the caller adds the rule below the head."""
-    return ["| " + " | ".join(_escaped(text) for text in row) + " |" for row in rows]
-
-
-def columns(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines of cells as columns for a screen, each as wide as its widest cell.
-
-    A Chinese character is two columns wide.
-    """
-    from rich.cells import cell_len
-
-    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(text + " " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
 
 
 def _shown(cell: Cell, table: Table) -> str:
     if cell.value is None:
         return ""
     digits = table.digits if cell.digits is None else cell.digits
-    text = f"{cell.value:.{digits}f}"
-    if cell.low is not None and cell.high is not None:
-        if table.margins:
-            text += f" ± {(cell.high - cell.low) / 2:.{digits}f}"
-        elif table.intervals:
-            text += f" [{cell.low:.{digits}f}, {cell.high:.{digits}f}]"
+    low, high = (cell.low, cell.high) if table.intervals and not table.margins else (None, None)
+    text = score_text(cell.value, low, high, scale=1.0, digits=digits)
+    if table.margins and cell.low is not None and cell.high is not None:
+        text += f" ± {decimal((cell.high - cell.low) / 2, digits)}"
     return text + (f" (n={cell.n:,})" if cell.n is not None else "")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def _blanks(table: Table) -> list[str]:
@@ -132,7 +106,7 @@ def comma_separated(tables: Sequence[Table]) -> str:
         for row in table.rows:
             for name, cell in zip(table.columns, row.cells, strict=True):
                 digits = table.digits if cell.digits is None else cell.digits
-                bounds = ["" if x is None else f"{x:.{digits}f}" for x in (cell.value, cell.low, cell.high)]
+                bounds = ["" if x is None else decimal(x, digits) for x in (cell.value, cell.low, cell.high)]
                 labels = " / ".join(row.labels)
                 tail = ["" if x is None else x for x in (cell.n, cell.reason)]
                 writer.writerow(

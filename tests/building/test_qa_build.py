@@ -15,6 +15,7 @@ from mrag_eval.core import DataError, read_sheet, write_sheet
 from mrag_eval.datasets import load_benchmark
 from tests.building.qa_world import Paragraphs, pair, records, verdict
 from tests.building.scripted import ScriptedModel, failed
+from tests.tables import single_spaced
 
 SUND = "The police of Sund answer at 7731, and taxis are yellow there all through the long winter nights, people say."
 TEXTS = {
@@ -88,7 +89,7 @@ def test_the_datasheet_says_how_it_was_made(tmp_path: Path) -> None:
     assert sheet["models"]["writer"]["name"] == "scripted"
     assert set(sheet["prompts_sha256"]) == {"qa_write", "qa_check"}
     assert set(sheet["files_sha256"]) == {"own_benchmark.parquet", "own_corpus.parquet"}
-    page = (built.folder / "datasheet.md").read_text(encoding="utf-8")
+    page = single_spaced((built.folder / "datasheet.md").read_text(encoding="utf-8"))
     assert "| formulation | concise | 40.0 |" in page
     assert "| question | document | count |" in page
     assert [line.split()[0] for line in said] == [

@@ -21,6 +21,7 @@ from mrag_eval.report import Cell, Table, render
 from tests.building.qa_world import Paragraphs
 from tests.building.scripted import ScriptedModel
 from tests.building.test_territories import build as build_territories
+from tests.tables import single_spaced
 from tests.worlds.judges import ScriptedJudge, exact
 from tests.worlds.small import ScriptedLM
 from tests.worlds.xrag import row, rows, write
@@ -166,7 +167,7 @@ def test_runs_on_another_set_are_not_taken(tmp_path: Path, judged: None) -> None
 
 def test_the_three_formats(tmp_path: Path) -> None:
     tables = quality_tables(write(tmp_path))
-    page = render(tables, "md")
+    page = single_spaced(render(tables, "md"))
     assert "### Questions by type and language (multilingual retrieval)" in page
     assert "| question | multihop |" in page
     assert {t["id"] for t in json.loads(render(tables, "json"))} == {t.id for t in tables}

@@ -176,7 +176,9 @@ def test_two_annotators_that_differ(tmp_path: Path) -> None:
     assert natural["alpha"]["value"] == pytest.approx(1 - 0.25 * 56 / 30, abs=1e-12)
     assert (answerable["items"], answerable["agreeing"]["value"]) == (2, 0.5)
     assert found.agreement["document_1_holds"]["agreeing"]["value"] is None
-    assert any(line.startswith("agreement  natural: 75.0% [") and line.endswith("(n=4)") for line in found.lines())
+    (line,) = [line for line in found.lines() if line.startswith("agreement  natural: ")]
+    assert line.startswith("agreement  natural: agreeing 75.0 [")
+    assert line.endswith("(n=4)")
 
 
 def test_one_sheet_may_hold_several_annotators(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from mrag_eval.core import DataError
 from mrag_eval.datasets import load_benchmark
 from tests.building.qa_world import records
 from tests.building.scripted import ScriptedModel, failed
+from tests.tables import single_spaced
 
 TABLES: dict[str, list[dict[str, Any]]] = {
     "territories": [
@@ -108,7 +109,7 @@ def test_what_is_searched_and_not_there_is_listed(tmp_path: Path) -> None:
     assert len(built.missing) == 18 - 4
     assert ("Sudmark", "en") in built.missing
     assert ("Varn Plateau", "uk") not in built.missing
-    page = (built.folder / "datasheet.md").read_text(encoding="utf-8")
+    page = single_spaced((built.folder / "datasheet.md").read_text(encoding="utf-8"))
     assert "- Sudmark (en)" in page
     assert "| territories | 3 | 2 | 1 | no passages 1 |" in page
 

@@ -18,6 +18,7 @@ from mrag_eval.core import ConfigError, DataError, read_sheet, write_sheet
 from mrag_eval.datasets._xrag import XragBlock, load
 from tests.building.newsroom import Newsroom, TownEmbedder, article, corpus, write_corpus
 from tests.building.scripted import ScriptedModel, failed
+from tests.tables import single_spaced
 
 SETTINGS: dict[str, Any] = {
     "languages": ["de", "es"],
@@ -155,7 +156,7 @@ def test_the_datasheet_says_what_was_done(made: tuple[Path, Built]) -> None:
     assert steps["pairs"]["dropped"]["pair without older articles"] > 0
     assert steps["translation"]["made"] == 144
     assert steps["topic"]["ledgers"]["play"]["calls"] == steps["topic"]["taken"]
-    page = built.datasheet.read_text()
+    page = single_spaced(built.datasheet.read_text())
     assert "| multi | de | 48 | 12 | 12 | 12 | 12 | 0 |" in page
     assert "| 2 | each holds part | 144 |" in page
 

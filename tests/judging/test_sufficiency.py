@@ -18,6 +18,7 @@ from mrag_eval.judging._rubrics import sufficiency_rubric
 from mrag_eval.report import render
 from mrag_eval.report.tables._layouts import layout_tables
 from mrag_eval.scoring import score_rows
+from tests.tables import single_spaced
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.judges import ScriptedJudge, failing
 from tests.worlds.small import BASE, ScriptedLM, write_task
@@ -278,7 +279,7 @@ def test_modes_stand_side_by_side_in_the_papers_table(
     # one German question of three is on the lighthouse; its English document shares no word but "Varn" with it
     assert german.cells[0].value == pytest.approx(100 / 3)
     assert [cell.n for cell in german.cells] == [3, 3, 3]
-    shown = render([table])
+    shown = single_spaced(render([table]))
     assert "| Germany | paper, Table 7 | 59.8 | 56.3 | 71.5 |" in shown
     assert "33.3 [6.1, 79.2] (n=3)" in shown
     assert "- context: judged by acme/judge-1" in shown

@@ -14,6 +14,7 @@ from mrag_eval.metrics import t_interval
 from mrag_eval.report import Table, render
 from mrag_eval.report.tables._layout_schema import load_layout
 from mrag_eval.report.tables._layouts import layout_tables
+from tests.tables import single_spaced
 
 
 def concurrence(kb: float, refused: float = 0.0) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def test_our_figures_stand_beside_the_papers(tmp_path: Path) -> None:
     (random,) = [row for row in table.rows if row.labels == ("", "RANDOM")]
     assert random.source == "computed, 720 questions"
     assert (random.cells[0].value, random.cells[7].value) == (pytest.approx(45.81), 1.5)
-    text = render([table])
+    text = single_spaced(render([table]))
     assert "1.227" in text
     assert "| RANDOM | paper, Table 4 | 43.5 |" in text
     assert "refused: no figure" not in text

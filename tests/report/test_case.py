@@ -10,6 +10,7 @@ import pytest
 
 from mrag_eval.core import DataError
 from mrag_eval.report import read_case, shown_case
+from tests.tables import single_spaced
 
 
 def sample(lang: str, index: int, views: tuple[str, ...] = (), territory: str = "Islet") -> dict[str, Any]:
@@ -62,7 +63,7 @@ def test_answers_and_documents(runs: Path) -> None:
     assert case.runs[1].answers == {"en": None, "es": "Peru"}
     assert case.runs[1].replies["es"] == "reply in es"
     assert case.runs[1].documents["es"] == {"Peru": 2, "Neutral": 1, "no label": 1}
-    text = shown_case(case)
+    text = single_spaced(shown_case(case))
     assert "claimed by Spain, Peru · controlled by nobody known" in text
     assert "| org/tiny | no_ir | direct | Spain | Spain |" in text
     assert "| org/tiny | qlang | direct | (none)* | Peru* |" in text
@@ -74,7 +75,7 @@ def test_answers_and_documents(runs: Path) -> None:
 def test_ways_of_scoring_are_compared_with_their_own_run_without_retrieval(runs: Path) -> None:
     write(runs, "bordirlines_no_ir_likelihood", "no_ir", [sample("en", 1), sample("es", 1)])
     write(runs, "bordirlines_qlang_likelihood_openai", "qlang", [sample("en", 1), sample("es", 0)])
-    text = shown_case(read_case("Islet", [runs]))
+    text = single_spaced(shown_case(read_case("Islet", [runs])))
     assert "| org/tiny | no_ir | likelihood | Peru | Peru |" in text
     assert "| org/tiny | qlang | likelihood | Peru | Spain* |" in text
 

@@ -19,6 +19,7 @@ from mrag_eval.report import gate, gate_lines, github_annotations, junit, read_r
 from mrag_eval.report.comparison._gate import GateResult, p_drop
 from mrag_eval.report.comparison._gate_rules import Rules
 from tests.report.runs import row, write_run
+from tests.tables import single_spaced
 
 
 def rules(*given: Mapping[str, Any], **top: Any) -> Rules:
@@ -311,7 +312,7 @@ def test_for_github(tmp_path: Path) -> None:
     assert lines[0].startswith("::error title=bad acc::100.0 → 66.7")
     assert lines[1].startswith("::warning title=few%3A 1%2C2 acc::")
     assert len(lines) == 2
-    assert "| FAIL | bad | acc | all | 100.0 | 66.7 | -33.3 |" in summary(result)
+    assert "| FAIL | bad | acc | all | 100.0 | 66.7 | -33.3 |" in single_spaced(summary(result))
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,6 +331,6 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "FAIL  qa  acc" in done.output
     assert "::error title=qa acc" in done.output
     assert ElementTree.parse(xml).getroot().get("failures") == "1"
-    assert "| FAIL | qa |" in (tmp_path / "summary.md").read_text("utf-8")
+    assert "| FAIL | qa |" in single_spaced((tmp_path / "summary.md").read_text("utf-8"))
     done = CliRunner().invoke(app, ["gate", *where, "--candidate", str(a), "--json"], obj=Session())
     assert (done.exit_code, json.loads(done.stdout)["exit_code"]) == (0, 0)

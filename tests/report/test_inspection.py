@@ -16,6 +16,7 @@ from mrag_eval.core import DataError
 from mrag_eval.report import inspection_table, read_inspection, write_inspection
 from mrag_eval.report.labels._inspection import CATEGORIES, COLUMNS, draw
 from tests.report.runs import write_full_run
+from tests.tables import single_spaced
 
 Cells = dict[str, str]
 
@@ -192,7 +193,8 @@ def test_the_command(runs: Path, tmp_path: Path) -> None:
     assert code == 0
     # Wilson: 1 of 1 is [1 / (1 + 1.96^2), 1]
     assert (
-        "| system performance | wrong response with correct retrieval | people | 1 | 100.0 [20.7, 100.0] (n=1)" in said
+        "| system performance | wrong response with correct retrieval | people | 1 | 100.0 [20.7, 100.0] (n=1)"
+        in single_spaced(said)
     )
     code, said = typed("--read", str(sheet), "--format", "json")
     assert json.loads(said)[0]["id"] == "inspection"

@@ -24,6 +24,7 @@ from mrag_eval.report.page.sections._cost import cost_points
 from mrag_eval.report.page.sections._replies import citation_rows
 from mrag_eval.report.page.sections._unscored import unscored_points
 from tests.report.runs import row, write_full_run, write_run
+from tests.tables import single_spaced
 
 
 @pytest.fixture
@@ -262,6 +263,6 @@ def test_the_command(runs: Path, tmp_path: Path) -> None:
     assert re.fullmatch(rf"{re.escape(str(page))}: 2 tasks, 48 samples, \d\.\d MB", done.output.strip())
     assert page.stat().st_size < 5e6
     done = CliRunner().invoke(app, ["report", str(runs)], obj=Session())
-    assert "| qa_one | some-model | 30.0 (n=23) | 45.0 (n=24) |" in done.output
+    assert "| qa_one | some-model | 30.0 (n=23) | 45.0 (n=24) |" in single_spaced(done.output)
     done = CliRunner().invoke(app, ["report", str(runs), "-o", str(page), "--layout", "xrag"], obj=Session())
     assert done.exit_code == 2

@@ -12,6 +12,7 @@ from lm_eval.tasks import TaskManager
 
 from mrag_eval.core import ConfigError, DataError
 from mrag_eval.report import Table, render, report_tables
+from tests.tables import single_spaced
 from tests.worlds.small import BASE, ScriptedLM, write_task, write_world
 
 
@@ -83,7 +84,7 @@ def test_policies_stand_in_the_papers_order_with_the_papers_names(tmp_path: Path
     assert shown["balanced", "cross language"] == [90.0, None]
     assert shown["balanced, score-merged", "cross language"] == [90.0, 10.0]
     assert figures(pairs)["direct", "en → ar"] == [25.0, 25.0]
-    text = render([means, pairs])
+    text = single_spaced(render([means, pairs]))
     assert "| cross language | direct | a | 60.0 [58.0, 63.0] (n=50) | 10.0 [8.0, 13.0] (n=50) |" in text
     assert "balanced, blank: c: quota modes hand over a set of passages" in text
     assert ",50,\n" in render([pairs], "csv")

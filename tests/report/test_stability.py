@@ -10,6 +10,7 @@ import pytest
 
 from mrag_eval.core import DataError
 from mrag_eval.report import consistency, flips, shown_consistency, shown_flips
+from tests.tables import single_spaced
 
 
 def sample(row: str, lang: str, answer: str, *, group: str | None = None, right: bool | None = None) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def test_flips_between_modes(tmp_path: Path) -> None:
     assert (found.gained, found.lost, found.judged, found.p) == (1, 1, 4, 1.0)
     assert found.groups == {"B": 1, "C": 1, "D": 1}
     assert found.transitions["2", "9"] == 1
-    text = shown_flips([found], most=2)
+    text = single_spaced(shown_flips([found], most=2))
     assert "| org/tiny | mkqa_norag_en | mkqa_en | 4 | 75.0 [" in text
     assert "mkqa_norag_en -> mkqa_en: B (1), C (1), and 1 more" in text
     json.dumps(found.as_dict())

@@ -14,6 +14,7 @@ from mrag_eval.report import LeafResult, Table, TaskConfig, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables, retriever_name
 from mrag_eval.scoring import TaskScores
+from tests.tables import single_spaced
 
 PAIRS = ("Arabic -> Arabic", "Arabic -> English", "English -> Arabic", "English -> English")
 SAME, CROSS = (PAIRS[0], PAIRS[3]), (PAIRS[1], PAIRS[2])
@@ -183,7 +184,7 @@ def test_every_cell_comes_from_its_place(tmp_path: Path) -> None:
     assert any("relevance labelled by acme/reader (the paper: Claude 3.5 Sonnet)" in n for n in found["1"].notes)
     assert any("judged by acme/grader" in note for note in found["2"].notes)
     assert {row.source for row in found["1"].rows} == {"paper, Table 1", "this run"}
-    text = render(list(found.values()))
+    text = single_spaced(render(list(found.values())))
     assert "| 27 ± 3 | 81 ± 2 | 88 ± 2 | 78 ± 3 | 58 ± 3 |" in text
     assert "45 ± 10 (n=100)" in text
 

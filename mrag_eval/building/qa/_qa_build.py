@@ -29,7 +29,7 @@ from mrag_eval.building.steps._datasheet import write_datasheet
 from mrag_eval.building.steps._records import Record
 from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.steps._templates import Prompts
-from mrag_eval.core import DataError, replaced
+from mrag_eval.core import DataError, pipe_table, points, replaced
 from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel
 
@@ -226,16 +226,16 @@ def _datasheet(
 def _pair_table(rows: Sequence[Record]) -> str:
     """Return counts by question and document language, as in Table 4 of the paper."""
     counts = Counter((row["user_lang"], row["doc_lang"]) for row in rows)
-    lines = [f"| {user} | {document} | {n:,} |" for (user, document), n in sorted(counts.items())]
-    return "\n".join(["| question | document | count |", "|---|---|---:|", *lines])
+    cells = [(user, document, f"{n:,}") for (user, document), n in sorted(counts.items())]
+    return pipe_table(("question", "document", "count"), cells, "llr")
 
 
 def _share_table(plan: QaPlan, rows: Sequence[Record]) -> str:
     """Return a table of requested and actual shares for every value of every category."""
-    lines = []
+    cells = []
     for name, choices in plan.categories.items():
         total = sum(choice.share for choice in choices.values())
         found = shares_of(row["categories"][name] for row in rows)
         for label, choice in choices.items():
-            lines.append(f"| {name} | {label} | {100 * choice.share / total:.1f} | {100 * found.get(label, 0):.1f} |")
-    return "\n".join(["| category | value | share asked for (%) | share (%) |", "|---|---|---:|---:|", *lines])
+            cells.append((name, label, points(choice.share / total), points(found.get(label, 0))))
+    return pipe_table(("category", "value", "share requested (%)", "share (%)"), cells, "llrr")

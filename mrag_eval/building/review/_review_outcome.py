@@ -18,7 +18,7 @@ from mrag_eval.building.review._review import (
     read_reviews,
     write_review,
 )
-from mrag_eval.core import DataError, MragError
+from mrag_eval.core import DataError, MragError, score_text
 
 NOT_REVIEWED = "not reviewed"
 SPLIT = "annotators split"
@@ -215,17 +215,12 @@ def _figures(ratings: Sequence[Sequence[Any]], annotators: Sequence[str], seed: 
 
 
 def _shown(figures: Mapping[str, Any]) -> str:
-    parts = [_percent(figures["agreeing"])]
+    share = figures["agreeing"]
+    agreeing = score_text(share["value"], share["low"], share["high"])
+    parts = ["no item with two labels" if share["value"] is None else f"agreeing {agreeing}"]
     for name in ("alpha", "kappa"):
         found = figures.get(name)
         if found is not None:
-            value = found["value"]
-            parts.append(f"{name} {value:.2f}" if value is not None else f"{name} undefined ({found['reason']})")
+            why = f"undefined ({found.get('reason')})"
+            parts.append(f"{name} {score_text(found['value'], scale=1, digits=2, undefined=why)}")
     return f"{', '.join(parts)} (n={figures['items']:,})"
-
-
-def _percent(found: Mapping[str, Any]) -> str:
-    if found["value"] is None:
-        return "no item with two labels"
-    bounds = "" if found["low"] is None else f" [{100 * found['low']:.1f}, {100 * found['high']:.1f}]"
-    return f"{100 * found['value']:.1f}%{bounds}"

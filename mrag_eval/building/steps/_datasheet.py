@@ -9,29 +9,29 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.steps._steps import StepReport
-from mrag_eval.core import write_whole
+from mrag_eval.core import pipe_table, write_whole
 
 
 def yield_table(reports: Sequence[StepReport]) -> str:
     """Return Markdown: items in, items out, drops and their reasons, step by step."""
-    lines = ["| step | in | out | dropped | reasons |", "|---|---:|---:|---:|---|"]
+    rows = []
     for report in reports:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items())
         dropped = sum(report.dropped.values())
-        lines.append(f"| {report.name} | {report.taken:,} | {report.made:,} | {dropped:,} | {reasons} |")
-    return "\n".join(lines)
+        rows.append((report.name, f"{report.taken:,}", f"{report.made:,}", f"{dropped:,}", reasons))
+    return pipe_table(("step", "in", "out", "dropped", "reasons"), rows, "lrrrl")
 
 
 def call_table(reports: Sequence[StepReport]) -> str:
     """Return Markdown: the calls to each model, by step; empty if no model was called."""
-    lines = []
+    counts = ("calls", "cached", "tokens_in", "tokens_out")
+    rows = []
     for report in reports:
         for model, spent in report.ledgers.items():
             if spent.get("calls") or spent.get("cached"):
-                tokens = f"{spent['tokens_in']:,} | {spent['tokens_out']:,}"
-                lines.append(f"| {report.name} | {model} | {spent['calls']:,} | {spent['cached']:,} | {tokens} |")
-    head = ["| step | model | calls | from cache | tokens in | tokens out |", "|---|---|---:|---:|---:|---:|"]
-    return "\n".join(head + lines) if lines else ""
+                rows.append((report.name, model, *(f"{spent[key]:,}" for key in counts)))
+    head = ("step", "model", "calls", "from cache", "tokens in", "tokens out")
+    return pipe_table(head, rows, "llrrrr") if rows else ""
 
 
 def write_datasheet(
@@ -75,8 +75,8 @@ def write_datasheet(
 def _fact(key: str, value: Any) -> str:
     heading = key.replace("_", " ")
     if isinstance(value, Mapping):
-        rows = "\n".join(f"| {_cell(name)} | {_cell(content)} |" for name, content in value.items())
-        return f"## {heading[0].upper()}{heading[1:]}\n\n| | |\n|---|---|\n{rows}"
+        table = pipe_table(("", ""), [(_cell(name), _cell(content)) for name, content in value.items()])
+        return f"## {heading[0].upper()}{heading[1:]}\n\n{table}"
     return f"**{heading[0].upper()}{heading[1:]}**: {_cell(value)}"
 
 
@@ -89,7 +89,7 @@ def _cell(value: Any) -> str:
         text = f"{value:.4g}"
     else:
         text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-    return " ".join(text.replace("|", "\\|").split())
+    return " ".join(text.split())
 
 
 def _write(path: Path, text: str) -> Path:

@@ -12,7 +12,7 @@ from mrag_eval.building.steps._datasheet import write_datasheet
 from mrag_eval.building.steps._records import Record
 from mrag_eval.building.steps._steps import StepReport
 from mrag_eval.building.xrag._xrag_settings import XragSettings
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, pipe_table
 
 _CROSSDOC = {0: "one article suffices", 1: "one suffices, the other supports it", 2: "each holds part"}
 
@@ -31,8 +31,8 @@ def write_sheet_of(
     if rows:
         sections["Rows"] = _row_table(rows)
         kinds = Counter(row["crossdoc_type"] for row in rows)
-        counts = "\n".join(f"| {kind} | {_CROSSDOC[kind]} | {kinds[kind]:,} |" for kind in sorted(_CROSSDOC))
-        sections["What the articles hold"] = f"| crossdoc_type | | rows |\n|---:|---|---:|\n{counts}"
+        counts = [(str(kind), meaning, f"{kinds[kind]:,}") for kind, meaning in _CROSSDOC.items()]
+        sections["What the articles hold"] = pipe_table(("crossdoc_type", "", "rows"), counts, "rlr")
     if review is not None:
         details["people"] = review.as_dict()
         sections["People"] = "\n".join(f"- {' '.join(line.split())}" for line in review.lines())
@@ -45,17 +45,14 @@ def write_sheet_of(
 def _row_table(rows: Sequence[Record]) -> str:
     """Return the number of rows by setting, language and question type, as in Table 2 of XRAG."""
     types = sorted({str(row["q_type"]) for row in rows})
-    lines = [
-        f"| setting | language | rows | {' | '.join(types)} | corrected |",
-        f"|---|---|---:|{'---:|' * len(types)}---:|",
-    ]
+    lines = []
     for setting, language in sorted({(str(row["setting"]), str(row["language"])) for row in rows}):
         here = [row for row in rows if (row["setting"], row["language"]) == (setting, language)]
         counts = Counter(row["q_type"] for row in here)
         corrected = sum(row["a_type"] == "corrected" for row in here)
-        cells = " | ".join(f"{counts[kind]:,}" for kind in types)
-        lines.append(f"| {setting} | {language} | {len(here):,} | {cells} | {corrected:,} |")
-    return "\n".join(lines)
+        numbers = (len(here), *(counts[kind] for kind in types), corrected)
+        lines.append((setting, language, *(f"{n:,}" for n in numbers)))
+    return pipe_table(("setting", "language", "rows", *types, "corrected"), lines, "ll" + "r" * (len(types) + 2))
 
 
 def nothing_left(

@@ -8,13 +8,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from mrag_eval.core import ConfigError, did_you_mean
-from mrag_eval.report._numbers import interval_text, p_text, points
-from mrag_eval.report._table import pipe_lines
+from mrag_eval.core import ConfigError, did_you_mean, interval_text, p_text, pipe_table, points
 from mrag_eval.report.comparison._compare import Comparison, Difference
 
 _HEAD = ("task", "language", "n", "first", "second", "difference", "95%", "p", "p (Holm)", "detectable", "+ / −")
-_RULE = ("---", "---", *["---:"] * 9)
 # Number of row ids printed of each kind; the JSON form has all of them.
 _SHOWN_IDS = 20
 
@@ -33,9 +30,9 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
     parts = []
     for metric in dict.fromkeys(d.metric for d in comparison.differences):
         rows = [d for d in comparison.differences if d.metric == metric]
-        lines = pipe_lines([_HEAD, _RULE, *(_cells(d) for d in rows)])
+        table = pipe_table(_HEAD, [_cells(d) for d in rows], "llrrrrrrrrr")
         notes = [f"- {d.task}, {d.language or 'all'}: {d.reason}" for d in rows if d.reason]
-        parts.append("\n".join([f"### {metric}", "", *lines, *(["", *notes] if notes else [])]))
+        parts.append("\n".join([f"### {metric}", "", table, *(["", *notes] if notes else [])]))
     for task, keys in comparison.differs.items():
         parts.append("\n".join([f"{task}: settings that differ", *(f"- {k}: {values}" for k, values in keys.items())]))
     if comparison.notes:

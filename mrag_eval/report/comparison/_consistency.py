@@ -9,10 +9,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, pipe_table, score_text
 from mrag_eval.metrics import Estimate
-from mrag_eval.report._numbers import estimate_text
-from mrag_eval.report._table import pipe_lines
 from mrag_eval.report.files._answers import Given, read_answers
 
 By = Literal["question", "group", "row"]
@@ -101,20 +99,20 @@ def _consistency(cell: tuple[str, str, str, str], answers: Sequence[Given], by: 
 def shown_consistency(found: Sequence[Consistency]) -> str:
     """Return a Markdown table, with figures times 100."""
     head = ["model", "task", "mode", "languages", "same answer", "same correctness", "questions", "left out"]
-    lines = [head, ["---"] * 4 + ["---:"] * 2 + ["---:", "---"]]
+    rows = []
     for entry in found:
         left = [f"{entry.single} in one language"] if entry.single else []
         left += [f"{entry.ambiguous} twice in one language"] if entry.ambiguous else []
-        lines.append(
+        rows.append(
             [
                 entry.model,
                 entry.benchmark,
                 entry.mode,
                 str(len(entry.languages)),
-                estimate_text(entry.answers),
-                estimate_text(entry.correctness),
+                score_text(entry.answers.value, entry.answers.low, entry.answers.high),
+                score_text(entry.correctness.value, entry.correctness.low, entry.correctness.high),
                 f"{entry.questions:,}",
                 ", ".join(left),
             ]
         )
-    return "\n".join(pipe_lines(lines))
+    return pipe_table(head, rows, "llllrrrl")

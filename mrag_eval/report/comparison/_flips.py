@@ -9,8 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
-from mrag_eval.report._table import pipe_lines
+from mrag_eval.core import DataError, p_text, pipe_table, score_text
 from mrag_eval.report.files._answers import AnswerSheet, Given, read_answers
 
 
@@ -87,22 +86,20 @@ def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:
 def shown_flips(found: Sequence[Flips], most: int = 10) -> str:
     """Return a Markdown table of all pairs, and the groups that change most."""
     head = ["model", "from", "to", "rows", "changed", "became right", "became wrong", "McNemar p"]
-    lines = [head, ["---"] * 3 + ["---:"] * 5]
-    for entry in found:
-        share = entry.changed
-        lines.append(
-            [
-                entry.model,
-                entry.before,
-                entry.after,
-                f"{entry.rows:,}",
-                f"{100 * share['value']:.1f} [{100 * share['low']:.1f}, {100 * share['high']:.1f}]",
-                f"{entry.gained} of {entry.judged}",
-                f"{entry.lost} of {entry.judged}",
-                "-" if entry.p is None else f"{entry.p:.3g}",
-            ]
-        )
-    out = pipe_lines(lines)
+    rows = [
+        [
+            entry.model,
+            entry.before,
+            entry.after,
+            f"{entry.rows:,}",
+            score_text(entry.changed["value"], entry.changed["low"], entry.changed["high"]),
+            f"{entry.gained} of {entry.judged}",
+            f"{entry.lost} of {entry.judged}",
+            p_text(entry.p) or "-",
+        ]
+        for entry in found
+    ]
+    out = [pipe_table(head, rows, "lllrrrrr")]
     for entry in found:
         listed = ", ".join(f"{group} ({n})" for group, n in list(entry.groups.items())[:most])
         more = f", and {len(entry.groups) - most} more" if len(entry.groups) > most else ""

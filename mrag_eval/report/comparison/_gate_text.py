@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from mrag_eval.report._numbers import interval_text, p_text, points
-from mrag_eval.report._table import columns, pipe_lines
+from mrag_eval.core import columns, interval_text, p_text, pipe_table, points
 from mrag_eval.report.comparison._gate import Check, GateResult
 
 _MARK = {"pass": "pass", "FAIL": "FAIL", "not comparable": "????"}
@@ -65,24 +63,23 @@ def _case(check: Check) -> str:
 def summary(result: GateResult) -> str:
     """Return a Markdown table for ``$GITHUB_STEP_SUMMARY``."""
     head = ("", "task", "metric", "language", "baseline", "candidate", "difference", "95%", "p", "n", "limit")
-    rows: list[Sequence[str]] = [head, ["---"] * len(head)]
-    for check in result.checks:
-        rows.append(
-            [
-                check.verdict if check.reason is None else f"{check.verdict}: {check.reason}",
-                check.task,
-                check.metric,
-                check.language or "all",
-                points(check.baseline),
-                points(check.candidate),
-                points(check.difference, "+"),
-                interval_text(check.low, check.high),
-                p_text(check.p_value),
-                f"{check.n:,}",
-                "" if check.limit is None else f"−{points(check.limit)}",
-            ]
-        )
-    return "\n".join(["## mrag-eval gate", "", *pipe_lines(rows), ""])
+    rows = [
+        [
+            check.verdict if check.reason is None else f"{check.verdict}: {check.reason}",
+            check.task,
+            check.metric,
+            check.language or "all",
+            points(check.baseline),
+            points(check.candidate),
+            points(check.difference, "+"),
+            interval_text(check.low, check.high),
+            p_text(check.p_value),
+            f"{check.n:,}",
+            "" if check.limit is None else f"−{points(check.limit)}",
+        ]
+        for check in result.checks
+    ]
+    return "\n".join(["## mrag-eval gate", "", pipe_table(head, rows), ""])
 
 
 def github_annotations(result: GateResult) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import DataError, write_sheet
+from mrag_eval.core import DataError, points, write_sheet
 from mrag_eval.report.files._samples import Sample, model_beside, read_samples, sample_files, task_of
 
 SYSTEM, DATA = "system performance", "data"
@@ -171,7 +171,7 @@ def _cells(one: Drawn, mark: str) -> dict[str, Any]:
         "reference answers": "\n".join(doc.answers),
         "reply": sample.reply,
         "passages": "\n\n".join(passages),
-        "scores": "; ".join(f"{name} {100 * value:.1f}" for name, value in sample.record.values.items()),
+        "scores": "; ".join(f"{name} {points(value)}" for name, value in sample.record.values.items()),
         "model": one.model,
         "sample": one.name,
     }

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, DataError, TracedQuestion, did_you_mean, replaced
+from mrag_eval.core import ConfigError, DataError, TracedQuestion, columns, did_you_mean, replaced, score_text
 from mrag_eval.datasets import read_table
 from mrag_eval.models import AuxModel, Parsed, generate_parsed, get, parse_json
 from mrag_eval.prompts import Conversation, load_template
@@ -242,8 +242,7 @@ def shown_report(report: Mapping[str, Any]) -> str:
         tasks = report["shares"]["by_task"]
         cells = {"overall": report["shares"]["overall"], **(tasks if len(tasks) > 1 else {})}
         cells |= {f"round {number}": found for number, found in report["shares"]["by_round"].items()}
-        width = max(map(len, cells))
-        lines += [f"{cell:<{width}}  {_line(found)}" for cell, found in cells.items()]
+        lines += columns([(cell, _line(found)) for cell, found in cells.items()])
         lines += [f"no label: {count:,} ({reason})" for reason, count in report["unlabelled"].items()]
     if "agreement" in report:
         lines += _agreement_lines(report["agreement"])
@@ -253,18 +252,17 @@ def shown_report(report: Mapping[str, Any]) -> str:
 def _line(found: Mapping[str, Any]) -> str:
     if next(iter(found.values()))["value"] is None:
         return "no label"
-    parts = (
-        f"{name} {100 * e['value']:.1f} [{100 * e['low']:.1f}, {100 * e['high']:.1f}]" for name, e in found.items()
-    )
+    parts = (f"{name} {score_text(e['value'], e['low'], e['high'])}" for name, e in found.items())
     return f"{' · '.join(parts)}  (n = {next(iter(found.values()))['n']:,})"
 
 
 def _agreement_lines(found: Mapping[str, Any]) -> list[str]:
     kappa = found["kappa"]
-    value = kappa["reason"] if kappa["value"] is None else f"{kappa['value']:.3f}"
-    interval = "" if kappa["low"] is None else f" [{kappa['low']:.3f}, {kappa['high']:.3f}]"
+    value = score_text(
+        kappa["value"], kappa["low"], kappa["high"], scale=1, digits=2, undefined=str(kappa.get("reason"))
+    )
     lines = [
-        f"with people: kappa {value}{interval} · {found['equal']} of {found['pairs']} equal, "
+        f"with people: kappa {value} · {found['equal']} of {found['pairs']} equal, "
         f"{found['labelled_by_people']} labelled by people"
     ]
     lines += [f"  people: {name:<11} model: {json.dumps(row)[1:-1]}" for name, row in found["confusion"].items()]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import ConfigError, DataError, score_text
 from mrag_eval.models import AuxModel, get
 from mrag_eval.report.files._samples import (
     Sample,
@@ -115,29 +115,18 @@ def _lines(report: Mapping[str, Any]) -> list[str]:
         f"labelled   {report['labelled']:,} of {report['pairs']:,} pairs of question and document",
     ]
     out += [f"no label   {n:,} ({reason})" for reason, n in report["failed"].items()]
-    out.append(f"relevant   {_percent(report['relevant']['overall'])}")
-    ranks = " ".join(f"{rank}: {_percent(share, False)}" for rank, share in report["relevant"]["by_rank"].items())
-    out.append(f"by rank    {ranks}")
+    overall, by_rank = report["relevant"]["overall"], report["relevant"]["by_rank"]
+    relevant = score_text(overall["value"], overall["low"], overall["high"])
+    out.append(f"relevant   {relevant}" + (f", n = {overall['n']:,}" if overall["n"] else ""))
+    out.append("by rank    " + " ".join(f"{rank}: {score_text(share['value'])}" for rank, share in by_rank.items()))
     views = report["relevant"]["viewpoints"]
     if views:
         out.append(f"support    {', '.join(f'{view} {n:,}' for view, n in views.items())}")
     for cell, found in report.get("agreement", {}).items():
         f1 = (found.get("relevance") or {}).get("f1") or {}
-        alpha = found["alpha_relevance"]
+        alpha, with_people = (score_text(e.get("value"), scale=1, digits=2) for e in (found["alpha_relevance"], f1))
         out.append(
             f"{cell:<10} {found['before']} labels, {found['after']} without contradictions · "
-            f"alpha {_number(alpha)} · F1 with people {_number(f1)} (n={found['pairs']})"
+            f"alpha {alpha} · F1 with people {with_people} (n={found['pairs']})"
         )
     return out
-
-
-def _percent(share: Mapping[str, Any], bounds: bool = True) -> str:
-    if share["value"] is None:
-        return "-"
-    text = f"{100 * share['value']:.1f}"
-    return f"{text} [{100 * share['low']:.1f}, {100 * share['high']:.1f}], n = {share['n']:,}" if bounds else text
-
-
-def _number(estimate: Mapping[str, Any]) -> str:
-    value = estimate.get("value")
-    return "-" if value is None else f"{value:.2f}"

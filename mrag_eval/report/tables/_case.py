@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import mode_named
-from mrag_eval.core import DataError, did_you_mean
+from mrag_eval.core import DataError, did_you_mean, pipe_table
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT
-from mrag_eval.report._table import pipe_lines
 from mrag_eval.report.files._samples import Sample, config_beside, model_beside, read_samples, sample_files, task_of
 from mrag_eval.scoring import Territory, TerritoryAnswer
 
@@ -94,17 +93,17 @@ def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseR
 def shown_case(case: Case) -> str:
     """Return two Markdown tables: answers (``*`` if they differ from those without retrieval) and documents."""
     head = ["model", "mode", "answers", *case.languages]
-    lines = [head, ["---"] * len(head)]
+    rows = []
     for run in case.runs:
         plain = [r for r in case.runs if r.model == run.model and mode_named(r.mode).shows == "nothing"]
         before = next((r for r in plain if r.form == run.form), plain[0] if plain else None)
-        lines.append([run.model, run.mode, run.form, *(_answer(run, before, lang) for lang in case.languages)])
+        rows.append([run.model, run.mode, run.form, *(_answer(run, before, lang) for lang in case.languages)])
     controller = "nobody known" if case.controller == "Unknown" else case.controller
     out = [
         f"### {case.territory}",
         f"claimed by {', '.join(case.claimants)} · controlled by {controller}",
         "",
-        *pipe_lines(lines),
+        pipe_table(head, rows),
         "",
         "`*` another answer than without retrieval · `(none)` no option could be read",
     ]
@@ -112,14 +111,14 @@ def shown_case(case: Case) -> str:
     shown = [view for view in views if any(view in d for run in case.runs for d in run.documents.values())]
     if shown:
         head = ["mode", "question", *(f"for {view}" if view in case.claimants else view for view in shown)]
-        lines = [head, ["---"] * 2 + ["---:"] * len(shown)]
         seen: dict[tuple[str, ...], None] = {}
         for run in case.runs:
             for lang, counts in sorted(run.documents.items()):
                 if counts:
                     line = (run.mode, lang, *(str(counts.get(view, 0)) for view in shown))
                     seen[line] = None
-        out += ["", "Documents in the prompt, by the claim they support", "", *pipe_lines([*lines, *map(list, seen)])]
+        table = pipe_table(head, list(seen), "ll" + "r" * len(shown))
+        out += ["", "Documents in the prompt, by the claim they support", "", table]
     return "\n".join(out)
 
 

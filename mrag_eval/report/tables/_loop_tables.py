@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, p_text
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.comparison._compare import Pair, difference
 from mrag_eval.report.files._results import LeafResult, read_results
@@ -129,7 +129,7 @@ def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
     pair = Pair(column.name, sides.theirs, sides.ours, (0, 0))
     one = difference(pair, _METRIC, seed=seed)
     cell = Cell(_points(one.difference), one.reason, _end(one.low), _end(one.high), n)
-    p_value = "no test possible" if one.p_value is None else f"p = {one.p_value:.4f}"
+    p_value = "no test possible" if one.p_value is None else f"p {p_text(one.p_value)}"
     return cell, f"{n} pairs, {p_value} ({one.method})"
 
 
