@@ -29,6 +29,19 @@ def require_path(path: Path, benchmark: str) -> Path:
     return path
 
 
+def file_in(path: Path, names: Sequence[str], where: str, next_step: str) -> Path:
+    """Return ``path`` if it is a file, else the first of ``names`` in this folder; raise DataError if it has none.
+
+    ``where`` begins the error, such as ``xrag: FOLDER``.
+    """
+    if not path.is_dir():
+        return path
+    found = next((path / name for name in names if (path / name).is_file()), None)
+    if found is None:
+        raise DataError(f"{where} has no file {names[0]}", next_step)
+    return found
+
+
 def open_bytes(path: Path) -> BinaryIO | gzip.GzipFile:
     """Open a file for reading, decompressing ``*.gz``."""
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mrag_eval.core import DataError
 from mrag_eval.datasets._declaration import HubDataset
-from mrag_eval.datasets._files import hub_dataset, iter_jsonl, require_columns, require_path, sha256_file
+from mrag_eval.datasets._files import file_in, hub_dataset, iter_jsonl, require_columns, require_path, sha256_file
 
 KILT = HubDataset(id="facebook/kilt_tasks", licence="MIT", setting="data.kilt")
 FILE = "nq-train-kilt.jsonl"
@@ -33,12 +33,8 @@ def read_kilt_nq(path: Path | None) -> KiltNq:
     """
     if path is None:
         return _from_hub()
-    file = require_path(path, "mkqa")
-    if file.is_dir():
-        found = next((file / name for name in (FILE, f"{FILE}.gz") if (file / name).is_file()), None)
-        if found is None:
-            raise DataError(f"mkqa: data.kilt={file} has no file {FILE}", f"copy it there, from the dataset {KILT.id}")
-        file = found
+    where, next_step = f"mkqa: data.kilt={path}", f"copy it there, from the dataset {KILT.id}"
+    file = file_in(require_path(path, "mkqa"), (FILE, f"{FILE}.gz"), where, next_step)
     return _from_file(file, file.stat().st_mtime_ns)
 
 

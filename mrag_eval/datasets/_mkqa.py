@@ -18,6 +18,7 @@ from mrag_eval.core import DataError, RagDoc, language_name
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset, WebFile
 from mrag_eval.datasets._files import (
+    file_in,
     hub_dataset,
     is_script_refusal,
     iter_jsonl,
@@ -186,11 +187,7 @@ def _read(block: MkqaBlock) -> _Table:
     if block.path is None:
         return _from_hub(block.revision)
     path = require_path(block.path, "mkqa")
-    if path.is_dir():
-        found = next((path / name for name in ("mkqa.jsonl.gz", "mkqa.jsonl") if (path / name).is_file()), None)
-        if found is None:
-            raise DataError(f"mkqa: {path} has no file mkqa.jsonl.gz", f"download it: {ORIGINAL.url}")
-        path = found
+    path = file_in(path, ("mkqa.jsonl.gz", "mkqa.jsonl"), f"mkqa: {path}", f"download it: {ORIGINAL.url}")
     return _from_file(path, path.stat().st_mtime_ns)
 
 

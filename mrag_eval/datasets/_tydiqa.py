@@ -9,7 +9,7 @@ from typing import Any, Literal
 from mrag_eval.core import DataError, GivenPassage, RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
-from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
+from mrag_eval.datasets._files import file_in, hub_dataset, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._papers import MRAG
 
 HUB = HubDataset(id="google-research-datasets/tydiqa", licence=None)
@@ -84,11 +84,8 @@ def _from_hub(block: TydiqaBlock) -> tuple[list[tuple[str, dict[str, Any]]], dic
 
 
 def _from_file(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
-    if path.is_dir():
-        found = next((path / name for name in (FILE, f"{FILE}.gz") if (path / name).is_file()), None)
-        if found is None:
-            raise DataError(f"tydiqa: {path} has no file {FILE}", f"download it from the dataset {HUB.id}")
-        path = found
+    next_step = f"download it from the dataset {HUB.id}"
+    path = file_in(path, (FILE, f"{FILE}.gz"), f"tydiqa: {path}", next_step)
     value, digest = read_json(path)
     try:
         rows = list(_squad_rows(value, str(path)))

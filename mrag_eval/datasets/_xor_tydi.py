@@ -13,7 +13,15 @@ from typing import Any, Literal
 from mrag_eval.core import DataError, RagDoc, language_name
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, WebFile
-from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file, web_file
+from mrag_eval.datasets._files import (
+    file_in,
+    iter_jsonl,
+    require_columns,
+    require_path,
+    require_text,
+    sha256_file,
+    web_file,
+)
 from mrag_eval.datasets._papers import MRAG
 
 FILE = "xor_dev_full_v1_1.jsonl"
@@ -92,12 +100,7 @@ def _file(block: XorTydiBlock) -> Path:
     if block.path is None:
         return web_file("xor_tydi", ORIGINAL.url)
     path = require_path(block.path, "xor_tydi")
-    if path.is_file():
-        return path
-    for candidate in (path / FILE, path / f"{FILE}.gz"):
-        if candidate.is_file():
-            return candidate
-    raise DataError(f"xor_tydi: {path} has no file {FILE}", f"download it: {ORIGINAL.url}")
+    return file_in(path, (FILE, f"{FILE}.gz"), f"xor_tydi: {path}", f"download it: {ORIGINAL.url}")
 
 
 # The leaves of a group read the same file in succession.

@@ -23,6 +23,7 @@ from mrag_eval.core import DataError, GivenPassage, RagDoc, is_language, same_la
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import (
+    file_in,
     hub_file,
     iter_jsonl,
     require_columns,
@@ -170,12 +171,7 @@ def _file(block: XragBlock) -> Path:
     if block.path is None:
         return hub_file("xrag", HUB.id, name, block.revision)
     path = require_path(block.path, "xrag")
-    if path.is_file():
-        return path
-    for candidate in (path / name, path / f"{name}.gz"):
-        if candidate.is_file():
-            return candidate
-    raise DataError(f"xrag: {path} has no file {name}", f"download it from the dataset {HUB.id}")
+    return file_in(path, (name, f"{name}.gz"), f"xrag: {path}", f"download it from the dataset {HUB.id}")
 
 
 # Mono and multi leaves of a language follow one another; the file is hundreds of megabytes.
