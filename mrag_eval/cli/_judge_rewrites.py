@@ -8,15 +8,11 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import TracePlaces
+
 
 def rewrites(
-    places: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="PLACE",
-            help="Trace or sample files, or folders that contain them. The default is the folder `traces`.",
-        ),
-    ] = None,
+    places: TracePlaces = None,
     model: Annotated[
         str | None, typer.Option(help="The model of the config file that labels. The default only counts the rewrites.")
     ] = None,

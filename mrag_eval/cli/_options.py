@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
+TracePlaces = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="PLACE",
+        help="Trace or sample files, or folders that contain them. The default is the folder `traces`.",
+    ),
+]
 FORMS = ("md", "csv", "json")
 
 

@@ -7,16 +7,12 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import TracePlaces
+
 
 def trace(
     row: Annotated[str, typer.Argument(metavar="ROW", help="The id of a row, or its number in the samples.")],
-    places: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="PLACE",
-            help="Trace or sample files, or folders that contain them. The default is the folder `traces`.",
-        ),
-    ] = None,
+    places: TracePlaces = None,
     task: Annotated[str | None, typer.Option(help="The task of the row, if several tasks have such a row.")] = None,
 ) -> None:
     """Show how the agents' loop (retrieval.mode=coral) answered one question: the queries, passages, scores and

@@ -16,6 +16,8 @@ from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._families import family
 
 _SMALL_FILE = 1 << 20
+# The first release whose cross-encoders accept tokenizer settings per call, and whose sparse encoders are supported.
+_OLDEST = 6
 
 
 class SentenceTransformersEmbedder:
@@ -84,6 +86,17 @@ class SentenceTransformersEmbedder:
             convert_to_numpy=True,
         )
         return np.asarray(vectors, dtype=np.float32)
+
+
+def model_class(name: str) -> Any:
+    """Return a class of sentence-transformers; raise MissingExtraError if the library is missing or too old."""
+    try:
+        import sentence_transformers
+    except ImportError:
+        raise missing_extra("rerank", "sentence-transformers") from None
+    if int(sentence_transformers.__version__.split(".")[0]) < _OLDEST:
+        raise missing_extra("rerank", f"sentence-transformers>={_OLDEST}")
+    return getattr(sentence_transformers, name)
 
 
 def _offline() -> bool:

@@ -13,12 +13,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, CorpusError, loading_device, missing_extra, placed
+from mrag_eval.core import ConfigError, CorpusError, loading_device, placed
 from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
-from mrag_eval.retrievers.embedding._sentence_transformers import _files_hash, _offline
+from mrag_eval.retrievers.embedding._sentence_transformers import _files_hash, _offline, model_class
 
-# Oldest supported release of sentence-transformers.
-_OLDEST = 6
 _SETTINGS = {"model", "kind", "revision", "max_tokens", "trust_remote_code", "batch_size"}
 
 
@@ -78,7 +76,7 @@ class SentenceTransformersSparse:
     """A ``SparseEncoder`` of sentence-transformers, with its own prompts for queries and passages."""
 
     def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
-        encoder_class = _encoder_class()
+        encoder_class = model_class("SparseEncoder")
         self.name, self._batch_size = spec.name, spec.batch_size
         try:
             self._model: Any = encoder_class(
@@ -171,13 +169,3 @@ def checked_sparse(encoder: SparseEncoder, vectors: Sequence[SparseVector], coun
                 "return terms below dim and finite weights",
             )
     return vectors
-
-
-def _encoder_class() -> Any:
-    try:
-        import sentence_transformers
-    except ImportError:
-        raise missing_extra("rerank", "sentence-transformers") from None
-    if int(sentence_transformers.__version__.split(".")[0]) < _OLDEST:
-        raise missing_extra("rerank", f"sentence-transformers>={_OLDEST}")
-    return sentence_transformers.SparseEncoder

@@ -11,6 +11,7 @@ A *row* is the number of a passage in its index: languages in order of code, pas
 from __future__ import annotations
 
 import mmap
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -128,21 +129,14 @@ class _LanguageFile:
         return [(str(text[a:b], "utf-8"), str(text[b:c], "utf-8")) for a, b, c in self._bounds(rows, 0, 1)]
 
 
-class PassageStore:
-    """Access to the passages of an index folder by row; ``counts`` holds passages per language."""
+class RowsByLanguage(ABC):
+    """Passages numbered by row, languages in order of code; ``counts`` holds passages per language."""
 
-    def __init__(self, folder: Path, counts: dict[str, int]) -> None:
-        self._folder = folder
+    def __init__(self, counts: dict[str, int]) -> None:
         self.languages = tuple(sorted(counts))
         self.counts = counts
         ends = np.cumsum([counts[lang] for lang in self.languages], dtype=np.int64)
         self._starts: Rows = np.concatenate([np.zeros(1, dtype=np.int64), ends])
-        self._files: dict[str, _LanguageFile] = {}
-        self._lookup: tuple[NDArray[np.uint64], Rows] | None = None
-
-    @property
-    def folder(self) -> Path:
-        return self._folder
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -151,11 +145,6 @@ class PassageStore:
         """Return the first row of a language and the row after its last."""
         at = self.languages.index(lang)
         return int(self._starts[at]), int(self._starts[at + 1])
-
-    def _file(self, lang: str) -> _LanguageFile:
-        if lang not in self._files:
-            self._files[lang] = _LanguageFile(self.folder, lang, self.counts[lang])
-        return self._files[lang]
 
     def by_language(self, rows: Rows) -> Iterator[tuple[str, Rows, Rows]]:
         """Yield (language, positions within ``rows``, rows within the language) for every language in ``rows``."""
@@ -167,21 +156,13 @@ class PassageStore:
             positions = np.nonzero(which == at)[0]
             yield self.languages[at], positions, rows[positions] - self._starts[at]
 
-    def ids(self, rows: Rows) -> list[str]:
-        out = [""] * len(rows)
-        for lang, positions, local in self.by_language(rows):
-            for position, identifier in zip(positions.tolist(), self._file(lang).ids(local), strict=True):
-                out[position] = identifier
-        return out
-
     def counts_of(self, rows: Rows) -> dict[str, int]:
         """Count the rows per language."""
         return {lang: len(positions) for lang, positions, _ in self.by_language(rows) if len(positions)}
 
+    @abstractmethod
     def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
         """Yield (language, positions within ``rows``, their records) for every language in ``rows``."""
-        for lang, positions, local in self.by_language(rows):
-            yield lang, positions, self._file(lang).records(local)
 
     def passages(self, rows: Rows) -> list[Passage]:
         out: dict[int, Passage] = {}
@@ -189,6 +170,36 @@ class PassageStore:
             for position, (identifier, doc_id, title, text) in zip(positions.tolist(), records, strict=True):
                 out[position] = Passage(id=identifier, lang=lang, text=text, title=title, doc_id=doc_id)
         return [out[position] for position in range(len(rows))]
+
+
+class PassageStore(RowsByLanguage):
+    """Access to the passages of an index folder by row; ``counts`` holds passages per language."""
+
+    def __init__(self, folder: Path, counts: dict[str, int]) -> None:
+        self._folder = folder
+        super().__init__(counts)
+        self._files: dict[str, _LanguageFile] = {}
+        self._lookup: tuple[NDArray[np.uint64], Rows] | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
+    def _file(self, lang: str) -> _LanguageFile:
+        if lang not in self._files:
+            self._files[lang] = _LanguageFile(self.folder, lang, self.counts[lang])
+        return self._files[lang]
+
+    def ids(self, rows: Rows) -> list[str]:
+        out = [""] * len(rows)
+        for lang, positions, local in self.by_language(rows):
+            for position, identifier in zip(positions.tolist(), self._file(lang).ids(local), strict=True):
+                out[position] = identifier
+        return out
+
+    def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
+        for lang, positions, local in self.by_language(rows):
+            yield lang, positions, self._file(lang).records(local)
 
     def longest(self, lang: str) -> tuple[int, int]:
         """Return the bytes of a language's longest field (id, document id, title or text), and its row."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import CorpusError, Passage
-from mrag_eval.retrievers.index._passages import Record, Rows
+from mrag_eval.core import CorpusError
+from mrag_eval.retrievers.index._passages import Record, Rows, RowsByLanguage
 from mrag_eval.retrievers.milvus._milvus_client import Connection
 
 FIELDS = ("row", "id", "doc_id", "title", "text")
@@ -23,15 +23,12 @@ _MOST = 16_384
 _KEPT = 100_000
 
 
-class MilvusPassages:
+class MilvusPassages(RowsByLanguage):
     """Passages of ``collection`` by row, ordered as in an index folder; ``counts`` holds passages per language."""
 
     def __init__(self, connection: Connection, collection: str, counts: dict[str, int]) -> None:
         self._connection, self._collection = connection, collection
-        self.languages = tuple(sorted(counts))
-        self.counts = counts
-        ends = np.cumsum([counts[lang] for lang in self.languages], dtype=np.int64)
-        self._starts: Rows = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+        super().__init__(counts)
         self._known: OrderedDict[int, Record] = OrderedDict()
 
     @property
@@ -39,40 +36,13 @@ class MilvusPassages:
         """Return the location, for messages."""
         return f"'{self._collection}' in {self._connection.uri}"
 
-    def __len__(self) -> int:
-        return int(self._starts[-1])
-
-    def span(self, lang: str) -> tuple[int, int]:
-        """Return the first row of a language and the row after its last."""
-        at = self.languages.index(lang)
-        return int(self._starts[at]), int(self._starts[at + 1])
-
-    def by_language(self, rows: Rows) -> Iterator[tuple[str, Rows, Rows]]:
-        """Yield (language, positions within ``rows``, rows within the language) for every language in ``rows``."""
-        which = np.searchsorted(self._starts, rows, side="right") - 1
-        for at in np.unique(which).tolist():
-            positions = np.nonzero(which == at)[0]
-            yield self.languages[at], positions, rows[positions] - self._starts[at]
-
-    def counts_of(self, rows: Rows) -> dict[str, int]:
-        """Count the rows per language."""
-        return {lang: len(positions) for lang, positions, _ in self.by_language(rows) if len(positions)}
-
     def ids(self, rows: Rows) -> list[str]:
         return [identifier for identifier, *_ in self._records(rows)]
 
     def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
-        """Yield (language, positions within ``rows``, their records) for every language in ``rows``."""
         found = self._records(rows)
         for lang, positions, _ in self.by_language(rows):
             yield lang, positions, [found[position] for position in positions.tolist()]
-
-    def passages(self, rows: Rows) -> list[Passage]:
-        out: dict[int, Passage] = {}
-        for lang, positions, records in self.records(rows):
-            for position, (identifier, doc_id, title, text) in zip(positions.tolist(), records, strict=True):
-                out[position] = Passage(id=identifier, lang=lang, text=text, title=title, doc_id=doc_id)
-        return [out[position] for position in range(len(rows))]
 
     def _records(self, rows: Rows) -> list[Record]:
         wanted: list[int] = rows.tolist()

@@ -32,22 +32,6 @@ class _Encoded(NamedTuple):
     tokens: NDArray[np.float32]
 
 
-@lru_cache(maxsize=2)
-def load_bge_m3(
-    model: str,
-    *,
-    weights: tuple[float, float, float] = (1.0, 0.3, 1.0),
-    revision: str | None = None,
-    max_length: int = 512,
-    batch_size: int = 32,
-    device: str = "cpu",
-) -> BgeM3Reranker:
-    """Load BGE-M3 from a name or folder, once per process; see ``BgeM3Reranker``."""
-    return BgeM3Reranker(
-        model, weights=weights, revision=revision, max_length=max_length, batch_size=batch_size, device=device
-    )
-
-
 class BgeM3Reranker:
     """``(w1 · dense + w2 · sparse + w3 · multi-vector) / (w1 + w2 + w3)``; the paper's weights are 1, 0.3 and 1.
 
@@ -141,6 +125,10 @@ class BgeM3Reranker:
                     terms[term] = weight
             out.append(_Encoded(dense[row], terms, tokens[row][held[row]][1:]))
         return out
+
+
+# Each model is loaded once per process.
+load_bge_m3 = lru_cache(maxsize=2)(BgeM3Reranker)
 
 
 def _head(model: str, file: str, options: Mapping[str, Any]) -> Path:

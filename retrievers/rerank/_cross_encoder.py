@@ -13,35 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, loading_device, missing_extra, placed
-from mrag_eval.retrievers.embedding._sentence_transformers import _files_hash, _offline
+from mrag_eval.core import ConfigError, loading_device, placed
+from mrag_eval.retrievers.embedding._sentence_transformers import _files_hash, _offline, model_class
 from mrag_eval.retrievers.rerank._rerank import Scores
 
 log = logging.getLogger(f"lm_eval.{__name__}")
-
-# The first release whose cross-encoders accept tokenizer settings per call, needed to truncate only the passage.
-_OLDEST = 6
-
-
-@lru_cache(maxsize=2)
-def load_cross_encoder(
-    model: str,
-    *,
-    revision: str | None = None,
-    max_length: int = 512,
-    batch_size: int = 32,
-    device: str = "cpu",
-    trust_remote_code: bool = False,
-) -> CrossEncoderReranker:
-    """Load a cross-encoder from a name or folder, once per process; see ``CrossEncoderReranker``."""
-    return CrossEncoderReranker(
-        model,
-        revision=revision,
-        max_length=max_length,
-        batch_size=batch_size,
-        device=device,
-        trust_remote_code=trust_remote_code,
-    )
 
 
 class CrossEncoderReranker:
@@ -65,7 +41,7 @@ class CrossEncoderReranker:
         device: str = "cpu",
         trust_remote_code: bool = False,
     ) -> None:
-        encoder_class = _encoder_class()
+        encoder_class = model_class("CrossEncoder")
         offline = _offline()
         try:
             self._model: Any = encoder_class(
@@ -129,14 +105,8 @@ class CrossEncoderReranker:
         return [known[query] for query in queries]
 
 
-def _encoder_class() -> Any:
-    try:
-        import sentence_transformers
-    except ImportError:
-        raise missing_extra("rerank", "sentence-transformers") from None
-    if int(sentence_transformers.__version__.split(".")[0]) < _OLDEST:
-        raise missing_extra("rerank", f"sentence-transformers>={_OLDEST}")
-    return sentence_transformers.CrossEncoder
+# Each model is loaded once per process.
+load_cross_encoder = lru_cache(maxsize=2)(CrossEncoderReranker)
 
 
 def _longest(model: Any, otherwise: int) -> int:
