@@ -2,7 +2,7 @@
 
 A benchmark takes ``--json FILE`` and calls :func:`write_rows` with what it measured:
 
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    options = arguments(__doc__).parse_args()
     ...
     write_rows(options.json, [row("search 1M x 384", "bare FAISS flat", runs, at_most=1.05, judged=not options.quick)])
 
@@ -12,6 +12,7 @@ the row's ratio, their range the noise of the machine.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import statistics
@@ -19,7 +20,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-JSON_HELP = "write the results to this file, for `python -m benchmarks`"
+
+def arguments(description: str | None, *, quick: str = "small numbers, to see that it runs") -> argparse.ArgumentParser:
+    """Return a parser that knows ``--quick``, with that help, and ``--json FILE``."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--json", type=Path, help="write the results to this file, for `python -m benchmarks`")
+    return parser
 
 
 def row(

@@ -19,7 +19,7 @@ from typing import Any
 
 from mrag_eval.core import ConfigError, did_you_mean, pipe_table
 
-_TAKES_ROWS = '"--json"'
+_WRITES_ROWS = "from _rows import"
 _HAS_MORE = '"--full"'
 _LAST_LINES = 12
 FOLDER = Path(__file__).resolve().parent
@@ -49,7 +49,7 @@ class Measured:
 def known_benchmarks(folder: Path = FOLDER) -> dict[str, Path]:
     """Return the scripts that write rows, by name."""
     scripts = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
-    return {path.stem: path for path in scripts if _TAKES_ROWS in path.read_text(encoding="utf-8")}
+    return {path.stem: path for path in scripts if _WRITES_ROWS in path.read_text(encoding="utf-8")}
 
 
 def run_benchmarks(

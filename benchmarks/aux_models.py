@@ -10,7 +10,6 @@ it takes beyond the ideal is the machine's.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import logging
@@ -52,15 +51,13 @@ async def bare(url: str, bodies: list[str], in_flight: int) -> None:
 
 
 def main() -> None:
-    from _rows import JSON_HELP, row, write_rows
+    from _rows import arguments, row, write_rows
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, quick="64 conversations, once: does it still run?")
     parser.add_argument("--conversations", type=int, default=300)
     parser.add_argument("--in-flight", type=int, default=32)
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
-    parser.add_argument("--quick", action="store_true", help="64 conversations, once: does it still run?")
     args = parser.parse_args()
     count, repeats = (64, 1) if args.quick else (args.conversations, args.repeats)
     logging.disable(logging.WARNING)

@@ -11,7 +11,6 @@ turn, medians. Asked: at most 1.1 times its time, and the same passages (ties ma
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -46,11 +45,9 @@ def asked(passages: list[str], count: int, rng: np.random.Generator) -> list[str
 
 
 def main() -> None:
-    from _rows import JSON_HELP, row, write_rows
+    from _rows import arguments, row, write_rows
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    parser = arguments(__doc__)
     parser.add_argument("--passages", type=int, default=500_000)
     parser.add_argument("--queries", type=int, default=1_000)
     parser.add_argument("--k", type=int, default=20)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from _builds import NumberedVectors, in_a_process, killed_half_way, passages, peak_bytes
-from _rows import JSON_HELP, row, write_rows
+from _rows import arguments, row, write_rows
 
 from mrag_eval.retrievers import build_index
 
@@ -78,9 +78,7 @@ def measured(options: argparse.Namespace, kind: str, folder: Path) -> list[dict[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    parser = arguments(__doc__)
     parser.add_argument("--vectors", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--kind", choices=("dense", "hybrid"), default="dense")

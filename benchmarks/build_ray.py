@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from _builds import LabouredVectors, in_a_process, passages, peak_bytes
-from _rows import JSON_HELP, row, write_rows
+from _rows import arguments, row, write_rows
 
 from mrag_eval.retrievers import RayEngine, build_index
 from mrag_eval.retrievers.build._build_ray import ray_cluster
@@ -39,9 +39,7 @@ def build(path: Path, count: int, dim: int, rounds: int, actors: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    parser = arguments(__doc__)
     parser.add_argument("--passages", type=int, default=20_000)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--rounds", type=int, default=5_000, help="SHA-256 values of every text")

@@ -10,7 +10,6 @@ a process of its own: entities by Zipf's law, two to five a title, half a year o
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import multiprocessing
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _rows import JSON_HELP, growth, row, write_rows
+from _rows import arguments, growth, row, write_rows
 from latency_server import LatencyServer
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -154,13 +153,11 @@ def pair_finding(count: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, quick="100 articles, 20 ms, 10,000 titles: does it still run?")
     parser.add_argument("--articles", type=int, default=1000)
     parser.add_argument("--titles", type=int, default=100_000)
     parser.add_argument("--in-flight", type=int, default=32)
     parser.add_argument("--latency", type=float, default=0.2)
-    parser.add_argument("--quick", action="store_true", help="100 articles, 20 ms, 10,000 titles: does it still run?")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
     args = parser.parse_args()
     count, titles, latency = (100, 10_000, 0.02) if args.quick else (args.articles, args.titles, args.latency)
     logging.disable(logging.WARNING)

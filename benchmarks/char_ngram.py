@@ -8,14 +8,12 @@ Prints one line: the two times, their ratio, and whether the scores are equal.
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import string
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -81,11 +79,9 @@ def make_pairs(count: int, seed: int) -> tuple[list[str], list[list[str]]]:
 
 def main() -> None:
     """Time both, slice by slice in turn so that a busy machine slows both alike, and print the line."""
-    from _rows import JSON_HELP, row, write_rows
+    from _rows import arguments, row, write_rows
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2,000 pairs")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    parser = arguments(__doc__, quick="2,000 pairs")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     count, step = (2_000, 2_000) if options.quick else (100_000, 10_000)

@@ -28,7 +28,7 @@ from typing import Any
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from _rows import JSON_HELP, row, write_rows
+from _rows import arguments, row, write_rows
 
 OURS = "mrag_demo_multirag"
 LIMIT = 5.0
@@ -133,10 +133,8 @@ def own_seconds(ours: Parts, stock: Parts, clock: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, quick="one run: does it still work?")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="one run: does it still work?")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
     parser.add_argument("--one", nargs=2, metavar=("TASK", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

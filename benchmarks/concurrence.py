@@ -10,11 +10,9 @@ a tenth of the resamples and its time multiplied. Both print their 95 % limits o
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 from mrag_eval.metrics import concurrence_intervals, concurrence_scores
@@ -106,14 +104,12 @@ def loop(rows: list[tuple[float, ...]], resamples: int, seed: int) -> list[dict[
 
 
 def main() -> None:
-    from _rows import JSON_HELP, row, write_rows
+    from _rows import arguments, row, write_rows
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="200 resamples, to see that it runs")
+    parser = arguments(__doc__, quick="200 resamples, to see that it runs")
     parser.add_argument("--territories", type=int, default=251)
     parser.add_argument("--resamples", type=int, default=10_000)
     parser.add_argument("--repetitions", type=int, default=7)
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
     options = parser.parse_args()
     if options.quick:
         options.resamples, options.repetitions = 200, 2

@@ -10,7 +10,6 @@ at once, for its own work. The search is a table: it costs nothing.
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
@@ -67,15 +66,13 @@ class AtOnce:
 
 
 def main() -> None:
-    from _rows import JSON_HELP, row, write_rows
+    from _rows import arguments, row, write_rows
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, quick="16 questions, 2 one by one: does it still run?")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--one-by-one", type=int, default=20, help="questions for the loop that takes them in turn")
     parser.add_argument("--in-flight", type=int, default=32)
     parser.add_argument("--latency", type=float, default=0.2)
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
-    parser.add_argument("--quick", action="store_true", help="16 questions, 2 one by one: does it still run?")
     args = parser.parse_args()
     count, alone = (16, 2) if args.quick else (args.questions, args.one_by_one)
     logging.disable(logging.WARNING)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from _clustered import ClusteredVectors
-from _rows import JSON_HELP, growth, write_rows
+from _rows import arguments, growth, write_rows
 
 from mrag_eval.core import Passage
 from mrag_eval.retrievers import build_index, load_index, merge_indexes
@@ -84,8 +84,7 @@ def in_a_process(step: str, count: int, folder: Path, options: argparse.Namespac
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
+    parser = arguments(__doc__)
     parser.add_argument("--full", action="store_true", help="10,000,000 vectors as well")
     parser.add_argument("--sizes", default="10000,100000,1000000", help="vectors, separated by commas")
     parser.add_argument("--dim", type=int, default=384)
@@ -95,7 +94,6 @@ def main() -> None:
         "--folder", type=Path, help="where indexes are made, one at a time; default: a temporary folder"
     )
     parser.add_argument("--step", choices=("build", "link", "auto", "exact"), help=argparse.SUPPRESS)
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
     if options.step:

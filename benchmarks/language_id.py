@@ -8,10 +8,8 @@ Prints one line: texts a second, and the ratio to calling ``predict`` text by te
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
-from pathlib import Path
 
 from mrag_eval.metrics import FastTextDetector, correct_language_rate
 from mrag_eval.metrics._language_detection import bundled_model
@@ -46,11 +44,9 @@ def make_texts(count: int, seed: int) -> tuple[list[str], list[str]]:
 
 def main() -> None:
     """Time the three, slice by slice in turn so that a busy machine slows them alike, and print the line."""
-    from _rows import JSON_HELP, row, write_rows
+    from _rows import arguments, row, write_rows
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="1,000 texts")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    parser = arguments(__doc__, quick="1,000 texts")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     count, step = (1_000, 500) if options.quick else (40_000, 2_000)

@@ -10,7 +10,6 @@ over the vectors, which is the peer's best case. Both are exact and find the sam
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from _clustered import ClusteredVectors
-from _rows import JSON_HELP, row, write_rows
+from _rows import arguments, row, write_rows
 
 from mrag_eval.core import Passage
 from mrag_eval.retrievers import build_index
@@ -48,15 +47,13 @@ def post_filtered(joint: object, inside: np.ndarray, vectors: np.ndarray, k: int
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
+    parser = arguments(__doc__)
     parser.add_argument("--vectors", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--queries", type=int, default=1_000)
     parser.add_argument("--k", type=int, default=20)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where the index is made; default: a temporary folder")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
     options = parser.parse_args()
     if options.quick:
         options.vectors, options.queries, options.repetitions = 10_000, 50, 3

@@ -9,7 +9,6 @@ the queries' vectors given and nothing cached; medians. Asked: 0.99 of the first
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -44,11 +43,9 @@ class Clustered:
 
 
 def main() -> None:
-    from _rows import JSON_HELP, row, write_rows
+    from _rows import arguments, row, write_rows
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
+    parser = arguments(__doc__)
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--queries", type=int, default=1_000)

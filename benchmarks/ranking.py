@@ -10,12 +10,10 @@ checks the input and fills in missing queries. Ours goes by the ranks of the rel
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytrec_eval
@@ -47,14 +45,12 @@ def bare(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]) -> 
 
 
 def main() -> None:
-    from _rows import JSON_HELP, row, write_rows
+    from _rows import arguments, row, write_rows
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="200 queries, to see that it runs")
+    parser = arguments(__doc__, quick="200 queries, to see that it runs")
     parser.add_argument("--queries", type=int, default=5000)
     parser.add_argument("--documents", type=int, default=100)
     parser.add_argument("--repetitions", type=int, default=9)
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
     options = parser.parse_args()
     if options.quick:
         options.queries, options.repetitions = 200, 3

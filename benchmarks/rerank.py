@@ -10,7 +10,6 @@ aside for the next run, order the hits and choose those that are shown.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import tempfile
@@ -62,14 +61,12 @@ def write_model(folder: Path, words: Sequence[str]) -> Path:
 
 
 def main() -> None:
-    from _rows import JSON_HELP, row, write_rows
+    from _rows import arguments, row, write_rows
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
+    parser = arguments(__doc__)
     parser.add_argument("--questions", type=int, default=1_000)
     parser.add_argument("--depth", type=int, default=20)
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
     options = parser.parse_args()
     if options.quick:
         options.questions, options.depth, options.repetitions = 8, 10, 1

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from _clustered import LIKENESSES, ClusteredVectors
-from _rows import JSON_HELP, row, write_rows
+from _rows import arguments, row, write_rows
 
 from mrag_eval.core import Passage
 from mrag_eval.retrievers import build_index, load_index, merge_indexes
@@ -48,8 +48,7 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs")
+    parser = arguments(__doc__)
     parser.add_argument("--vectors", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--queries", type=int, default=1_000)
@@ -57,7 +56,6 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--factory", default="auto", help="as in `mrag-eval index build`")
     parser.add_argument("--folder", type=Path, help="where the index is made; default: a temporary folder")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
     options = parser.parse_args()
     if options.quick:
         # auto would stay exact with so few

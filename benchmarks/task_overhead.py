@@ -28,7 +28,7 @@ from typing import Any
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from _rows import JSON_HELP, row, write_rows
+from _rows import arguments, row, write_rows
 
 _COMMON = """
 class: !function mrag_eval.task.RagTask
@@ -163,12 +163,10 @@ def apart(task: str, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, quick="500 rows, once: does it still run?")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--work", action="append", choices=list(OURS), help="default: cached; may be repeated")
-    parser.add_argument("--quick", action="store_true", help="500 rows, once: does it still run?")
-    parser.add_argument("--json", type=Path, help=JSON_HELP)
     parser.add_argument("--one", nargs=2, metavar=("TASK", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
