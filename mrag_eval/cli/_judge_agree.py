@@ -43,8 +43,7 @@ def agree(
     ]
     typer.echo("\n".join(columns(lines)))
     together = found.independence
-    if together is not None and together.effective_size is None:
-        typer.echo(f"together   {together.reason or ''}")
-    elif together is not None:
-        worth = f"{decimal(together.effective_size)} independent judges' worth"
-        typer.echo(f"together   {together.size} judges are {worth}")
+    if together is not None:
+        worth, reason = together.effective_size, together.reason or ""
+        said = f"{together.size} judges are {decimal(worth)} independent judges' worth" if worth is not None else reason
+        typer.echo(f"together   {said}")

@@ -35,7 +35,7 @@ def test_datasheet_holds_facts_steps_and_sections(tmp_path: Path) -> None:
     page = single_spaced(page)
     assert page.startswith("# A set\n")
     assert "**Source**: news.jsonl | 2024" in page
-    assert "## Models\n\n| | |\n|-------|--------------------------|\n| judge | name gpt, temperature 0 |" in page
+    assert "## Models\n\n| | |\n|-------|-------------------------|\n| judge | name gpt, temperature 0 |" in page
     assert "| topic | 10 | 0 | 10 | unrelated 10 |" in page
     assert page.rstrip().endswith("## Quality\n\nnone yet")
     record = json.loads((tmp_path / "datasheet.json").read_text())
