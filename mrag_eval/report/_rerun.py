@@ -11,13 +11,12 @@ from typing import Any
 
 from mrag_eval.config import package_versions, secret_in
 from mrag_eval.core import DataError, to_json
-from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+from mrag_eval.report.files._results import ResultFile, read_results
+from mrag_eval.report.files._task_config import TaskConfig
 
 # The harness's defaults.
 _DEFAULT_DEVICE = "cuda:0"
 _SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-# Task metadata that the harness takes from --metadata or from --model_args.
-_CONTEXT = ("max_length", "max_model_len", "gguf_file")
 # Characters that end a value of the harness's key=value form, or begin another kind of value.
 _NOT_PLAIN = frozenset(",=\"'{}[]() \n\t")
 
@@ -47,20 +46,20 @@ def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
     if not file.leaves:
         raise DataError(f"{file.path}: no task of ours in these results", "name the results_*.json of a run of ours")
     content = file.content
-    records = {task: leaf.config.provenance for task, leaf in file.leaves.items()}
+    configs = {task: leaf.config for task, leaf in file.leaves.items()}
     notes: list[str] = []
     arguments = [
         *_model(file.run, notes),
         *("--tasks", ",".join(_asked_for(file))),
-        *_task_files(records, own_tasks, notes),
-        *_metadata(file, records, notes),
-        *_rows(file, records, notes),
+        *_task_files(configs, own_tasks, notes),
+        *_metadata(file, configs, notes),
+        *_rows(file, configs, notes),
         *_prompting(content, notes),
     ]
     if any(file.path.parent.glob(f"samples_*_{file.path.stem.removeprefix('results_')}.jsonl")):
         arguments.append("--log_samples")
     arguments += ["--output_path", str(output_path)]
-    notes += _not_in_the_file(file.leaves, records)
+    notes += _not_in_the_file(configs)
     return Rerun(file.path, tuple(arguments), tuple(notes))
 
 
@@ -116,8 +115,8 @@ def _asked_for(file: ResultFile) -> list[str]:
     return named + [task for task in file.configs if task not in inner and task not in named]
 
 
-def _task_files(records: Mapping[str, Any], own_tasks: Path, notes: list[str]) -> list[str]:
-    files = [Path(record["file"]) for record in records.values() if record and record.get("file")]
+def _task_files(configs: Mapping[str, TaskConfig], own_tasks: Path, notes: list[str]) -> list[str]:
+    files = [config.file for config in configs.values() if config.file is not None]
     foreign = [file for file in files if not _is_own(file, own_tasks)]
     folders = sorted({str(file.parent) for file in foreign})
     missing = next((file for file in foreign if not file.is_file()), None)
@@ -137,24 +136,23 @@ def _is_own(file: Path, own_tasks: Path) -> bool:
     return any((own_tasks / Path(*parts[i:])).is_file() for i in starts if parts[i:])
 
 
-def _metadata(file: ResultFile, records: Mapping[str, Any], notes: list[str]) -> list[str]:
-    given = [record["overrides"] for record in records.values() if record]
+def _metadata(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[str]) -> list[str]:
+    given = [config.overrides for config in configs.values() if config.provenance]
     merged: dict[str, Any] = {}
     if given and all(other == given[0] for other in given):
         merged = dict(given[0])
     elif given:
         notes.append("tasks were given different --metadata, which one command cannot say: run them one by one")
-    if not all(records.values()):
+    if not all(config.provenance for config in configs.values()):
         notes.append("the run is older than these records: what --metadata said is not known; compare its settings")
     args = file.run.get("model_args") or {}
-    for leaf in file.leaves.values():
-        metadata = leaf.config.block("metadata")
-        merged |= {key: metadata[key] for key in _CONTEXT if key in metadata and key not in args}
+    for config in configs.values():
+        merged |= {key: value for key, value in config.context.items() if key not in args}
     return ["--metadata", json.dumps(merged, ensure_ascii=False)] if merged else []
 
 
-def _rows(file: ResultFile, records: Mapping[str, Any], notes: list[str]) -> list[str]:
-    samples = {task: record["samples"] for task, record in records.items() if record and record.get("samples")}
+def _rows(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[str]) -> list[str]:
+    samples = {task: config.samples for task, config in configs.items() if config.samples}
     if samples:
         return ["--samples", json.dumps(samples)]
     limit = file.run.get("limit")
@@ -163,7 +161,7 @@ def _rows(file: ResultFile, records: Mapping[str, Any], notes: list[str]) -> lis
     cut = [
         task
         for task, n in (file.content.get("n-samples") or {}).items()
-        if not records.get(task) and n.get("effective") != n.get("original")
+        if not (task in configs and configs[task].provenance) and n.get("effective") != n.get("original")
     ]
     if cut:
         notes.append(f"not all rows of {', '.join(cut)} were run, and which ones is not known (--samples)")
@@ -189,23 +187,16 @@ def _prompting(content: Mapping[str, Any], notes: list[str]) -> list[str]:
     return out
 
 
-def _not_in_the_file(leaves: Mapping[str, LeafResult], records: Mapping[str, Any]) -> list[str]:
+def _not_in_the_file(configs: Mapping[str, TaskConfig]) -> list[str]:
     notes = []
-    models: dict[str, str] = {}
-    for record in records.values():
-        found = (record or {}).get("models") or {}
-        named = {**found.get("judges", {}), **{part: spec for part, spec in found.items() if part != "judges"}}
-        for name, spec in named.items():
-            args = spec.get("args") or {}
-            models[name] = (
-                f"{name} ({spec.get('model')} {args.get('model') or args.get('pretrained') or ''}".rstrip() + ")"
-            )
+    models = {name: model for config in configs.values() for name, model in config.models.items()}
     if models:
-        notes.append(f"models of the config file (mrag.yaml) that it needs: {', '.join(models.values())}")
-    corpora = {str(leaf.config.corpus) for leaf in leaves.values() if leaf.config.index}
+        named = ", ".join(f"{name} ({model})" for name, model in models.items())
+        notes.append(f"models of the config file (mrag.yaml) that it needs: {named}")
+    corpora = {str(config.corpus) for config in configs.values() if config.index}
     if corpora - {"benchmark", "None"}:
         notes.append(f"corpora that it needs: {', '.join(sorted(corpora - {'benchmark', 'None'}))}")
-    there: Mapping[str, str] = next((r["versions"] for r in records.values() if r), {})
+    there: Mapping[str, str] = next((config.versions for config in configs.values() if config.provenance), {})
     here = package_versions()
     other = [f"{name} {there.get(name, 'none')} (here {here.get(name, 'none')})" for name in sorted({*there, *here})
              if there and there.get(name) != here.get(name)]  # fmt: skip

