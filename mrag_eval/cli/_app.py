@@ -12,7 +12,7 @@ import typer
 from mrag_eval.cli._build import build_app
 from mrag_eval.cli._compare import compare
 from mrag_eval.cli._corpus import corpus_app
-from mrag_eval.cli._export import export
+from mrag_eval.cli._export import ExportCommand, export
 from mrag_eval.cli._gate import gate
 from mrag_eval.cli._index import index_app
 from mrag_eval.cli._judge import judge_app
@@ -124,7 +124,9 @@ app.command(rich_help_panel="Run", short_help="Retrieve once for the tasks, to e
 app.command(rich_help_panel="Run", short_help="Print the command that repeats a run, or run it and compare.")(rerun)
 app.command(rich_help_panel="Look", short_help="Show scores as a table, an HTML page or a paper's tables.")(report)
 app.command(rich_help_panel="Look", short_help="Show how the agents' loop answered one question.")(trace)
-app.command(rich_help_panel="Look", short_help="Write results in the formats of leaderboards and papers.")(export)
+app.command(
+    cls=ExportCommand, rich_help_panel="Look", short_help="Write results in the formats of leaderboards and papers."
+)(export)
 app.command(rich_help_panel="Compare and gate", short_help="Compare runs, answers or languages with tests.")(compare)
 app.command(rich_help_panel="Compare and gate", short_help="Fail if a run is worse than its baseline.")(gate)
 app.add_typer(judge_app, name="judge", rich_help_panel="Judge")

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
+
+
+class ExportCommand(TyperCommand):
+    """List the formats at the end of the help; only there, since reading them takes time."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from mrag_eval.report import EXPORTS
+
+        lines = [f"- `{one.name}`: {one.help} ({one.file or 'a folder'})" for one in EXPORTS.values()]
+        self.epilog = "\n\n".join(["Formats, and what is written by default:", *lines])
+        super().format_help(ctx, formatter)
 
 
 def export(
@@ -17,14 +29,12 @@ def export(
     ],
     form: Annotated[
         str,
-        typer.Option(
-            "--format", help="The format: model-index, eval-results, eee (Every Eval Ever), mteb, latex or csv."
-        ),
+        typer.Option("--format", help="The format, one of those listed below."),
     ],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The folder to write to; for latex and csv the file. The default is export/."
+            "--output", "-o", help="The folder or file to write to. The default is the folder export/, or a file in it."
         ),
     ] = None,
     metric: Annotated[
@@ -73,9 +83,8 @@ def export(
     one_of("--relationship", relationship, ("first_party", "third_party", "collaborative", "other"))
     one_of("--deployment", deployment, ("self_deployed", "externally_managed"))
     one_of("--availability", availability, ("open_weights", "closed_weights"))
-    tables = {"latex": Path("export/scores.tex"), "csv": Path("export/scores.csv")}
     options = Options(
-        output=output or tables.get(form, Path("export")),
+        output=output,
         metrics=tuple(metric or ()),
         card=card,
         dataset=dataset,

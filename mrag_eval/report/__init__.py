@@ -10,8 +10,8 @@ from mrag_eval.report.comparison._flips import flips, shown_flips
 from mrag_eval.report.comparison._gate import gate
 from mrag_eval.report.comparison._gate_rules import read_rules
 from mrag_eval.report.comparison._gate_text import gate_lines, github_annotations, junit, summary
-from mrag_eval.report.exports._every_eval_ever import Sender
-from mrag_eval.report.exports._formats import Options, export
+from mrag_eval.report.exports._export import Options, Sender
+from mrag_eval.report.exports._formats import EXPORTS, export
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample, read_samples
 from mrag_eval.report.files._scores import load_results
@@ -27,6 +27,7 @@ from mrag_eval.report.tables._case import read_case, shown_case
 from mrag_eval.report.tables._report_tables import report_tables
 
 __all__ = [
+    "EXPORTS",
     "By",
     "Cell",
     "LeafResult",

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 from mrag_eval.core import ConfigError, decimal, did_you_mean, pipe_table, score_text
 from mrag_eval.metrics import Estimate
+from mrag_eval.report.files._scores import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,9 @@ class Cell:
     digits: int | None = None
 
 
-def percent_cell(score: Estimate, task: str | None = None, metric: str | None = None, scale: float = 100.0) -> Cell:
+def percent_cell(
+    score: Estimate | Score, task: str | None = None, metric: str | None = None, scale: float = 100.0
+) -> Cell:
     """Return the cell of a score that has a value, in percent (or times another ``scale``)."""
     low, high = (None if end is None else scale * end for end in (score.low, score.high))
     return Cell(None if score.value is None else scale * score.value, None, low, high, score.n or None, task, metric)

@@ -15,6 +15,7 @@ from mrag_eval.cli import _catalog as catalog
 from mrag_eval.cli import _harness as harness
 from mrag_eval.cli._show import HIDDEN, redacted
 from mrag_eval.datasets import LOADERS
+from mrag_eval.report import EXPORTS
 from tests.programs import Programs
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -419,6 +420,14 @@ def test_run_help_says_what_is_ours_and_where_the_other_options_are(cli: Run) ->
     assert done.returncode == 0
     for words in ("--no-retrieve-first", "retrieval.mode", "lm_eval run --help"):
         assert words in done.stdout
+
+
+def test_export_help_lists_every_format(cli: Run) -> None:
+    done = cli("export", "--help")
+    assert done.returncode == 0
+    for name, declared in EXPORTS.items():
+        assert name in done.stdout
+        assert (declared.file or "a folder") in done.stdout
 
 
 @pytest.mark.parametrize(

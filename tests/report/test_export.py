@@ -19,11 +19,11 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from mrag_eval.config import deep_merge
 from mrag_eval.core import ConfigError, DataError
-from mrag_eval.report import Options, TaskConfig, export
+from mrag_eval.report import EXPORTS, Options, TaskConfig, export
 from mrag_eval.report.exports import _push as push
+from mrag_eval.report.exports._latex import escaped, latex_table
 from mrag_eval.report.exports._licences import source_of
 from mrag_eval.report.exports._runs import runs_of
-from mrag_eval.report.exports._tables import escaped, latex_table
 from tests.report.eee_schema import RECORD, ROW
 
 DATE = "2026-01-01T00-00-00.000000"
@@ -112,20 +112,20 @@ def options(tmp_path: Path, **more: Any) -> Options:
 
 def test_tasks_groups_cells_and_reasons_are_all_there(run: Path) -> None:
     (found,) = runs_of([run])
-    assert (found.model_id, found.time.isoformat()) == ("org/model", "2026-01-01T00:00:00+00:00")
+    assert (found.file.model, found.file.time.isoformat()) == ("org/model", "2026-01-01T00:00:00+00:00")
     group, one, multi = found.tasks
-    assert (group.name, group.leaf, group.leaves) == ("rag", None, ("rag_de", "rag_multi"))
-    assert [s.metric for s in one.overall()] == ["match", "wrong_language", "judged_accuracy"]
-    assert {name: scores[0].value for name, scores in multi.by("query_lang").items()} == {"ar": 0.0, "en": 0.5}
-    blank = one.overall()[-1]
-    assert (blank.value, blank.reason, blank.unscored) == (None, "timeout", {"timeout": 4})
-    assert one.lower_is_better == {"wrong_language"}
+    assert (group.name, group.leaf, group.scores[0].tasks) == ("rag", None, "rag_de, rag_multi")
+    assert [s.metric for s in one.overall] == ["match", "wrong_language", "judged_accuracy"]
+    assert {s.cell: s.value for s in multi.scores if s.dimension == "query_lang"} == {"ar": 0.0, "en": 0.5}
+    blank = one.overall[-1]
+    assert (blank.value, blank.reason, blank.unscored_reasons) == (None, "timeout", {"timeout": 4})
+    assert [s.metric for s in one.overall if s.lower_is_better] == ["wrong_language"]
 
 
 def test_a_group_s_interval_belongs_to_the_mean_it_reports(run: Path) -> None:
     """The mean of (3/4, 1/4) is 1/2, which is what the harness says; of a weighted mean the interval is not known."""
     (found,) = runs_of([run])
-    (match,) = found.tasks[0].overall()
+    (match,) = found.tasks[0].overall
     assert (match.value, match.n, match.stderr) == (0.5, 8, 0.18)
     assert match.low is not None
     assert match.high is not None
@@ -134,7 +134,7 @@ def test_a_group_s_interval_belongs_to_the_mean_it_reports(run: Path) -> None:
     content = json.loads(path.read_text("utf-8"))
     content["results"]["rag"]["match,none"] = 0.6
     path.write_text(json.dumps(content), "utf-8")
-    (match,) = runs_of([run])[0].tasks[0].overall()
+    (match,) = runs_of([run])[0].tasks[0].overall
     assert (match.value, match.low, match.stderr) == (0.6, None, 0.18)
 
 
@@ -143,6 +143,18 @@ def test_one_metric_may_be_chosen_and_an_unknown_one_is_named(run: Path) -> None
     assert {s.metric for task in found.tasks for s in task.scores} == {"wrong_language"}
     with pytest.raises(DataError, match="did you mean 'match'"):
         runs_of([run], ["matsch"])
+
+
+def test_every_export_is_found_and_writes_to_its_own_place(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {*EXPORTS} == {"model-index", "eval-results", "eee", "mteb", "latex", "csv"}
+    monkeypatch.chdir(tmp_path)
+    for name, declared in EXPORTS.items():
+        files = export([run], name, Options()).files
+        assert all(file.parts[0] == "export" and file.is_file() for file in files)
+        if declared.file is not None:
+            assert files == (Path("export", declared.file),)
 
 
 # ------------------------------------------------------------------ model card
@@ -373,9 +385,10 @@ def test_texts_without_a_licence_that_allows_it_stay_here(tmp_path: Path, benchm
     assert notes == ()
 
 
-@pytest.mark.parametrize("form", ["model-index", "eval-results", "mteb", "latex", "csv"])
+@pytest.mark.parametrize("form", sorted({*EXPORTS} - {"eee"}))
 def test_no_other_format_holds_any_text(run: Path, tmp_path: Path, form: str) -> None:
-    written = export([run], form, Options(output=tmp_path / "out" if form not in ("latex", "csv") else tmp_path / "t"))
+    written = export([run], form, options(tmp_path))
+    assert written.files
     for file in written.files:
         assert not [text for text in SECRET_TEXTS if text in file.read_text("utf-8")]
 
@@ -430,6 +443,20 @@ def test_csv_has_a_line_a_figure(run: Path, tmp_path: Path) -> None:
     assert {(line["dimension"], line["cell"]) for line in lines} == {
         ("", ""), ("query_lang", "ar"), ("query_lang", "en")
     }  # fmt: skip
+
+
+def test_a_value_without_a_count_has_no_n(tmp_path: Path) -> None:
+    """The count is empty if none is recorded, and 0 if no row could be scored."""
+    macro: dict[str, Any] = {
+        "same_language": {"value": None, "reason": "no such pair"},
+        "cross_language": {"value": None, "n": 0, "method": "stratified bootstrap", "reason": "no scored rows"},
+    }
+    run = write_run(tmp_path / "run", scores={"metrics": {"match": {"macro": macro}}})
+    (path,) = export([run], "csv", Options(output=tmp_path / "scores.csv")).files
+    lines = [line for line in csv.DictReader(path.open(encoding="utf-8")) if line["task"] == "rag_de"]
+    counts = {line["cell"] or line["metric"]: line["n"] for line in lines}
+    scored = {"match": "4", "wrong_language": "3", "judged_accuracy": "0"}
+    assert counts == {**scored, "same_language": "", "cross_language": "0"}
 
 
 def test_latex_escapes_marks_the_best_and_says_what_is_blank(run: Path) -> None:

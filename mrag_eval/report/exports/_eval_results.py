@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import ConfigError, DataError
-from mrag_eval.report.exports._dataset import source_of_task
-from mrag_eval.report.exports._notes import figure_line, settings_line
+from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run
+from mrag_eval.report.files._scores import Score
 
 FOLDER = ".eval_results"
 _DIGITS = 6
 
 
-def write_eval_results(
-    run: Run, folder: Path, dataset: str | None = None, source_url: str | None = None
-) -> tuple[list[Path], list[str]]:
-    """Write ``folder/.eval_results/<dataset>.yaml``, one file per dataset; return the files and notes on them.
+def write_eval_results(runs: Sequence[Run], folder: Path, options: Options) -> Written:
+    """Write ``folder/.eval_results/<dataset>.yaml``, one file per dataset.
 
-    ``dataset`` names one dataset on the hub for all tasks (the user's, with an eval.yaml of these task ids); by default
-    each task goes to the dataset of its rows. Further metrics of a task get the id ``<task>.<metric>``. Existing
-    entries for other tasks are kept. Raises DataError for a file that is not such a list.
+    ``options.dataset`` names one dataset on the hub for all tasks (the user's, with an eval.yaml of these task ids); by
+    default each task goes to the dataset of its rows. Further metrics of a task get the id ``<task>.<metric>``.
+    Existing entries for other tasks are kept. Raises DataError for a file that is not such a list.
     """
+    return Written.together(_written(run, folder, options) for run in runs)
+
+
+EXPORT = Export(
+    "eval-results", "files of the hub, .eval_results/*.yaml", write_eval_results, repo_type="model", one_model=True
+)
+
+
+def _written(run: Run, folder: Path, options: Options) -> Written:
     import yaml
 
     try:
@@ -38,12 +46,12 @@ def write_eval_results(
     entries: dict[str, list[Any]] = {}
     notes: list[str] = []
     for task in run.tasks:
-        source = source_of_task(task, run)
-        home = dataset or source.hub
+        source = task.source
+        home = options.dataset or source.hub
         if home is None:
             notes.append(f"{task.label} is left out: {source.name} is no dataset on the hub; name one with --dataset")
             continue
-        for i, score in enumerate(task.overall()):
+        for i, score in enumerate(task.overall):
             if score.value is None:
                 notes.append(f"{task.label}, {score.metric}: no figure ({score.reason})")
                 continue
@@ -53,10 +61,10 @@ def write_eval_results(
                     task_id=task.label if i == 0 else f"{task.label}.{score.metric}",
                     value=round(score.value, _DIGITS),
                     dataset_revision=task.config.revision if home == source.hub else None,
-                    date=run.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                    source_url=source_url,
-                    source_name=None if source_url is None else "mrag-eval",
-                    notes=f"{figure_line(score)}; {settings_line(task)}",
+                    date=run.file.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    source_url=options.source_url,
+                    source_name=None if options.source_url is None else "mrag-eval",
+                    notes=f"{_figure_line(score)}; {_settings_line(score)}",
                 )
             )
     files = []
@@ -70,7 +78,32 @@ def write_eval_results(
         notes.append(
             "the hub shows an entry where its dataset is registered as a benchmark and its eval.yaml has the task id"
         )
-    return files, notes
+    return Written(tuple(files), tuple(notes))
+
+
+def _figure_line(score: Score) -> str:
+    """Return e.g. ``char3gram_recall 0.521, 95% [0.498, 0.544], n = 1190``."""
+    parts = [score.metric if score.value is None else f"{score.metric} {score.value:.3f}"]
+    if score.low is not None and score.high is not None:
+        parts.append(f"95% [{score.low:.3f}, {score.high:.3f}]")
+    if score.n is not None:
+        parts.append(f"n = {score.n}")
+    return ", ".join([*parts, *filter(None, (score.unscored,))])
+
+
+def _settings_line(score: Score) -> str:
+    """Return the settings of a figure's task as one readable line."""
+    shown = score.settings
+    parts = [
+        f"IR mode {shown['retrieval_mode']}" if "retrieval_mode" in shown else "",
+        f"{shown['passages']} passages" if "passages" in shown else "",
+        shown.get("embedder", shown.get("index", "")),
+        f"judged by {shown['judges']}" if "judges" in shown else "",
+        f"mean over {len(shown['tasks'].split(', '))} tasks" if "tasks" in shown else "",
+        f"mrag-eval {shown['mrag_eval_version']}",
+        f"fingerprint {shown['fingerprint'][:12]}" if "fingerprint" in shown else "",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def _there(path: Path) -> list[dict[str, Any]]:
@@ -81,9 +114,9 @@ def _there(path: Path) -> list[dict[str, Any]]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8")) or []
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not readable as YAML ({' '.join(str(error).split())})", "mend or move it") from None
+        raise DataError(f"{path}: not readable as YAML ({' '.join(str(error).split())})", "correct it") from None
     if not isinstance(content, list) or not all(isinstance(e, dict) and "dataset" in e for e in content):
-        raise DataError(f"{path}: expected a list of entries with 'dataset' and 'value'", "mend or move it")
+        raise DataError(f"{path}: expected a list of entries with 'dataset' and 'value'", "correct it")
     return content
 
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from mrag_eval.config import JUDGED
-from mrag_eval.report.exports._dataset import source_of_task
+from mrag_eval.report.exports._export import Export, Options, Sender, Written
 from mrag_eval.report.exports._instances import instances
-from mrag_eval.report.exports._licences import source_of
-from mrag_eval.report.exports._runs import Run
-from mrag_eval.report.files._scores import Score, ScoredTask
+from mrag_eval.report.exports._runs import Run, Task
+from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import RESAMPLES
 
 SCHEMA = "0.3.0"
@@ -32,48 +30,42 @@ _OWN_WEIGHTS = ("hf", "vllm", "sglang", "gguf", "ggml", "mamba", "nemo", "openvi
 _HOSTED = ("openai-", "anthropic", "azure")
 
 
-@dataclass(frozen=True)
-class Sender:
-    """Hold the sender of a record: an organisation, its relation to the model's makers, and the model's availability.
+def write_every_eval_ever(runs: Sequence[Run], folder: Path, options: Options) -> Written:
+    """Write ``folder/data/mrag_eval/<developer>/<model>/<uuid>.json`` for every run.
 
-    If ``deployment`` or ``availability`` is None, it is derived from the harness's model type, as far as possible.
+    ``<uuid>_samples.jsonl`` is written as well if there are sample files. The same run gets the same uuid. Without
+    ``options.include_text``, rows of benchmarks whose licence is not known to allow redistribution are written without
+    their texts.
     """
-
-    organization: str = "unspecified"
-    relationship: str = "other"
-    deployment: str | None = None
-    availability: str | None = None
+    return Written.together(_written(run, folder, options) for run in runs)
 
 
-def write_every_eval_ever(
-    run: Run, folder: Path, sender: Sender, command: str, *, include_text: bool = False
-) -> tuple[list[Path], list[str]]:
-    """Write ``folder/data/mrag_eval/<developer>/<model>/<uuid>.json``; return the files and notes on them.
+EXPORT = Export("eee", "records of Every Eval Ever, with the rows", write_every_eval_ever, repo_type="dataset")
 
-    ``<uuid>_samples.jsonl`` is written as well if there are sample files. ``command`` repeats the run. The same run
-    gets the same uuid. Without ``include_text``, rows of benchmarks whose licence is not known to allow redistribution
-    are written without their texts.
-    """
-    developer, _, name = run.model_id.rpartition("/")
+
+def _written(run: Run, folder: Path, options: Options) -> Written:
+    sender, command, model = options.sender, options.command_of(run.file.path), run.file.model
+    developer, _, name = model.rpartition("/")
     stamp = str(int(time.time()))
-    key = f"{COLLECTION}/{run.model_id}/{stamp}"
+    key = f"{COLLECTION}/{model}/{stamp}"
     home = Path("data") / COLLECTION / _safe(developer or "unknown") / _safe(name)
-    digest = hashlib.sha256(f"{run.model_id} {run.time.isoformat()}".encode()).digest()
+    digest = hashlib.sha256(f"{model} {run.file.time.isoformat()}".encode()).digest()
     name = str(UUID(bytes=digest[:16], version=4))
     (folder / home).mkdir(parents=True, exist_ok=True)
-    results = [result for task in run.tasks for result in _results(task, run, command)]
+    results = [result for task in run.tasks for result in _results(task, command)]
     info = _model(run, sender)
     record: dict[str, Any] = {
         "schema_version": SCHEMA,
         "evaluation_id": key,
-        "evaluation_timestamp": run.time.isoformat(),
+        "evaluation_timestamp": run.file.time.isoformat(),
         "retrieved_timestamp": stamp,
         "source_metadata": {
             "source_name": "mrag-eval",
             "source_type": "evaluation_run",
             "source_organization_name": sender.organization,
             "evaluator_relationship": sender.relationship,
-            **_nothing_scored(run),
+            # metrics without a figure cannot be among the results
+            **({"additional_details": run.blank} if run.blank else {}),
         },
         "eval_library": {
             "name": "mrag_eval",
@@ -87,7 +79,7 @@ def write_every_eval_ever(
     lines = [
         json.dumps(row, ensure_ascii=False)
         for task in run.tasks
-        for row in instances(task, run, SCHEMA, key, include_text=include_text)
+        for row in instances(task, SCHEMA, key, include_text=options.include_text)
     ]
     if lines:
         rows = home / f"{name}_samples.jsonl"
@@ -102,11 +94,11 @@ def write_every_eval_ever(
             "total_rows": len(lines),
         }
     else:
-        notes.append("no sample files beside the results, so no rows (run with --log_samples)")
+        notes.append("no sample files next to the results, so no rows (run with --log_samples)")
     path = folder / home / f"{name}.json"
     path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     withheld = [
-        task.label for task in run.tasks if task.samples and not (include_text or source_of(task.config).shareable)
+        task.label for task in run.tasks if task.samples and not (options.include_text or task.source.shareable)
     ]
     if withheld:
         notes.append(
@@ -119,22 +111,11 @@ def write_every_eval_ever(
         for key, flag in (("deployment_type", "deployment"), ("model_availability", "availability"))
         if details[key] == "unknown"
     ]
-    return [path, *files], notes
+    return Written((path, *files), tuple(notes))
 
 
 def _safe(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name) or "unknown"
-
-
-def _nothing_scored(run: Run) -> dict[str, Any]:
-    """Return the note on metrics without a figure, which cannot be among the results."""
-    found = {
-        f"{task.label}, {score.metric}": str(score.reason or "no row could be scored")
-        for task in run.tasks
-        for score in task.overall()
-        if score.value is None
-    }
-    return {"additional_details": found} if found else {}
 
 
 def _model(run: Run, sender: Sender) -> dict[str, Any]:
@@ -142,8 +123,8 @@ def _model(run: Run, sender: Sender) -> dict[str, Any]:
     own, hosted = kind.startswith(_OWN_WEIGHTS), kind.startswith(_HOSTED)
     deployment = "self_deployed" if own else "externally_managed" if hosted else "unknown"
     availability = "open_weights" if own else "closed_weights" if hosted else "unknown"
-    developer = run.model_id.rpartition("/")[0]
-    found: dict[str, Any] = {"name": run.model, "id": run.model_id}
+    developer = run.file.model.rpartition("/")[0]
+    found: dict[str, Any] = {"name": run.file.model, "id": run.file.model}
     if developer:
         found["developer"] = developer
     return {
@@ -156,32 +137,26 @@ def _model(run: Run, sender: Sender) -> dict[str, Any]:
     }
 
 
-def _results(task: ScoredTask, run: Run, command: str) -> Iterator[dict[str, Any]]:
+def _results(task: Task, command: str) -> Iterator[dict[str, Any]]:
     """Return every figure of a task that is a number, those of its cells too."""
-    data, generation = _source(task, run), _generation(task, command)
+    data, generation = _source(task), _generation(task, command)
     for score in task.scores:
         if score.value is None:
             continue
-        cell = "" if score.cell is None else f"[{score.cell[0]}={score.cell[1]}]"
+        name = f"{task.label}[{score.dimension}={score.cell}]" if score.dimension else task.label
         yield {
-            "evaluation_result_id": result_id(task, score),
-            "evaluation_name": f"{task.label}{cell}",
+            "evaluation_result_id": f"{name}:{score.metric}",
+            "evaluation_name": name,
             "source_data": data,
-            "evaluation_timestamp": run.time.isoformat(),
+            "evaluation_timestamp": score.date,
             "metric_config": _metric(task, score),
             "score_details": {"score": score.value, **_uncertainty(score)},
             **generation,
         }
 
 
-def result_id(task: ScoredTask, score: Score) -> str:
-    """Return the id by which rows refer to a figure."""
-    cell = "" if score.cell is None else f"[{score.cell[0]}={score.cell[1]}]"
-    return f"{task.label}{cell}:{score.metric}"
-
-
-def _source(task: ScoredTask, run: Run) -> dict[str, Any]:
-    source = source_of_task(task, run)
+def _source(task: Task) -> dict[str, Any]:
+    source = task.source
     hashes = task.config.source.get("sha256")
     details = {
         "licence": source.licence,
@@ -200,13 +175,13 @@ def _source(task: ScoredTask, run: Run) -> dict[str, Any]:
     return out
 
 
-def _metric(task: ScoredTask, score: Score) -> dict[str, Any]:
+def _metric(task: Task, score: Score) -> dict[str, Any]:
     name = score.metric
     out: dict[str, Any] = {
         "metric_id": f"{COLLECTION}.{name}",
         "metric_name": name,
         "metric_unit": "proportion",
-        "lower_is_better": name in task.lower_is_better,
+        "lower_is_better": score.lower_is_better,
     }
     base, at, cutoff = name.partition("@")
     if at and cutoff.isdigit():
@@ -235,13 +210,13 @@ def _uncertainty(score: Score) -> dict[str, Any]:
         found["standard_error"] = {"value": score.stderr, "method": "lm-eval, tasks taken as independent"}
     if score.n is not None:
         found["num_samples"] = score.n
-    details = {f"unscored: {reason}": str(n) for reason, n in score.unscored.items()}
+    details = {f"unscored: {reason}": str(n) for reason, n in score.unscored_reasons.items()}
     if score.reason:
         details["interval"] = score.reason
     return {key: value for key, value in (("uncertainty", found), ("details", details)) if value}
 
 
-def _generation(task: ScoredTask, command: str) -> dict[str, Any]:
+def _generation(task: Task, command: str) -> dict[str, Any]:
     config = task.config.generation
     args: dict[str, Any] = {"execution_command": command}
     for key, name in (("temperature", "temperature"), ("top_p", "top_p"), ("top_k", "top_k")):
@@ -249,4 +224,4 @@ def _generation(task: ScoredTask, command: str) -> dict[str, Any]:
             args[name] = float(config[key])
     if isinstance(config.get("max_gen_toks"), int) and config["max_gen_toks"] > 0:
         args["max_tokens"] = config["max_gen_toks"]
-    return {"generation_config": {"generation_args": args, "additional_details": task.settings}}
+    return {"generation_config": {"generation_args": args, "additional_details": task.scores[0].settings}}

@@ -6,16 +6,13 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from mrag_eval.report.exports._licences import passages_shareable, source_of
-from mrag_eval.report.exports._runs import Run
+from mrag_eval.report.exports._licences import passages_shareable
+from mrag_eval.report.exports._runs import Task
 from mrag_eval.report.files._samples import Sample, read_samples
-from mrag_eval.report.files._scores import ScoredTask
 from mrag_eval.scoring import RowRecord
 
 
-def instances(
-    task: ScoredTask, run: Run, schema: str, evaluation_id: str, *, include_text: bool
-) -> Iterator[dict[str, Any]]:
+def instances(task: Task, schema: str, evaluation_id: str, *, include_text: bool) -> Iterator[dict[str, Any]]:
     """Return the records of a task's rows, one metric at a time; empty for a group, and without a sample file.
 
     The question, references, options and prompt are the benchmark's. If its licence is not known to allow
@@ -25,9 +22,9 @@ def instances(
     """
     if task.samples is None:
         return
-    shareable = include_text or source_of(task.config).shareable
+    shareable = include_text or task.source.shareable
     prompt = include_text or passages_shareable(task.config)
-    kept = {score.metric for score in task.overall() if score.value is not None}
+    kept = {score.metric for score in task.overall if score.value is not None}
     for sample in read_samples(task.samples):
         record = sample.record
         shown = _texts(sample, shareable, prompt)
@@ -37,13 +34,13 @@ def instances(
             yield {
                 "schema_version": schema,
                 "evaluation_id": evaluation_id,
-                "model_id": run.model_id,
+                "model_id": task.file.model,
                 "evaluation_name": task.label,
                 "evaluation_result_id": f"{task.label}:{metric}",
                 "sample_id": record.row,
                 **shown,
                 "evaluation": {"score": value, "is_correct": value >= 1.0},
-                "metadata": _metadata(record, shareable, source_of(task.config).licence),
+                "metadata": _metadata(record, shareable, task.source.licence),
             }
 
 

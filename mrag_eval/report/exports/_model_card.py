@@ -7,12 +7,28 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError
-from mrag_eval.report.exports._dataset import source_of_task
+from mrag_eval.report.exports import _push as hub
+from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run
 from mrag_eval.report.files._scores import Score
 
 # Decimals of figures in cards: more would be noise at any n.
 _DIGITS = 6
+
+
+def write_model_cards(runs: Sequence[Run], folder: Path, options: Options) -> Written:
+    """Put the figures of the runs of one model into its card; with ``options.push``, into that on the hub."""
+    card = options.card or folder / hub.CARD
+    if options.push is not None and options.card is None:
+        card = hub.fetch_card(options.push, folder, hub.api_with_token())
+    figures = sum(write_model_card(run, card, options.source_url) for run in runs)
+    blank = [f"{what}: no figure ({why})" for run in runs for what, why in run.blank.items()]
+    return Written((card,), (f"{figures} figures", *blank))
+
+
+EXPORT = Export(
+    "model-index", "figures in the front matter of a model card", write_model_cards, repo_type="model", one_model=True
+)
 
 
 def write_model_card(run: Run, card: Path, source_url: str | None = None) -> int:
@@ -30,11 +46,11 @@ def write_model_card(run: Run, card: Path, source_url: str | None = None) -> int
         except Exception as error:  # any fault in the user's YAML front matter
             raise DataError(
                 f"{card}: its front matter cannot be read ({str(error).splitlines()[0]})",
-                "mend the YAML between the ---",
+                "correct the YAML between the ---",
             ) from None
     else:
         card.parent.mkdir(parents=True, exist_ok=True)
-        card.write_text(f"\n# {run.model}\n", encoding="utf-8")
+        card.write_text(f"\n# {run.file.model}\n", encoding="utf-8")
     new = model_index(run, source_url)
     metadata["model-index"] = merged(metadata.get("model-index"), new, str(card))
     metadata_save(card, metadata)
@@ -48,8 +64,8 @@ def model_index(run: Run, source_url: str | None = None) -> list[dict[str, Any]]
 
     results = []
     for task in run.tasks:
-        source = source_of_task(task, run)
-        for score in task.overall():
+        source = task.source
+        for score in task.overall:
             if score.value is None:
                 continue
             results.append(
@@ -57,11 +73,11 @@ def model_index(run: Run, source_url: str | None = None) -> list[dict[str, Any]]
                     task_type="question-answering",
                     task_name="Multilingual retrieval-augmented generation",
                     dataset_type=source.hub or source.name.lower().replace(" ", "_"),
-                    dataset_name=f"{source.name}: {task.label}",
-                    dataset_config=task.label,
+                    dataset_name=f"{source.name}: {score.task}",
+                    dataset_config=score.task,
                     dataset_split=task.config.split,
                     dataset_revision=task.config.revision,
-                    dataset_args=dict(task.settings),
+                    dataset_args=score.settings,
                     metric_type=score.metric,
                     metric_name=score.metric,
                     metric_value=round(score.value, _DIGITS),
@@ -70,16 +86,16 @@ def model_index(run: Run, source_url: str | None = None) -> list[dict[str, Any]]
                     source_url=source_url,
                 )
             )
-    index: list[dict[str, Any]] = eval_results_to_model_index(run.model_id, results)
-    return index or [{"name": run.model_id, "results": []}]
+    index: list[dict[str, Any]] = eval_results_to_model_index(run.file.model, results)
+    return index or [{"name": run.file.model, "results": []}]
 
 
 def _uncertainty(score: Score) -> dict[str, Any]:
     found: dict[str, Any] = {"n": score.n, "low": score.low, "high": score.high, "interval": score.method}
     if score.low is None:
         found["stderr"] = score.stderr
-    if score.unscored:
-        found["unscored"] = dict(score.unscored)
+    if score.unscored_reasons:
+        found["unscored"] = dict(score.unscored_reasons)
     return {k: round(v, _DIGITS) if isinstance(v, float) else v for k, v in found.items() if v is not None}
 
 
@@ -88,7 +104,7 @@ def merged(before: Any, new: Sequence[Mapping[str, Any]], where: str) -> list[di
     if not before:
         return [dict(entry) for entry in new]
     if not isinstance(before, list) or not all(isinstance(entry, dict) for entry in before):
-        raise DataError(f"{where}: its model-index is no list of models", "mend or remove it")
+        raise DataError(f"{where}: its model-index is no list of models", "correct it")
     first, *others = before
     results = list(first.get("results") or [])
     for result in new[0]["results"]:

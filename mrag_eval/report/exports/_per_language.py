@@ -3,58 +3,64 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import is_language, language_scripts, normalize_language
-from mrag_eval.report.exports._runs import Run
-from mrag_eval.report.files._scores import Score, ScoredTask
+from mrag_eval.report.exports._export import Export, Options, Written
+from mrag_eval.report.exports._runs import Run, Task
+from mrag_eval.report.files._scores import Score
 
 _ALL = "default"
 
 
-def write_per_language(run: Run, folder: Path) -> list[Path]:
-    """Write ``folder/results/<org__model>/<revision>/<task>.json`` and ``model_meta.json``; return the files.
+def write_per_language(runs: Sequence[Run], folder: Path, options: Options) -> Written:
+    """Write ``folder/results/<org__model>/<revision>/<task>.json`` and ``model_meta.json`` for every run.
 
     ``scores`` maps the split to a list: the whole (``hf_subset: default``), then each language of the questions, with
     every metric, its interval and n, and ``main_score``. Languages are BCP 47 with their script. Groups of tasks get no
     file, since their tasks do.
     """
-    revision = run.file.model_revision or "no_revision_available"
-    home = folder / "results" / run.model_id.replace("/", "__") / revision
-    home.mkdir(parents=True, exist_ok=True)
-    files = [home / "model_meta.json"]
-    meta = {"name": run.model_id, "revision": revision, "framework": run.file.model_type}
-    files[0].write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    for task in run.tasks:
-        if task.leaf is None:
-            continue
-        path = home / f"{task.label.replace(' ', '_')}.json"
-        path.write_text(json.dumps(_task(task, run), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        files.append(path)
-    return files
+    files = []
+    for run in runs:
+        revision = run.file.model_revision or "no_revision_available"
+        home = folder / "results" / run.file.model.replace("/", "__") / revision
+        home.mkdir(parents=True, exist_ok=True)
+        meta = {"name": run.file.model, "revision": revision, "framework": run.file.model_type}
+        contents = {task.label.replace(" ", "_"): _task(task) for task in run.tasks if task.leaf is not None}
+        for name, content in {"model_meta": meta, **contents}.items():
+            files.append(home / f"{name}.json")
+            files[-1].write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return Written(tuple(files))
 
 
-def _task(task: ScoredTask, run: Run) -> dict[str, Any]:
+EXPORT = Export("mteb", "scores by language in the shape of MTEB's results", write_per_language)
+
+
+def _task(task: Task) -> dict[str, Any]:
     """Return the content of a task's file. If all questions are in one language, the whole is that language."""
-    languages = list(task.leaf.scores.query_langs) if task.leaf is not None else []
-    cells = task.by("query_lang")
-    rows = [_row(task.overall(), _ALL, languages)]
-    rows += [_row(scores, lang, [lang]) for lang, scores in cells.items()]
+    whole = task.overall
+    languages = whole[0].languages.split(", ") if whole and whole[0].languages else []
+    subsets: dict[str, list[Score]] = {}
+    for score in task.scores:
+        if score.dimension == "query_lang":
+            subsets.setdefault(score.cell, []).append(score)
     if len(languages) == 1:
-        rows.append(_row(task.overall(), languages[0], languages))
-    unscored = {s.metric: dict(s.unscored) for s in task.overall() if s.unscored}
+        subsets[languages[0]] = whole
+    rows = [_row(whole, _ALL, languages), *(_row(scores, lang, [lang]) for lang, scores in subsets.items())]
+    unscored = {score.metric: score.unscored_reasons for score in whole if score.unscored_reasons}
     return {
         "dataset_revision": task.config.revision,
         "task_name": task.label,
-        **task.settings,
+        **task.scores[0].settings,
         "scores": {task.config.split: rows},
         **({"unscored": unscored} if unscored else {}),
-        "run_time": run.file.seconds,
+        "run_time": task.file.seconds,
     }
 
 
-def _row(scores: list[Score], subset: str, languages: list[str]) -> dict[str, Any]:
+def _row(scores: Sequence[Score], subset: str, languages: Sequence[str]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "hf_subset": subset,
         "languages": [_tagged(lang) for lang in languages],

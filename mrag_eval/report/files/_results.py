@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -136,9 +137,9 @@ class ResultFile:
         return found if isinstance(found, Mapping) else {}
 
     @property
-    def model_id(self) -> str:
-        """Return ``organisation/name`` if the model was named so, else the name alone."""
-        return str(self.content.get("model_name") or self.model) if "/" in self.model else self.model
+    def time(self) -> datetime:
+        """Return the time of the run."""
+        return datetime.fromtimestamp(self.date, tz=timezone.utc)
 
     @property
     def model_type(self) -> str | None:

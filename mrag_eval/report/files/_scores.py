@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from dataclasses import dataclass, field, fields
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,23 +13,36 @@ from mrag_eval.config import mode_named
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._task_config import TaskConfig
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 # Figures that are ratios or counts; all others are shares between 0 and 1.
 _NOT_SHARES = ("delta_CS_ratio", "countries_")
+# Types that keep missing values apart from numbers; every other column holds objects.
+_TYPES = {"float | None": "Float64", "int | None": "Int64", "bool": "bool"}
+# Columns that describe how a task was run, in the order of exports.
+_SETTINGS = ("mrag_eval_version", "retrieval_mode", "passages", "index", "embedder", "index_content", "judges",
+             "prompt", "task_version", "fingerprint", "tasks")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Hold a figure, 0 to 1, of a task or group as a whole, or of one cell (``("query_lang", "ar")``).
+    """Hold a row of the table: a figure, 0 to 1 unless ``unit`` says otherwise, of a task or group.
 
-    If ``value`` is None, nothing could be scored, and ``reason`` says why. ``unscored`` counts rows by reason.
-    ``stderr`` is the harness's, for groups without an interval.
+    ``dimension`` is empty for a task as a whole; else ``cell`` names the part. If ``value`` is None, nothing could be
+    scored, and ``reason`` says why. ``unscored_reasons`` counts the rows that the value leaves out, by reason.
+    ``stderr`` is the harness's, for groups without an interval. ``tasks`` are those of a group.
     """
 
+    model: str
+    date: str
+    task: str
+    kind: str
+    benchmark: str | None = None
+    mode: str | None = None
+    dimension: str = ""
+    cell: str = ""
     metric: str
     value: float | None
     low: float | None = None
@@ -37,113 +50,112 @@ class Score:
     n: int | None = None
     method: str | None = None
     reason: str | None = None
-    cell: tuple[str, str] | None = None
-    unscored: Mapping[str, int] = field(default_factory=dict)
+    unscored: str | None = None
+    unscored_rows: int | None = None
+    unscored_reasons: Mapping[str, int] = field(default_factory=dict)
     stderr: float | None = None
-
-    @property
-    def dimension(self) -> str:
-        """Return the dimension by which the figure is broken down; empty for the whole."""
-        return "" if self.cell is None else self.cell[0]
-
-    @property
-    def unscored_line(self) -> str | None:
-        """Return e.g. ``3 rows unscored (timeout)``; None if every row has a score."""
-        parts = [f"{n} {'row' if n == 1 else 'rows'} unscored ({reason})" for reason, n in self.unscored.items()]
-        return ", ".join(parts) or None
-
-
-@dataclass(frozen=True)
-class ScoredTask:
-    """Hold a task or a group of a run, its main metric first.
-
-    ``leaf`` is None for a group, whose ``leaves`` are its tasks. ``label`` distinguishes a task from the same task in
-    another mode.
-    """
-
+    lower_is_better: bool
+    unit: str
     name: str
-    label: str
-    scores: tuple[Score, ...]
-    lower_is_better: frozenset[str]
-    leaf: LeafResult | None
-    leaves: tuple[str, ...] = ()
-    samples: Path | None = None
-
-    @property
-    def config(self) -> TaskConfig:
-        """Return the task's configuration; empty for a group."""
-        return TaskConfig() if self.leaf is None else self.leaf.config
-
-    def overall(self) -> list[Score]:
-        """Return the figures of the whole, the main one first."""
-        return [score for score in self.scores if score.cell is None]
-
-    def by(self, dimension: str) -> dict[str, list[Score]]:
-        """Return cell -> figures, for one dimension."""
-        out: dict[str, list[Score]] = {}
-        for score in self.scores:
-            if score.cell is not None and score.cell[0] == dimension:
-                out.setdefault(score.cell[1], []).append(score)
-        return out
+    path: str
+    languages: str | None = None
+    retrieval_mode: str | None = None
+    passages: str | None = None
+    corpus: str | None = None
+    index: str | None = None
+    embedder: str | None = None
+    index_content: str | None = None
+    judges: str | None = None
+    prompt: str | None = None
+    task_version: str | None = None
+    fingerprint: str | None = None
+    seed: Any = None
+    mrag_eval_version: str
+    tasks: str | None = None
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return the task's settings as texts: mode, passages, corpus, embedder, judges, fingerprint, version."""
-        config = self.config
-        judge = None if self.leaf is None else self.leaf.scores.judge
-        found = {
-            "mrag_eval_version": version("mrag-eval"),
-            "retrieval_mode": config.mode,
-            "passages": config.k if config.mode is not None and mode_named(config.mode).shows != "nothing" else None,
-            "index": config.index.get("kind"),
-            "embedder": config.index.get("embedder"),
-            "index_content": config.index.get("content_hash"),
-            "judges": ", ".join(judge.models) if judge is not None else "",
-            "prompt": config.prompt,
-            "task_version": config.version,
-            "fingerprint": config.fingerprints.get("task"),
-        }
-        if self.leaves:
-            found |= {"tasks": ", ".join(self.leaves)}
-        return {key: str(value) for key, value in found.items() if value not in (None, "")}
+        """Return how the task was run, as texts: mode, passages, index, embedder, judges, fingerprint, version."""
+        return {key: value for key in _SETTINGS if (value := getattr(self, key)) is not None}
 
 
-def scores_of(leaf: LeafResult) -> Iterator[Score]:
-    """Yield every figure of a task: each metric as a whole, in every cell, and as macro means."""
-    for metric, score in leaf.metrics.items():
-        yield _score(metric, score, None, leaf.unscored.get(metric) or {})
-        for dimension, cells in score.by.items():
+# The columns of the table, with their types.
+COLUMNS: Mapping[str, str] = {column.name: _TYPES.get(str(column.type), "object") for column in fields(Score)}
+
+
+def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> Iterator[Score]:
+    """Yield every figure of a task: each metric as a whole, in every cell, and as macro means.
+
+    ``label`` tells the task apart from the same task under other settings.
+    """
+    task = task_columns(file, leaf.task, label) | _settings(leaf)
+    for metric in dict.fromkeys((*leaf.metrics, *leaf.unscored)):
+        task["lower_is_better"] = leaf.directions.get(metric) is False
+        score, reasons = leaf.metrics.get(metric), leaf.unscored.get(metric) or {}
+        if score is None:
+            yield figure(task, metric, reasons, value=None, n=0, reason="; ".join(reasons))
+            continue
+        yield figure(task, metric, reasons, **_estimate(score))
+        for dimension, cells in (*score.by.items(), ("macro", score.macro)):
             for cell, part in cells.items():
-                yield _score(metric, part, (dimension, cell), {})
-        for name, part in score.macro.items():
-            yield _score(metric, part, ("macro", name), {})
-    for metric, reasons in leaf.unscored.items():
-        if metric not in leaf.metrics:
-            yield Score(metric, None, n=0, reason="; ".join(reasons), unscored=reasons)
+                yield figure(task, metric, {}, dimension=dimension, cell=cell, **_estimate(part))
 
 
-def _score(metric: str, part: Estimate, cell: tuple[str, str] | None, unscored: Mapping[str, int]) -> Score:
-    n = part.n if part.n or part.value is None else None
-    method = part.method or None
-    return Score(metric, part.value, part.low, part.high, n, method, part.reason, cell, unscored)
+def task_columns(file: ResultFile, name: str, label: str | None = None) -> dict[str, Any]:
+    """Return the columns that name a task or group and its run."""
+    return {
+        "model": file.model,
+        "date": file.time.isoformat(),
+        "task": label or name,
+        "kind": "task" if name in file.leaves else "group",
+        "name": name,
+        "path": str(file.path),
+        "mrag_eval_version": version("mrag-eval"),
+    }
 
 
-# The columns of the table, with the types that keep missing values apart from numbers.
-COLUMNS: Mapping[str, str] = {
-    **dict.fromkeys(("model", "date", "task", "kind", "benchmark", "mode", "dimension", "cell", "metric"), "object"),
-    **dict.fromkeys(("value", "low", "high"), "Float64"),
-    "n": "Int64",
-    **dict.fromkeys(("method", "reason", "unscored"), "object"),
-    "unscored_rows": "Int64",
-    "lower_is_better": "bool",
-    **dict.fromkeys(("unit", "name", "path"), "object"),
-    **dict.fromkeys(("retrieval_mode", "passages", "corpus", "index", "embedder", "judges", "prompt"), "object"),
-    **dict.fromkeys(("task_version", "fingerprint", "seed", "mrag_eval_version"), "object"),
-}
+def _settings(leaf: LeafResult) -> dict[str, Any]:
+    config, judge = leaf.config, leaf.scores.judge
+    texts = {
+        "languages": ", ".join(leaf.scores.query_langs),
+        "retrieval_mode": config.mode,
+        "passages": config.k if config.mode is not None and mode_named(config.mode).shows != "nothing" else None,
+        "index": config.index.get("kind"),
+        "embedder": config.index.get("embedder"),
+        "index_content": config.index_content,
+        "judges": ", ".join(judge.models) if judge is not None else "",
+        "prompt": config.prompt,
+        "task_version": config.version,
+        "fingerprint": config.fingerprints.get("task"),
+    }
+    said = {key: str(value) for key, value in texts.items() if value not in (None, "")}
+    where = {"benchmark": config.benchmark or leaf.task, "mode": mode_of(leaf)}
+    return where | said | {"corpus": config.corpus, "seed": config.seed}
 
 
-def score_frame(tasks: Iterable[tuple[ResultFile, ScoredTask]]) -> DataFrame:
-    """Return the tidy table of the tasks' scores; its columns are those of :data:`COLUMNS`.
+def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **columns: Any) -> Score:
+    """Return a row of the table from the columns of its task and its own; ``unscored`` counts rows by reason."""
+    parts = [f"{n} {'row' if n == 1 else 'rows'} unscored ({reason})" for reason, n in unscored.items()]
+    return Score(
+        **task,
+        metric=metric,
+        unscored=", ".join(parts) or None,
+        unscored_rows=None if columns.get("dimension") else sum(unscored.values()),
+        unscored_reasons=unscored,
+        unit="number" if any(part in metric for part in _NOT_SHARES) else "share",
+        **columns,
+    )
+
+
+def _estimate(found: Estimate) -> dict[str, Any]:
+    # rows are counted wherever something was computed, even if none could be scored
+    n = found.n or (0 if found.value is None and found.method else None)
+    ends = {"value": found.value, "low": found.low, "high": found.high}
+    return {**ends, "n": n, "method": found.method or None, "reason": found.reason}
+
+
+def score_frame(scores: Iterable[Score]) -> DataFrame:
+    """Return the scores as the tidy table; its columns are those of :data:`COLUMNS`.
 
     ``value`` is a share, 0 to 1, unless ``unit`` says otherwise, with its 95% interval from ``low`` to ``high`` over
     ``n`` rows. ``dimension`` is empty for a task as a whole; else ``cell`` names the part: ``query_lang`` and ``ar``,
@@ -152,50 +164,24 @@ def score_frame(tasks: Iterable[tuple[ResultFile, ScoredTask]]) -> DataFrame:
     """
     from pandas import DataFrame
 
-    rows = [_row(file, task, score) for file, task in tasks for score in task.scores]
-    return DataFrame(rows, columns=list(COLUMNS)).astype(dict(COLUMNS))
+    rows = [attrgetter(*COLUMNS)(score) for score in scores]
+    return DataFrame(rows, columns=list(COLUMNS), dtype=object).astype(dict(COLUMNS))
 
 
-def _row(file: ResultFile, task: ScoredTask, score: Score) -> dict[str, Any]:
-    config = task.config
-    whole = score.cell is None
-    return {
-        "model": file.model_id,
-        "date": datetime.fromtimestamp(file.date, tz=timezone.utc).isoformat(),
-        "task": task.label,
-        "kind": "group" if task.leaf is None else "task",
-        "benchmark": None if task.leaf is None else config.benchmark or task.name,
-        "mode": None if task.leaf is None else mode_of(task.leaf),
-        "dimension": score.dimension,
-        "cell": "" if score.cell is None else score.cell[1],
-        "metric": score.metric,
-        "value": score.value,
-        "low": score.low,
-        "high": score.high,
-        "n": score.n,
-        "method": score.method,
-        "reason": score.reason,
-        "unscored": score.unscored_line if whole else None,
-        "unscored_rows": sum(score.unscored.values()) if whole else None,
-        "lower_is_better": score.metric in task.lower_is_better,
-        "unit": "number" if any(part in score.metric for part in _NOT_SHARES) else "share",
-        "name": task.name,
-        "path": str(file.path),
-        "corpus": config.corpus,
-        "seed": config.seed,
-        **{key: value for key, value in task.settings.items() if key in COLUMNS},
-    }
+def rows_of(frame: DataFrame) -> list[Score]:
+    """Return the rows of the table, or of a part of it, with None for missing values."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    return [Score(**row) for row in plain.to_dict("records")]
+
+
+def task_frame(files: Iterable[ResultFile]) -> DataFrame:
+    """Return the tidy table of every task in the files, in their order."""
+    return score_frame(score for file in files for leaf in file.leaves.values() for score in scores_of(file, leaf))
 
 
 def leaf_frame(leaves: Iterable[tuple[Leaf, ResultFile]]) -> DataFrame:
     """Return the tidy table of the scores of tasks as the report shows them, without groups."""
-    return score_frame((file, _scored_task(leaf)) for leaf, file in leaves)
-
-
-def _scored_task(leaf: Leaf) -> ScoredTask:
-    result = leaf.result
-    lower = frozenset(metric for metric, higher in result.directions.items() if higher is False)
-    return ScoredTask(leaf.task, leaf.label, tuple(scores_of(result)), lower, result, samples=leaf.samples)
+    return score_frame(score for leaf, file in leaves for score in scores_of(file, leaf.result, leaf.label))
 
 
 def load_results(results: Path | str | Sequence[Path | str]) -> DataFrame:
@@ -206,9 +192,3 @@ def load_results(results: Path | str | Sequence[Path | str]) -> DataFrame:
     """
     given = [results] if isinstance(results, Path | str) else list(results)
     return leaf_frame(result_leaves([Path(path) for path in given]))
-
-
-def records(frame: DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as dictionaries, with None for missing values."""
-    found: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return found

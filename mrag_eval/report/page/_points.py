@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.metrics import Estimate
-from mrag_eval.report.files._scores import records
+from mrag_eval.report.files._scores import Score, rows_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -15,15 +15,10 @@ if TYPE_CHECKING:
 Point = dict[str, Any]
 
 
-def percent(score: Estimate) -> Point:
+def percent(score: Estimate | Score) -> Point:
     """Return a score's value, interval and n, in percent."""
-    return in_percent({"value": score.value, "low": score.low, "high": score.high, "n": score.n or None})
-
-
-def in_percent(row: Mapping[str, Any]) -> Point:
-    """Return a row of the tidy table, in percent."""
-    ends = {key: None if row[key] is None else round(row[key] * 100, 2) for key in ("value", "low", "high")}
-    return {**ends, "n": row["n"]}
+    ends = {"value": score.value, "low": score.low, "high": score.high}
+    return {key: None if end is None else round(end * 100, 2) for key, end in ends.items()} | {"n": score.n or None}
 
 
 def rounded(value: float | None) -> float | None:
@@ -33,11 +28,10 @@ def rounded(value: float | None) -> float | None:
 
 def score_points(frame: DataFrame) -> list[Point]:
     """Return every metric of every task that has a value; ``frame`` is the tidy table."""
-    rows = records(frame[(frame.dimension == "") & frame.value.notna()])
     return [
-        {"task": row["task"], "run": row["model"], "mode": row["mode"], "benchmark": row["benchmark"]}
-        | {"metric": row["metric"], **in_percent(row)}
-        for row in rows
+        {"task": row.task, "run": row.model, "mode": row.mode, "benchmark": row.benchmark}
+        | {"metric": row.metric, **percent(row)}
+        for row in rows_of(frame[(frame["dimension"] == "") & frame["value"].notna()])
     ]
 
 

@@ -6,28 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mrag_eval.report._table import Cell, Row, Table
-from mrag_eval.report.files._leaves import Leaf, result_leaves
-from mrag_eval.report.files._scores import leaf_frame
-from mrag_eval.report.page._points import score_points
+from mrag_eval.report.files._leaves import result_leaves
+from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
+from mrag_eval.report.page._points import percent
 
 
 def score_table(results: Sequence[Path]) -> Table:
     """Return tasks x metrics in percent, with interval and n, from result files or folders; blanks have a reason."""
     leaves = result_leaves(results)
-    found = {(point["task"], point["metric"]): point for point in score_points(leaf_frame(leaves))}
-    metrics = list(dict.fromkeys(metric for _, metric in found))
+    frame = leaf_frame(leaves)
+    found = {(row.task, row.metric): row for row in rows_of(frame[frame["dimension"] == ""])}
+    metrics = list(dict.fromkeys(metric for (_, metric), row in found.items() if row.value is not None))
     rows = []
     for leaf, _ in leaves:
-        cells = []
-        for metric in metrics:
-            point = found.get((leaf.label, metric))
-            if point is None:
-                cells.append(Cell(None, _why(leaf, metric), task=leaf.task, metric=metric))
-                continue
-            cells.append(Cell(point["value"], None, point["low"], point["high"], point["n"], leaf.task, metric))
-        rows.append(Row((leaf.label,), leaf.run, tuple(cells)))
+        cells = tuple(_cell(found.get((leaf.label, metric)), leaf.task, metric) for metric in metrics)
+        rows.append(Row((leaf.label,), leaf.run, cells))
     return Table("scores", "Scores", ("task",), tuple(metrics), tuple(rows), 1)
 
 
-def _why(leaf: Leaf, metric: str) -> str:
-    return "; ".join(leaf.result.unscored.get(metric) or {}) or f"{metric} is no metric of this task"
+def _cell(score: Score | None, task: str, metric: str) -> Cell:
+    if score is not None and score.value is not None:
+        return Cell(**percent(score), task=task, metric=metric)
+    reasons = "; ".join(score.unscored_reasons) if score is not None else ""
+    return Cell(None, reasons or f"{metric} is no metric of this task", task=task, metric=metric)

@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mrag_eval.core import is_language, language_name
-from mrag_eval.metrics import Estimate
 from mrag_eval.report._table import Cell, Row, percent_cell
-from mrag_eval.report.files._results import LeafResult, ResultFile
+from mrag_eval.report.files._results import ResultFile
+from mrag_eval.report.files._scores import Score, rows_of, task_frame
+from mrag_eval.scoring import PanelTable
+
+# A task's score, and that of its questions in one language.
+_Found = tuple[Score, Score | None]
 
 
 @dataclass(frozen=True)
@@ -26,32 +30,26 @@ def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Seque
     metric does not depend on the evaluated model. ``files`` are in order of their date: the latest run of a mode
     counts.
     """
-    found: dict[tuple[str, str, str, str], dict[str, tuple[LeafResult, Estimate | None]]] = {}
-    for file in files:
-        for leaf in file.leaves.values():
-            if metric not in leaf.metrics and metric not in leaf.unscored:
-                continue
-            where = (leaf.config.benchmark or leaf.task, str(leaf.config.corpus), str(leaf.config.k))
-            for lang, score in _by_language(leaf, metric).items():
-                found.setdefault((lang, *where), {})[str(leaf.config.mode)] = (leaf, score)
+    frame = task_frame(files)
+    frame = frame[frame["metric"] == metric]
+    parts = {(row.path, row.name, row.cell): row for row in rows_of(frame[frame["dimension"] == "query_lang"])}
+    found: dict[tuple[str, str, str, str], dict[str, _Found]] = {}
+    for whole in rows_of(frame[frame["dimension"] == ""]):
+        languages = whole.languages.split(", ") if whole.languages else []
+        for lang in languages:
+            key = (lang, str(whole.benchmark), str(whole.corpus), str(whole.passages))
+            part = whole if len(languages) == 1 else parts.get((whole.path, whole.name, lang))
+            found.setdefault(key, {})[str(whole.mode)] = (whole, part)
+    judges = {(str(file.path), leaf.task): leaf.scores.sufficiency for file in files for leaf in file.leaves.values()}
     wanted = {mode for modes in columns.values() for mode in modes}
-    return [_row(key, columns, metric, runs) for key, runs in sorted(found.items()) if not wanted.isdisjoint(runs)]
-
-
-def _by_language(leaf: LeafResult, metric: str) -> dict[str, Estimate | None]:
-    """Return the score of each language of questions; None if no row has one."""
-    languages = list(leaf.scores.query_langs)
-    score = leaf.metrics.get(metric)
-    if score is None or len(languages) == 1:
-        return dict.fromkeys(languages, score)
-    return {lang: score.cells("query_lang").get(lang) for lang in languages}
+    return [_row(key, columns, runs, judges) for key, runs in sorted(found.items()) if not wanted.isdisjoint(runs)]
 
 
 def _row(
     key: tuple[str, str, str, str],
     columns: Mapping[str, Sequence[str]],
-    metric: str,
-    runs: Mapping[str, tuple[LeafResult, Estimate | None]],
+    runs: Mapping[str, _Found],
+    judges: Mapping[tuple[str, str], PanelTable | None],
 ) -> ModeRow:
     lang, benchmark, corpus, k = key
     passages = "1 passage" if k == "1" else f"{k} passages"
@@ -62,30 +60,23 @@ def _row(
         if mode is None:
             cells.append(Cell(None, f"no run in mode {' or '.join(modes)}"))
             continue
-        leaf, score = runs[mode]
-        cells.append(_cell(leaf, metric, score))
+        whole, part = runs[mode]
+        cells.append(_cell(whole, part))
         if len(modes) > 1:
-            notes.append(f"{leaf.task}: mode {mode}")
-        notes += _remarks(leaf, metric)
-    counts = {cell.n for cell in cells if cell.value is not None}
-    if len(counts) > 1:
+            notes.append(f"{whole.name}: mode {mode}")
+        if whole.unscored_reasons and whole.value is not None:
+            counts = ", ".join(f"{n} ({reason})" for reason, n in whole.unscored_reasons.items())
+            notes.append(f"{whole.name}: {whole.unscored_rows} rows without {whole.metric}: {counts}")
+        if (panel := judges[whole.path, whole.name]) is not None:
+            notes.append(f"{whole.name}: judged by {', '.join(panel.models)}")
+    sizes = {cell.n for cell in cells if cell.value is not None}
+    if len(sizes) > 1:
         notes.append(f"{label}: the figures rest on different questions (see n), and do not compare")
     return ModeRow(Row((label,), "this run", tuple(cells)), tuple(dict.fromkeys(notes)))
 
 
-def _cell(leaf: LeafResult, metric: str, score: Estimate | None) -> Cell:
-    if score is None or score.value is None:
-        reasons = ", ".join(leaf.unscored.get(metric) or {})
-        return Cell(None, reasons or (score.reason if score is not None else None) or "no value", task=leaf.task)
-    return percent_cell(score, leaf.task, metric)
-
-
-def _remarks(leaf: LeafResult, metric: str) -> list[str]:
-    out = []
-    reasons = leaf.unscored.get(metric) or {}
-    if reasons and metric in leaf.metrics:
-        counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
-        out.append(f"{leaf.task}: {sum(reasons.values())} rows without {metric}: {counts}")
-    if leaf.scores.sufficiency is not None:
-        out.append(f"{leaf.task}: judged by {', '.join(leaf.scores.sufficiency.models)}")
-    return out
+def _cell(whole: Score, part: Score | None) -> Cell:
+    if part is None or part.value is None:
+        reasons = ", ".join(whole.unscored_reasons)
+        return Cell(None, reasons or (part.reason if part is not None else None) or "no value", task=whole.name)
+    return percent_cell(part, whole.name, whole.metric)

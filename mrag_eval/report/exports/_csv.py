@@ -1,0 +1,23 @@
+"""Scores as a flat CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mrag_eval.report.exports._export import Export, Options, Written
+from mrag_eval.report.exports._runs import Run, frame_of
+
+_COLUMNS = ("model", "date", "task", "kind", "dimension", "cell", "metric", "value", "low", "high", "n", "method",
+            "reason", "unscored", "lower_is_better", "retrieval_mode", "passages", "index", "embedder", "judges",
+            "prompt", "task_version", "fingerprint", "mrag_eval_version")  # fmt: skip
+
+
+def write_csv(runs: Sequence[Run], path: Path, options: Options) -> Written:
+    """Write one line per figure of every task, group and cell, unrounded."""
+    frame = frame_of(runs)
+    frame.to_csv(path, columns=list(_COLUMNS), index=False, lineterminator="\n")
+    return Written((path,), (f"{len(frame):,} figures",))
+
+
+EXPORT = Export("csv", "every figure of every task, group and cell, one line each", write_csv, file="scores.csv")
