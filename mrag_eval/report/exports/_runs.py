@@ -118,10 +118,10 @@ def frame_of(runs: Sequence[Run]) -> DataFrame:
 
 def _run(file: ResultFile, frame: DataFrame, metrics: Sequence[str]) -> Run:
     """Return the groups and tasks of a file, with the figures of each in the order of the metrics."""
-    tasks = {
-        name: _ordered(rows_of(part), metrics or file.leaves[name].config.metrics)
-        for name, part in frame.groupby("name", sort=False)
-    }
+    tasks: dict[str, list[Score]] = {}
+    for score in rows_of(frame):
+        tasks.setdefault(score.name, []).append(score)
+    tasks = {name: _ordered(own, metrics or file.leaves[name].config.metrics) for name, own in tasks.items()}
     groups = [
         _group(name, file, [score for leaf in leaves for score in tasks[leaf] if not score.dimension], metrics)
         for name in file.groups

@@ -170,8 +170,11 @@ def score_frame(scores: Iterable[Score]) -> DataFrame:
 
 def rows_of(frame: DataFrame) -> list[Score]:
     """Return the rows of the table, or of a part of it, with None for missing values."""
-    plain = frame.astype(object).where(frame.notna(), None)
-    return [Score(**row) for row in plain.to_dict("records")]
+    from pandas import NA
+
+    # column by column, since every operation on the whole table takes milliseconds
+    columns = [[None if value is NA else value for value in frame[name].tolist()] for name in COLUMNS]
+    return [Score(**dict(zip(COLUMNS, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
 def task_frame(files: Iterable[ResultFile]) -> DataFrame:
