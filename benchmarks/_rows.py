@@ -6,8 +6,8 @@ A benchmark takes ``--json FILE`` and calls :func:`write_rows` with what it meas
     ...
     write_rows(options.json, [row("search 1M x 384", "bare FAISS flat", runs, at_most=1.05, judged=not options.quick)])
 
-``runs`` are the ratios of single repetitions (ours over theirs, both measured right after one another); their median is
-the row's ratio, their range the noise of the machine.
+``runs`` are the ratios of single repetitions (our time over theirs, measured one right after the other). Their median
+is the row's ratio; their range shows the noise of the machine.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def row(
     """One row of the table.
 
     Args:
-        work: what was done, with its size ("search 1M x 384, 1k queries").
-        against: what it was measured against ("bare FAISS flat").
-        runs: the ratio of every repetition, or the one ratio there is.
-        at_most, at_least: the bound asked for; with neither the ratio is reported and no more.
-        judged: False with small numbers, whose ratio says nothing: the bound is then shown and not applied.
-        holds: what must be true whatever the ratio (the results are the same, recall is high enough).
-        unit: behind the ratio; ``""`` where the figure is none.
-        figures: times, bytes, recall: what the ratio was made from.
+        work: the work and its size ("search 1M x 384, 1k queries").
+        against: the baseline ("bare FAISS flat").
+        runs: the ratio of each repetition, or a single ratio.
+        at_most, at_least: the required bound; with neither, the ratio is only reported.
+        judged: False for small sizes, whose ratio says nothing: the bound is then shown but not applied.
+        holds: a condition that must be true whatever the ratio (same results, high enough recall).
+        unit: printed after the ratio; ``""`` if it has no unit.
+        figures: times, bytes, recall: the numbers behind the ratio.
     """
     if at_most is not None and at_least is not None:
         raise ValueError("a row has one bound: at_most or at_least")
@@ -88,7 +88,7 @@ def growth(
     """One row of the growth table: how ``of`` grows with ``n``, as the exponent of a power law.
 
     Each point holds ``n``, ``seconds`` and ``peak_mb``. The exponent is the slope of the least-squares line through
-    (log n, log of); ``below`` is the bound asked for. Two points at least.
+    (log n, log of); ``below`` is the required bound. At least two points are needed.
     """
     exponent = fitted_exponent([point["n"] for point in points], [point[of] for point in points])
     return {
@@ -103,12 +103,12 @@ def growth(
 
 
 def fitted_exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """The slope of log ``values`` over log ``sizes``: 1 is linear, below 1 sublinear."""
+    """Return the slope of log ``values`` over log ``sizes``: 1 is linear, below 1 sublinear."""
     x, y = [math.log(size) for size in sizes], [math.log(value) for value in values]
     return statistics.linear_regression(x, y).slope
 
 
 def write_rows(path: Path | None, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows of either table to a file; nothing where no file was asked for."""
+    """Write rows of either table to a file; do nothing if no file was given."""
     if path is not None:
         path.write_text(json.dumps(list(rows), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -29,7 +29,7 @@ FOLDER = Path(__file__).resolve().parent
 class Measured:
     """The results of the scripts: ``rows`` (ratios) and ``growth`` (exponents).
 
-    ``failed`` maps a script that ended with an error to its last lines of output; ``seconds`` is the time of each.
+    ``failed`` maps a script that failed to its last lines of output; ``seconds`` is the time of each script.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -98,7 +98,7 @@ def run_benchmarks(
 def _run(script: Path, size: list[str]) -> tuple[list[dict[str, Any]], str]:
     """Run one script; return its rows, and its last lines of output if it failed."""
     environment = {**os.environ, "TQDM_DISABLE": "1"}
-    # the package beside the scripts is the one that is measured, installed or not
+    # measure the package next to this script, whether another one is installed or not
     paths = [str(script.parents[1]), *filter(None, [environment.get("PYTHONPATH")])]
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     with tempfile.TemporaryDirectory() as scratch:
@@ -108,7 +108,7 @@ def _run(script: Path, size: list[str]) -> tuple[list[dict[str, Any]], str]:
         ended = subprocess.run(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True
         )
-        # a script may end with an error because of what it measured: its rows say so
+        # a script may exit with an error because a bound was missed: its rows say so
         found = json.loads(rows.read_text(encoding="utf-8")) if rows.is_file() else []
     if ended.returncode == 0 and found:
         return found, ""
@@ -164,7 +164,7 @@ def _verdict(row: Mapping[str, Any]) -> str:
 
 
 def _figure(value: float) -> str:
-    """Three digits, without exponents."""
+    """Format a number with three significant digits and no exponent."""
     if value == 0:
         return "0"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

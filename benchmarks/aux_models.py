@@ -1,11 +1,11 @@
-"""How close a panel of auxiliary models over HTTP comes to the time that the server's latency alone would take.
+"""Compare the time of a panel of models over HTTP with the time that the server's latency alone would take.
 
     python benchmarks/aux_models.py [--conversations 300] [--quick]
 
-A server in its own process answers every request after a fixed latency. Three models ask it at the same time, so many
-requests in flight each; the ideal is ceil(conversations / in flight) latencies. Then the same again, from the cache.
-For comparison the same requests from a bare aiohttp client that parses, counts and keeps nothing, in alternation: what
-it takes beyond the ideal is the machine's.
+A server in its own process answers every request after a fixed latency. Three models query it at once, each with the
+same number of requests in flight; the ideal is ceil(conversations / in flight) latencies. The same run is then repeated
+from the cache. For comparison, a bare aiohttp client that parses, counts and keeps nothing sends the same requests, in
+alternation: its time beyond the ideal is due to the machine.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ MODELS = 3
 
 
 def reply(_: str) -> str:
-    """What every judge says."""
+    """The reply of every judge."""
     return json.dumps({"justification": "It says the same.", "answer": "correct"})
 
 
 async def bare(url: str, bodies: list[str], in_flight: int) -> None:
-    """All bodies to the server once per model, by the least code that does it."""
+    """Send every body to the server once per model, with as little code as possible."""
     import aiohttp
 
     async def slot(session: aiohttp.ClientSession, waiting: Iterator[str]) -> None:

@@ -1,12 +1,13 @@
-"""Lexical search through an index against bm25s itself, over the same tokens.
+"""Compare lexical search through an index with bm25s itself, over the same tokens.
 
     python benchmarks/bm25.py            500,000 passages, 1,000 queries
     python benchmarks/bm25.py --quick    3,000 passages, 40 queries, for a smoke test
 
-Texts are drawn from a vocabulary by Zipf's law (the word of rank r in proportion to 1/r), 20 to 60 words long; queries
-are two to six words of one passage. bm25s searches with its default backend (numpy), one query after another, as ours
-does, from its own memory-mapped files, tokens given; ours is given texts, and returns hits with their passages. Both in
-turn, medians. Asked: at most 1.1 times its time, and the same passages (ties may be broken otherwise).
+Texts are drawn from a vocabulary by Zipf's law (the word of rank r in proportion to 1/r) and are 20 to 60 words long;
+queries are two to six words of one passage. bm25s searches with its default backend (numpy), one query after another,
+as ours does, from its own memory-mapped files, and is given tokens. Ours is given texts, and returns hits with their
+passages. The two alternate, and medians are compared. Required: at most 1.1 times its time, and the same passages (ties
+may be broken differently).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ WORDS = 60_000
 
 
 def texts(count: int, rng: np.random.Generator) -> Iterator[str]:
-    """Passages of Zipf-distributed words."""
+    """Return passages of Zipf-distributed words."""
     words = np.asarray([f"w{number:x}" for number in range(WORDS)])
     shares = np.cumsum(1.0 / np.arange(1, WORDS + 1))
     shares /= shares[-1]
@@ -80,7 +81,7 @@ def main() -> None:
             wanted = {str(number) for number, value in zip(ids, values, strict=True) if value > 0}
             got = {hit.id for hit in ours}
             same += len(got & wanted)
-            # beyond the last score that both have, only ties may differ
+            # below the last score that both lists contain, only ties may differ
             last = min(values)
             differing += sum(hit.score > last * (1 + 1e-5) for hit in ours if hit.id not in wanted)
         runs: list[tuple[float, float]] = []

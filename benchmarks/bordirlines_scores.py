@@ -1,11 +1,12 @@
-"""BordIRlines' scores, intervals and tables for 7 models in 6 modes, 720 answers each.
+"""Time BordIRlines' scores, intervals and tables for 7 models in 6 modes, 720 answers each.
 
     python benchmarks/bordirlines_scores.py            42 runs of 720 answers
     python benchmarks/bordirlines_scores.py --quick    4 runs, for a smoke test
 
-Timed one by one: what Table 4 shows (concurrence with refusals read three ways, with bootstrap intervals); for answers
-with ten documents, citations by language and resource group, likewise; and reading the result files into the paper's
-tables. Questions are in 49 languages, a third of them English, the others as unevenly spread as the paper's.
+Timed one by one: the scores of Table 4 (concurrence with three ways to count refusals, with bootstrap intervals); for
+answers with ten documents, citations by language and resource group, with intervals; and reading the result files into
+the paper's tables. Questions are in 49 languages, a third of them in English, the others as unevenly distributed as in
+the paper.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mrag_eval.scoring import RowRecord, TaskScores
 from mrag_eval.scoring._task_level import citation_tables, concurrence_table
 
 GROUP_OF = {code: group for group, members in RESOURCE_GROUPS.items() for code in members if code != "en"}
-# the most frequent ones first; with English 49
+# the most frequent languages first; 49 with English
 LANGUAGES = tuple(dict.fromkeys(("zh", "ar", "hi", "es", "ru", "fr", "sw", "az", *sorted(GROUP_OF))))[:48]
 FREQUENCY = [1 / (1 + place) for place in range(len(LANGUAGES))]
 MODES = {
@@ -40,7 +41,9 @@ TERRITORIES = 251
 
 
 def records(seed: int, documents: bool) -> list[RowRecord]:
-    """What the hook gathers from a run over 251 territories: two to four claimants, a third without a controller."""
+    """Return what the hook gathers from a run over 251 territories: two to four claimants, a third without a
+    controller.
+    """
     rng = random.Random(seed)
     out = []
     for number in range(TERRITORIES):

@@ -1,11 +1,12 @@
-"""Building an index: its peak memory against its shard, and a build that is killed and resumed against one in one go.
+"""Measure the peak memory of an index build, and compare a killed and resumed build with an uninterrupted one.
 
-Every build is a process of its own, with vectors that cost next to nothing.
+Every build runs in its own process, with vectors that cost almost nothing.
 
-- Memory: the peak of resident memory against 1 GB and the size of the FAISS shard; and what the peak grows by, from a
-  quarter of the vectors to all, against what the shard grows by (a build that held its vectors would show 1 or more).
-- Resuming: a build is killed (SIGKILL) when half of its passages are written, and resumed; the fingerprint must be that
-  of the build in one go. The ratio is the time of both halves against its time.
+- Memory: the peak of resident memory is compared with 1 GB and with the size of the FAISS shard. The growth of the peak
+  from a quarter of the vectors to all is compared with the growth of the shard (a build that held its vectors would
+  show 1 or more).
+- Resuming: a build is killed (SIGKILL) when half of its passages are written, and resumed; its fingerprint must be that
+  of the uninterrupted build. The ratio is the time of both halves over the uninterrupted time.
 
     python benchmarks/build_memory.py            1,000,000 vectors of 384 dimensions
     python benchmarks/build_memory.py --quick    a smoke test with small numbers
@@ -28,7 +29,7 @@ _GB = 10**9
 
 
 def build(path: Path, count: int, dim: int, kind: str) -> None:
-    """Build in this process and print the peak of its resident memory, sizes on disk (bytes) and the fingerprint."""
+    """Build in this process; print its peak resident memory, sizes on disk (bytes) and the fingerprint."""
     model = NumberedVectors(dim)
     index = build_index(passages(count), path, kind=kind, embedder=model, batch_size=512, resume=True, progress=False)
     shard = (path / "dense" / "en.faiss").stat().st_size

@@ -1,7 +1,7 @@
-"""Building on Ray Data, on this machine with two actors, against the built-in engine: time, memory, the same index.
+"""Compare building on Ray Data, on this machine with two actors, with the built-in engine: time, memory, same index.
 
-The embedder keeps one core busy, so that there is something to share out. The time of Ray includes starting it, which
-takes some seconds whatever the corpus: it is told apart.
+The embedder keeps one core busy, so that there is work to distribute. The time of Ray includes its start, which takes
+some seconds whatever the corpus; it is reported separately.
 
     python benchmarks/build_ray.py            20,000 passages
     python benchmarks/build_ray.py --quick    a smoke test with small numbers
@@ -23,7 +23,7 @@ from mrag_eval.retrievers.build._build_ray import ray_cluster
 
 
 def build(path: Path, count: int, dim: int, rounds: int, actors: int) -> None:
-    """Build in this process, on Ray where there are actors, and print what it took."""
+    """Build in this process, on Ray if ``actors`` is given, and print the time and memory."""
     engine = RayEngine(actors=actors, block_bytes=1 << 18) if actors else None
     started = 0.0
     if engine is not None:

@@ -1,11 +1,11 @@
-"""How close a build comes to the time that its calls alone would take, and how pair finding grows with the titles.
+"""Compare the time of an XRAG build with that of its calls alone, and measure how pair finding grows with the titles.
 
     python benchmarks/build_xrag.py [--articles 1000] [--titles 100000] [--quick] [--json FILE]
 
-A server in its own process plays every part after a fixed latency. The ideal is calls × latency / requests in flight;
-reading, pairing, searching, writing and the ends of the steps, where fewer calls are left than slots, are all in the
-time that is held against it. Vectors cost nothing. Then the same from the cache. Then pair finding alone, each size in
-a process of its own: entities by Zipf's law, two to five a title, half a year of days.
+A server in its own process plays every model after a fixed latency. The ideal is calls × latency / requests in flight.
+The measured time also includes reading, pairing, searching, writing and the end of each step, where fewer calls are
+left than slots. Vectors cost nothing. The same build is then repeated from the cache. Finally pair finding is measured
+alone, each size in its own process: entities by Zipf's law, two to five per title, over half a year of days.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SECONDS = 60.0
 
 
 def reply(user: str) -> str:
-    """What a model says in every part, told apart by what stands in the prompt."""
+    """Return the reply of the model that the prompt addresses."""
     figures = re.findall(r"\d+", user)
     if "<title>" in user:
         town = user.split("<title>")[1].split()[0]
@@ -59,7 +59,7 @@ def reply(user: str) -> str:
 
 
 def articles(count: int) -> list[dict[str, Any]]:
-    """Half of them English, half German; of every town twenty articles, eight of one week and twelve older ones."""
+    """Write articles, half in English and half in German: twenty per town, eight from one week and twelve older."""
     out = []
     for n in range(count):
         lang = ("en", "de")[n % 2]
@@ -73,7 +73,7 @@ def articles(count: int) -> list[dict[str, Any]]:
 
 
 class Towns:
-    """Vectors that cost nothing: a town's name, hashed."""
+    """Hash the town's name into a vector, at no cost."""
 
     name, revision, dim = "towns", "1", 64
 
@@ -88,7 +88,7 @@ class Towns:
 
 
 def build(count: int, url: str, folder: Path, in_flight: int, cache: Path) -> tuple[float, int]:
-    """Seconds of a build and its rows."""
+    """Return the seconds of a build and its rows."""
     from mrag_eval.building import build_xrag
     from mrag_eval.building.xrag._xrag_settings import XragSettings
     from mrag_eval.config import ModelSpec
@@ -102,7 +102,7 @@ def build(count: int, url: str, folder: Path, in_flight: int, cache: Path) -> tu
         model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=in_flight
     )
     model = AuxModel(spec, name="m", cache=Store(cache))
-    # the server sees the last message alone: the type of question has to stand in it
+    # the server sees only the last message, so it must contain the type of question
     asking = folder / "questions.jinja"
     asking.write_text(
         "{% block user %}<first_pairs>{{ kind }} {{ first_answers[0] }} {{ second_answers[0] }}</first_pairs>"
@@ -123,11 +123,11 @@ def build(count: int, url: str, folder: Path, in_flight: int, cache: Path) -> tu
 
 
 def pair_finding(count: int) -> dict[str, float]:
-    """Seconds and megabytes that finding the pairs of so many titles takes, the titles themselves apart."""
+    """Return the seconds and megabytes that pair finding takes for a number of titles, without the titles themselves."""
     from mrag_eval.building.xrag._pairs import related_pairs
 
     rng = np.random.default_rng(0)
-    # as many names as there are titles: most stand in one or two, the most frequent in several per cent
+    # as many names as titles: most occur in one or two titles, the most frequent in several per cent
     ranks = rng.zipf(1.3, size=count * 8) % count
     sizes = rng.integers(2, 6, size=count)
     days = rng.integers(0, 180, size=count)
@@ -144,7 +144,7 @@ def pair_finding(count: int) -> dict[str, float]:
     start = time.perf_counter()
     found = related_pairs(items)
     seconds = time.perf_counter() - start
-    # a second time, since watching memory takes time of its own
+    # a second run, since measuring memory takes time
     tracemalloc.start()
     related_pairs(items)
     peak = tracemalloc.get_traced_memory()[1] / 1e6

@@ -1,4 +1,4 @@
-"""Batch character n-gram recall against a straightforward loop with counters, in one process.
+"""Compare batch character n-gram recall with a straightforward loop over counters, in one process.
 
     python benchmarks/char_ngram.py            100,000 pairs
     python benchmarks/char_ngram.py --quick    2,000 pairs, for a smoke test
@@ -31,18 +31,18 @@ _PUNCTUATION = set(string.punctuation)
 
 
 def normalize(text: str) -> str:
-    """The SQuAD normaliser, one step after the other."""
+    """Normalise as SQuAD does, one step after the other."""
     text = "".join(char for char in text.lower() if char not in _PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
 def grams(text: str, n: int) -> list[str]:
-    """n-grams within tokens; shorter tokens whole."""
+    """Return the n-grams within tokens; shorter tokens are kept whole."""
     return [token[start : start + n] for token in text.split() for start in range(max(len(token) - n + 1, 1))]
 
 
 def reference_recall(prediction: str, answers: Sequence[str], n: int = 3) -> float:
-    """Character n-gram recall with a Counter, the best answer counts."""
+    """Return character n-gram recall with a Counter; the best answer counts."""
     predicted = Counter(grams(normalize(prediction), n))
     best = 0.0
     for answer in answers:
@@ -54,7 +54,7 @@ def reference_recall(prediction: str, answers: Sequence[str], n: int = 3) -> flo
 
 
 def make_pairs(count: int, seed: int) -> tuple[list[str], list[list[str]]]:
-    """Responses of 5-60 words and one to three answers of 1-5 words; half of the answers are in the response."""
+    """Return responses of 5-60 words with one to three answers of 1-5 words; half of the answers are in the response."""
     rng = random.Random(seed)
     vocabularies = {
         script: ["".join(chr(first + rng.randrange(size)) for _ in range(rng.randint(low, high))) for _ in range(5000)]
@@ -86,7 +86,7 @@ def main() -> None:
     options = parser.parse_args()
     count, step = (2_000, 2_000) if options.quick else (100_000, 10_000)
     predictions, answers = make_pairs(count, options.seed)
-    char_ngram_recall_batch(predictions[:8], answers[:8])  # imports and tables
+    char_ngram_recall_batch(predictions[:8], answers[:8])  # warm up: imports and tables
     slow = fast = 0.0
     equal = True
     for first in range(0, count, step):

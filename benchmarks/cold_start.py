@@ -1,14 +1,14 @@
-"""What a small run waits for: the harness, the index, and this package's own code, apart from each other.
+"""Measure what a small run waits for: the harness, the index and this package's own code, separately.
 
     python benchmarks/cold_start.py [--runs 5] [--quick] [--json FILE]
 
-A demo task whose index and retrieval are cached, and a stock task over the same questions, each run by the harness's
-dummy model in a process of its own, in alternation. What both need (the harness, torch, transformers, datasets) is
-imported before the clock starts and reported by itself; so is reading the YAML of our tasks, which the harness does
-whatever is asked for. Our own time is what our task takes (its imports, building it, the evaluation of five rows) less
-the opening of its index and less what the harness takes to evaluate the stock task. Medians over the runs. Seconds of
-the processor stand beside those of the clock: on a machine with other work the latter say little. What `mrag-eval run`
-takes for the process that retrieves before the model is loaded is measured last, with everything cached: its start.
+The harness's dummy model runs a demo task, whose index and retrieval are cached, and a stock task over the same
+questions, each in its own process, in alternation. Everything that both need (the harness, torch, transformers,
+datasets) is imported before the clock starts and reported separately. So is reading the YAML of our tasks, which the
+harness does for every command. Our own time is that of our task (imports, construction, evaluation of five rows) minus
+opening its index and minus the harness's evaluation of the stock task. Medians over the runs are reported, in CPU
+seconds as well as wall-clock seconds: on a busy machine the latter say little. The start of the process in which `mrag-
+eval run` retrieves before the model is loaded is measured last, with everything cached.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ Parts = dict[str, tuple[float, float]]
 
 
 def now() -> tuple[float, float]:
-    """Seconds of the clock, and of the processor for this process and those it has started."""
+    """Return wall-clock seconds, and CPU seconds of this process and its children."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.perf_counter(), time.process_time() + children.ru_utime + children.ru_stime
 
 
 def one(task: str, folder: str) -> Parts:
-    """Run in a process of its own: for each part seconds of the clock, and of the processor."""
+    """Run in its own process: return wall-clock and CPU seconds for each part."""
     taken: Parts = {}
     last = now()
 
@@ -115,7 +115,7 @@ def one(task: str, folder: str) -> Parts:
 
 
 def measured(task: str, folder: Path, cache: Path) -> Parts:
-    """:func:`one` in a new process."""
+    """Run :func:`one` in a new process."""
     env = {**os.environ, "MRAG_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     env |= {"TQDM_DISABLE": "1", "HF_DATASETS_CACHE": str(cache / "datasets"), "LMEVAL_LOG_LEVEL": "ERROR"}
     done = subprocess.run(
@@ -127,7 +127,7 @@ def measured(task: str, folder: Path, cache: Path) -> Parts:
 
 
 def own_seconds(ours: Parts, stock: Parts, clock: int) -> float:
-    """What our code takes beside the harness's own evaluation and the opening of the index."""
+    """Return our own time: without the harness's evaluation and the opening of the index."""
     mine = sum(ours[part][clock] for part in ("imports", "building the task", "evaluating"))
     return mine - ours["opening the index"][clock] - stock["evaluating"][clock]
 
@@ -156,7 +156,7 @@ def main() -> None:
         pairs = []
         for number in range(runs + 1):
             pair = (measured(OURS, tasks_folder(), cache), measured("stock_questions", stock, cache))
-            # the first builds the index and fills the caches
+            # the first run builds the index and fills the caches
             if number:
                 pairs.append(pair)
     wall, cpu = ([own_seconds(ours, theirs, clock) for ours, theirs in pairs] for clock in (0, 1))

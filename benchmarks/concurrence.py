@@ -1,11 +1,11 @@
-"""Concurrence scores with a cluster bootstrap over territories, against a loop in Python over the resamples.
+"""Compare concurrence scores with a cluster bootstrap over territories with a Python loop over the resamples.
 
     python benchmarks/concurrence.py            251 territories, 720 answers, 10,000 resamples
     python benchmarks/concurrence.py --quick    200 resamples, for a smoke test
 
-Our time is the whole call: reading 720 rows, scoring, 10,000 resamples, BCa limits for 13 scores. The loop gets its
-territories read and scored beforehand and only adds up and divides, once a resample, on Python numbers; it is run on
-a tenth of the resamples and its time multiplied. Both print their 95 % limits of one score as a check.
+Our time is the whole call: reading 720 rows, scoring, 10,000 resamples, and BCa limits for 13 scores. The loop receives
+its territories already read and scored; for each resample it only adds and divides Python numbers. It runs on a tenth
+of the resamples, and its time is multiplied by ten. As a check, both print their 95 % limits of one score.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 def make(territories: int, seed: int) -> tuple[list[Row], list[Row]]:
-    """Queries and answers shaped as BorderLines: two to four claimants, a third without a known controller."""
+    """Return queries and answers shaped like BorderLines: two to four claimants, a third without a known controller."""
     rng = random.Random(seed)
     queries: list[Row] = []
     responses: list[Row] = []
@@ -51,7 +51,7 @@ def make(territories: int, seed: int) -> tuple[list[Row], list[Row]]:
 
 
 def territory_rows(queries: list[Row], responses: list[Row]) -> list[tuple[float, ...]]:
-    """Per territory (numerator, denominator) of six means and the squares of two counts, by plain scoring."""
+    """Return (numerator, denominator) of six means and the squares of two counts for each territory, scored plainly."""
     by_territory: dict[str, list[Row]] = {}
     for query in queries:
         by_territory.setdefault(query["territory"], []).append(query)
@@ -75,7 +75,7 @@ def territory_rows(queries: list[Row], responses: list[Row]) -> list[tuple[float
 
 
 def score(rows: list[tuple[float, ...]]) -> dict[str, float | None]:
-    """The corpus-level scores of one resample."""
+    """Return the corpus-level scores of one resample."""
     totals = [0.0] * len(rows[0])
     for row in rows:
         for column, value in enumerate(row):
@@ -115,7 +115,7 @@ def main() -> None:
         options.resamples, options.repetitions = 200, 2
     queries, responses = make(options.territories, seed=0)
     rows = territory_rows(queries, responses)
-    concurrence_intervals(queries, responses, n_resamples=100)  # imports scipy
+    concurrence_intervals(queries, responses, n_resamples=100)  # warm up: imports scipy
     share = max(100, options.resamples // 10)
     ours, theirs = [], []
     for repetition in range(options.repetitions):

@@ -1,11 +1,11 @@
-"""How close the agents' loop comes to the time that its calls alone would take, and what it takes question by question.
+"""Compare the time of the agents' loop with that of its calls alone, and time it question by question.
 
     python benchmarks/coral_loop.py [--questions 200] [--quick]
 
 A server in its own process answers every request after a fixed latency. All questions take two rounds with two corpora
-of five documents: 24 calls each. The ideal is calls × latency / requests in flight. Then the same from the cache; then
-some of the questions one after the other, each with its critics side by side; then the loop with a model that answers
-at once, for its own work. The search is a table: it costs nothing.
+of five documents: 24 calls each. The ideal is calls × latency / requests in flight. The same run is then repeated from
+the cache. Next, some of the questions run one after the other, with their critics in parallel. Finally the loop runs
+with a model that answers at once, to measure its own work. The search is a table lookup and costs nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCORES = {"relevance": 4, "usefulness": 3, "clarity_specificity": 4, "compatibil
 
 
 def reply(user: str) -> str:
-    """What planner, critic and decision say, told apart by what stands in the prompt."""
+    """Return the reply of the planner, critic or decision that the prompt addresses."""
     if "<previous_query>" in user:
         return json.dumps({"language_names": list(CORPORA), "rewritten_query": f"again: {hash(user)}"})
     if "<documents>" in user:
@@ -39,7 +39,7 @@ def reply(user: str) -> str:
 
 
 def search(requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Any]]:
-    """Documents of their own for every query and corpus."""
+    """Return documents that are unique to each query and corpus."""
     from mrag_eval.core import Hit
 
     text = "The lighthouse stands on a cliff above the harbour and can be seen from far away. " * 8
@@ -54,7 +54,7 @@ def search(requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Any]]:
 
 
 class AtOnce:
-    """A model that answers without delay, for the loop's own work."""
+    """A model that answers without delay, to measure the loop's own work."""
 
     def __init__(self, spec: Any) -> None:
         self.spec, self.name = spec, "at once"
@@ -118,7 +118,7 @@ def main() -> None:
             one.run([each])
         by_one = (time.perf_counter() - start) / alone
 
-        # the first run compiles the templates
+        # warm up: the first run compiles the templates
         quick = loop(AtOnce(spec))
         quick.run(starts("own", 4))
         start = time.process_time()

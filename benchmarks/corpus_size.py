@@ -1,8 +1,8 @@
-"""What a Wikipedia corpus will cost: passages, bytes and hours by language, from a slice of it.
+"""Estimate the passages, bytes and hours of a Wikipedia corpus by language, from a slice of it.
 
-A slice of every language is cut into passages and indexed (with vectors that cost nothing, of the embedder's size), and
-some of its passages are embedded on this machine. With the number of articles or passages of the whole, known from
-elsewhere, the rest is arithmetic; figures got that way begin with "~".
+A slice of every language is cut into passages and indexed (with vectors that cost nothing and have the embedder's
+size), and some of its passages are embedded on this machine. The rest is arithmetic from the known number of articles
+or passages of the whole; such figures begin with "~".
 
     python benchmarks/corpus_size.py --from DUMPS --langs en,ko --articles 2000 --whole-articles en=7000000,ko=700000
     python benchmarks/corpus_size.py --documents texts.jsonl --whole-passages ko=1600000
@@ -37,7 +37,7 @@ DEMO = Path(mrag_eval.__file__).parent / "datasets" / "demo_data" / "passages.js
 
 
 class FreeVectors:
-    """An embedder whose vectors cost nothing and take as much space as those of another one."""
+    """An embedder whose vectors cost nothing and take as much space as another embedder's."""
 
     name, revision = "free", "1"
 
@@ -51,7 +51,7 @@ class FreeVectors:
 
 
 def slices(options: argparse.Namespace) -> Iterator[tuple[str, list[Document]]]:
-    """Language and the first documents of it."""
+    """Yield each language with its first documents."""
     if options.documents is None:
         for lang in options.langs:
             edition = wikipedia_edition(lang, dump=options.dump, source=options.source)

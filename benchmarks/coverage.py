@@ -1,11 +1,11 @@
-"""How often the 95 % intervals hold the true value, by simulation.
+"""Simulate how often the 95 % intervals contain the true value.
 
     python benchmarks/coverage.py                 4,000 simulations a row
     python benchmarks/coverage.py --quick         100, for a smoke test
 
-Prints one line a case: what is drawn, its size, the interval's method, the coverage with its simulation error, and
-the mean width. Large cases (200 rows, 50 clusters and more) are meant to lie within 93 % and 97 %; small ones show
-what an interval from so little data is worth.
+Prints one line per case: the population, its size, the interval's method, the coverage with its simulation error, and
+the mean width. Large cases (200 rows or more, 50 clusters or more) should be within 93 % and 97 %; small ones show what
+an interval from so little data is worth.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Draw = Callable[[np.random.Generator], Estimate]
 
 @dataclass(frozen=True)
 class Case:
-    """A population with a known mean, and an interval from one sample of it. ``large`` cases are held to 93-97 %."""
+    """A population with a known mean, and an interval from one sample of it. ``large`` cases must be within 93-97 %."""
 
     name: str
     truth: float
@@ -41,7 +41,7 @@ class Case:
 
 
 def proportion(n: int, p: float) -> Case:
-    # Near 0 the counts jump and the true coverage lies close to 97 %, within the simulation's error of it: the test
+    # Near 0 the counts jump and the true coverage is close to 97 %, within the simulation's error of it, so the test
     # sums over all outcomes instead.
     large = n >= 200 and n * p * (1 - p) >= 20
     return Case(f"share of {p:g}, n = {n}", p, lambda rng: wilson(int(rng.binomial(n, p)), n), large)
@@ -61,7 +61,7 @@ def clusters(
     effect: Callable[[np.random.Generator, int], np.ndarray],
     observe: Callable[[np.random.Generator, np.ndarray], np.ndarray],
 ) -> Case:
-    """``count`` clusters of 1 to 7 rows; every row of a cluster shares its effect."""
+    """Draw ``count`` clusters of 1 to 7 rows; every row of a cluster shares its effect."""
 
     def draw(rng: np.random.Generator) -> Estimate:
         groups = np.repeat(np.arange(count), rng.integers(1, 8, size=count))
@@ -132,7 +132,7 @@ def cases() -> list[Case]:
 
 
 def simulate(case: Case, simulations: int, rng: np.random.Generator) -> tuple[float, float, str]:
-    """Coverage, mean width and the interval's method. A sample without an interval covers nothing."""
+    """Return coverage, mean width and the interval's method. A sample without an interval covers nothing."""
     hits, width, method = 0, 0.0, ""
     for _ in range(simulations):
         found = case.draw(rng)

@@ -1,15 +1,15 @@
-"""How time and memory of building and searching grow, exact and with the auto index: a table with fitted exponents.
+"""Measure how time and memory of building and searching grow, with exact and auto indexes, and fit exponents.
 
-Every size is built and searched in processes of their own, whose peak memory (resident, pages of mapped files included)
-is the operating system's figure. Vectors are made on the way (``_clustered.py``), never held; the auto index may keep
-``--memory`` bytes in memory. Search: 200 questions after one that opens the files.
+Every size is built and searched in its own processes, whose peak memory (resident, including pages of mapped files)
+comes from the operating system. Vectors are generated during the build (``_clustered.py``) and never held; the auto
+index may keep ``--memory`` bytes in memory. Search: 200 questions, after one that opens the files.
 
     python benchmarks/index_growth.py            10,000, 100,000 and 1,000,000 vectors of 384 dimensions
     python benchmarks/index_growth.py --full     10,000,000 as well: 17 GB of disk (--folder) and up to an hour
     python benchmarks/index_growth.py --quick    a smoke test with small numbers
 
-Exact search is left out above 2,000,000 vectors. Asked: the exponent of searching with auto is below 1, that of
-building it near 1 (1.15: assigning a vector to its list costs the root of their number).
+Exact search is left out above 2,000,000 vectors. Required: the exponent of searching with auto is below 1, and that of
+building it near 1 (1.15, because assigning a vector to its list costs the root of the number of vectors).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def peak_mb() -> float:
 
 
 def one(step: str, count: int, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """One step for one size, in this process."""
+    """Run one step for one size, in this process."""
     embedder = ClusteredVectors(options.dim)
     path = folder / f"{count}"
     if step == "build":
@@ -102,7 +102,7 @@ def main() -> None:
     if options.full:
         sizes.append(10_000_000)
     if options.quick:
-        # auto would stay exact with so few
+        # auto would stay exact at this size
         sizes, options.dim, options.factory = [3_000, 12_000], 64, "IVF32,PQ32x4fs"
     points: dict[str, list[dict[str, Any]]] = {"build": [], "exact": [], "auto": []}
     print(f"{options.dim} dimensions, {QUERIES} questions, k = 20, auto within {options.memory}")

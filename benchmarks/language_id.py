@@ -1,9 +1,9 @@
-"""The language detector and the correct language rate against bare fastText predict calls, in one process.
+"""Compare the language detector and the correct language rate with bare fastText predict calls, in one process.
 
     python benchmarks/language_id.py            40,000 texts
     python benchmarks/language_id.py --quick    1,000 texts, for a smoke test
 
-Prints one line: texts a second, and the ratio to calling ``predict`` text by text on the same texts.
+Prints one line: texts per second, and the ratio to calling ``predict`` text by text on the same texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SENTENCES = {
 
 
 def make_texts(count: int, seed: int) -> tuple[list[str], list[str]]:
-    """Texts of one to four sentences in 13 languages, some with newlines, and their languages."""
+    """Return texts of one to four sentences in 13 languages, some with newlines, and their languages."""
     rng = random.Random(seed)
     languages = [rng.choice(list(SENTENCES)) for _ in range(count)]
     texts = []

@@ -1,8 +1,8 @@
-"""A search in 2 of 10 languages: shards by language against one joint flat index with post-filtering.
+"""Compare a search in 2 of 10 languages over language shards with one joint flat index and post-filtering.
 
-The peer is what retrieval over a single FAISS index does when a language is asked for: it searches deep enough for
-``k`` hits of the two languages to be among the results, and goes deeper where they are not. Languages are spread evenly
-over the vectors, which is the peer's best case. Both are exact and find the same.
+The baseline does what retrieval over a single FAISS index does when a language is requested: it searches deep enough to
+find ``k`` hits in the two languages, and searches deeper if there are too few. Languages are spread evenly over the
+vectors, which is the baseline's best case. Both are exact and find the same.
 
     python benchmarks/language_scope.py            10 x 100,000 vectors of 384 dimensions, 1,000 queries, k = 20
     python benchmarks/language_scope.py --quick    a smoke test with small numbers
@@ -29,13 +29,13 @@ SCOPE = ("en", "ko")
 
 def passages(count: int) -> Iterator[Passage]:
     for number in range(count):
-        # five passages of an article are of one language
+        # five passages of an article have one language
         lang = LANGS[number // 5 % len(LANGS)]
         yield Passage(id=f"{number:08x}", lang=lang, text=f"Passage {number} of a corpus.", doc_id=f"d{number // 5}")
 
 
 def post_filtered(joint: object, inside: np.ndarray, vectors: np.ndarray, k: int) -> np.ndarray:
-    """Rows of the best ``k`` vectors that are inside the scope, from one index over all of them."""
+    """Return the rows of the best ``k`` vectors inside the scope, from one index over all of them."""
     depth = 2 * k * len(inside) // int(inside.sum())
     while True:
         _, found = joint.search(vectors, depth)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A model server of a fixed latency in a process of its own, for benchmarks of what calls it."""
+"""A model server with a fixed latency in its own process, for benchmarks of its clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 class LatencyServer:
     """Answers every chat completion after ``latency`` seconds with ``reply(last message)``.
 
-    ``reply`` is a function of a module, since the process is started anew. The server ends with the one that began it.
+    ``reply`` must be a module-level function, since the server is a spawned process. The server ends with the process
+    that started it.
     """
 
     def __init__(self, latency: float, reply: Callable[[str], str]) -> None:
@@ -23,7 +24,7 @@ class LatencyServer:
         self.url = f"http://127.0.0.1:{self._ours.recv()}/v1/chat/completions"
 
     def calls(self) -> int:
-        """How many requests have come in."""
+        """Return the number of requests received."""
         self._ours.send("calls")
         return int(self._ours.recv())
 

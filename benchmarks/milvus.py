@@ -1,10 +1,11 @@
-"""An index in Milvus (milvus-lite, a local file) against the same index in a folder: what they find, and how fast.
+"""Compare an index in Milvus (milvus-lite, a local file) with the same index in a folder: hits and speed.
 
     python benchmarks/milvus.py            100,000 passages of 384 dimensions, 1,000 queries
     python benchmarks/milvus.py --quick    2,000 passages, 20 queries, for a smoke test
 
-Vectors lie around 500 centres, as embeddings do, in two languages. Both are searched in turn by the same call, with
-the queries' vectors given and nothing cached; medians. Asked: 0.99 of the first 20 places the same. Times are reported.
+Vectors are clustered around 500 centres, as embeddings are, in two languages. Both are searched in turn by the same
+call, with the queries' vectors given and nothing cached; medians are compared. Required: 0.99 of the first 20 places
+agree. Times are reported.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CENTRES = 500
 
 
 class Clustered:
-    """Vectors around centres: the number at the end of a text decides which."""
+    """Return vectors around centres; the number at the end of a text selects the centre."""
 
     name, revision = "clustered", "1"
 

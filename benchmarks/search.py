@@ -1,13 +1,15 @@
-"""What a search costs: exact against bare FAISS, approximate against exact.
+"""Compare exact search with bare FAISS, and approximate search with exact.
 
-One shard of vectors with the structure of embeddings, built with ``--factory auto`` and tuned on questions of its own,
-and the same shard linked as an exact index. One batch of other questions; the calls take turns, and ratios are taken
-within a turn. Twice: with vectors like all-MiniLM-L6-v2's, to which the bounds apply, and like multilingual-e5-small's,
-whose questions lie so far from passages that much more must be read (see ``_clustered.py``).
+One shard of vectors with the structure of embeddings is built with ``--factory auto`` and tuned on its own questions;
+the same shard is also linked as an exact index. Both search one batch of other questions; the calls alternate, and
+ratios are taken within a turn. This is done twice: with vectors like all-MiniLM-L6-v2's, to which the bounds apply, and
+like multilingual-e5-small's, whose questions are so far from the passages that much more must be read (see
+``_clustered.py``).
 
-* exact: ``Index.search`` over ``faiss.IndexFlatIP.search`` on the same file. The bare call returns row numbers and
-  scores; ours also breaks ties, merges and reads the texts of every hit.
-* approximate: the bare exact call over ``Index.search`` on the approximate index, and the recall@20 of its hits.
+* exact: the time of ``Index.search`` over that of ``faiss.IndexFlatIP.search`` on the same file. The bare call returns
+  row numbers and scores; ours also breaks ties, merges and reads the texts of every hit.
+* approximate: the time of the bare exact call over that of ``Index.search`` on the approximate index, and the recall@20
+  of its hits.
 
     python benchmarks/search.py            1,000,000 vectors of 384 dimensions, 1,000 queries, k = 20
     python benchmarks/search.py --quick    a smoke test with small numbers
@@ -31,7 +33,7 @@ from mrag_eval.core import Passage
 from mrag_eval.retrievers import build_index, load_index, merge_indexes
 
 TUNING = 512
-# the vectors that the bounds are for
+# the bounds apply to these vectors
 BOUNDED = "minilm"
 
 
@@ -58,7 +60,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where the index is made; default: a temporary folder")
     options = parser.parse_args()
     if options.quick:
-        # auto would stay exact with so few
+        # auto would stay exact at this size
         options.vectors, options.queries, options.repetitions, options.factory = 12_000, 100, 3, "IVF64,PQ192x4fs"
     size = f"{options.vectors:,} x {options.dim}, {options.queries:,} queries, k = {options.k}"
     print(f"search {size}; medians of {options.repetitions} runs, ratios against bare FAISS flat in the same turn")
@@ -69,7 +71,7 @@ def main() -> None:
 
 
 def measure(like: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Build, search, print three lines of the table, and the rows of the one that all benchmarks make."""
+    """Build and search, print three lines of the table, and return the rows for the joint table of all benchmarks."""
     embedder = ClusteredVectors(options.dim, like=like)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = Path(folder) / "approximate"

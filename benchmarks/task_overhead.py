@@ -1,13 +1,13 @@
-"""What a row costs besides the model: this package against the stock harness with the same prompts in Jinja YAML.
+"""Measure the cost of a row besides the model: this package against the stock harness with the same prompts in Jinja.
 
     python benchmarks/task_overhead.py [--rows 100000] [--repeats 2] [--work cached] [--quick] [--json FILE]
 
-Work ``cached``: each row is searched for in a lexical index, results found in the cache on disk, three passages shown,
-ranking measures taken; the stock task has the very same passages in its rows. Work ``given``: the rows bring their
-passages. Both tasks are run by the harness's dummy model, each in a process of its own, in alternation; the clock
-starts behind a run of ten rows, which pays for what is imported once. The stock task writes its prompt inline in YAML,
-as tasks usually do, and scores an exact match; ours scores character n-grams and the language of the answer, with
-intervals. Prompts are compared before anything is measured. Peak memory is that of the whole process.
+Work ``cached``: each row is searched for in a lexical index, its results are read from the cache on disk, three
+passages are shown, and ranking measures are computed; the rows of the stock task contain the same passages. Work
+``given``: the rows bring their passages. The harness's dummy model runs both tasks, each in its own process, in
+alternation; the clock starts after a run of ten rows, which absorbs one-time imports. The stock task writes its prompt
+inline in YAML, as tasks usually do, and scores an exact match; ours scores character n-grams and the language of the
+answer, with intervals. Prompts are compared before anything is measured. Peak memory is that of the whole process.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
 
 
 def write_files(folder: Path, rows: int) -> None:
-    """Questions about one of 2,000 passages of forty words in four scripts, and the rows with passages of their own."""
+    """Write questions about one of 2,000 passages of forty words in four scripts, and the rows with their own passages."""
     corpus = []
     for i in range(PASSAGES):
         text = f"number{i} " + " ".join([WORDS[i % 4]] * 13)
@@ -94,7 +94,7 @@ def write_files(folder: Path, rows: int) -> None:
     questions, given = [], []
     for i in range(rows):
         text = " ".join([WORDS[i % 4]] * 13)
-        # the same number is asked for fifty times, in other words each time
+        # each number is asked for fifty times, in different words
         query = f"Which {WORDS[i % 4]} is number{i % PASSAGES}, question {i}?"
         question: dict[str, Any] = {"id": str(i), "query": query, "lang": "en", "answers": [WORDS[i % 4]]}
         questions.append({**question, "relevant_ids": [f"p{i % PASSAGES}"]})
@@ -111,7 +111,7 @@ def write_files(folder: Path, rows: int) -> None:
 
 
 def retrieve_once(folder: Path) -> None:
-    """Fill the cache, and write the rows with what was found for them as the stock task reads them."""
+    """Fill the cache, and write the rows with their retrieved passages in the form that the stock task reads."""
     from lm_eval.tasks import TaskManager
 
     manager = TaskManager(include_path=str(folder), include_defaults=False)
@@ -126,7 +126,7 @@ def retrieve_once(folder: Path) -> None:
 
 
 def one(task: str, folder: str) -> dict[str, Any]:
-    """Run in a process of its own: seconds for the whole task, peak memory, the first prompts."""
+    """Run in its own process: return seconds for the whole task, peak memory and the first prompts."""
     import lm_eval
     from lm_eval.tasks import TaskManager
 
@@ -153,7 +153,7 @@ def one(task: str, folder: str) -> dict[str, Any]:
 
 
 def apart(task: str, folder: Path) -> dict[str, Any]:
-    """:func:`one` in a new process."""
+    """Run :func:`one` in a new process."""
     done = subprocess.run(
         [sys.executable, __file__, "--one", task, str(folder)], capture_output=True, text=True, check=False
     )
@@ -189,7 +189,7 @@ def main() -> None:
 
 
 def compared(work: str, folder: Path, rows: int, repeats: int, *, judged: bool) -> dict[str, Any]:
-    """One kind of work, ours against stock."""
+    """Measure one kind of work, ours against stock."""
     pairs = []
     for _ in range(repeats):
         pairs.append((apart(work, folder), apart(f"stock_{work}", folder)))

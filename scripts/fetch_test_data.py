@@ -1,8 +1,8 @@
 """Fetch the public benchmark files that the tests read: ``python scripts/fetch_test_data.py DIR``.
 
-Every file comes from its own repository at a fixed commit (list: ``test_data.json`` beside this script) and is checked
-against its SHA-256 where that is known. Files already there and right are left alone, so an interrupted run continues.
-Needs nothing but Python's standard library. Afterwards: ``export MRAG_TEST_DATA=DIR``.
+Every file comes from its own repository at a fixed commit (list: ``test_data.json`` next to this script) and is checked
+against its SHA-256 where that is known. Correct files that already exist are left alone, so an interrupted run
+continues. Needs only Python's standard library.
 
 Exit codes: 0 everything is there, 1 something is missing or wrong.
 """
@@ -32,16 +32,16 @@ _TIMEOUT = 60
 
 
 class FetchError(Exception):
-    """A file that could not be had, or is not what it should be."""
+    """A file that could not be fetched or has the wrong content."""
 
 
 class UnreachableError(FetchError):
-    """The host does not answer: the next file will fare no better."""
+    """The host does not answer, so no other file will arrive either."""
 
 
 @dataclass(frozen=True)
 class File:
-    """``path`` is where it goes under the target folder; ``sha256`` is of the (decompressed) content or None."""
+    """One file: ``path`` is its place under the target folder, ``sha256`` that of the (decompressed) content, or None."""
 
     path: str
     repository: str
@@ -50,12 +50,12 @@ class File:
     sha256: str | None
 
     def url(self, base: str) -> str:
-        """Its address under ``base``, laid out as ``<base>/<repository>/<commit>/<upstream path>``."""
+        """Return its address under ``base``, laid out as ``<base>/<repository>/<commit>/<upstream path>``."""
         return "/".join([base.rstrip("/"), self.repository, self.commit, urllib.parse.quote(self.upstream)])
 
 
 def read_manifest(path: Path = MANIFEST) -> tuple[list[File], list[dict[str, str]]]:
-    """The files to fetch, and what the tests read that no public repository has."""
+    """Return the files to fetch, and the files that the tests read but no public repository has."""
     manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     files = [
         File(
@@ -72,7 +72,7 @@ def read_manifest(path: Path = MANIFEST) -> tuple[list[File], list[dict[str, str
 
 
 def content(raw: bytes, name: str) -> bytes:
-    """What is hashed: the content itself, decompressed for ``*.gz``."""
+    """Return the bytes to hash: the content itself, decompressed for ``*.gz``."""
     try:
         return gzip.decompress(raw) if name.endswith(".gz") else raw
     except (OSError, EOFError, zlib.error) as error:
@@ -80,7 +80,7 @@ def content(raw: bytes, name: str) -> bytes:
 
 
 def fault(file: File, folder: Path) -> str | None:
-    """What is wrong with the copy in ``folder``; None if nothing is."""
+    """Return what is wrong with the copy in ``folder``, or None."""
     target = folder / file.path
     if not target.is_file():
         return "missing"
@@ -96,7 +96,7 @@ def fault(file: File, folder: Path) -> str | None:
 
 
 def fetch(file: File, folder: Path, base: str) -> None:
-    """Download one file, check it and put it in place in one move."""
+    """Download one file, check it, and rename it into place."""
     raw = download(file.url(base))
     compress = file.path.endswith(".gz") and not file.upstream.endswith(".gz")
     found = raw if compress else content(raw, file.path)
@@ -114,7 +114,7 @@ def fetch(file: File, folder: Path, base: str) -> None:
 
 
 def download(url: str) -> bytes:
-    """The bytes behind ``url``; a few tries for failures that may pass."""
+    """Return the content of ``url``; retry failures that may pass."""
     for attempt in range(1, _TRIES + 1):
         try:
             with urllib.request.urlopen(url, timeout=_TIMEOUT) as reply:
@@ -134,7 +134,7 @@ def download(url: str) -> bytes:
 
 
 def run(folder: Path, *, base: str, check: bool, files: list[File]) -> Iterator[str]:
-    """Fetch (or only check) every file; yields one line for each that is missing or wrong afterwards."""
+    """Fetch (or only check) every file; yield one line for each that is missing or wrong afterwards."""
     for number, file in enumerate(files, start=1):
         wrong = fault(file, folder)
         if wrong is None:
@@ -154,7 +154,7 @@ def run(folder: Path, *, base: str, check: bool, files: list[File]) -> Iterator[
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; see the module's docstring."""
+    """Parse the command line; see the module's docstring."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="where the files go")
     parser.add_argument("--check", action="store_true", help="download nothing, say what is missing or wrong")

@@ -1,4 +1,4 @@
-"""Print a command of README.md, so that what it promises is what is run.
+"""Print a command of README.md, so that the project's check runs exactly what the page shows.
 
 A command is the first fenced block after the line ``<!-- command: NAME -->``.
 
@@ -15,7 +15,7 @@ README = Path(__file__).resolve().parent.parent / "README.md"
 
 
 def readme_commands(text: str) -> dict[str, str]:
-    """Name → command, for every marked block of a README."""
+    """Return name → command for every marked block of a README."""
     blocks = re.findall(r"<!-- command: ([\w-]+) -->\s*```\w*\n(.*?)```", text, re.DOTALL)
     return {name: body.strip() for name, body in blocks}
 

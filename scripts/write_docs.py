@@ -1,4 +1,4 @@
-"""Write the reference pages of the documentation from the code, so that they say what the code does.
+"""Write the reference pages of the documentation from the code, so that both agree.
 
 python scripts/write_docs.py            writes docs/reference/*.md and docs/benchmarks/*.md
 """
@@ -24,7 +24,7 @@ FOLDER = ROOT / "docs"
 
 
 def pages() -> dict[str, str]:
-    """Path below docs/ -> text of every page that is written from the code or from the READMEs of the tasks."""
+    """Return path below docs/ → text for every page written from the code or the READMEs of the tasks."""
     reference = {
         "configuration.md": configuration_page(),
         "modes.md": modes_page(),
@@ -42,7 +42,7 @@ def pages() -> dict[str, str]:
 
 
 def benchmarks_page() -> str:
-    """What every benchmark declares, as a table of their questions and one of their sources."""
+    """Return the benchmarks' declarations as a table of their questions and one of their sources."""
     from mrag_eval.cli._catalog import list_benchmarks
     from mrag_eval.cli._task_lists import NEEDS
 
@@ -99,12 +99,12 @@ def _benchmark_link(declared: Any) -> str:
 
 
 def _place(url: str) -> str:
-    """A URL without what is the same for all of a site, and without a revision."""
+    """Return a URL without the prefix shared by a whole site, and without a revision."""
     return re.sub(r"^https://(huggingface\.co/datasets/)?|/tree/\w+$", "", url)
 
 
 def benchmark_page(readme: Path) -> str:
-    """The README of a task folder as a page, with what its tasks are by IR mode and metric, counted."""
+    """Return the README of a task folder as a page, with the number of its tasks by IR mode."""
     from mrag_eval.cli._catalog import list_tasks
 
     text = readme.read_text(encoding="utf-8")
@@ -121,7 +121,7 @@ def benchmark_page(readme: Path) -> str:
 
 
 def configuration_page() -> str:
-    """Every block of a task and of the config file, key by key."""
+    """Return every block of a task and of the config file, key by key."""
     from mrag_eval.config import Agent, Judge, Prompt, Retrieval
     from mrag_eval.config._file import FileConfig
     from mrag_eval.datasets import LOADERS, DataBlock
@@ -150,7 +150,7 @@ def configuration_page() -> str:
 
 
 def _section(title: str, block: type[BaseModel], level: str = "##", *, without: Collection[str] = ()) -> Iterator[str]:
-    """The block's own docstring and keys (but for ``without``), then the blocks that are values in it."""
+    """Return the block's own docstring and keys (except ``without``), then the blocks that are values in it."""
     yield f"{level} {title}"
     if block.__doc__:
         yield _prose(inspect.cleandoc(block.__doc__))
@@ -175,7 +175,7 @@ def _kind(block: type[BaseModel]) -> str:
 
 
 def _values(annotation: Any) -> tuple[str, list[type[BaseModel]]]:
-    """A type in words, and the blocks in it."""
+    """Return a type in words, and the blocks in it."""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         return _values(args[0])
@@ -219,7 +219,7 @@ def _default(field: Any) -> str:
 
 
 def modes_page() -> str:
-    """The IR modes as a table."""
+    """Return the IR modes as a table."""
     from mrag_eval.config import MODES
 
     lines = [
@@ -235,7 +235,7 @@ def modes_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-# ------------------------------------------------------------------ metrics
+# Return the names for a task's ``metrics``, and the functions behind them.
 
 
 def metrics_page() -> str:
@@ -270,7 +270,7 @@ def _signature(function: Any) -> str:
 
 
 def _prose(docstring: str) -> str:
-    """A docstring as Markdown: roles become code, sections become bold words, indented parts lists."""
+    """Return a docstring as Markdown: roles become code, sections become bold words, indented parts lists."""
     text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", docstring).replace("``", "`")
     out: list[str] = []
     listing = False
@@ -292,7 +292,7 @@ def _prose(docstring: str) -> str:
 
 
 def commands_page() -> str:
-    """Every command with its arguments and options."""
+    """Return every command with its arguments and options."""
     import typer
 
     from mrag_eval.cli._app import app
@@ -328,7 +328,7 @@ def _written(parameter: Any) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """MkDocs calls this first: list the page of every benchmark behind that of all."""
+    """List the page of every benchmark after the page of all; MkDocs calls this first."""
     from mrag_eval.datasets import LOADERS
 
     declared = [loader.declaration for loader in LOADERS.values() if loader.declaration.tasks is not None]
@@ -343,12 +343,12 @@ def on_config(config: Any) -> Any:
 
 
 def on_pre_build(config: Any) -> None:
-    """MkDocs calls this before it reads the pages."""
+    """Write the pages before MkDocs reads them."""
     write()
 
 
 def write() -> list[Path]:
-    """Write the pages and return their paths; one that says the same already is left alone."""
+    """Write the pages and return their paths; leave unchanged pages alone."""
     paths = []
     for name, text in pages().items():
         path = FOLDER / name

@@ -1,6 +1,6 @@
 """Write the task YAML of every benchmark from its matrix: ``python scripts/write_tasks.py [--check]``.
 
-``tasks/<benchmark>/_matrix.yaml`` holds all that the files of a benchmark say; tasks/README.md explains its keys. The
+``tasks/<benchmark>/_matrix.yaml`` holds the content of all files of a benchmark; tasks/README.md explains its keys. The
 files are committed. ``--check`` writes nothing and exits with 1 if a file differs from its matrix.
 """
 
@@ -21,13 +21,13 @@ TASKS = Path(__file__).resolve().parent.parent / "tasks"
 HEADER = "# Written by scripts/write_tasks.py from _matrix.yaml.\n"
 # Keys that steer the expansion; all others go into the file.
 _STEERING = ("called", "folder", "only")
-# The keys of a group.
+# Keys of a group.
 _GROUP_KEYS = ("folder", "only", "tasks", "plain_mean", "weighted_mean")
 
 Block = dict[str, Any]
 # Axis -> key -> what that value adds to a file.
 Axes = Mapping[str, Mapping[str, Block]]
-# Axis -> the key chosen.
+# Axis -> the chosen key.
 Cell = Mapping[str, str]
 
 
@@ -36,7 +36,7 @@ class _Function(str):
 
 
 class _File(dict[str, Any]):
-    """The content of a file: one key a line, with short blocks and lists inside."""
+    """Return the content of a file: one key per line, with short blocks and lists inline."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -110,7 +110,7 @@ def _group(name: str, entry: Block, cell: Cell, axes: Axes, metadata: Block) -> 
 
 
 def _content(entry: Block, cell: Cell, axes: Axes) -> Block:
-    """Merge the blocks of every axis that the included base does not depend on, and the entry's own keys over them."""
+    """Merge the blocks of every axis that the included base does not depend on, then the entry's own keys over them."""
     include = entry.get("include")
     blocks = [axes[axis][key] for axis, key in cell.items() if axis not in _axes_of(include or "")]
     base = include and f"{'../' if 'folder' in entry else ''}_{include}_yaml"
@@ -142,14 +142,14 @@ def _axes_of(template: str) -> list[str]:
 
 
 def _cells(template: str, axes: Axes) -> Iterator[Cell]:
-    """Yield each combination of the axes that a template names, the last one varying fastest."""
+    """Yield each combination of the axes that a template names; the last one varies fastest."""
     names = _axes_of(template)
     for keys in itertools.product(*(axes[axis] for axis in names)):
         yield dict(zip(names, keys, strict=True))
 
 
 def _named(template: str, cell: Cell, axes: Axes) -> str:
-    """Return the name of a task or group; a value ``called`` nothing leaves no underscore behind."""
+    """Return the name of a task or group; an empty value leaves no underscore behind."""
     called = {axis: axes[axis][key].get("called", key) for axis, key in cell.items()}
     return re.sub("_+", "_", template.format_map(called)).strip("_")
 
