@@ -56,7 +56,7 @@ class LabouredVectors(NumberedVectors):
 
 
 def passages(count: int) -> Iterator[Passage]:
-    """Write passages of forty words each. The vocabulary does not grow with the corpus; a language's hardly does."""
+    """Yield passages of forty words each. The vocabulary does not grow with the corpus; a language's hardly does."""
     for number in range(count):
         words = " ".join(f"word{(number * 31 + place * place) % 5_000}" for place in range(40))
         yield Passage(id=f"{number:08x}", lang="en", text=words, doc_id=f"d{number // 3}")

@@ -28,7 +28,7 @@ WORDS = 60_000
 
 
 def texts(count: int, rng: np.random.Generator) -> Iterator[str]:
-    """Return passages of Zipf-distributed words."""
+    """Yield passages of Zipf-distributed words."""
     words = np.asarray([f"w{number:x}" for number in range(WORDS)])
     shares = np.cumsum(1.0 / np.arange(1, WORDS + 1))
     shares /= shares[-1]

@@ -59,7 +59,7 @@ def reply(user: str) -> str:
 
 
 def articles(count: int) -> list[dict[str, Any]]:
-    """Write articles, half in English and half in German: twenty per town, eight from one week and twelve older."""
+    """Return articles, half in English and half in German: twenty per town, eight from one week and twelve older."""
     out = []
     for n in range(count):
         lang = ("en", "de")[n % 2]

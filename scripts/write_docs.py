@@ -150,7 +150,7 @@ def configuration_page() -> str:
 
 
 def _section(title: str, block: type[BaseModel], level: str = "##", *, without: Collection[str] = ()) -> Iterator[str]:
-    """Return the block's own docstring and keys (except ``without``), then the blocks that are values in it."""
+    """Yield the block's own docstring and keys (except ``without``), then the blocks that are values in it."""
     yield f"{level} {title}"
     if block.__doc__:
         yield _prose(inspect.cleandoc(block.__doc__))

@@ -1,4 +1,4 @@
-"""Shared fixtures: where the real test data lies, and no network by accident."""
+"""Shared fixtures: the folder of the real test data, and no accidental network access."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def _data_root() -> Path:
 
 @pytest.fixture(scope="session")
 def test_data() -> Path:
-    """The folder of real benchmark files; a skip with the reason where it is not at hand, a failure in CI."""
+    """Return the folder of real benchmark files; if it is missing, skip with the reason, or fail in CI."""
     return _data_root()
 
 
 @pytest.fixture(scope="session")
 def reference() -> Path:
-    """The folder of reference values, beside the test data."""
+    """Return the folder of reference values, next to the test data."""
     root = _data_root()
     for candidate in (root / "reference", root.parent / "reference"):
         if candidate.is_dir():
@@ -54,7 +54,7 @@ def reference() -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Caches and the config file of the person who runs the tests stay out of them."""
+    """Ignore the caches and the config file of the person who runs the tests."""
     shared = Path(os.environ.get("MRAG_TEST_CACHE", tmp_path_factory.getbasetemp() / "mrag-cache"))
     monkeypatch.setenv("MRAG_CACHE", str(shared))
     monkeypatch.delenv("MRAG_CONFIG", raising=False)
@@ -62,7 +62,7 @@ def _own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 
 @pytest.fixture(autouse=True)
 def _fresh_models() -> Iterator[None]:
-    """No test gets the models, or the spent budgets, of another."""
+    """Give no test the models, or the spent budgets, of another."""
     from mrag_eval.models._shared import clear
 
     yield
@@ -71,8 +71,10 @@ def _fresh_models() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _records_reach_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a test runs the harness's command in this process, that cuts its logger off from the root one, for good,
-    and gives it a handler that writes to the standard error of that test, which is closed when the next one comes.
+    """Give each test an intact logger of the harness.
+
+    A test that runs the harness's command in this process detaches that logger from the root logger for good, and gives
+    it a handler on the test's standard error, which is closed when the next test starts.
     """
     monkeypatch.setattr(logging.getLogger("lm_eval"), "propagate", True)
     monkeypatch.setattr(logging.getLogger("lm_eval"), "handlers", [])
@@ -80,7 +82,9 @@ def _records_reach_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The harness lists the installed packages and reads all task files for every run (:mod:`tests.remembered`)."""
+    """Remember the installed packages and the task files, which the harness reads for every run
+    (:mod:`tests.remembered`).
+    """
     if "torch" in sys.modules:
         monkeypatch.setattr("torch.utils.collect_env.get_pretty_env_info", remembered.environment_info)
     if "lm_eval.tasks._index" in sys.modules:
@@ -89,7 +93,7 @@ def _found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Programs]:
-    """The programs ``mrag-eval``, ``lm_eval`` and ``python`` without the seconds that their imports take."""
+    """Yield the programs ``mrag-eval``, ``lm_eval`` and ``python`` without the seconds that their imports take."""
     ready = Programs()
     yield ready
     ready.close()

@@ -1,4 +1,4 @@
-"""The vectors that approximate search is measured on have the figures that are said of them."""
+"""The synthetic vectors for approximate search have the figures that their module states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks._clustered import LIKENESSES, ClusteredVectors, figures, share_read
 
-# what the embedders have, by the tables in the module: of 240 vectors, and the share read at 30,000
+# the embedders' figures from the tables in the module: for 240 vectors, and the share read at 30,000
 MEASURED = {
     "minilm": {
         "variance off the mean": (0.93, 0.06), "deviation between articles": (0.086, 0.02), "first 10": (0.23, 0.04),

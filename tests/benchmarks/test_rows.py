@@ -1,4 +1,4 @@
-"""The rows that benchmarks hand on: medians, bounds and fitted exponents, derived by hand."""
+"""The rows that benchmarks write: medians, bounds and fitted exponents, derived by hand."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    # as Python does for a script
+    # Python does this for a script
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     return runpy.run_path(str(BENCHMARKS / "scaling_plan.py"))
 
@@ -26,12 +26,12 @@ def test_a_language_of_the_slice_and_one_that_it_does_not_hold(plan: dict[str, A
     options = Namespace(dim=1024, tokens_per_second=20_000.0)
     rows = {row.lang: row for row in plan["planned"](found, options)}
     assert len(rows) == 13
-    # 25 million of 1,024 float32, and 25e6 · 140 / 20,000 / 3,600 h
+    # 25 million vectors of 1,024 float32, and 25e6 · 140 / 20,000 / 3,600 h
     assert rows["en"].vector_bytes == 25e6 * 4_096
     assert rows["en"].index_bytes == pytest.approx(125e9)
     assert rows["en"].gpu_hours == pytest.approx(48.611, abs=1e-3)
     assert rows["en"].is_measured
-    # Finnish is cut by words, as English and German are; Japanese by characters, as Chinese is
+    # Finnish is cut by words, like English and German; Japanese by characters, like Chinese
     assert (rows["fi"].tokens, rows["fi"].index_bytes) == (150.0, pytest.approx(1.5e6 * 5_500))
     assert rows["ja"].tokens == 72.0
     assert not rows["fi"].is_measured

@@ -1,4 +1,4 @@
-"""Articles on made-up towns, and a model that plays every part of a build from what its prompts say."""
+"""Articles on made-up towns, and a model that plays every part of a build according to its prompts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 TOWNS = ("Lindholm", "Varga", "Tarnow", "Miravel", "Kestrel", "Ostrava")
 FIRST_DAY = dt.date(2024, 6, 1)
-# Sentences in every language, so that a detector can tell; {town}, {n} make them an article's own.
+# Sentences in every language, so that a detector can identify it; {town} and {n} make an article unique.
 BODY = {
     "en": "The council of {town} said on Monday that {n} trees will be planted along the old canal this autumn. "
     "Residents had asked for more shade since the summer, and the work is expected to take three months in all.",
@@ -34,7 +34,7 @@ QUESTION = {
 
 
 def article(n: int, lang: str, town: str, day: int, **more: Any) -> dict[str, Any]:
-    """Article ``n`` as news-please writes it, published ``day`` days after the first."""
+    """Return article ``n`` in the layout of news-please, published ``day`` days after the first."""
     published = dt.datetime.combine(FIRST_DAY + dt.timedelta(days=day), dt.time(12, 30))
     return {
         "title": f"{town} and Halden plant {n} trees",
@@ -49,7 +49,7 @@ def article(n: int, lang: str, town: str, day: int, **more: Any) -> dict[str, An
 
 
 def corpus(langs: tuple[str, ...] = ("en", "de", "es", "zh", "ar")) -> list[dict[str, Any]]:
-    """Of every town and language ten articles: eight old ones, and two of one week a quarter of a year later."""
+    """Return ten articles per town and language: eight old ones, and two of one week a quarter of a year later."""
     out = []
     for lang in langs:
         for nth, town in enumerate(TOWNS):
@@ -65,7 +65,7 @@ def write_corpus(path: Path, articles: list[dict[str, Any]]) -> Path:
 
 
 class TownEmbedder:
-    """Vectors by the towns of a text, and by the last digit of its first number: near in any language."""
+    """Vectors by the towns of a text and the last digit of its first number: close in any language."""
 
     name, revision, dim = "towns", "1", len(TOWNS) + 11
 
@@ -90,7 +90,7 @@ def _towns(text: str) -> list[str]:
     return [town for town in TOWNS if town in text]
 
 
-# What the instructions of each part say, and no other's.
+# Phrases that occur only in the instructions of one part.
 _PARTS = {
     "entities": "named entities in headlines",
     "topic": "topically related",
@@ -106,21 +106,23 @@ _PARTS = {
 
 
 def part_of(conversation: Any) -> str:
-    """Which part a conversation asks a model to play."""
-    # an article may say anything: instructions stand at the beginning
+    """Return the part that a conversation asks a model to play."""
+    # an article may contain anything, but instructions come first
     (part,) = [name for name, words in _PARTS.items() if words in conversation[0]["content"][:200]]
     return part
 
 
 class Newsroom:
-    """Replies of a model in every part; ``knows`` questions (by a word in them) without documents."""
+    """Replies of a model in every part; ``knows`` lists questions (by a word in them) that it answers without
+    documents.
+    """
 
     def __init__(self, knows: str = "") -> None:
         self.knows = knows
 
     def __call__(self, conversation: Any) -> str:
         system = conversation[0]["content"]
-        # the first, since a reply that broke a rule comes back in a later one
+        # the first match, since a correction quotes the faulty reply
         prompt = next(message["content"] for message in conversation if message["role"] == "user")
         return str(getattr(self, part_of(conversation))(system, prompt))
 

@@ -1,4 +1,4 @@
-"""Ten-language XQuAD paragraphs as a corpus, and a model that writes their questions in the language asked for."""
+"""Ten-language XQuAD paragraphs as a corpus, and a model that writes their questions in the requested language."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pair(question: str, answer: str) -> str:
 
 
 class Paragraphs:
-    """``texts[lang][i]`` is paragraph i, ``questions[lang][i]`` its questions with their first answers."""
+    """``texts[lang][i]`` is paragraph i; ``questions[lang][i]`` are its questions with their first answers."""
 
     def __init__(self, folder: Path, n: int, languages: tuple[str, ...] = LANGUAGES) -> None:
         self.languages = languages
@@ -54,14 +54,14 @@ class Paragraphs:
         return next(i for whole, i in self._bare if start in whole)
 
     def writes(self, prompt: str) -> str:
-        """One of the paragraph's questions, in the language that the profile names."""
+        """Return one of the paragraph's questions, in the language that the profile names."""
         (wanted,) = re.findall(r"Question and answer are in (.+)\.", prompt)
         lang = next(code for code in self.languages if language_name(code) == wanted)
         listed = self.questions[lang][self.paragraph(prompt)]
         return pair(*listed[int(hashlib.sha256(prompt.encode()).hexdigest(), 16) % len(listed)])
 
     def answers(self, prompt: str) -> str:
-        """Writer and checker in one; every seventh paragraph's questions do not stand on their own."""
+        """Writer and checker in one; the questions of every seventh paragraph need context to be understood."""
         if "<document>" not in prompt:
             return "I have nothing else to say."
         if "<question>" not in prompt:

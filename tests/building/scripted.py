@@ -1,4 +1,4 @@
-"""A model in this process that answers by script, telling of every answer as it comes."""
+"""A scripted in-process model that reports every answer as it arrives."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from mrag_eval.config import ModelSpec
 from mrag_eval.models import Ledger, Reply
 from mrag_eval.prompts import Conversation
 
-# The last message of a conversation to a reply, or to the error of a failed call.
+# Maps the last message of a conversation to a reply, or to the error of a failed call.
 Script = Callable[[str], "str | Reply"]
 
 
 class ScriptedModel:
-    """Stands in for an AuxModel; ``asked`` remembers the last message of every conversation.
+    """A stand-in for an AuxModel; ``asked`` collects the last message of every conversation.
 
-    ``whole``: the script is given the conversation instead of its last message.
+    With ``whole``, the script receives the conversation instead of its last message.
     """
 
     def __init__(self, script: Callable[[Any], str | Reply], name: str = "scripted", *, whole: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Articles as crawlers write them: layouts, dates, languages, and what is left out."""
+"""Articles as crawlers write them: layouts, dates, languages, and exclusions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_news_please_and_cc_news_layouts_are_read_as_they_are(tmp_path: Path) ->
     text = BODY["en"].format(town="Varga", n=7)
     folder = tmp_path / "news"
     folder.mkdir()
-    # news-please: JSON Lines, and a file an article; the hub's CC-News; the one with plain_text
+    # news-please: JSON Lines, and one file per article; the hub's CC-News; the variant with plain_text
     (folder / "a.jsonl").write_text(json.dumps({**article(1, "en", "Varga", 2), "text": "not this"}))
     (folder / "b.json").write_text(json.dumps(article(2, "en", "Tarnow", 2)))
     hub = {"title": "T", "text": text, "date": "2024-06-09 00:00:00", "url": "https://x.example/1", "domain": "x"}
@@ -48,7 +48,7 @@ def test_news_please_and_cc_news_layouts_are_read_as_they_are(tmp_path: Path) ->
     assert [(r["title"], r["lang"], r["date"]) for r in got] == [
         ("Varga and Halden plant 1 trees", "en", "2024-06-03"),
         ("Tarnow and Halden plant 2 trees", "en", "2024-06-03"),
-        ("T", "en", "2024-06-09"),  # names no language: detected
+        ("T", "en", "2024-06-09"),  # has no language field: detected
         ("U", "en", "2024-06-10"),
     ]
     assert got[0]["text"].startswith("The council of Varga")
@@ -100,7 +100,7 @@ def test_what_is_left_out_is_counted_by_reason(tmp_path: Path) -> None:
     good = article(1, "en", "Varga", 2)
     bad = [
         good,
-        {**good, "url": "https://other.example"},  # the same text under another address
+        {**good, "url": "https://other.example"},  # the same text at another address
         {**article(2, "en", "Varga", 2), "url": good["url"]},
         {**article(3, "en", "Varga", 2), "date_publish": "None"},
         {**article(4, "en", "Varga", 2), "date_publish": "some day"},
@@ -133,7 +133,7 @@ def test_length_is_counted_in_words_where_there_are_no_spaces(tmp_path: Path) ->
     han = sum(c.isalpha() for c in text)
     path = write_corpus(tmp_path / "a.jsonl", [{**article(1, "zh", "", 1), "maintext": text}])
     (record,) = records(path, block=ArticleBlock(min_words=10), languages=("zh",))
-    # a word to 1.5 characters, and the figure is one
+    # 1.5 characters count as a word, and so does the number
     assert record["words"] == -(-han * 2 // 3) + 1
     assert reasons(path, block=ArticleBlock(min_words=record["words"] + 1), languages=("zh",)) == {"too short": 1}
     assert reasons(path, block=ArticleBlock(min_words=1, max_words=5), languages=("zh",)) == {"too long": 1}

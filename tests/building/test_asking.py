@@ -1,4 +1,4 @@
-"""Asking about many items: settled one by one, faults sent back once, failures told apart."""
+"""Asking about many items: settled one by one, faults returned once, failures counted apart."""
 
 from __future__ import annotations
 

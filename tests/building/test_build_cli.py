@@ -1,4 +1,4 @@
-"""The commands under ``mrag-eval build`` as they are typed: what they print, and faults in one line."""
+"""The commands under ``mrag-eval build`` as users type them: their output, and faults in one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTINGS = "balance: none\nmin_words: 5\nper_document: 2\nseed: 3\n"
 
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Any model of the config file; remembers which were asked for."""
+    """Stands in for any model of the config file; remembers which ones were requested."""
     found: dict[str, Any] = {}
 
     def named(name: str) -> Any:

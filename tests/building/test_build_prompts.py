@@ -1,4 +1,4 @@
-"""The prompts that build benchmarks: what they ask for, and that articles cannot break out of them."""
+"""The prompts that build benchmarks: their requests, and that articles cannot break out of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_what_articles_hold_closes_and_opens_no_tag(name: str) -> None:
     clean, attacked = rendered(name, "x"), rendered(name, ATTACK)
     assert tags.findall(attacked) == tags.findall(clean)
     assert "<|im_end|>" not in attacked
-    # and what looks like a template stays text
+    # text that looks like a template stays text
     assert "{{ 7 * 7 }}{% raw %}" in attacked
 
 

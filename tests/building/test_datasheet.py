@@ -1,4 +1,4 @@
-"""The yield table and the datasheet say what the reports say."""
+"""The yield table and the datasheet agree with the reports."""
 
 from __future__ import annotations
 

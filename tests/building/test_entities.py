@@ -1,4 +1,4 @@
-"""Who finds the entities of titles: stand-ins for stanza and spaCy with their interfaces, and tables."""
+"""Entity recognition in titles: stand-ins for stanza and spaCy with their interfaces, and tables."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_table_of_another_system(tmp_path: Path) -> None:
     out: dict[str, Outcome] = {}
     items = [{"id": "a", "title": TITLE.replace(" ", "  ")}, {"id": "b", "title": "unknown"}]
     by_recogniser(recogniser(block), items, out.__setitem__)
-    # mentions of one entity count once, single letters not at all
+    # mentions of one entity count once; single letters do not count
     assert out["a"].made[0]["entities"] == ["walmart", "helene"]
     assert out["b"].made[0]["entities"] == []
     before = described(block)["sha256"]

@@ -1,4 +1,4 @@
-"""Events, and the articles of two languages that they bring together."""
+"""Events that connect articles in two languages."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def met(index: Any, events: list[str], languages: tuple[str, ...] = ("de", "es")
 
 
 def test_the_best_articles_of_both_languages_meet_if_they_are_near_in_time(index: Any) -> None:
-    # in German the second ones of Varga are two days apart, the first ones nine; the event's figure decides
+    # in German, Varga's second articles are two days apart and the first ones nine; the event's figure decides
     assert met(index, ["Varga 1"], ("de",), k=2) == [("e1", "d1", "de", 9)]
     assert met(index, ["Varga 2"], ("de",), k=2) == [("e2", "d2", "de", 2)]
     assert met(index, ["Tarnow 1"], ("es",), k=1) == [("e3", "s1", "es", 1)]
-    # a pair a language
+    # one pair per language
     assert [pair[2] for pair in met(index, ["Varga 1"], k=3)] == ["de", "es"]
 
 

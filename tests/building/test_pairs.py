@@ -1,4 +1,4 @@
-"""Related articles by the entities of their titles: what is found, what is not, and that it equals trying all pairs."""
+"""Related articles by the entities of their titles: what is found, what is not, and that all pairs were considered."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_two_shared_entities_within_two_weeks_make_a_pair() -> None:
     articles = [
         article(0, 0, "walmart", "helene", "aldi"),
         article(1, 14, "helene", "walmart"),
-        article(2, 15, "helene", "walmart"),  # 15 days from the first, 1 from the second
-        article(3, 1, "walmart", "target"),  # shares one
+        article(2, 15, "helene", "walmart"),  # 15 days from the first article, 1 from the second
+        article(3, 1, "walmart", "target"),  # shares one entity
         article(4, 1),
     ]
     result = related_pairs(articles)
@@ -55,7 +55,7 @@ def test_general_entities_lead_nowhere_but_count_beside_another() -> None:
     crowd = [article(n, 0, "us", "china") for n in range(5)]
     two = [article(10, 0, "us", "kestrel"), article(11, 0, "us", "kestrel")]
     result = related_pairs([*crowd, *two], max_titles=4, per_article=9)
-    # us: 7 titles, china: 5; kestrel leads from 10 to 11, and us is the second that they share
+    # us: 7 titles, china: 5; kestrel leads from 10 to 11, and us is the second shared entity
     assert result.general == 2
     assert [(p.first, p.second) for p in result.pairs] == [(5, 6)]
     assert len(related_pairs([*crowd, *two], max_titles=7, per_article=9).pairs) == 10 + 1
@@ -67,7 +67,7 @@ def test_an_article_takes_part_in_so_many_pairs_the_best_first() -> None:
         article(1, 3, "a", "b"),
         article(2, 1, "a", "b", "c"),
     ]
-    # 0-2 share three; 1-2 are two days apart, 0-1 three
+    # 0-2 share three entities; 1-2 are two days apart, 0-1 three
     result = related_pairs(articles, per_article=1)
     assert [(p.first, p.second) for p in result.pairs] == [(0, 2)]
     assert result.spare == 2

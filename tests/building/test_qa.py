@@ -1,4 +1,4 @@
-"""The parts of ``build qa`` that ask no model: what it is told, what it draws, what it reads in replies."""
+"""The parts of ``build qa`` that need no model: settings, draws, and parsing of replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``build qa`` from the corpus to a run of the task: what is dropped and why, going on, reviewing, wrong corpora."""
+"""``build qa`` from the corpus to a run of the task: drops with reasons, resuming, reviewing, wrong corpora."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_files_are_those_of_the_task(tmp_path: Path) -> None:
     for doc in loaded.docs:
         assert doc.gold_doc_lang == drawn[doc.relevant_ids[0]]
         assert {"formulation", "similarity", "question_type", "q_type"} <= doc.extra.keys()
-    # the index holds what the task would cut itself
+    # the index holds the passages that the task itself would cut
     from mrag_eval.retrievers import load_index
 
     assert loaded.corpus is not None
@@ -131,7 +131,7 @@ def test_every_loss_has_its_reason(tmp_path: Path) -> None:
         "distinct": {"duplicate": 1},
     }
     assert built.rows == 1
-    # what cannot be read, or is in another language, was told so once
+    # each unreadable or wrong-language reply was returned once
     assert sum("could not be read" in prompt for prompt in model.asked) == 2
     listed = records(built.folder / "steps" / "04_check.dropped.jsonl")
     assert {entry["reason"] for entry in listed} == {"not answerable", "not faithful", "not self-contained"}
@@ -180,7 +180,7 @@ def test_a_long_document_is_asked_about_in_parts(tmp_path: Path) -> None:
 
 
 def test_parts_of_a_text_without_spaces_are_as_long(tmp_path: Path) -> None:
-    """One and a half characters count as a word: of sentences of ten characters, six are forty words."""
+    """One and a half characters count as a word, so six sentences of ten characters are forty words."""
     config = EVEN.model_copy(update={"excerpt_words": 40, "per_document": 8})
     source = corpus(tmp_path, {"sund": {"zh": "苏恩德警察的电话号码。" * 30}})
     with pytest.raises(DataError):
@@ -213,11 +213,11 @@ def test_only_reviewed_questions_pass(tmp_path: Path) -> None:
     assert again.review is not None
     assert (again.rows, again.review.counts, model.asked) == (2, built.review.counts if built.review else None, [])
     assert all(line.endswith("reused") for line in said)
-    # the same folder without the sheet again
+    # the same folder again, without the sheet
     assert (build(tmp_path)[0].rows or 0) > 2
 
 
-# ------------------------------------------------------------ corpora that give nothing
+# ------------------------------------------------------------ corpora that yield nothing
 
 
 def test_a_checker_that_refuses_everything_ends_with_the_counts(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_checker_that_refuses_everything_ends_with_the_counts(tmp_path: Path) 
         build(tmp_path, lambda p: verdict(faithful="no") if "<question>" in p else answers(p))
     assert "no question is left" in caught.value.message
     assert "check: not faithful" in caught.value.message
-    # and the datasheet says so, too
+    # and the datasheet says so too
     sheet = json.loads((tmp_path / "out" / "datasheet.json").read_text(encoding="utf-8"))
     assert sheet["questions"] == 0
     assert [step["name"] for step in sheet["steps"]][3] == "check"
@@ -278,7 +278,7 @@ def test_xquad_paragraphs_become_a_benchmark_that_runs(test_data: Path, tmp_path
     scores = {name: results["configs"][name]["scores"] for name in names}
     assert {s["rows"] for s in scores.values()} == {built.rows}
     hits = scores["xlcost_own"]["metrics"]["hit@20"]
-    # a search by words finds documents in the question's own language, and others by their names and numbers at best
+    # a lexical search finds documents in the question's own language, and others at best by names and numbers
     assert hits["macro"]["same_language"]["value"] > 0.8
     assert hits["macro"]["cross_language"]["value"] < 0.5
     for sample in results["samples"]["xlcost_own_oracle"]:

@@ -1,4 +1,4 @@
-"""The quality report: what a set is like, by hand, and how hard it is, from runs of its tasks."""
+"""The quality report: properties of a set, by hand, and its difficulty, from runs of its tasks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def values(found: Table, *labels: str) -> dict[str, float | None]:
 
 
 def save(folder: Path, results: Any, model: str, date: str = "2026-01-01") -> Path:
-    """The files that the harness leaves behind."""
+    """Write result and sample files as the harness does."""
     folder.mkdir(parents=True, exist_ok=True)
     samples = results.pop("samples")
     results["config"]["model_args"] = {"model": model}
@@ -66,14 +66,14 @@ def run(tasks: list[str], room: str, answer: Callable[[str], str], **metadata: A
 
 
 def test_types_as_in_table_2(tmp_path: Path) -> None:
-    """Twelve questions a language and setting: three of each type, 0, 5 and 10 with a corrected answer."""
+    """Twelve questions per language and setting: three of each type; 0, 5 and 10 have a corrected answer."""
     tables = quality_tables(write(tmp_path))
     found = table(tables, "types: multilingual retrieval")
     assert found.columns == ("ar", "de", "es", "zh", "all")
     assert values(found, "number", "") == {"ar": 12, "de": 12, "es": 12, "zh": 12, "all": 48}
     assert values(found, "question", "multihop")["de"] == 3
     assert values(found, "answer", "corrected") == {"ar": 3, "de": 3, "es": 3, "zh": 3, "all": 12}
-    # 0, 1, 2 in turns, as numbers or their digits
+    # 0, 1, 2 in turn, as numbers or as digits
     assert values(found, "articles", "each holds part")["all"] == 16
     pairs = table(tables, "pairs: multilingual retrieval")
     assert values(pairs, "de")["en+de"] == 12
@@ -88,7 +88,7 @@ def test_overlap_is_measured_within_one_language(tmp_path: Path) -> None:
     articles = ["The red fox ran over the hill.", "Nothing of note."] + ["Other words."] * 6
     tables = one_question(tmp_path, en_question="Which red fox ran over it?", en_answer="the fox", articles=articles)
     english = table(tables, "overlap: monolingual retrieval, English originals")
-    # of which, red, fox, ran, over, it four stand there; of the 4-grams "red fox ran over" alone of three
+    # red, fox, ran, over, it: four of them occur; of the 4-grams, "red fox ran over" is the only one of three
     assert values(english, "words of the question in its sources")["en"] == pytest.approx(100 * 4 / 6)
     assert values(english, "4-grams of the question in its sources")["en"] == pytest.approx(100 / 3)
     assert values(english, "words of the answer in the sources")["en"] == 100.0
@@ -112,7 +112,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def knows(prompt: str) -> str:
-    """Right where the supporting articles stand alone, for every town but one; nothing without articles."""
+    """Right for every town but one if it sees only the supporting articles; silent without articles."""
     shown = prompt.count("<text_")
     if not shown:
         return "<answer>None</answer>"
@@ -140,14 +140,14 @@ def test_difficulty_as_in_tables_3_to_5(tmp_path: Path, judged: None) -> None:
     assert {name: line[name].value for name in ("en", "de", "es")} == {
         name: 100 * scores[f"xrag_mono_{name}"]["value"] for name in ("en", "de", "es")
     }
-    # the mean leaves out the English originals, and has an interval from the sample files
+    # the mean leaves out the English originals; its interval comes from the sample files
     assert line["Avg."].value == pytest.approx(((line["de"].value or 0) + (line["es"].value or 0)) / 2)
     assert line["Avg."].n == 24
     assert line["Avg."].low is not None
     kinds = table(tables, "difficulty by q_type")
     assert kinds.columns == ("aggregation", "comparison", "multihop", "set")
     assert "difficulty by crossdoc_type" in [t.id for t in tables]
-    # without the samples the mean stands alone
+    # without the samples there is a mean but no interval
     for path in out.glob("samples_*"):
         path.unlink()
     bare = table(quality_tables(folder, [out]), "difficulty by language: mono")
@@ -195,7 +195,7 @@ def test_questions_on_documents(test_data: Path, tmp_path: Path) -> None:
     shared = cells(overlap, "words of the question in its sources")
     for line in overlap.rows:
         assert all(0 <= (cell.low or 0) <= (cell.high or 0) <= 100 for cell in line.cells)
-    # XQuAD's questions were written on their paragraphs; half of them are in another language than theirs
+    # XQuAD's questions were written on their paragraphs; half of them are in a different language from theirs
     assert 20 < (shared["en"].value or 0) < 95
     assert (shared["all"].n or 0) == sum(n for pair, n in built.pairs.items() if pair in ("ar->ar", "en->en"))
     third = table(tables, "difficulty")
@@ -232,11 +232,11 @@ def test_territories(tmp_path: Path) -> None:
     ]
     out = [save(tmp_path / f"out{i}", found, "scripted") for i, found in enumerate(results)]
     third = table(quality_tables(built.folder, out), "difficulty")
-    # of the two territories one has a known controller, its first claimant
+    # one of the two territories has a known controller, its first claimant
     assert values(third, "all", "scripted") == {"no documents": 100.0, "retrieved (rel_langs)": 0.0}
 
 
-# ------------------------------------------------------------ folders that hold nothing
+# ------------------------------------------------------------ unusable folders
 
 
 def test_folders_without_a_set(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The review sheet: written, filled in as people do, read back; what passes, what does not, and the agreement."""
+"""The review sheet: written, filled in by people, read back; passes, failures and the agreement."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ITEMS = [item(n) for n in range(1, 5)]
 
 
 def filled(path: Path, answers: Mapping[str, Mapping[str, str]], keep: Callable[[str], bool] = bool) -> Path:
-    """The sheet that the build writes, with these cells filled in."""
+    """Write the sheet as the build does, fill in these cells, and return its path."""
     sheet = path.with_name("written.csv")
     review([sheet], ITEMS)
     rows = [dict(row.cells) for row in read_sheet(sheet, ())]
@@ -163,7 +163,7 @@ def test_three_annotators_by_majority(tmp_path: Path) -> None:
 
 
 def test_two_annotators_that_differ(tmp_path: Path) -> None:
-    """Of 4 items: natural agrees in 3; answerable was asked of both in 2 and agrees in 1."""
+    """Of 4 items, natural agrees in 3; answerable was judged by both in 2 and agrees in 1."""
     first = {"q1": YES, "q2": YES, "q3": YES, "q4": {"natural": "no"}}
     second = {"q1": YES, "q2": {"natural": "yes", "answerable": "no"}, "q3": {"natural": "no"}, "q4": {"natural": "no"}}
     found = read(filled(tmp_path / "ida.csv", first), filled(tmp_path / "kai.csv", second))

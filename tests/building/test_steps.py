@@ -1,4 +1,4 @@
-"""The step runner: what is kept, what is done again, what is counted."""
+"""The step runner: what is kept, what is repeated, what is counted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def source(count: int = 4) -> Step:
 
 
 class Doubling:
-    """A step that remembers which items it was given."""
+    """A step that remembers the items it received."""
 
     def __init__(self) -> None:
         self.given: list[str] = []
@@ -52,7 +52,7 @@ def test_every_step_leaves_its_records_its_drops_and_its_counts(tmp_path: Path) 
     assert json.loads(drops) == {"id": "a1", "reason": "odd", "detail": "one is odd"}
     assert json.loads((tmp_path / "02_double.json").read_text())["dropped"] == {"odd": 1}
     assert said[1].startswith("double       4 in, 6 out · dropped 1 (odd 1)")
-    # neither journals nor half-written files stay behind
+    # neither journals nor partial files remain
     assert not [p.name for p in tmp_path.iterdir() if "journal" in p.name or "partial" in p.name]
 
 

@@ -1,4 +1,4 @@
-"""``build territories``: tables to questions and corpus, runs of the tasks, what a model supplies, wrong tables."""
+"""``build territories``: tables to questions and corpus, runs of the tasks, text from a model, wrong tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ TABLES: dict[str, list[dict[str, Any]]] = {
 
 
 def write(folder: Path, change: Callable[[dict[str, list[dict[str, Any]]]], None] = lambda t: None) -> Path:
-    """The tables as CSV, the passages as JSON Lines."""
+    """Write the tables as CSV and the passages as JSON Lines."""
     tables = json.loads(json.dumps(TABLES))
     change(tables)
     folder.mkdir(exist_ok=True)
@@ -97,14 +97,14 @@ def test_questions_in_english_and_in_the_claimants_languages(tmp_path: Path) -> 
     assert rocks.gold_choice is None
     assert rocks.query.endswith("Gull/Möwe Rocks belong to: A) Sudmark or B) Norrey or C) Ostland?")
     assert rocks.extra["candidates"][:2] == ["Gull", "Möwe Rocks"]
-    # nothing is said of the published counts
+    # the published counts are not mentioned
     assert loaded.notes == ("5 questions on 2 territories",)
 
 
 def test_what_is_searched_and_not_there_is_listed(tmp_path: Path) -> None:
     built = build(tmp_path)
     assert built.passages == {"en": 2, "uk": 1, "zh-Hant": 1}
-    # Varn and its two claimants in en, uk, zh-Hant (9); Gull, Möwe Rocks, Norrey in the same (9)
+    # Varn and its two claimants in en, uk, zh-Hant (9); Gull, Möwe Rocks, Norrey in the same languages (9)
     assert built.wanted == 18
     assert len(built.missing) == 18 - 4
     assert ("Sudmark", "en") in built.missing
@@ -124,7 +124,7 @@ def test_the_tasks_run_on_it(tmp_path: Path, task: str) -> None:
     built = build(tmp_path)
     metadata: Any = {"data": {"path": str(built.folder)}, "retrieval": {"corpus": str(built.folder / "index")}}
     if "citation" in task:
-        # a task of published documents becomes one of your own by these two settings
+        # these two settings turn a task of published documents into one on your own
         metadata["data"]["embedder"] = None
         metadata["retrieval"]["candidates"] = "row"
     tasks = Path(__file__).resolve().parents[2] / "tasks" / "bordirlines"
@@ -167,12 +167,12 @@ def test_a_model_supplies_what_the_tables_lack(tmp_path: Path) -> None:
     assert swahili.query == "Empty Quarter-Sw ni ya nchi gani: A) Farland-Sw au B) Norrey-Sw?"
     sheet = json.loads((built.folder / "datasheet.json").read_text(encoding="utf-8"))
     assert set(sheet["prompts_sha256"]) == {"territory_name", "territory_question"}
-    # what is in the tables is not asked for
+    # the model is not asked for anything that the tables contain
     assert not any("Varn Plateau" in prompt for prompt in model.asked)
 
 
 def test_a_language_without_any_passage_is_not_asked(tmp_path: Path) -> None:
-    """An index without the language would refuse every run that searches it."""
+    """An index without the language would make every run that searches it fail."""
     built = build(tmp_path, change=lambda tables: tables["passages"].pop(1))
     assert built.questions == {"en": 2, "zh-Hant": 2}
     assert drops(built)["questions"] == {"no passages in uk": 2}

@@ -1,4 +1,4 @@
-"""Limits in words in every script, copied shares, tags in replies."""
+"""Word limits in every script, copied shares, tags in replies."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from mrag_eval.building.steps._words import copied_share, count_words
         ("कौन जीता?", 2),
         ("누가 이겼습니까?", 2),
         ("ማን አሸነፈ?", 2),
-        # 5 Han characters at 1.5 to the word
+        # 5 Han characters at 1.5 per word
         ("谁赢得比赛？", 4),
         # 3 Han characters and 3 Latin ones: two words and one
         ("微软的 API", 3),
-        # 8 kana at 2 to the word
+        # 8 kana at 2 per word
         ("ひらがなだけです", 4),
-        # 7 letters at 4 to the word; the last vowel is a mark
+        # 7 letters at 4 per word; the last vowel is a mark
         ("ใครชนะปี", 2),
     ],
 )
@@ -38,12 +38,12 @@ def test_words_are_counted_in_every_script(text: str, words: int) -> None:
 def test_copied_share_counts_word_fourgrams() -> None:
     source = "the council of Varga said on Monday that trees will be planted"
     assert copied_share(source, source) == 1.0
-    # of "The council of Varga plants", 2 fourgrams, the first stands in the source
+    # "The council of Varga plants" has 2 fourgrams; the first occurs in the source
     assert copied_share("The council of Varga plants", source) == 0.5
     assert copied_share("new trees line the canal", source) == 0.0
     assert copied_share("on Monday", source) == 1.0
     assert copied_share("", source) == 0.0
-    # Chinese by characters: 种植新树 and 植新树木 of which one is there
+    # Chinese by characters: 种植新树 and 植新树木, one of which occurs
     assert copied_share("种植新树木", "他们种植新树。") == 0.5
 
 

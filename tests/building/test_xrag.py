@@ -1,4 +1,4 @@
-"""A set in XRAG's shape, built from articles by a model that plays every part."""
+"""A set in XRAG's form, built from articles by a model that plays every part."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {
 
 
 class Cast:
-    """The models of a build by name, made when they are asked for."""
+    """The models of a build by name, created on request."""
 
     def __init__(self, **roles: Callable[[Any], Any]) -> None:
         self.roles = roles
@@ -78,7 +78,7 @@ def rows_of(built: Built) -> list[dict[str, Any]]:
 
 def test_the_set_has_xrags_shape(made: tuple[Path, Built]) -> None:
     rows = rows_of(made[1])
-    # six towns, one pair a town, four types: in each language of the questions; across two languages, two pairs a town
+    # six towns, one pair per town, four types: in each question language; across two languages, two pairs per town
     assert Counter((row["setting"], row["language"]) for row in rows) == {
         ("mono", "de"): 24,
         ("mono", "es"): 24,
@@ -106,7 +106,7 @@ def test_distractors_are_older_on_the_topic_and_without_the_answer(made: tuple[P
     for row in rows_of(made[1]):
         dates = [dt.date.fromisoformat(day) for day in row["dates"]]
         assert max(dates[2:]) <= min(dates[:2]) - dt.timedelta(days=14)
-        # as many as there are of the same town, in each language
+        # as many as there are for the same town, in each language
         town = row["articles"][0].split()[3]
         same = sum(town in text for text in row["articles"][2:])
         assert same == 6
@@ -145,7 +145,7 @@ def test_the_datasheet_says_what_was_done(made: tuple[Path, Built]) -> None:
     assert sheet["people"] == "nobody has looked at these questions"
     assert set(sheet["prompts"]) >= {"topic", "summary", "questions", "answer", "holds", "translation"}
     assert set(sheet["prompts"]) >= {"judge", "closed_book"}
-    # two of every pair: one of each town, and two in each of two languages; all say it in other words
+    # two of every pair: one per town, and two in each of two languages; all use different words
     assert sheet["summaries"] == {
         "summaries": 6 * (1 + 2 * 2) * 2,
         "fourgrams of the article, mean share": 0.0,
@@ -174,7 +174,7 @@ def test_a_changed_limit_redoes_from_its_step_on(tmp_path: Path) -> None:
     cast = Cast()
     _, said = build(tmp_path, cast, languages=["de"], settings=["mono"], distractors={"count": 4})
     again = [line.split()[0] for line in said if "repeating the step" in line]
-    # how many older articles a pair needs decides on the pairs already
+    # the number of older articles that a pair needs already matters when pairs are chosen
     assert again[0] == "pairs"
     assert again[-1] == "rows"
     cast = Cast()
@@ -217,7 +217,7 @@ def test_what_any_model_knows_without_documents_is_dropped(tmp_path: Path) -> No
     cast = Cast(older=Newsroom(knows="Lindholm"), newer=Newsroom(knows="in all"))
     built, _ = build(tmp_path, cast, languages=["de"], settings=["mono"])
     report = {report.name: report for report in built.reports}["closed_book"]
-    # of 6 towns × 4 types: all of Lindholm, and the aggregations of the 5 others
+    # of 6 towns × 4 types: all of Lindholm, and the aggregations of the other 5
     assert (report.taken, report.made, dict(report.dropped)) == (24, 15, {"answered without documents": 9})
     drops = list(read_records(tmp_path / "out" / "steps" / "11_closed_book.dropped.jsonl"))
     assert Counter(drop["detail"] for drop in drops) == {"older": 3, "newer": 5, "older, newer": 1}
@@ -261,7 +261,7 @@ def test_an_article_that_holds_nothing_drops_the_question(tmp_path: Path) -> Non
 def test_a_distractor_with_the_answer_gives_way_to_the_next(tmp_path: Path) -> None:
     class Spoiling(Newsroom):
         def holds(self, system: str, prompt: str) -> str:
-            # two of the eight older articles on every town would do
+            # two of the eight older articles on every town would be enough
             spoils = any(f"{n} trees will" in prompt for n in ("0", "1")) and "some" not in super().holds(
                 system, prompt
             )
@@ -329,7 +329,7 @@ def test_an_article_whose_title_nobody_could_read_still_meets_others(tmp_path: P
 
     built, _ = build(tmp_path, Cast(play=Mute()), languages=["de"])
     report = {report.name: report for report in built.reports}["entities"]
-    # ten articles on every town
+    # ten articles per town
     assert (report.made, dict(report.dropped)) == (120, {"entities unknown: unreadable reply": 10})
     towns = Counter((row["setting"], "Varga" in row["articles"][0]) for row in rows_of(built))
     assert towns == {("mono", False): 20, ("multi", False): 40, ("multi", True): 8}
@@ -434,7 +434,7 @@ def test_articles_in_unknown_languages(tmp_path: Path) -> None:
 def test_articles_of_one_language_only(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no two articles are related \(articles by language: en 60; none in de, es\)"):
         build(tmp_path, news=corpus(("en",)), settings=["multi"])
-    # for questions over English articles that is enough
+    # this is enough for questions over English articles
     assert build(tmp_path, settings=["mono"])[0].rows == 48
 
 

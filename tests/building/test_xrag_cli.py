@@ -1,4 +1,4 @@
-"""The command, against a server over HTTP: built, killed and gone on with, reviewed, refused."""
+"""The command, against a server over HTTP: built, killed and resumed, reviewed, refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SETTINGS = {
 
 
 class Desk:
-    """A newsroom behind HTTP, which may be slow."""
+    """A newsroom behind HTTP, optionally slow."""
 
     def __init__(self) -> None:
         self.delay = 0.0
@@ -96,7 +96,7 @@ def test_built_reviewed_and_refused_from_the_command_line(
     assert done.returncode == 0, done.stderr
     assert "reviewed   6 of 24 questions by anna" in done.stdout
     assert "set        out/xrag.test.jsonl: 6 rows" in done.stdout
-    # only distractors and translations were still to be asked for
+    # only distractors and translations were still missing
     assert len(server.requests) - calls == 6 * 6 + 6
     again = run(folder, programs, "--review", "anna.csv")
     assert len(server.requests) - calls == 6 * 6 + 6
@@ -123,7 +123,7 @@ def test_a_build_that_is_killed_pays_for_nothing_twice(
     assert done.returncode == 0, done.stderr
     assert "from an earlier run" in done.stdout
     bodies = [json.dumps(body, sort_keys=True) for _, _, body in server.requests]
-    # at most what was in flight when it was killed is asked a second time
+    # at most the requests that were in flight at the kill are repeated
     assert len(bodies) - len(set(bodies)) <= 4
     assert len((folder / "out" / "xrag.test.jsonl").read_text().splitlines()) == 24
 

@@ -1,4 +1,6 @@
-"""The whole way on real text: XQuAD's paragraphs in ten languages as a dated corpus, to a run of ``xrag_multi``."""
+"""The whole pipeline on real text: XQuAD's paragraphs in ten languages as a dated corpus, up to a run of
+``xrag_multi``.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from tests.building.scripted import ScriptedModel
 
 TASKS = Path(__file__).resolve().parents[2] / "tasks"
 LANGS = ("ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh")
-# Subjects whose paragraphs are news of one week; the others are older.
+# Subjects whose paragraphs are news of one week; all others are older.
 NEWS = 4
 SUBJECTS, PARAGRAPHS = 10, 2
 SENTENCES = {
@@ -34,7 +36,7 @@ SENTENCES = {
 
 
 def articles(folder: Path) -> Iterator[dict[str, Any]]:
-    """Paragraphs as articles: of the first subjects within one week, of the others half a year before."""
+    """Yield paragraphs as articles: those of the first subjects within one week, the others half a year earlier."""
     for lang in LANGS:
         with gzip.open(folder / f"xquad.{lang}.json.gz", "rt", encoding="utf-8") as handle:
             subjects = json.load(handle)["data"]
@@ -51,13 +53,13 @@ def articles(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def words(text: str, count: int) -> list[str]:
-    """The longest different words of a text, in any script, in order of length."""
+    """Return the longest different words of a text, in any script, in order of length."""
     found = dict.fromkeys(re.findall(r"[\u4e00-\u9fff]{2,6}|[^\W_]{2,20}", text))
     return sorted(found, key=lambda word: (-len(word), word))[:count]
 
 
 class Reporter(Newsroom):
-    """Plays every part on any text, by copying its longest words around."""
+    """Plays every part on any text, by copying its longest words."""
 
     def entities(self, system: str, prompt: str) -> str:
         subject = between(prompt, "title").removeprefix("Wikipedia on ").rsplit(", part", 1)[0]
@@ -126,7 +128,7 @@ def test_ten_languages_of_real_text_become_a_set(built: tuple[Path, Built]) -> N
     counts = Counter(row["language"] for row in rows)
     assert set(counts) == {"de", "es", "zh", "ar"}
     reports = {report.name: report for report in done.reports}
-    # five of the ten languages are asked for
+    # five of the ten languages are requested
     assert reports["articles"].dropped["other language"] == 5 * SUBJECTS * PARAGRAPHS
     assert reports["pairs"].dropped["no related article"] > 0
     for row in rows:
@@ -152,6 +154,6 @@ def test_xrag_multi_runs_on_it(built: tuple[Path, Built]) -> None:
     for sample in shown:
         passages = sample["doc"]["passages"]
         assert len(passages) == 8
-        # what supports the answer does not stand in front
+        # the supporting articles do not come first
         assert not all(passage["is_gold"] for passage in passages[:2])
     assert {"char3gram_recall,none", "f1,none"} <= set(results["results"]["xrag_multi_de"])

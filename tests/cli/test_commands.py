@@ -1,4 +1,4 @@
-"""The command line: what it prints, its exit codes, and errors without tracebacks."""
+"""The command line: output, exit codes, and errors without tracebacks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def cli(tmp_path: Path, programs: Programs) -> Run:
-    """Run ``mrag-eval`` in an empty folder, with a cache and a home of its own."""
+    """Run ``mrag-eval`` in an empty folder, with its own cache and home."""
 
     def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -112,7 +112,7 @@ def test_tasks_lists_names_modes_and_counts(cli: Run) -> None:
 
 
 def here(*arguments: str) -> str:
-    """What a command prints, run in this process."""
+    """Return what a command prints, run in this process."""
     from mrag_eval.cli._app import Session, app
 
     return str(CliRunner().invoke(app, arguments, obj=Session(), catch_exceptions=False).stdout)
@@ -244,7 +244,7 @@ def test_doctor_shows_how_to_configure_judges_or_which_there_are(cli: Run, tmp_p
     assert head.startswith("in mrag.yaml")
     assert lines[0] == "judges:"
     assert all(line in none for line in lines)
-    # what it shows is a config that works
+    # the printed example is a config that works
     (tmp_path / "mrag.yaml").write_text("\n".join(lines), encoding="utf-8")
     assert "gpt-4o-2024-08-06: openai-chat-completions" in cli("doctor").stdout
     config = """models:
@@ -268,7 +268,7 @@ def test_doctor_shows_how_to_configure_agents_or_which_there_are(cli: Run, tmp_p
     head, *lines = example.splitlines()
     assert head == "in mrag.yaml (see docs/agents.md):"
     assert (lines[0], lines[-1]) == ("models:", "critic: qwen")
-    # what it shows is a config that works
+    # the printed example is a config that works
     (tmp_path / "mrag.yaml").write_text("\n".join(lines), encoding="utf-8")
     shown = [f["what"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "agents"]
     name = "qwen: local-chat-completions Qwen/Qwen3-235B-A22B-Instruct-2507"
@@ -407,7 +407,7 @@ def test_run_reports_a_wrong_override_before_any_model_answers(cli: Run) -> None
 
 
 def test_run_builds_the_tasks_before_it_loads_the_model(cli: Run) -> None:
-    """A model that does not exist is never asked for: the missing corpus is said first."""
+    """A model that does not exist is never loaded: the missing corpus is reported first."""
     corpus = "retrieval.corpus=wikipedia"
     done = cli("run", "--model", "no-such-model", "--tasks", "mrag_demo", "--metadata", corpus)
     assert done.returncode == 2

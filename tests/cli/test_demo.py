@@ -1,4 +1,4 @@
-"""The demo: what it needs, what it draws, what it prints, and one real run."""
+"""The demo: requirements, drawing, output, and one real run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_questions_are_drawn_evenly_and_by_the_seed() -> None:
     assert demo.chosen_questions(docs, 999, seed=0) == list(range(len(docs)))
 
 
-# A listener, the steps and the progress it was told of.
+# A listener, with the steps and the progress it received.
 Heard = tuple[demo.Listener, list[tuple[str, str]], list[tuple[int, int]]]
 
 

@@ -1,4 +1,4 @@
-"""Errors as a user meets them: a line that names what and where, the next step below it, code 2, no traceback."""
+"""Errors as users see them: one line that says what and where, the next step below it, code 2, no traceback."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.programs import Programs
 from tests.report.runs import row, write_run
 from tests.worlds.small import BASE, write_task, write_world
 
-# What a next step looks like: a command, a setting, a file, or what to change.
+# A next step looks like one of these: a command, a setting, a file, or a change to make.
 _STEP = re.compile(r"\w{3,}")
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a small benchmark, a task over it, two runs, and every kind of damaged file."""
+    """A folder with a small benchmark, a task on it, two runs, and every kind of damaged file."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
@@ -56,8 +56,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 RUN = "run --model oracle_answer --include_path . --tasks"
 CASES = [
-    # command; what the message must name
-    # all tasks of the harness are read for the suggestion
+    # command; words that the message must contain
+    # the suggestion reads all tasks of the harness
     pytest.param(f"{RUN} mime", ["mime", "did you mean 'mine'"], marks=pytest.mark.slow),
     (f"{RUN} mine --metadata retrieval.mode=everywhere", ["task mine", "retrieval.mode", "everywhere"]),
     (f"{RUN} mine --metadata retrieval.kk=3", ["task mine", "kk", "did you mean 'k'"]),
@@ -126,7 +126,7 @@ def test_an_error_is_a_line_and_its_next_step(
     if "did you mean" not in message and "allowed:" not in message:
         assert step, f"no next step: {message}"
         assert all(line.startswith("    ") and _STEP.search(line) for line in step)
-    # a corpus has several ways out, and a model has an example
+    # there are several ways to get a corpus, and a model has an example
     assert len(step) <= 8
 
 
@@ -193,7 +193,7 @@ def test_what_nobody_expected_is_told_without_a_traceback_and_where_to_report(
 
 @pytest.mark.slow
 def test_errors_of_the_stock_command_end_in_the_same_two_lines(here: Path, programs: Programs) -> None:
-    """lm_eval shows a traceback of its own; the last lines say what and what next."""
+    """lm_eval prints its own traceback; the last lines give the error and the next step."""
     command = "run --model dummy --include_path . --tasks mine --metadata retrieval.corpus=./empty"
     done = subprocess.run(
         [programs / "lm_eval", *command.split()],

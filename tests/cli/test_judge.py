@@ -1,4 +1,4 @@
-"""Judging a finished run's samples, and agreement with human labels, as commands."""
+"""The commands that judge a finished run's samples and measure agreement with human labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ YES, NO, OUT = always("correct"), always("incorrect"), failing()
 
 @pytest.fixture
 def samples(judged_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: F811
-    """The sample file of a run without a judge: wrong on bakeries, silent on the first question."""
+    """The sample file of a run without a judge: wrong on bakeries, with no answer to the first question."""
     (judged_tasks / "empty.yaml").write_text("{}", encoding="utf-8")
     monkeypatch.setenv("MRAG_CONFIG", str(judged_tasks / "empty.yaml"))
 
@@ -74,7 +74,7 @@ def test_a_run_is_judged_without_generating_again(samples: Path, seat: Callable[
     assert samples.read_bytes() == before
     # the settings of the run: its own language check
     assert done.block.language_check == "fasttext"
-    # one of the 15 declined; three name a wrong year, on which all three judges agree
+    # one of the 15 is a refusal; three name a wrong year, on which all three judges agree
     assert [len(judge.asked) for judge in judges] == [14, 14, 14]
     assert done.scores.to_dict()["judge"]["outcomes"] == {"declined": 1, "majority": 11, "unanimous": 3}
     assert done.scores.to_dict()["metrics"]["judge_correct"]["value"] == pytest.approx(11 / 15)
@@ -102,7 +102,7 @@ def test_another_panel_takes_the_place_of_the_first(
     assert "judge_correct" not in row["rows"]["values"]
     assert "language_check" not in row
     assert row["metrics"].count("votes") == 1
-    # what the run itself scored is as it was
+    # the run's own scores are unchanged
     assert row["declined"] == 0.0
 
 
@@ -137,7 +137,7 @@ def test_without_a_judge_there_is_nothing_to_judge_with(samples: Path) -> None:
 
 @pytest.fixture
 def server(judged_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:  # noqa: F811
-    """Three judges behind one server that plays them by the model's name; the third is silent on some rows."""
+    """Three judges behind one server, which plays each by the model's name; the third fails on some rows."""
 
     def script(body: dict[str, Any], attempt: int) -> Any:
         prompt = next(turn["content"] for turn in body["messages"] if turn["role"] == "user")
@@ -167,7 +167,7 @@ def test_over_http_the_table_is_printed_and_a_second_time_costs_nothing(
     assert "not asked: 1 declined" in done.output
     assert "kappa strict | lenient" in done.output
     asked = len(server.requests)
-    # each row once a judge; two rows ask for the ferry in a word that silences the third, which is asked once more
+    # one call per row and judge; two rows mention the ferry, a word that silences the third, which is asked once more
     assert asked == 3 * 14 + 2
     assert "2 unreadable" in done.output
     out = samples.parent / "again.jsonl"
@@ -197,7 +197,7 @@ def test_agreement_with_people(samples: Path, tmp_path: Path, seat: Callable[...
     judged = judge_samples(samples).path
     rows = lines(judged)
     asked = {row["rows"]["row"]: row["rows"]["judge"]["verdict"] for row in rows if row["votes"]}
-    # people agree with the panel but on one row that they find wrong; one row is not labelled, one label is astray
+    # people agree with the panel except on one row that they find wrong; one row has no label, one label has no row
     names = list(asked)
     labels = {name: "correct" if asked[name] else "incorrect" for name in names[:-1]}
     flipped = next(name for name in names[:-1] if asked[name])
@@ -216,7 +216,7 @@ def test_agreement_with_people(samples: Path, tmp_path: Path, seat: Callable[...
     assert found["panel"]["agreement"]["value"] == pytest.approx((n - 1) / n)
     assert found["judges"]["j2"]["correct"]["value"] == 1.0
     assert found["judges"]["j1"]["kappa"]["value"] == pytest.approx(kappa)
-    # two of the three are one judge twice
+    # two of the three are the same judge twice
     assert found["independence"]["effective_size"] < 3
     shown = cli("judge", "agree", str(judged), "--human", str(human))
     assert shown.exit_code == 0, shown.output

@@ -1,4 +1,4 @@
-"""Options that exclude one another, endings of output files, and the help of ``run``."""
+"""Options that exclude each other, extensions of output files, and the help of ``run``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mrag-eval retrieve``, and ``mrag-eval run`` doing that step first, in a process of its own."""
+"""``mrag-eval retrieve``, and ``mrag-eval run``, which does the same first in its own process."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from tests.worlds.small import BASE, write_task, write_world
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Path:
-    """Tasks ``small`` (BM25, all languages), ``own`` (the question's language) and ``bare`` (nothing retrieved)."""
+    """Write the tasks ``small`` (BM25, all languages), ``own`` (the question's language) and ``bare`` (no retrieval)."""
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    setup_logging()  # which cuts the harness's logger off, once a process
+    setup_logging()  # this detaches the harness's logger, once per process
     monkeypatch.setattr(logging.getLogger("lm_eval"), "propagate", True)
     caplog.set_level(logging.INFO, "lm_eval")
     folder = tmp_path / "tasks"
@@ -51,7 +51,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCap
 
 @pytest.fixture
 def not_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process must not retrieve."""
+    """Make retrieval in this process an error."""
 
     def refuse(*_: Any) -> Any:
         raise AssertionError("retrieved in the process of the run")
@@ -64,7 +64,7 @@ def flags(world: Path, tasks: str, *more: str) -> list[str]:
 
 
 def evaluated(output: Path) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
-    """Scores by task, and the samples with what was retrieved for them."""
+    """Return scores by task, and the samples with their retrieved passages."""
     (file,) = output.rglob("results_*.json")
     samples = {}
     for path in output.rglob("samples_*.jsonl"):
@@ -108,7 +108,7 @@ def test_the_command_and_a_run_from_its_folder(
         "small: 4 rows",
         "run: use it   mrag-eval run --tasks small,bare ... --metadata retrieval.run_folder=run",
     ]
-    monkeypatch.setattr(retrieve_first, "_run", None)  # no process is needed for rows that are there
+    monkeypatch.setattr(retrieve_first, "_run", None)  # rows that are already retrieved need no process
     given = ["--metadata", "retrieval.run_folder=run", "--output_path", "out", "--log_samples"]
     harness.run(flags(world, "small,bare", "--limit", "4", *given))
     assert len(evaluated(tmp_path / "out")[1]["samples_small"]) == 4
@@ -145,7 +145,7 @@ def test_wrong_flags(world: Path, wrong: list[str], message: str, capsys: pytest
 
 @pytest.fixture
 def ordered(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, list[str]]]:
-    """The rows of every work order, which is carried out in this process."""
+    """Return the rows of every work order, which is carried out in this process."""
     orders: list[dict[str, list[str]]] = []
 
     def carry_out(folder: Path) -> None:
@@ -217,7 +217,7 @@ def test_ranks_retrieve_for_themselves(
 def test_tasks_that_are_built_later_find_their_rows(
     world: Path, ordered: list[dict[str, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With flags that only the harness's own command knows, it builds the tasks itself."""
+    """With flags that only the harness's own command knows, that command builds the tasks itself."""
     with First().rows_for({"small": build(world)}, 4, None):
         monkeypatch.setattr(IndexSearch, "retrieve", None)
         task = build(world)
@@ -316,7 +316,9 @@ def test_the_process_loads_only_what_it_needs() -> None:
 
 @pytest.fixture
 def waiting(world: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A run whose retrieval waits for an endpoint that never answers, and the id of the process that waits."""
+    """Start a run whose retrieval waits for an endpoint that never answers; return it and the id of the waiting
+    process.
+    """
     server = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{server.getsockname()[1]}/rerank"
     data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
@@ -328,7 +330,7 @@ def waiting(world: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str]
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        # a shell that runs the tests in the background lets them ignore Ctrl-C, and what they start as well
+        # a shell that runs the tests in the background makes them and their children ignore Ctrl-C
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )

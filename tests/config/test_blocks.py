@@ -1,4 +1,4 @@
-"""Blocks of a task as users get them wrong: always one line that names task, block and key."""
+"""Task blocks with users' mistakes: always one line that names task, block and key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The 81 languages that were once all there were, and how their spellings were read: what must never change."""
+"""The first 81 supported languages and how their spellings were read: this must never change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SPELLINGS = (*FIRST, *ALIASES, *_BY_NAME)
 
 
 def first_reading(code: str) -> str | None:
-    """Return the code of a spelling by the table above; None for one that it does not have."""
+    """Return the code of a spelling by the table above, or None if it is missing."""
     key = code.strip().removeprefix("__label__").lower().replace("_", "-")
     if key in FIRST:
         return key
@@ -59,5 +59,5 @@ def first_reading(code: str) -> str | None:
 
 
 def first_tails() -> tuple[str, ...]:
-    """Return every script that could follow a language, and regions, real ones and not."""
+    """Return every script that could follow a language, and regions, both real and invented."""
     return (*_SCRIPTS, "us", "cn", "tw", "sg", "hk", "mo", "no", "il", "xx", "zz")

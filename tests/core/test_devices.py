@@ -1,4 +1,4 @@
-"""Where models run: ``auto`` takes the emptiest GPU if the model fits there, and says what it did."""
+"""Devices for models: ``auto`` takes the emptiest GPU if the model fits, and logs its choice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GIB = 1 << 30
 
 
 class Gpus:
-    """``torch.cuda`` of a machine whose GPUs have so many bytes free; None refuses to say."""
+    """``torch.cuda`` of a machine whose GPUs have these numbers of free bytes; None raises."""
 
     def __init__(self, *free: int | None) -> None:
         self.free = free
@@ -54,7 +54,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> A
     ("free", "device", "why"),
     [
         ((), "cpu", "there is no CUDA device"),
-        # 2 GiB of weights need 2 x 2 + 1 = 5 GiB, which is 5.4 GB
+        # 2 GiB of weights need 2 x 2 + 1 = 5 GiB, or 5.4 GB
         ((5 * GIB,), "cuda:0", "takes cuda:0, where 5.4 GB are free and about 5.4 GB needed"),
         ((5 * GIB - 1,), "cpu", "about 5.4 GB are needed and cuda:0, the emptiest GPU, has 5.4"),
         ((2 * GIB, 40 * GIB, 20 * GIB), "cuda:1", "takes cuda:1"),

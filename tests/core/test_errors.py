@@ -1,4 +1,4 @@
-"""Every error says what to do next: all classes, and every place in the code that raises one."""
+"""Every error gives a next step: all classes, and every place in the code that raises one."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from mrag_eval.core import _errors as errors
 
 ROOT = Path(mrag_eval.__file__).resolve().parents[1]
 CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, MragError)]
-# Raised at functions that a program calls with values, like a ValueError: what they say is which argument is wrong and
-# what it must be, and there is no command to type. The command line adds where it comes from.
+# Raised in functions that a program calls with values, like a ValueError: the message says which argument is wrong and
+# what it must be; there is no command to type. The command line adds the source.
 OF_PROGRAMS = {"MetricError"}
-# Readers of a benchmark's files: what to do depends on whose file it is, which their caller knows and adds
+# Readers of a benchmark's files: the next step depends on whose file it is; only the caller knows, and adds it
 # (`test_readers_get_their_next_step_from_their_caller`).
 READERS = ("mrag_eval/datasets/", "mrag_eval/building/territories/_territory_tables.py")
 
 
 def raised() -> Iterator[tuple[str, ast.Call]]:
-    """Every call of one of our error classes, with its place."""
+    """Yield every call of one of our error classes, with its place."""
     names = {c.__name__ for c in CLASSES}
     for folder in ("mrag_eval", "metrics", "retrievers"):
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -36,7 +36,7 @@ def raised() -> Iterator[tuple[str, ast.Call]]:
 
 
 def has_next_step(call: ast.Call) -> bool:
-    """A second argument that is not empty; or a correction in the message itself (``did you mean ...``)."""
+    """Return whether the error has a non-empty second argument, or a correction in its message (``did you mean ...``)."""
     second = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "next_step")]
     if any(isinstance(arg, ast.Starred) for arg in call.args):
         return True
@@ -84,7 +84,7 @@ def test_every_class_keeps_message_and_next_step(kind: type[MragError]) -> None:
     plain, full = kind("what, where"), kind("what, where", "do this")
     assert (plain.message, plain.next_step, str(plain)) == ("what, where", None, "what, where")
     assert (full.message, full.next_step) == ("what, where", "do this")
-    # where a traceback is all there is (a notebook, the stock lm_eval command) it ends with both
+    # a traceback (in a notebook, or from the stock lm_eval command) ends with both
     assert str(full).splitlines() == ["what, where", "    do this"]
 
 

@@ -1,4 +1,4 @@
-"""Languages: every BCP 47 code is read, the first 81 as they always were, and what is no language is refused."""
+"""Languages: every BCP 47 code is read, the first 81 as always, and everything else is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.metrics import FastTextDetector
 from tests.core.first_languages import ALIASES, FIRST, SPELLINGS, first_reading, first_tails
 
-# code -> English name, the script it is usually written in
+# code -> English name, usual script
 NEW = {
     "ml": ("Malayalam", "Mlym"), "eu": ("Basque", "Latn"), "ig": ("Igbo", "Latn"), "gl": ("Galician", "Latn"),
     "cy": ("Welsh", "Latn"), "gu": ("Gujarati", "Gujr"), "kn": ("Kannada", "Knda"), "xh": ("Xhosa", "Latn"),
@@ -43,7 +43,7 @@ NEW = {
 
 
 def test_the_first_81_languages_are_read_as_ever() -> None:
-    """Codes, aliases and names, in every way of writing them, with and without scripts and regions."""
+    """Check codes, aliases and names in every spelling, with and without scripts and regions."""
     spellings = [
         form
         for word in SPELLINGS
@@ -70,7 +70,7 @@ def test_the_first_81_languages_have_their_names_and_scripts() -> None:
 def test_a_detectors_labels_keep_their_languages() -> None:
     labels = FastTextDetector().supported
     assert len(labels) > 170
-    # Emilian-Romagnol has two codes now, and this is neither
+    # Emilian-Romagnol now has two codes, and this is neither
     assert {label for label in labels if not is_language(label)} == {"eml"}
     for label in labels - {"eml"}:
         assert base_language(label) == (first_reading(label) or label).partition("-")[0], label
@@ -93,9 +93,9 @@ def test_languages_outside_the_first_81(code: str) -> None:
 @pytest.mark.parametrize(
     ("spelling", "code"),
     [
-        # the code that YIDDISH had been given was in no table
+        # the old code for YIDDISH was in no table
         ("ji", "yi"),
-        # tags with more than two parts, regions by number, variants, extensions
+        # tags with more than two parts, numeric regions, variants, extensions
         ("zh-Hant-TW", "zh-Hant"),
         ("zh_hans_cn", "zh-Hans"),
         ("zh-cmn-Hans", "zh-Hans"),
@@ -105,10 +105,10 @@ def test_languages_outside_the_first_81(code: str) -> None:
         ("de-CH-1996", "de"),
         ("en-x-simple", "en"),
         ("de-u-co-phonebk", "de"),
-        # a region that mBART made up
+        # a region that mBART invented
         ("gu_IN", "gu"),
         ("ml_XX", "ml"),
-        # one of FLORES' labels of each kind: an own code, the main language of a macrolanguage, a variety
+        # one FLORES label of each kind: an own code, the main language of a macrolanguage, a variety
         ("tam_Taml", "ta"),
         ("srp_Cyrl", "sr"),
         ("kmr_Latn", "ku"),
@@ -117,17 +117,17 @@ def test_languages_outside_the_first_81(code: str) -> None:
         ("gaz_Latn", "om"),
         ("ckb_Arab", "ckb"),
         ("twi_Latn", "tw"),
-        # varieties of Arabic, also those of no list of ours; Maltese is none
+        # varieties of Arabic, including unlisted ones; Maltese is not one of them
         ("arq", "ar"),
         ("apd_Arab", "ar"),
         ("afb", "ar"),
         ("mlt", "mt"),
-        # Sinitic languages stay apart; so do those whose macrolanguage has three letters
+        # Sinitic languages stay distinct, as do those whose macrolanguage has three letters
         ("wuu", "wuu"),
         ("hak_Hant", "hak"),
         ("bcl", "bcl"),
         ("pnb", "pnb"),
-        # what detectors say of Bosnian, Croatian and Serbian alike
+        # detectors confuse Bosnian, Croatian and Serbian
         ("sh", "sh"),
         ("hbs_Latn", "sh"),
         # bibliographic codes, and deprecated ones
@@ -161,7 +161,7 @@ def test_spellings(spelling: str, code: str) -> None:
         ("false", "use a BCP 47 code"),
         ("", "use a BCP 47 code"),
         ("-", "use a BCP 47 code"),
-        # codes of ISO 639 that name no language
+        # ISO 639 codes that do not denote a language
         ("und", "use a BCP 47 code"),
         ("mul", "use a BCP 47 code"),
         ("mis", "use a BCP 47 code"),
@@ -171,7 +171,7 @@ def test_spellings(spelling: str, code: str) -> None:
         ("root", "use a BCP 47 code"),
         ("eml", "use a BCP 47 code"),
         ("unknown language", "use a BCP 47 code"),
-        # what a tag may look like and is none
+        # strings that look like tags but are not
         ("001", "use a BCP 47 code"),
         ("Latn", "use a BCP 47 code"),
         ("en-", "use a BCP 47 code"),

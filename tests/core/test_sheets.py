@@ -1,4 +1,4 @@
-"""Sheets for people: what is written is what is read, whatever a spreadsheet program does in between."""
+"""Sheets for people: the content survives whatever a spreadsheet program does to the file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_escaping_is_undone_exactly(cell: str) -> None:
 def test_it_is_read_however_a_spreadsheet_program_saves_it(tmp_path: Path, delimiter: str, encoding: str) -> None:
     path = tmp_path / "saved.csv"
     sign = "\ufeff" if encoding == "utf-16-be" else ""
-    # columns moved, one added, an empty row left behind
+    # columns moved, one added, an empty row left over
     text = delimiter.join(("category", "note", "id", "question")) + "\r\n"
     text += delimiter.join(("x", "mine", "r1", '"من, بنى; المنارة؟"')) + "\r\n" + delimiter * 3 + "\r\n"
     path.write_bytes((sign + text).encode(encoding))
@@ -75,7 +75,7 @@ def test_a_cell_longer_than_excel_holds_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "sheet.csv"
     write_sheet(path, COLUMNS, [{"id": "r", "question": "=" + "x" * 40_000}])
     question = _read(path)[0]["question"]
-    assert len(question) == MAX_CELL - 1  # the apostrophe is the last that fits
+    assert len(question) == MAX_CELL - 1  # the apostrophe is the last character that fits
     assert question.endswith("x…")
 
 

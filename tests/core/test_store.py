@@ -1,4 +1,4 @@
-"""The key-value store: shared by processes, private, complete after a kill."""
+"""The key-value store: shared by processes, private, intact after a kill."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_damage_found_while_reading_or_writing_empties_the_store(
     entries = {f"k{i:04}": "x" * 200 for i in range(500)}
     store.put_many(entries)
     store.close()
-    with path.open("r+b") as file:  # the header, with the list of tables, stays whole
+    with path.open("r+b") as file:  # the header, with the list of tables, stays intact
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 4096))
     store = Store(path)

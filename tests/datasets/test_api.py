@@ -1,4 +1,4 @@
-"""The front of the loaders: validation of the ``data:`` block, caching, what importing costs, the hub's failures."""
+"""The interface of the loaders: validation of the ``data:`` block, caching, import cost, the hub's failures."""
 
 from __future__ import annotations
 

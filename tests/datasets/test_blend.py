@@ -1,4 +1,4 @@
-"""BLEnD: one seeded version a question and country, the bare question, and questions made from annotations."""
+"""BLEnD: one seeded version per question and country, the bare question, and questions made from annotations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def mcq(
 
 
 def rows() -> list[dict[str, str]]:
-    """Three versions of two questions in each country, with an option of their own each."""
+    """Three versions of two questions in each country, each with its own option."""
     return [
         mcq(country, question_id, number, ("bread", f"rice {number}", "soup"))
         for country in COUNTRIES
@@ -87,7 +87,7 @@ def test_the_version_depends_on_the_seed_and_on_nothing_else(tmp_path: Path) -> 
     assert {doc.id for doc in part.docs} < ids
     other = {doc.id for doc in load(tmp_path / "whole.csv", seed=1).docs}
     assert other != ids
-    # every version has its chance: of 32 draws from three, none is likely to take one version alone
+    # every version has a chance: 32 draws from three are very unlikely to take only one
     assert {name.rpartition("_")[2] for name in ids | other} == {"9", "10", "11"}
 
 
@@ -112,7 +112,7 @@ def test_json_and_hub_copies_give_the_same_rows(name: str, tmp_path: Path, monke
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert load(tmp_path / name).docs == expected
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: datasets.Dataset.from_list(made))
-    # each name its own seed: loads are remembered by block
+    # each sets its own seed: loads are remembered by block
     revision = name
     hub = load_benchmark({"benchmark": "blend", "revision": revision})
     assert hub.docs == expected
@@ -222,8 +222,8 @@ def test_wrong_options_are_other_countries_answers_without_a_shared_word() -> No
     )
     by_country = {item.country: item for item in made}
     us = by_country["US"]
-    # black tea shares a word with the US's own answer, milk is an answer there too, water has one vote;
-    # beer has more votes in China than in the UK, so it is China's, and nothing is left for the UK
+    # black tea shares a word with the US's own answer, milk is also an answer there, water has one vote; beer has more
+    # votes in China than in the UK, so it is China's, and the UK has nothing left
     assert dict(zip(us.choices, us.countries, strict=True)) == {"green tea": "US", "beer": "China", "doogh": "Iran"}
     assert us.choices == tuple(sorted(us.choices))
     assert us.choices[us.gold] == "green tea"
@@ -238,7 +238,7 @@ def test_options_per_country_are_levelled() -> None:
         "Iran": {"q": record("Game?", [("polo", 3)])},
         "Greece": {"q": record("Game?", [("polo chess", 3)])},
     }
-    # Greece shares a word with the US and Iran, which leaves it darts alone
+    # Greece shares a word with the US and Iran, so only darts is left
     assert {item.country: len(item.choices) for item in make(annotations)} == dict.fromkeys(annotations, 2)
     alone = {item.country: len(item.choices) for item in make(annotations, validity="own_country")}
     assert alone == {"US": 3, "UK": 3, "Iran": 3, "Greece": 2}
@@ -287,7 +287,7 @@ def test_annotation_files(tmp_path: Path) -> None:
     loaded = load(tmp_path, source="annotations")
     assert {doc.id for doc in loaded.docs} == {f"{country}/q-1" for country in COUNTRIES}
     queries = {doc.extra["country"]: doc.query for doc in loaded.docs}
-    # English as spoken there where that is the local language, the translation elsewhere
+    # local English where English is the local language, the translation elsewhere
     assert (queries["UK"], queries["Iran"]) == ("Local game in UK?", "Game in Iran?")
     assert any("not the published" in note for note in loaded.notes)
     (tmp_path / "Iran_data.json.gz").unlink()
@@ -332,7 +332,7 @@ def test_the_authors_filter_on_the_real_annotations(test_data: Path) -> None:
 
 
 def test_a_country_is_a_cell_of_its_language_and_a_setting_of_its_task(tmp_path: Path) -> None:
-    """English pools the US and the UK, where a model that answers B for the one and A for the other is half right."""
+    """English pools the US and the UK, where a model that answers B for one and A for the other is half right."""
     metadata = {"data.path": str(write_csv(tmp_path / "mc_questions_file-1.csv", rows()))}
 
     def reply(prompt: str) -> str:
@@ -351,6 +351,6 @@ def test_a_country_is_a_cell_of_its_language_and_a_setting_of_its_task(tmp_path:
     }
     alone = scores(**{"data.country": "UK"})
     assert (alone["rows"], alone["metrics"]["acc"]["value"]) == (2, 1.0)
-    # no other task asks in another country's language
+    # no other task uses another country's language
     with pytest.raises(DataError, match="no question of country 'Iran', language 'en'"):
         scores(**{"data.country": "Iran"})

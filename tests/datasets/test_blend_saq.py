@@ -1,4 +1,4 @@
-"""BLEnD's short answers: which questions count, their answers in order of votes, and the published counts."""
+"""BLEnD's short answers: which questions count, answers in order of votes, and the published counts."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_the_published_counts_of_valid_questions(test_data: Path) -> None:
     asked = len(json.loads(gzip.decompress((folder / "UK_data.json.gz").read_bytes())))
     assert set(counts) == set(COUNTRIES) == set(SOURCES)
     for country, (_, published) in SOURCES.items():
-        # equal on the whole; of a copy that lacks some questions, at most those are missing
+        # equal on the full data; a copy that lacks some questions misses at most those
         assert published - (500 - asked) <= counts[country] <= published
     if asked == 450:
         # counted by an independent implementation
@@ -213,7 +213,7 @@ def test_the_published_counts_of_valid_questions(test_data: Path) -> None:
 
 
 def test_an_annotator_s_own_answer_gets_its_votes(test_data: Path) -> None:
-    """Whoever replies with the top answer has 1; Snowball or not, since it is a substring of itself."""
+    """A reply with the top answer scores 1, with or without Snowball, since the answer is a substring of itself."""
     if importlib.util.find_spec("snowballstemmer") is None:
         pytest.skip("snowballstemmer is not installed: the extra stem")
     docs = load(test_data / "blend" / "annotations").docs

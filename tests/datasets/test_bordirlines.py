@@ -1,4 +1,4 @@
-"""BorderLines' questions against the join made by hand, and BordIRlines' files in the published layout."""
+"""BorderLines' questions compared with a join made by hand, and BordIRlines' files in the published layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.worlds.bordirlines import TERRITORIES, K, real_queries, write_bordirl
 
 @pytest.fixture(scope="module")
 def copy(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder ``data`` as on the hub."""
+    """Write a folder ``data`` as on the hub."""
     return write_bordirlines(tmp_path_factory.mktemp("bordirlines"), real_queries(test_data))
 
 
@@ -44,7 +44,7 @@ def test_the_questions_are_those_of_the_join(test_data: Path) -> None:
             assert doc.extra[key] == q[key], (q["query_id"], key)
         assert doc.extra["claimant_langs"] == [code(c) for c in q["claimant_langs"]]
         assert doc.extra["controller_lang"] == code(q["controller_lang"])
-        # dz, mfe and to are claimants' languages without a question, and no documents are in them
+        # dz, mfe and to are claimants' languages without a question; no documents are in them
         assert set(doc.relevant_langs) == {code(c) for c in q["relevant_langs"]} - {"dz", "mfe", "to"}
     assert "the controller is not a claimant, so no answer can name it: Lachin corridor" in benchmark.notes
     assert "added to the table of countries: Suriname" in benchmark.notes
@@ -66,7 +66,7 @@ def test_published_hits_by_mode(test_data: Path, copy: Path) -> None:
     chinese = published.passages[published.runs["qlang"]["Yalu_River_zhs"][0][0]]
     assert (chinese.lang, chinese.id) == ("zh-Hans", "zh-Hans:zhs.1712_p0")
     assert chinese.text.startswith("Yalu River是")
-    # ten documents each in Russian, Ukrainian and English were found by somebody in some mode
+    # in some mode, ten documents each in Russian, Ukrainian and English were retrieved
     assert published.searchable["Crimea_uk"] == {"ru": 10, "en": 10, "uk": 10}
     assert published.labels["Crimea_ru", crimea[0][0]] == {"relevant": "yes", "viewpoint": "Russia"}
 
@@ -79,11 +79,11 @@ def test_embedders_differ(test_data: Path, copy: Path) -> None:
 
 @pytest.mark.parametrize(("documents", "kept"), [("relevant", 5), ("non_relevant", 5)])
 def test_documents_by_relevance(test_data: Path, copy: Path, documents: str, kept: int) -> None:
-    """Of ten documents in one language, four claims and the one on the dispute are relevant, five are not."""
+    """Of ten documents in one language, the four claims and the one on the dispute are relevant, and five are not."""
     benchmark = read(test_data, path=str(copy), embedder="openai", documents=documents)
     assert benchmark.published is not None
     assert {len(run) for run in benchmark.published.runs["qlang"].values()} == {kept}
-    # ten hits over three languages: the first three or four of each, which are all relevant
+    # ten hits over three languages: the first three or four of each, all relevant
     rel_langs = benchmark.published.runs["rel_langs"]
     assert ("Crimea_ru" in rel_langs) == (documents == "relevant")
     assert benchmark.source["queries_with_documents"]["qlang"] == 26
@@ -192,7 +192,7 @@ def test_borderlines_that_does_not_fit(test_data: Path, tmp_path: Path) -> None:
 
 
 def test_the_hub_copy_is_read_alike(test_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hub's tables hold claimants as lists, options as JSON text and countries as rows."""
+    """The hub's tables store claimants as lists, options as JSON text and countries as rows."""
     root = test_data / "borderlines" / "original"
     with (root / "disputed_territories.csv").open(encoding="utf-8", newline="") as handle:
         territories: list[dict[str, Any]] = [dict(row) for row in csv.DictReader(handle)]

@@ -1,4 +1,4 @@
-"""CLIcK: all options, the subject by folder and by id, counts against the published ones."""
+"""CLIcK: all options, the subject by folder and by id, counts compared with the published ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write(folder: Path, economy: list[Any] | None = None) -> Path:
     for subject, name, rows in (
         ("Economy", "Economy_KIIP.json", ECONOMY if economy is None else economy),
         ("Geography", "Geography_CSAT.json", GEOGRAPHY),
-        # an older version of a file lies beside it in some copies
+        # some copies contain an older version of a file
         ("Economy", "Economy_KIIP_new.json", ECONOMY),
     ):
         target = folder / "Culture" / f"Korean {subject}" / name
@@ -50,7 +50,7 @@ def test_rows_become_documents(tmp_path: Path) -> None:
     assert (first.query, first.query_lang, first.culture_lang) == ("다음 중 옳은 것은?", "ko", "ko")
     assert first.extra == {"category": "economy", "exam": "KIIP"}
     assert second.query == "지문\n\n다음 중 옳은 것은?"
-    # two options of one text: the first is the gold one, and the row says so
+    # two options have the same text: the first is gold, and the row records it
     assert (second.gold_choice, second.extra["equal_choices"]) == (1, True)
     assert third.choices is not None
     assert (len(third.choices), third.gold_choice) == (5, 4)

@@ -1,4 +1,4 @@
-"""What benchmarks declare, compared with their loaders, rows, tasks, READMEs and published figures."""
+"""Declarations of the benchmarks, compared with their loaders, rows, tasks, READMEs and published figures."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class _Asked(Exception):
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
-    """What is asked of the hub (id, revision), of GitHub (URL, None) and of other sites; nothing is given."""
+    """Record requests to the hub (id, revision), to GitHub (URL, None) and to other sites, and answer none."""
     import urllib.request
 
     import datasets
@@ -159,7 +159,7 @@ def test_loaders_read_what_is_declared(
     declared: Declaration, asked: list[tuple[str, str | None]], tmp_path: Path
 ) -> None:
     block = {"benchmark": declared.name, "seed": 4_711, **BLOCKS.get(declared.name, {})}
-    # a local copy of one source leads to the next one
+    # a local copy of one source leads to the next request
     copies: dict[str, list[dict[str, str]]] = {
         "bordirlines": [{"borderlines": str(_lines(tmp_path))}],
         "mkqa": [{"path": str(mkqa_rows.write_all(tmp_path) / "mkqa.jsonl")}],
@@ -181,7 +181,7 @@ def test_loaders_read_what_is_declared(
 
 
 def _lines(folder: Path) -> Path:
-    """BorderLines in small: one territory of two claimants, asked about in English alone."""
+    """A small BorderLines: one territory with two claimants, and questions in English only."""
     home = folder / "lines"
     (home / "translate" / "prompts_mc_q").mkdir(parents=True)
     (home / "translate" / "terms").mkdir()
@@ -205,7 +205,7 @@ def test_the_pinned_revision_is_the_default_of_the_block(declared: Declaration) 
 
 @pytest.fixture
 def rows_of(test_data: Path, tmp_path: Path) -> Any:
-    """The ``data:`` blocks that give rows of a benchmark, with everything that breakdowns may need."""
+    """Return the ``data:`` blocks that give rows of a benchmark, with everything that breakdowns may need."""
     xrag_rows.write(tmp_path)
     mkqa_rows.write_all(tmp_path)
     xlcost_files.write(tmp_path)
@@ -242,7 +242,7 @@ def test_declared_breakdowns_and_languages_are_those_of_the_rows(declared: Decla
     assert {benchmark.breakdowns for benchmark in loaded} == {declared.breakdowns}
     for key in declared.breakdowns:
         assert any(doc.extra.get(key) is not None for doc in docs), key
-    # nothing that is broken down by in a user's rows is left out in those of a benchmark
+    # a benchmark's rows have every key that a user's rows are broken down by
     assert [key for key in OWN_BREAKDOWNS if any(doc.extra.get(key) is not None for doc in docs)] == list(
         declared.breakdowns
     )

@@ -1,4 +1,4 @@
-"""The demo's passages and questions hold together: languages, scripts, lengths, relevance, answers."""
+"""The demo's passages and questions are consistent: languages, scripts, lengths, relevance, answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from mrag_eval.core import NO_SPACES, language_scripts
 from mrag_eval.datasets import Benchmark, load_benchmark
 
-# How a letter's Unicode name begins, by script.
+# The beginning of a letter's Unicode name, by script.
 SCRIPT_NAMES = {
     "Latn": "LATIN",
     "Cyrl": "CYRILLIC",
@@ -27,7 +27,7 @@ def demo() -> Benchmark:
 
 
 def share_of_script(text: str, lang: str) -> float:
-    """Share of the letters (marks of Indic scripts are none) that are of the language's script."""
+    """Return the share of the letters (marks of Indic scripts do not count) in the language's script."""
     names = [unicodedata.name(c, "") for c in text if c.isalpha()]
     wanted = tuple(SCRIPT_NAMES[s] for s in language_scripts(lang) if s in SCRIPT_NAMES)
     return sum(name.startswith(wanted) for name in names) / max(len(names), 1)
@@ -79,7 +79,7 @@ def test_answers_are_short_in_the_question_s_language_and_in_the_passage(demo: B
         for answer in doc.answers:
             assert len(answer.split()) <= 4, (doc.id, answer)
             letters = [c for c in answer if c.isalpha()]
-            if letters and answer[-1:] != "m":  # "m" for metres is written so in Korean too
+            if letters and answer[-1:] != "m":  # Korean also writes "m" for metres
                 assert share_of_script(answer, doc.query_lang) == 1.0, (doc.id, answer)
         if doc.query_lang == doc.gold_doc_lang:
             text = by_id[doc.relevant_ids[0]].text

@@ -1,4 +1,4 @@
-"""Corpora in which one language dominates: the draw, what follows from it, and what cannot be drawn."""
+"""Corpora in which one language dominates: the draw, its consequences, and impossible draws."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_at_zero_and_one_the_corpus_has_one_language(xquad: Path, share: int, on
     assert {d.query_lang for d in found.docs} == {"ar", "en"}
     for mode in ("all", "gold_lang", "balanced", "balanced_weighted"):
         rows = retrieve(found.docs, Retrieval(mode=mode, k=5, kind="bm25"), corpus=found.corpus)
-        # quotas of one language are all of the places
+        # with quotas for one language, it gets all places
         assert all(len(row.ranking) == 5 for row, d in zip(rows, found.docs, strict=True) if d.query_lang == only)
         assert {place.lang for row in rows for place in row.ranking} == {only}
     with pytest.raises(CorpusError, match=f"no .* shard .it holds: {only}."):
@@ -108,7 +108,7 @@ def test_xquad_needs_english_and_another_language(xquad: Path) -> None:
             load(xquad, languages=languages, imbalance={"keep_english": 0.5})
 
 
-# ------------------------------------------------------------------------------------------------- files of one's own
+# ------------------------------------------------------------------------------------------------------ your own files
 
 DOCUMENTS = [
     {"id": "e1", "lang": "en", "text": "The mill stands by the brook.", "title": "Mill", "parallel_id": "mill"},
@@ -142,7 +142,7 @@ def test_the_relevant_documents_are_those_of_the_version_that_is_kept(tmp_path: 
     assert [d.relevant_ids for d in arabic.docs] == [("a1",), ("a2",), ("a1", "a2"), ()]
     assert [d.gold_doc_lang for d in arabic.docs] == ["ar", "ar", "ar", None]
     assert arabic.notes[-1] == "2 documents, in English with probability 0: 2 ar"
-    # without a draw everything stands as it is written
+    # without a draw the order of the file is kept
     assert [d.relevant_ids for d in own(tmp_path, DOCUMENTS).docs] == [("a1",), ("e2b",), ("e1", "e2"), ()]
 
 

@@ -1,4 +1,4 @@
-"""A benchmark of one's own: every key read, every fault named by file, line and key."""
+"""Your own benchmark file: every key is read, every fault named by file, line and key."""
 
 from __future__ import annotations
 

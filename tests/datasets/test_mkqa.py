@@ -1,4 +1,4 @@
-"""MKQA: the intersection with KILT, what counts as an answer, aliases, pages, and what is said about a wrong file."""
+"""MKQA: the intersection with KILT, valid answers, aliases, pages, and messages about wrong files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_full_file_is_held_against_the_papers_count(folder: Path, monkeypatch:
 def test_aliases_stay_out_of_the_answers_and_pieces_out_of_the_aliases(folder: Path) -> None:
     docs = read(folder, "en").docs
     assert docs[0].extra == {"answer_type": "entity", "aliases": ["Brandt"]}
-    # what repeats the answer says nothing, and an exploded alias matches anything
+    # an alias that repeats the answer adds nothing, and an exploded alias matches anything
     assert docs[1].extra == {"answer_type": "date", "aliases": []}
     assert docs[2].extra["aliases"] == ["Ms Solis"]
 
@@ -72,7 +72,7 @@ def test_aliases_stay_out_of_the_answers_and_pieces_out_of_the_aliases(folder: P
 @pytest.mark.parametrize(
     ("aliases", "language", "expected"),
     [
-        # a date exploded into the set of its characters, as it stands in the published file
+        # a date exploded into the set of its characters, as published
         (["1", "u", ",", "2", " ", "6", "l", "y", "9", "0", "j"], "zh", ()),
         (["6", "six"], "en", ("6", "six")),
         (["6", "six", "u"], "en", ("six",)),
@@ -108,7 +108,7 @@ def test_rows_as_the_hub_has_them(folder: Path, monkeypatch: pytest.MonkeyPatch)
         found = []
         for n in range(3):
             row = {**mkqa_row(n), "example_id": str(example_id(n))}
-            # class labels are numbers, and a list of objects may come as an object of lists
+            # class labels are numbers, and a list of objects may arrive as an object of lists
             row["answers"] = {
                 code: {"type": [3], "entity": [""], "text": [answer(n, code)], "aliases": [["x y"]]} for code in LANGS
             }
@@ -245,7 +245,7 @@ def test_a_question_without_a_page_is_counted(folder: Path) -> None:
 def test_the_published_sample(language: str, test_data: Path) -> None:
     path = test_data / "mkqa_sample" / "test_mkqa.jsonl.gz"
     loaded = load_benchmark({"benchmark": "mkqa", "language": language, "path": str(path), "subset": "all"})
-    # six questions, three of which have no answer
+    # six questions, three without an answer
     assert [doc.id for doc in loaded.docs] == ["36228854473990432", "-7449157003522518870", "7631360939705650347"]
     assert loaded.docs[0].answers == ("2017", "2017-05-18")
     assert [doc.extra["answer_type"] for doc in loaded.docs] == ["date", "entity", "entity"]

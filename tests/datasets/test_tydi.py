@@ -1,4 +1,4 @@
-"""XOR-TyDi QA and the English questions of TyDi QA: rows, counts, yes and no, and what is said about a wrong file."""
+"""XOR-TyDi QA and the English questions of TyDi QA: rows, counts, yes and no, and messages about wrong files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_questions_without_an_answer_are_left_out_and_counted(tmp_path: Path) ->
     [
         ({"id": None}, r"line 2: key 'id' is missing"),
         ({"lang": None}, r"line 2: key 'lang' is missing"),
-        # as the hub's copies have it
+        # the form of the hub's copies
         ({"answers": "da, net"}, r"line 2: 'answers' must be a list of texts .*xor_dev_full_v1_1"),
         ({"question": " "}, r"line 2: 'question' is empty"),
         ({"id": "xor-ko-0"}, r"line 2: id 'xor-ko-0' was used before"),

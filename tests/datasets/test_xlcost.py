@@ -1,4 +1,4 @@
-"""The Cross-Lingual Cost: what is left out and relabelled, on the real files and on rows of our own; wrong files."""
+"""The Cross-Lingual Cost: exclusions and relabelling, on the real files and on hand-written rows; wrong files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets import _github as github
 from tests.worlds.xlcost import corpus_rows, question_rows, write, write_parquet
 
-# By the number of rows in the file: the authors' 2,066, and 1,856 where a tenth of the questions is held out. Facts
-# about the files, counted apart from the loader: rows of the second half, rows and questions that occur again in the
-# first, and what is left.
+# By the number of rows in the file: the authors' 2,066, or 1,856 if a tenth of the questions is held out. Facts about
+# the files, counted independently of the loader: rows of the second half, rows and questions that occur again in the
+# first half, and the remaining rows.
 TRAVEL = {2066: (1033, 6, 8, 1019), 1856: (928, 5, 6, 917)}
 
 
@@ -113,7 +113,7 @@ def test_a_sample_is_drawn_by_its_seed(test_data: Path) -> None:
     assert any("300 of them drawn with seed 1" in note for note in first.notes)
 
 
-# ------------------------------------------------------------ rows of our own
+# ------------------------------------------------------------ hand-written rows
 
 
 def test_rows_become_questions(tmp_path: Path) -> None:
@@ -151,12 +151,12 @@ def test_repetitions_and_wrong_tags(tmp_path: Path) -> None:
         "run": 6,
     }
     assert [d.query for d in loaded.docs] == [r["question"] for r in [*first, wrong, undecided]]
-    # the first answer is kept, the wrong tag corrected, a question without letters keeps its tag
+    # the first answer is kept, the wrong tag corrected; a question without letters keeps its tag
     assert loaded.docs[1].answers == (first[1]["answer"],)
     assert (loaded.docs[4].query_lang, loaded.docs[4].extra) == ("en", {"tagged_language": "ar"})
     assert loaded.docs[5].query_lang == "ar"
     assert loaded.corpus is None
-    # a row has the same id in a copy that holds other rows
+    # a row keeps its id in a copy that holds other rows
     (tmp_path / "part").mkdir()
     part = load(write(tmp_path / "part", [wrong]), corpus="none")
     assert part.docs[0].id == loaded.docs[4].id
@@ -187,11 +187,11 @@ def test_a_corpus_of_ones_own(tmp_path: Path) -> None:
     assert [p.doc_id for p in loaded.corpus] == ["7", "8"]
 
 
-# ------------------------------------------------------------ a benchmark of one's own
+# ------------------------------------------------------------ your own benchmark
 
 
 def own_rows() -> list[dict[str, str]]:
-    """In three languages, named by code or in words; one row knows its document and its categories."""
+    """In three languages, given by code or by name; one row names its document and its categories."""
     texts = [("Wo liegt Sund?", "Am Meer.", "ar", "de"), ("苏恩德在哪里？", "海边。", "arabic", "zh")]
     rows = [dict(zip(question_rows()[0], text, strict=True)) for text in texts]
     rows.append({**question_rows()[2], "question": "112", "user_language": "arabic"})
@@ -210,7 +210,7 @@ def test_ones_own_benchmark_may_be_in_any_language_and_know_its_documents(tmp_pa
     assert (first.relevant_ids, first.relevant_documents) == (("1",), True)
     assert first.extra == {"formulation": "short", "need": "visit", "q_type": "open"}
     assert not any(doc.relevant_ids or doc.extra for doc in others)
-    # the builder has checked the languages: no tag is changed, nor taken for one of two
+    # the builder has checked the languages: no tag is changed or mistaken for another
     assert loaded.source["rows"]["relabelled"] == 0
     assert loaded.source["pairs"]["kept"] == {"ar->ar": 1, "de->ar": 1, "zh->ar": 1}
 

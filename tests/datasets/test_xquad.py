@@ -242,7 +242,7 @@ def test_the_published_set(test_data: Path) -> None:
     assert (len(loaded.corpus), len(loaded.docs)) == (240, 1190)
     assert len(loaded.notes) == 1
     assert {passage.lang for passage in loaded.corpus} == set(LANGUAGES)
-    # each language gets about 119 questions: five standard deviations (10.3) either way
+    # each language gets about 119 questions, within five standard deviations (10.3)
     asked = Counter(doc.query_lang for doc in loaded.docs)
     assert all(abs(asked[code] - 119) < 52 for code in LANGUAGES)
     # the draw of seed 0 does not change from version to version

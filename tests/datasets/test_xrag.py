@@ -1,4 +1,4 @@
-"""XRAG: settings told apart by the articles' languages, the order of the articles, the English originals."""
+"""XRAG: settings by the articles' languages, the order of the articles, the English originals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_one_row_in_full(tmp_path: Path) -> None:
         "a_type": "original",
         "crossdoc_type": 1,
     }
-    # as article_order says: stored article 5 first
+    # the order given by article_order: stored article 5 first
     order = source["article_order"]
     assert [passage.text for passage in doc.given_passages] == [source["articles"][i] for i in order]
     assert [passage.date for passage in doc.given_passages] == [source["dates"][i] for i in order]
@@ -103,7 +103,7 @@ def test_an_order_counted_from_one_or_in_digits(tmp_path: Path) -> None:
 def test_without_an_order_articles_are_shuffled_by_seed_and_row(order: object, tmp_path: Path) -> None:
     first = _orders(tmp_path / "a", order)
     assert all(sorted(found) == list(range(8)) for found in first)
-    # rows differ, and the stored order (supporting articles in front) is not what is shown
+    # rows differ, and the displayed order is not the stored one (supporting articles first)
     assert len(set(first)) > 6
     assert tuple(range(8)) not in first
     assert _orders(tmp_path / "b", order) == first

@@ -1,4 +1,4 @@
-"""The fenced blocks of the pages, and what a comment before one says of it.
+"""The fenced blocks of the pages, and the marks in the comments before them.
 
 ``<!-- file: NAME -->``       the block is the content of that file of the reader's
 ``<!-- not run: REASON -->``  commands that no test executes, and why
@@ -20,7 +20,7 @@ _FENCE = re.compile(r"(?:^<!-- ([\w ]+): (.+?) -->\n+)?^( *)```(\w*)\n(.*?)^ *``
 
 @dataclass(frozen=True)
 class Block:
-    """``mark`` and ``said`` are the comment's two halves; empty where there is none."""
+    """One block; ``mark`` and ``said`` are the two halves of its comment, or empty."""
 
     page: Path
     line: int
@@ -38,7 +38,7 @@ class Block:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The blocks of a page in order."""
+    """Return the blocks of a page in order."""
     text = page.read_text("utf-8")
     found = []
     for match in _FENCE.finditer(text):

@@ -1,4 +1,4 @@
-"""What lies in the folder before a page's commands are run: the reader's own files, all written by us."""
+"""The files in the folder before a page's commands run: the reader's own files, written for these tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.worlds import (
     xrag as xrag_rows,
 )
 
-# The 13 languages of CORAL's pool: a sentence on a bridge in each, in its own script.
+# The 13 languages of CORAL's pool: a sentence about a bridge in each, in its own script.
 _SENTENCES = {
     "am": "ድልድዩ በ1890 ተከፈተ።",
     "ar": "افتتح الجسر عام 1890.",
@@ -55,9 +55,9 @@ translator: {backend: lm, model: qwen}
 
 @dataclass(frozen=True)
 class Stage:
-    """``prepare`` gets the folder of the page and the copies of all benchmarks (see :func:`write_copies`).
+    """One page: ``prepare`` gets the folder of the page and the copies of all benchmarks (see :func:`write_copies`).
 
-    ``first``: commands that the reader has given already.
+    ``first`` lists commands that the reader has already run.
     """
 
     prepare: Callable[[Path, Path], None] = lambda folder, copies: None
@@ -65,7 +65,9 @@ class Stage:
 
 
 def write_copies(home: Path, test_data: Path) -> Path:
-    """Local copies of the benchmarks' files: those at hand, and ones of our own in the same layout."""
+    """Write local copies of the benchmarks' files: real ones where available, else hand-written ones in the same
+    layout.
+    """
     from mrag_eval.retrievers import build_index
 
     for name in ("xquad", "click", "borderlines"):
@@ -83,7 +85,7 @@ def write_copies(home: Path, test_data: Path) -> Path:
 
 
 def write_everywhere(folder: Path, copies: Path) -> None:
-    """What every page's reader has: a config file with models and a corpus."""
+    """Write the files of every page's reader: a config file with models, and a corpus."""
     config = f"{_MODELS}corpora: {{wikipedia: {copies / 'wikipedia'}}}\n"
     (folder / "mrag.yaml").write_text(config, "utf-8")
     for name in ("benchmarks", "scripts"):
@@ -99,7 +101,7 @@ def _documents(folder: Path, name: str) -> None:
 
 
 def _runs(folder: Path) -> None:
-    """``out/old`` and ``out/new``, of which ``out/released`` and ``out/candidate`` are copies."""
+    """Write ``out/old`` and ``out/new``, and their copies ``out/released`` and ``out/candidate``."""
     tasks = ("xquad_rag_de", "xquad_rag_en")
     for name, right in (("old", 600), ("new", 660), ("released", 600), ("candidate", 660)):
         rows = {
@@ -163,7 +165,7 @@ def _corpora(folder: Path, copies: Path) -> None:
 
 
 def _building(folder: Path, copies: Path) -> None:
-    """The set that the page's first command has built."""
+    """Write the set that the page's first command builds."""
     xrag_rows.write(folder / "fresh")
 
 

@@ -1,8 +1,8 @@
-"""What a page's commands run on here, where there is no GPU, no hub and no key.
+"""Replacements that let a page's commands run without a GPU, the hub or a key.
 
-The commands are executed as they stand, by bash, in a folder of their own. Programs named in them are small scripts
-that put these in place: a model that the harness brings (``dummy``) for the evaluated one, two rows a task, small
-embedders, files of our own for the benchmarks' data. Everything else of a command line stays.
+Bash executes the commands unchanged, in a separate folder. The programs they name are small scripts that install
+replacements: the harness's ``dummy`` model for the evaluated one, two rows per task, small embedders, and hand-written
+files for the benchmarks' data. The rest of a command line stays as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ exec '{python}' -c 'import sys
 from tests.docs.stand_ins import {function}
 sys.exit({function}(sys.argv[1:]))' "$@"
 """
-# Weights that only the hub has, and what stands for them.
+# Weights that only the hub has, and their replacements.
 _WEIGHTS = re.compile(r"\b(BAAI/bge-m3|intfloat/multilingual-e5-\w+|Qwen/Qwen3-Embedding-\w+)")
 _TRANSLATORS = {
     "retrieval.translator.backend=nllb,retrieval.translator.device=cuda": (
@@ -30,7 +30,7 @@ _TRANSLATORS = {
 }
 _TERRITORIES = '{"data": {"territories": ["Ceuta", "Spratly Islands"]}}'
 _NO_RERANKER = '{"retrieval": {"rerank": null}}'
-# First word of a task's name -> what a run gets, unless the page says it; {} is the folder of copies.
+# First word of a task's name -> settings of a run, unless the page gives them; {} is the folder of copies.
 _DATA = {
     "xquad": ("data.path={}/xquad", "retrieval.kind=bm25"),
     "click": ("data.path={}/click",),
@@ -46,7 +46,7 @@ _DATA = {
 
 
 def write_programs(folder: Path, python: str = sys.executable) -> None:
-    """Write scripts named as the commands of the pages, to be put in front of the PATH; ``python`` runs them."""
+    """Write scripts named like the commands of the pages, to put at the front of PATH; ``python`` runs them."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, function in {
         "mrag-eval": "mrag_eval_command",
@@ -59,7 +59,7 @@ def write_programs(folder: Path, python: str = sys.executable) -> None:
 
 
 def mrag_eval_command(arguments: Sequence[str]) -> int:
-    """``mrag-eval`` with stand-ins."""
+    """Run ``mrag-eval`` with replacements."""
     from mrag_eval.cli import main
 
     words = list(arguments) if "DOCS_PLAIN" in os.environ else _everywhere(arguments)
@@ -70,7 +70,7 @@ def mrag_eval_command(arguments: Sequence[str]) -> int:
 
 
 def lm_eval_command(arguments: Sequence[str]) -> int:
-    """``lm_eval`` with stand-ins; as in an editable install it is told where the tasks are."""
+    """Run ``lm_eval`` with replacements; as in an editable install, it is given the folder of the tasks."""
     from lm_eval.__main__ import cli_evaluate
 
     words = _everywhere(arguments)
@@ -81,7 +81,7 @@ def lm_eval_command(arguments: Sequence[str]) -> int:
 
 
 def python_command(arguments: Sequence[str]) -> int:
-    """``python`` with stand-ins."""
+    """Run ``python`` with replacements."""
     os.execv(sys.executable, [sys.executable, *_everywhere(arguments)])
 
 
@@ -107,7 +107,7 @@ def _evaluation(arguments: Sequence[str]) -> list[str]:
 
 
 def _own_territories(said: str) -> bool:
-    """Whether the data that the page names is a set that `mrag-eval build territories` made there."""
+    """Return whether the page names a data set that `mrag-eval build territories` wrote there."""
     named = re.search(r"data\.path=([^,\s]+)", said)
     return named is not None and Path(named[1], "borderlines", "languages.json").is_file()
 

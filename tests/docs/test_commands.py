@@ -1,4 +1,4 @@
-"""Every command of every page is executed, or says why not; every YAML and JSON block can be read."""
+"""Every command of every page is run, or says why not; every YAML and JSON block is valid."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.programs import Programs
 LANGUAGES = ("bash", "console", "text", "yaml", "json", "jsonl", "csv", "python", "bibtex")
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 COMMANDS = [page for page in PAGES if any(b.executed for b in blocks_of(page))]
-# Pages whose commands run in the first stage; those of the others run in the second.
+# Pages whose commands run in the first stage; the others run in the second.
 FIRST = ("docs/gate.md", "docs/own_benchmark.md", "docs/quickstart.md", "docs/troubleshooting.md")
-# Pages whose commands are started as a reader starts them too, each a program that imports everything itself.
+# Pages whose commands are also started as a reader starts them, as programs that import everything themselves.
 AS_PROGRAMS = ("docs/own_benchmark.md", "docs/provenance.md", "docs/scaling.md")
 
 
@@ -64,7 +64,7 @@ def _lines(text: str) -> list[str]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads ``!function`` as the harness does, without importing anything."""
+    """Reads ``!function`` like the harness, without importing anything."""
 
 
 _Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
@@ -78,7 +78,7 @@ def test_no_command_hides_outside_a_block(page: Path) -> None:
 
 @pytest.fixture(scope="module")
 def copies(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Local copies of the benchmarks."""
+    """Return local copies of the benchmarks."""
     return write_copies(tmp_path_factory.mktemp("copies"), test_data)
 
 
@@ -96,7 +96,7 @@ def test_commands_run_as_programs(page: str, tmp_path: Path, copies: Path) -> No
 
 
 def _run_page(page: Path, tmp_path: Path, copies: Path, python: str) -> None:
-    """Run every command of a page in order, in a folder of its own."""
+    """Run every command of a page in order, in its own folder."""
     stage = STAGES.get(name(page), Stage())
     folder = tmp_path / "here"
     folder.mkdir()
@@ -109,7 +109,7 @@ def _run_page(page: Path, tmp_path: Path, copies: Path, python: str) -> None:
         "HOME": str(tmp_path),
         "COLUMNS": "200",
         "DOCS_COPIES": str(copies),
-        # a corpus that one page builds is not there on another
+        # a corpus that one page builds does not exist on another
         "MRAG_CACHE": str(tmp_path / "cache"),
     }
     environment.pop("GITHUB_ACTIONS", None)
@@ -139,7 +139,7 @@ def _executed(commands: str, folder: Path, environment: Mapping[str, str]) -> su
 
 
 def _fails(block: Block, folder: Path, environment: Mapping[str, str]) -> None:
-    """The block's command ends with the code it says and prints the lines it says, ``…`` standing for anything."""
+    """Check that the block's command ends with the stated code and prints the stated lines; ``…`` matches anything."""
     command, *lines = block.text.strip().split("\n")
     done = _executed(command.removeprefix("$ "), folder, {**environment, "DOCS_PLAIN": "1"})
     said = done.stdout + done.stderr

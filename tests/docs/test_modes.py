@@ -1,4 +1,4 @@
-"""The page on IR modes has every mode, every merge and what each does."""
+"""The page on IR modes describes every mode and every merge correctly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mrag_eval.config._retrieval import Merge
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "ir_modes.md").read_text("utf-8")
-# How the page says what the code says.
+# The page's words for the facts in the code.
 _QUERY = {"none": "as it is", "en": "English", "each": "each language"}
 _DOCUMENTS = {"none": "as they are", "en": "English"}
 _OF_THEIR_OWN = ("no_ir", "given", "swap_docs", "coral")
@@ -43,7 +43,7 @@ def test_every_merge_is_on_the_page() -> None:
 
 
 def test_the_example_of_a_new_mode_is_the_code() -> None:
-    """Preset and source are shown as they are; the line of ``MODES`` states the same facts, with fewer refusals."""
+    """Presets and sources are compared as written; the line of ``MODES`` states the same facts, with fewer refusals."""
     preset, line, source = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert preset.splitlines()[1].strip() in (ROOT / "mrag_eval" / "config" / "_modes.py").read_text("utf-8")
     assert source in (ROOT / "mrag_eval" / "retrieval" / "sources" / "_given.py").read_text("utf-8")

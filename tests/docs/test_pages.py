@@ -1,4 +1,4 @@
-"""The pages say what is there: links lead somewhere, commands and options exist, tasks have these names."""
+"""The pages are correct: links resolve, commands, options and tasks exist."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mrag_eval.cli._catalog import list_tags, list_tasks
 from scripts.write_docs import pages
 from tests.docs.blocks import PAGES, ROOT, blocks_of
 
-# Names that stand for the reader's own files.
+# Placeholders for the reader's own files.
 OWN_TASKS = re.compile(r".*\.yaml$|mine.*|<.*")
 
 
 def lines_of(page: Path, program: str) -> Iterator[str]:
-    """Every call of ``program`` in the fenced blocks of a page, continued lines joined."""
+    """Yield every call of ``program`` in the fenced blocks of a page, with continued lines joined."""
     for found in blocks_of(page):
-        # what a console shows behind its command is output; a command that must fail may name what is not there
+        # the lines after a console's command are output; a command that must fail may name things that do not exist
         block = "" if found.language == "console" else found.text
         for line in re.sub(r"\\\n\s*", " ", block).split("\n"):
             for part in re.split(r"&&|\|\|?|;", line.partition("   # ")[0]):
@@ -111,7 +111,7 @@ def test_reference_pages_have_every_block_metric_and_command() -> None:
         assert f"| `{name}` |" in made["reference/modes.md"]
     for name in ("mrag-eval run", "mrag-eval judge agree", "mrag-eval index build", "mrag-eval gate"):
         assert f"## {name}\n" in made["reference/commands.md"]
-    # every key has its row: what a block of the configuration takes is on its page
+    # every key has its row: the page of a block describes all its keys
     assert "| `k` | whole number (≥ 1) | `5` |" in made["reference/configuration.md"]
     assert "``" not in re.sub(r"```", "", made["reference/configuration.md"])
 

@@ -1,4 +1,4 @@
-"""The Python blocks of the page of the Python interface run in order, in this process, and print what the page says."""
+"""The blocks of the page on the Python interface run in order, in this process, and print what the page shows."""
 
 from __future__ import annotations
 

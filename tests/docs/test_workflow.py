@@ -19,7 +19,7 @@ RULES = {"min_n": 10, "rules": [{"metric": "char3gram_recall", "task": "xquad_ra
 
 
 def steps() -> list[str]:
-    """The commands of the workflow; the installation is that of the environment the tests run in."""
+    """Return the commands of the workflow; the installation is the environment of the tests."""
     (workflow,) = (yaml.safe_load(b.text) for b in blocks_of(ROOT / "docs" / "gate.md") if "jobs:" in b.text)
     commands = [step["run"] for step in workflow["jobs"]["gate"]["steps"] if "run" in step]
     assert commands[0].startswith("pip install")
@@ -28,7 +28,7 @@ def steps() -> list[str]:
 
 @pytest.fixture(scope="module")
 def repository(test_data: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> Path:
-    """Rules, and as baseline the run of a model that gives every right answer."""
+    """Write the rules and, as the baseline, the run of a model whose answers are all right."""
     home = tmp_path_factory.mktemp("repository")
     (home / "copies").mkdir()
     write_copies(home / "copies", test_data)
