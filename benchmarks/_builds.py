@@ -78,7 +78,7 @@ def in_a_process(command: Sequence[str]) -> dict[str, float | str]:
 
 
 def killed_half_way(command: Sequence[str], building: Path, count: int) -> tuple[int, float]:
-    """Start a build and kill -9 it once half of its passages are written; return the passages written and its seconds."""
+    """Start a build and kill -9 it once half of its passages are written; return their number and the seconds."""
     start = time.perf_counter()
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     done = 0

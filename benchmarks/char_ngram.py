@@ -54,7 +54,7 @@ def reference_recall(prediction: str, answers: Sequence[str], n: int = 3) -> flo
 
 
 def make_pairs(count: int, seed: int) -> tuple[list[str], list[list[str]]]:
-    """Return responses of 5-60 words with one to three answers of 1-5 words; half of the answers are in the response."""
+    """Return responses of 5-60 words and one to three answers of 1-5 words; half of the responses hold theirs."""
     rng = random.Random(seed)
     vocabularies = {
         script: ["".join(chr(first + rng.randrange(size)) for _ in range(rng.randint(low, high))) for _ in range(5000)]

@@ -86,7 +86,7 @@ def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
 
 
 def write_files(folder: Path, rows: int) -> None:
-    """Write questions about one of 2,000 passages of forty words in four scripts, and the rows with their own passages."""
+    """Write questions about one of 2,000 passages of forty words in four scripts, and rows with their own passages."""
     corpus = []
     for i in range(PASSAGES):
         text = f"number{i} " + " ".join([WORDS[i % 4]] * 13)

@@ -41,7 +41,7 @@ class UnreachableError(FetchError):
 
 @dataclass(frozen=True)
 class File:
-    """One file: ``path`` is its place under the target folder, ``sha256`` that of the (decompressed) content, or None."""
+    """One file: ``path`` is its place in the target folder, ``sha256`` that of the decompressed content, or None."""
 
     path: str
     repository: str

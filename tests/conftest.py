@@ -82,7 +82,7 @@ def _records_reach_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remember the installed packages and the task files, which the harness reads for every run
+    """Read the installed packages and the task files once, not for every run of the harness
     (:mod:`tests.remembered`).
     """
     if "torch" in sys.modules:

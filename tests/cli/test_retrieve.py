@@ -33,7 +33,7 @@ from tests.worlds.small import BASE, write_task, write_world
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Path:
-    """Write the tasks ``small`` (BM25, all languages), ``own`` (the question's language) and ``bare`` (no retrieval)."""
+    """Write the tasks ``small`` (BM25, all languages), ``own`` (the question's language) and ``bare`` (none)."""
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     setup_logging()  # this detaches the harness's logger, once per process

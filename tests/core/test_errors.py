@@ -36,7 +36,7 @@ def raised() -> Iterator[tuple[str, ast.Call]]:
 
 
 def has_next_step(call: ast.Call) -> bool:
-    """Return whether the error has a non-empty second argument, or a correction in its message (``did you mean ...``)."""
+    """Return whether the error has a non-empty second argument, or a correction in its message (``did you mean``)."""
     second = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "next_step")]
     if any(isinstance(arg, ast.Starred) for arg in call.args):
         return True
