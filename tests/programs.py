@@ -1,9 +1,9 @@
 """Programs that start at once: copies of one process that has already loaded torch and the harness.
 
-A start of ``mrag-eval run`` spends some seconds on imports. :class:`Programs` starts one process that imports all of it
-once, when the first evaluation is asked for. The programs in its folder are small clients: each hands its arguments,
-environment, folder and open files to that process, which forks. So every call still is a process of its own, with its
-own state and exit code.
+A start of ``mrag-eval run`` spends some seconds on imports. :class:`Programs` starts one process that imports
+everything once, when the first evaluation is requested. The programs in its folder are small clients: each passes its
+arguments, environment, folder and open files to that process, which forks. So every call is still a separate process
+with its own state and exit code. Tests about processes themselves (signals, locks, imports) start ``sys.executable``.
 
 Tests of processes themselves (signals, locks, what is imported) start ``sys.executable``.
 """
@@ -37,9 +37,9 @@ if code < 0:
     os.kill(os.getpid(), -code)
 sys.exit(code)
 """
-# What a program's name stands for, as arguments of Python.
+# A program's name -> the arguments of Python that it runs.
 _NAMES = {"mrag-eval": ["-m", "mrag_eval.cli"], "lm_eval": ["-m", "lm_eval"], "python": []}
-# Calls with one of these words wait until all of the following is imported; what is missing there, each imports itself.
+# Calls with one of these words wait for these imports; each imports anything missing itself.
 _EVALUATING = {"lm_eval", "run", "rerun", "retrieve"}
 _LOADED = (
     "bm25s",
@@ -61,7 +61,7 @@ _LOADED = (
 
 
 class Programs:
-    """A folder of the programs ``mrag-eval``, ``lm_eval`` and ``python``, ready to be called by their path."""
+    """A folder of the programs ``mrag-eval``, ``lm_eval`` and ``python``, to be called by their path."""
 
     def __init__(self) -> None:
         self._home = TemporaryDirectory(prefix="mrag-")
@@ -93,7 +93,7 @@ class Programs:
         return str(self.folder / name)
 
     def close(self) -> None:
-        """End the process that waits; calls that are running go on."""
+        """End the waiting process; running calls continue."""
         if self._server:
             self._server.kill()
             self._server.wait()
@@ -101,7 +101,7 @@ class Programs:
 
 
 def _load() -> None:
-    """Import what an evaluation needs, and find out what the harness finds out for every run."""
+    """Import everything that an evaluation needs, and collect what the harness collects for every run."""
     import gc
     import importlib
 
@@ -117,11 +117,11 @@ def _load() -> None:
     collect_env.get_pretty_env_info = remembered.environment_info
     _index.load_yaml = remembered.task_file
     TaskManager(include_path=str(ROOT / "tasks"), include_defaults=False)
-    gc.freeze()  # else every call copies the memory of all that was loaded
+    gc.freeze()  # otherwise every call copies the memory of everything that was loaded
 
 
 def _serve(address: str) -> list[str]:
-    """Fork for every call; return the arguments of Python that a call stands for, in its own process."""
+    """Fork for every call; in the child, return the arguments of Python for that call."""
     import importlib
     import signal
 
@@ -130,11 +130,11 @@ def _serve(address: str) -> list[str]:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the waiting processes
     print("ready", flush=True)
     while True:
         ready, _, _ = select.select([listener, sys.stdin], [], [])
-        if sys.stdin in ready:  # the tests have ended, however they did
+        if sys.stdin in ready:  # the tests have ended in some way
             os._exit(0)
         client, _ = listener.accept()
         _, files, _, _ = socket.recv_fds(client, 1, 3)
@@ -172,7 +172,7 @@ def _serve(address: str) -> list[str]:
 
 
 def _run(words: list[str]) -> None:
-    """Do what ``python *words`` does."""
+    """Do the same as ``python *words``."""
     import runpy
 
     if words[0] == "-m":
@@ -190,7 +190,7 @@ def _run(words: list[str]) -> None:
 
 
 def _main(address: str) -> None:
-    """Run every call as a program, and end without taking apart what was loaded, which costs a second."""
+    """Run every call as a program, and exit without unloading the libraries, which costs a second."""
     import atexit
     import threading
     import traceback

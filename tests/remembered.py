@@ -1,4 +1,4 @@
-"""What the harness finds out again for every run, found out once: seconds of each run that no test is about."""
+"""Cached copies of what the harness looks up for every run, which saves each run seconds that no test is about."""
 
 from __future__ import annotations
 

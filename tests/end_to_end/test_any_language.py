@@ -1,4 +1,4 @@
-"""Languages outside the first 81, from the file of questions to the report: nothing refuses one."""
+"""Languages outside the first 81, from the question file to the report: nothing refuses one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    """A question and a document in every language; the word to be found is the code."""
+    """A question and a document in every language; the keyword is the code."""
     questions = [
         {
             "id": f"q-{code}",
@@ -121,7 +121,7 @@ def test_translators_take_every_language_or_say_that_they_do_not_have_it() -> No
     assert {each.outcome for each in done} == {"translated"}
     asked = " ".join(turn["content"] for turns in judge.asked for turn in turns)
     assert all(english in asked for english, _ in NEW.values())
-    # NLLB has all 35, and no Breton
+    # NLLB has all 35, but not Breton
     backend = NllbBackend("none")
     (only,) = backend.translate([Text("ur", "br", "en")])
     assert only[1].reason == "unsupported: br"
@@ -133,7 +133,7 @@ def test_a_judges_detector_that_does_not_know_a_language_leaves_its_rows_unscore
     check = language_check(Judge(language_check="lingua"), ["ig", "eu"])
     assert check is not None
     assert check.of(rows) == ["the detector lingua does not know Igbo", 1.0]
-    # English alone would be left to tell apart
+    # only English would be left to choose from
     check = language_check(Judge(language_check="lingua"), ["ig"])
     assert check is not None
     assert check.note == "language by fasttext (lingua needs two languages to tell apart, and does not know Igbo)"

@@ -1,4 +1,4 @@
-"""What a small run loads: counted, since seconds depend on the machine (benchmarks/cold_start.py measures them)."""
+"""Loads during a small run: counted, since seconds depend on the machine (benchmarks/cold_start.py measures them)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.worlds.small import BASE, write_task, write_world
 
-# Of our dependencies what takes a while to import; the harness loads torch and transformers itself.
+# Dependencies of ours that are slow to import; the harness itself loads torch and transformers.
 HEAVY = {
     "datasets", "faiss", "lingua", "llama_index", "matplotlib", "nltk", "pandas", "pyarrow", "pymilvus", "pytrec_eval",
     "ray", "rich", "scipy.optimize", "scipy.stats", "sentence_transformers", "sklearn", "tiktoken", "typer",
@@ -74,7 +74,7 @@ def test_a_run_loads_only_what_its_task_needs(world: Path, tmp_path: Path, task:
     found = loaded(world, task, tmp_path)
     assert HEAVY & {*found["built"]} == set()
     assert HEAVY & {*found["ran"]} == set()
-    # an index of one kind needs no engine of another, and no task needs a planner's transport
+    # an index of one kind does not need another kind's engine, and no task needs a planner's transport
     assert ("bm25s" in found["ran"]) == (task == "lexical")
     assert "httpx" not in {*found["built"], *found["ran"]}
 

@@ -1,7 +1,7 @@
-"""W&B, trackio and the hub, as lm-eval's own flags log to them, with tasks of ours; and how lean sample files are.
+"""W&B, trackio and the hub: lm-eval's own flags log our tasks to them; and sample files stay small.
 
-trackio is stood in for: what the harness calls (``init``, ``config.update``, ``log``, ``Trace``, ``finish``) is
-recorded. Releases that can be installed beside these requirements have no ``Trace``, or want another gradio.
+trackio is replaced: the calls of the harness (``init``, ``config.update``, ``log``, ``Trace``, ``finish``) are
+recorded. The releases that fit these requirements have no ``Trace``, or need a different gradio.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DOCUMENTS = [document for versions in TOPICS.values() for document, _, _ in vers
 
 @pytest.fixture
 def world(tmp_path: Path) -> Path:
-    """Two tasks in a group: one that searches, one with a metric that not every row has a value for."""
+    """Two tasks in a group: one that searches, and one with a metric that some rows have no value for."""
     folder = write_world(tmp_path)
     data = {"benchmark": "jsonl", "path": str(folder / "questions.jsonl"), "corpus": str(folder / "corpus.jsonl")}
     retrieval = {"mode": "all", "k": 2, "depth": 5, "kind": "bm25"}
@@ -47,7 +47,7 @@ def command(world: Path, *more: str) -> list[str]:
 
 
 class Trackio(ModuleType):
-    """The functions of trackio that the harness calls, and what they were called with."""
+    """The functions of trackio that the harness calls, with a record of their calls."""
 
     def __init__(self) -> None:
         super().__init__("trackio")
@@ -72,7 +72,7 @@ class Trackio(ModuleType):
 
 
 class Hub:
-    """The calls of the hub's client, kept."""
+    """Record the calls of the hub's client."""
 
     def __init__(self, token: str | None = None) -> None:
         self.token = token
@@ -96,7 +96,7 @@ def test_trackio_and_the_hub_take_a_run_of_ours(
     CALLS.clear()
     monkeypatch.setitem(sys.modules, "trackio", trackio)
     monkeypatch.setattr("huggingface_hub.HfApi", Hub)
-    # the card of the dataset is the harness's affair, and reads back what is on the hub
+    # the dataset card is up to the harness, which reads back the content of the hub
     monkeypatch.setattr(EvaluationTracker, "recreate_metadata_card", lambda self: CALLS.append(("card", {})))
     monkeypatch.setenv("HF_TOKEN", "hf_not_a_real_token")
     hub = "hub_results_org=me,details_repo_name=rows,results_repo_name=scores"
@@ -166,7 +166,7 @@ def test_wandb_takes_a_run_of_ours(world: Path) -> None:
 def test_a_sample_file_holds_every_document_once_beside_the_prompt(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Up to five documents are ranked and two shown: of the others a sample holds ids and scores, and no text."""
+    """Up to five documents are ranked and two shown: of the others a sample holds ids and scores, but no text."""
     with pytest.raises(SystemExit) as done:
         main(command(world))
     assert done.value.code == 0

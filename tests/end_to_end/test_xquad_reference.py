@@ -1,4 +1,4 @@
-"""The Cross-Lingual Cost's protocol on XQuAD, through the harness, against independently measured values."""
+"""The Cross-Lingual Cost's protocol on XQuAD, through the harness, compared with independently measured values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lm_eval.tasks import TaskManager
 from mrag_eval.cli._catalog import tasks_folder
 from tests.worlds.small import ScriptedLM
 
-# The first test embeds 1,190 questions and 240 paragraphs: minutes on two cores, more where they are shared.
+# The first test embeds 1,190 questions and 240 paragraphs: minutes on two cores, more on a busy machine.
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(3000)]
 
 MODES = ("all", "gold_lang", "balanced")
@@ -21,7 +21,7 @@ MODES = ("all", "gold_lang", "balanced")
 
 @pytest.fixture(scope="module")
 def measured(test_data: Path, reference: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """``configs.<task>.scores`` per mode; the questions are embedded once, the later modes find their vectors."""
+    """Return ``configs.<task>.scores`` per mode; the questions are embedded once and later modes reuse the vectors."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MRAG_CACHE", str(tmp_path_factory.mktemp("cache")))
         found = {}
@@ -59,7 +59,7 @@ def test_every_pair_and_measure_agrees(measured: dict[str, Any], reference: Path
 
 
 def test_the_finding_of_the_paper_on_open_data(measured: dict[str, Any]) -> None:
-    """Cross-lingual retrieval fails in the joint index, and not for want of understanding across languages."""
+    """Cross-lingual retrieval fails in the joint index, though the embedder understands both languages."""
     cross = {mode: measured[mode]["metrics"]["hit@20"]["macro"]["cross_language"] for mode in MODES}
     same = {mode: measured[mode]["metrics"]["hit@20"]["macro"]["same_language"]["value"] for mode in MODES}
     assert min(same.values()) >= 0.99

@@ -1,4 +1,4 @@
-"""The Python interface: names loaded on demand, the numbers of the commands, errors with a next step."""
+"""The Python interface: names loaded on demand, the same numbers as the commands, errors with a next step."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_dictionaries_a_frame_and_a_file_give_the_same(tmp_path: Path) -> None:
     metrics = ["match", "hit@1", "hit@2", "mrr@2"]
     results = [score(rows, metrics) for rows in (ROWS, DataFrame(ROWS), file)]
     for found in results:
-        # the first row is answered, its document is second; nothing was retrieved for the second
+        # the first row is answered, and its document is second; nothing was retrieved for the second row
         assert found.samples[metrics].to_numpy().tolist() == [[1.0, 0.0, 1.0, 0.5], [0.0, 0.0, 0.0, 0.0]]
         assert "<b>" not in found._repr_html_()
 

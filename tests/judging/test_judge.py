@@ -1,4 +1,4 @@
-"""The panel: what judges are asked, how replies are read, how votes count, and that no sample decides by its form."""
+"""The panel: prompts, reading of replies, counting of votes, and no sample that decides by its form."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_judge_that_only_repeats_its_prompt_gives_no_verdict(planted: str, pro
 @pytest.mark.parametrize("raw", [False, True], ids=["as shown", "characters put back"])
 @pytest.mark.parametrize("after", [False, True], ids=["quoted before", "quoted after"])
 def test_a_judge_that_quotes_the_answer_is_read_by_its_own_verdict(planted: str, raw: bool, after: bool) -> None:
-    """The quotation stands before or after the verdict; the defused text, or the very characters of the answer."""
+    """The quotation comes before or after the verdict, as the defused text or as the exact characters of the answer."""
     case = Case("r", "Wann?", "de", ("1841",), planted)
     quoted = planted if raw else defuse(planted)
     for prompt in verdict_prompts():
@@ -201,7 +201,7 @@ YES, NO, OUT = always("correct"), always("incorrect"), failing()
         ([YES, NO, YES], (True, True), "majority"),
         ([YES, NO, NO], (False, False), "majority"),
         ([YES, YES, OUT], (True, True), "majority"),
-        # two valid votes of three are a majority's worth, and they are split evenly
+        # two valid votes of three are a majority of the panel, but they are split evenly
         ([YES, NO, OUT], (False, None), "tie"),
         ([YES, OUT, OUT], (None, None), "unjudged"),
         ([OUT, OUT, OUT], (None, None), "unjudged"),
@@ -234,7 +234,7 @@ def test_votes_keep_justifications_reasons_and_disagreement() -> None:
         "votes": {"j1": True, "j2": True, "j3": False, "j4": "unreadable"},
     }
     assert judgement.why_unjudged == "unjudged (unreadable)"
-    # the one that could not be read was asked once more
+    # the judge with an unreadable reply was asked once more
     assert {name: ledger.calls for name, ledger in ledgers.items()} == {"j1": 1, "j2": 1, "j3": 1, "j4": 2}
     assert ledgers["j4"].tokens_in == 20
 

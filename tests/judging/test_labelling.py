@@ -1,4 +1,4 @@
-"""Relevance by a panel or by n-grams: votes, faults, names of measures, what lands in results and samples."""
+"""Relevance by a panel or by n-grams: votes, faults, names of measures, and records in results and samples."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def with_labels(labels: Labels, scored: Scored | None = None) -> Scored:
 def test_measures_by_hand() -> None:
     labels = Labels("judge", IDS, frozenset({"b", "d"}))
     (scores,) = score_rows([with_labels(labels)], ["hit@1", "hit@4", "mrr@4", "ndcg@4", "recall@2"], searched=True)
-    # ranks 2 and 4; the ideal has the two known relevant passages at 1 and 2
+    # ranks 2 and 4; the ideal ranking has the two known relevant passages at 1 and 2
     ideal = 1 + 1 / math.log2(3)
     assert scores.values == pytest.approx(
         {
@@ -151,8 +151,8 @@ def by_proxy(scored: Scored, threshold: float = 0.6) -> Labels:
 def test_the_proxy_counts_the_grams_of_the_answer() -> None:
     # "seven" has the 3-grams sev, eve, ven: all of them in b and d, none in a; c is in another language
     assert by_proxy(row(("seven",)), 1.0).relevant == {"b", "d"}
-    # it, leaves (lea eav ave ves), at, seven, from (fro rom), old, pier (pie ier): 14 items, the article left out.
-    # b holds all but "it", 13/14; d has "leave", without ves: 12/14
+    # it, leaves (lea eav ave ves), at, seven, from (fro rom), old, pier (pie ier): 14 items without the article. b
+    # holds all but "it", 13/14; d has "leave", without ves: 12/14
     assert by_proxy(row(), 13 / 14).relevant == {"b"}
     assert by_proxy(row(), 12 / 14).relevant == {"b", "d"}
     assert by_proxy(row(), 0.93).relevant == frozenset()
@@ -199,7 +199,7 @@ def test_who_labels(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFi
 
 @pytest.fixture
 def unknown(world: Path) -> Path:
-    """The task ``unknown``: rows that name no relevant documents, six passages retrieved, two shown."""
+    """The task ``unknown``: rows that name no relevant documents, with six passages retrieved and two shown."""
     lines = [json.loads(line) for line in (world / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     text = "".join(json.dumps({k: v for k, v in line.items() if k != "relevant_ids"}) + "\n" for line in lines)
     (world / "unlabelled.jsonl").write_text(text, encoding="utf-8")
@@ -238,7 +238,7 @@ def test_a_run_with_a_judge(unknown: Path, lister: ScriptedJudge, caplog: pytest
         assert sample["mrr@6"] == (1 / expected[0] if expected else 0.0)
         assert sample["rows"]["retrieved"] == int(bool(expected))
         assert sample["rows"]["kept"] == int(any(n <= 2 for n in expected))
-    # by "match" every answer is right
+    # "match" counts every answer as right
     attribution = scores["attribution"]
     assert attribution["correct_by"] == "match"
     assert attribution["overall"]["retrieved"]["value"] == leaf["hit@6,none"] > 0
@@ -255,7 +255,7 @@ def test_a_run_without_a_judge(unknown: Path, monkeypatch: pytest.MonkeyPatch) -
     results = run(unknown, "unknown")
     leaf, scores = results["results"]["unknown"], results["configs"]["unknown"]["scores"]
     assert not {"hit@6,none", "mrr@6,none"} & set(leaf)
-    # the document is in another language than the question in every row of this world
+    # in this world the document is never in the question's language
     assert scores["relevance"] == {
         "by": "proxy",
         "labelled": 0,
@@ -297,7 +297,7 @@ def test_two_ranks_share_the_work(unknown: Path, lister: ScriptedJudge) -> None:
     for name in ("hit@6", "mrr@6", "ndcg@6"):
         assert together["metrics"][name]["value"] == pytest.approx(alone["metrics"][name]["value"])
     assert together["relevance"]["labelled"] == 15
-    # rows that pad a rank are asked about once more
+    # rows that pad a rank are not asked about again
     assert together["relevance"]["ledger"]["lister"]["calls"] == len(lister.asked) >= 15
 
 

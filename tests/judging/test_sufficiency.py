@@ -1,4 +1,4 @@
-"""Context sufficiency: what the panel is shown and asked, what a row's value is, and what lands in results."""
+"""Context sufficiency: what the panel sees and is asked, the value of a row, and the records in results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def says(word: Any, why: str = "because") -> Callable[[str], str]:
 
 
 def finds(prompt: str) -> str:
-    """Sufficient where the answer to the question stands in a passage, as this small world has it."""
+    """Sufficient if a passage contains the answer to the question, in this small world."""
     answers = {"lighthouse": "1841", "Leuchtturm": "1841", "faro": "1841", "маяк": "1841", "灯塔": "1841"}
     question = prompt.split("</question>")[0]
     wanted = next((answer for word, answer in answers.items() if word in question), None)
@@ -186,7 +186,7 @@ def test_votes_intervals_and_the_panels_table_stand_in_the_results(
     judges = seat(finds, says("yes"), says("no", "nothing there"))
     results = run(searching, "context", lm=ScriptedLM(knows_everything))
     leaf, scores = results["results"]["context"], results["configs"]["context"]["scores"]
-    # five of fifteen questions are on the lighthouse, and each search finds its document
+    # five of fifteen questions are about the lighthouse, and each search finds its document
     assert leaf["context_sufficiency,none"] == pytest.approx(5 / 15)
     metric = scores["metrics"]["context_sufficiency"]
     assert metric["low"] < 5 / 15 < metric["high"]
@@ -195,7 +195,7 @@ def test_votes_intervals_and_the_panels_table_stand_in_the_results(
     table = scores["sufficiency"]
     assert (table["size"], table["outcomes"]) == (3, {"majority": 15})
     assert table["ledger"]["j1"]["calls"] == 15
-    # answers are not judged where no metric asks for it
+    # answers are judged only if a metric needs it
     assert [len(judge.asked) for judge in judges.values()] == [15, 15, 15]
     assert "judge" not in scores
     sample = results["samples"]["context"][0]
@@ -258,7 +258,7 @@ def test_a_wrong_prompt_is_named_before_anything_runs(searching: Path, seat: Cal
         build(searching, "context", metadata={"judge.sufficiency.prompt": "suficiency"})
 
 
-# ------------------------------------------------------------------ modes side by side
+# ------------------------------------------------------------------ modes compared
 
 
 def test_modes_stand_side_by_side_in_the_papers_table(
@@ -276,7 +276,7 @@ def test_modes_stand_side_by_side_in_the_papers_table(
     ours = {row.labels[0]: row for row in table.rows if row.source == "this run"}
     assert len(ours) == 5
     german = ours["German (jsonl, 1 passage of 'benchmark')"]
-    # one German question of three is on the lighthouse; its English document shares no word but "Varn" with it
+    # one German question of three is about the lighthouse; its English document shares only the word "Varn" with it
     assert german.cells[0].value == pytest.approx(100 / 3)
     assert [cell.n for cell in german.cells] == [3, 3, 3]
     shown = single_spaced(render([table]))
@@ -285,7 +285,7 @@ def test_modes_stand_side_by_side_in_the_papers_table(
     assert "- context: judged by acme/judge-1" in shown
     assert "- context: mode en_only" in shown
     assert "the paper searched the web" in shown
-    # one mode alone: the others are blank, with the reason
+    # one mode alone: the other cells are blank, with the reason
     (alone,) = (table for table in layout_tables("xrag", paths[:1]) if table.id == "7")
     row = next(row for row in alone.rows if row.labels[0].startswith("German ("))
     assert [cell.reason for cell in row.cells] == [None, "no run in mode trag or en_only", "no run in mode qlang+en"]
@@ -296,7 +296,7 @@ def test_modes_stand_side_by_side_in_the_papers_table(
 
 @pytest.fixture
 def finished(searching: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The sample file of a run without a judge, of questions asked in Austria."""
+    """Write the sample file of a run without a judge, with questions asked in Austria."""
     from mrag_eval import harness
 
     (searching / "empty.yaml").write_text("{}", encoding="utf-8")
@@ -325,7 +325,7 @@ def test_the_passages_of_a_finished_run_are_judged_without_searching_again(
     assert "context_sufficiency 33.3 [" in shown.output
     assert "says sufficient" in shown.output
     assert finished.read_bytes() == before
-    # the country of the run, and no answer of the model
+    # the country of the run, and none of the model's answers
     assert all("by someone in Austria" in conversation[-1]["content"] for conversation in judge.asked)
     path = finished.with_name(f"contexts_{finished.name}")
     samples = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -333,7 +333,7 @@ def test_the_passages_of_a_finished_run_are_judged_without_searching_again(
     assert samples[0]["rows"]["values"]["f1"] == 1.0
     assert samples[0]["rows"]["sufficiency_votes"]["j"]["justification"] == "because"
     assert sum("sufficiency_panel" in sample["rows"] for sample in samples) == 1
-    # once more, on what is judged already: the new word takes the place of the old one
+    # judging the judged file again: the new verdict replaces the old one
     monkeypatch.setattr(rejudge, "build_panel", lambda block: Panel({"k": ScriptedJudge(says("no"))}))  # type: ignore[dict-item]
     again = rejudge.judge_contexts(path, sufficiency={"country": "Germany"})
     assert again.scores.to_dict()["metrics"]["context_sufficiency"]["value"] == 0.0

@@ -1,4 +1,4 @@
-"""Property tests of the metrics measure values, never time: the first call of a test imports scipy."""
+"""Settings for property tests of the metrics: no deadline, since the first call of a test imports scipy."""
 
 from __future__ import annotations
 

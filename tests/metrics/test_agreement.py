@@ -1,4 +1,4 @@
-"""Agreement coefficients against their packages and by hand; votes; independence of a panel."""
+"""Agreement coefficients compared with other packages and by hand; votes; independence of a panel."""
 
 from __future__ import annotations
 
@@ -138,12 +138,12 @@ def test_pairwise_kappas_name_the_raters() -> None:
         ([T, T, F], True),
         ([F, F, T], False),
         ([T, T, None], True),
-        ([T, None, None], None),  # an abstention must not shrink the panel to the one judge left
+        ([T, None, None], None),  # an abstention must not reduce the panel to the one remaining judge
         ([T, F, None], "tie"),
         ([T, F], "tie"),
         ([T, None], None),
         ([None, None, None], None),
-        ([T, T, F, None], None),  # two of four are no majority
+        ([T, T, F, None], None),  # two of four are not a majority
         ([T, T, F, F], "tie"),
         ([T, F, None, None], None),
         ([T], True),

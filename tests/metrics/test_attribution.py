@@ -1,4 +1,4 @@
-"""Error attribution: conditionals, their product, stages, and the rows that cannot be scored."""
+"""Error attribution: conditionals, their product, stages, and rows that cannot be scored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mrag_eval.core import MetricError
 from mrag_eval.metrics import conditional_rate, error_attribution
 
-#          8 retrieved of 10, 6 of them kept, 4 of those right; 1 right of the 2 that were lost, 1 of the 2 never found
+# 10 rows: 8 retrieved, 6 of them kept, 4 of those right; 1 right of the 2 lost, 1 of the 2 never found
 RETRIEVED = [1, 1, 1, 1, 1, 1, 1, 1, 0, 0]
 KEPT = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
 CORRECT = [1, 1, 1, 1, 0, 0, 1, 0, 1, 0]

@@ -1,4 +1,4 @@
-"""Character n-grams: the reference cases, the batch against the single function, scripts, properties, bad input."""
+"""Character n-grams: reference cases, the batch against the single function, scripts, properties, bad input."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from mrag_eval.metrics import (
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "char_ngram.py"
 FIELDS = ("char3gram_recall", "char3gram_precision", "char3gram_f1")
-# articles beside everything that is no word character, case that changes length or depends on its neighbours, marks,
-# whitespace of all kinds (with the batch's own end mark), astral planes, lone surrogates
+# articles next to every kind of non-word character, case that changes length or depends on its neighbours, marks,
+# whitespace of all kinds (including the batch's own end mark), astral planes, lone surrogates
 ALPHABET = st.one_of(
     st.sampled_from("aanntthhee  AT.,-_'\t\n\x1e\x1f\x00·。「«ΣσςİIıßé́҃กำ東京서울Ж𝒜Ⅷ²١ǅﬁ\ud800\u200b\u00a0\u3000"),
     st.characters(),
@@ -82,7 +82,7 @@ def test_the_batch_equals_the_single_function_bit_for_bit(
 def test_collisions_and_chunks_change_nothing(rows: list[tuple[str, list[str]]], n: int) -> None:
     predictions, answers = [row[0] for row in rows], [[*row[1], row[0][:9]] for row in rows]
     with pytest.MonkeyPatch.context() as patch:
-        # 16 slots for everything, and a chunk for each row
+        # 16 slots for everything, and one chunk per row
         patch.setattr(_gram_kernel, "_SLOT_BITS", 4)
         patch.setattr(_gram_kernel, "_SHIFT", np.uint32(28))
         patch.setattr(_gram_kernel, "_CHUNK", 1)
@@ -91,7 +91,7 @@ def test_collisions_and_chunks_change_nothing(rows: list[tuple[str, list[str]]],
 
 
 def test_every_kind_of_character_in_the_batch() -> None:
-    # each character beside articles and upper case: its class decides whether they are words of their own
+    # each character next to articles and upper case: its class decides whether they are separate words
     chars = [chr(code) for code in [*range(0x3100), *range(0x3100, 0x110000, 997)]]
     predictions = [f"x{char}the{char}A{char}b Σ{char}" for char in chars]
     answers = [[f"the{char}A", f"{char}σ"] for char in chars]
@@ -103,7 +103,7 @@ def test_the_characters_that_python_lowers_are_all_there_are() -> None:
     from mrag_eval.metrics import _code_points
 
     special = {chr(code) for code in range(0x110000) if len(chr(code).lower()) != 1}
-    # final sigma is the one lower-casing that looks at its neighbours
+    # final sigma is the only lower-casing that depends on its neighbours
     assert special | {"Σ"} == set(_code_points._LOWERED_BY_PYTHON)
 
 

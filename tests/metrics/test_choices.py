@@ -1,4 +1,4 @@
-"""Reading the chosen option: the references as a floor, 13 languages and more, what is ambiguous, bad input."""
+"""Reading the chosen option: the references as a minimum, 13 languages and more, ambiguity, bad input."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from mrag_eval.metrics import extract_choice
 
 OPTIONS = ["bread", "eggs", "porridge", "rice"]
 
-# Where the originals' answers are not sensible and ours differ on purpose.
+# The originals' answers are not sensible here, and ours differ on purpose.
 BLEND_DIFFERENCES = {
     '{"answer_choice":"Eggs"}': 1,  # capital letter, still the option
-    "b": 1,  # a lone letter is marked by standing alone
+    "b": 1,  # a lone letter counts
     "eggs": 1,  # the option's text without JSON
-    "The answer is B": 1,  # the original takes the T of "The"
-    "Answer: B": 1,  # the original takes the A of "Answer"
-    "I think the answer is D.": 3,  # the original takes the I
+    "The answer is B": 1,  # the original reads the T of "The"
+    "Answer: B": 1,  # the original reads the A of "Answer"
+    "I think the answer is D.": 3,  # the original reads the I
     '{"answer":"B"}': 1,  # the key is clear enough
     '{"answer_choice":2}': 1,  # announced numbers count from 1
-    '{"answer_choice":"A"} or {"answer_choice":"B"}': None,  # two answers are none; the original takes the first
+    '{"answer_choice":"A"} or {"answer_choice":"B"}': None,  # two answers count as no answer; the original takes the first
 }
 DIRECT_DIFFERENCES = {
     "a) Spain": 0,
     "Morocco.": 1,
-    "A) Spain or B) Morocco": None,  # two answers are none; the original takes the first
+    "A) Spain or B) Morocco": None,  # two answers count as no answer; the original takes the first
     "Option B: Morocco": 1,
     "It belongs to Sudan": 1,
     "일본입니다": 1,  # particle on the noun
     "ب) المغرب": 1,  # the second letter of the Arabic alphabet
 }
-# responses on which the free-text rule, which never refuses, guesses
+# responses for which the free-text rule, which never refuses, guesses
 FREETEXT_DIFFERENCES = {
     "B": 1,
     "A) Spain or B) Morocco": None,

@@ -1,4 +1,4 @@
-"""The originals' answer rules, case by case, faults included."""
+"""The originals' answer rules, case by case, including their faults."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_borderlines_direct_and_freetext(borderlines: dict[str, Any]) -> None:
         response, options = case["response"], case["options"]
         assert parse_borderlines_direct(response, options) == case["index_bordirlines_direct"], response
         expected = case["index_borderlines_freetext"]
-        # the original stops there; here that is a value
+        # the original crashes there; here it is a value
         expected = None if expected == "IndexError" else expected
         assert parse_borderlines_freetext(response, options) == expected, response
 

@@ -1,4 +1,4 @@
-"""Citation preference against shares counted by hand."""
+"""Citation preference compared with shares counted by hand."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ DOCUMENTS = [["ko", "en", "en", "ko"], ["ko", "en"], ["en", "en"], []]
 REPLIES = [
     "Explanation: <doc0> <doc0> <doc1> <doc9>",  # ko ko en: own 2/3 of the citations, 1/2 of the documents
     "Explanation: <doc1>",  # own 0 of 1, 1/2 of the documents
-    "Explanation: nothing cited",  # an English query: own all documents, no citation
-    "Explanation: <doc0>",  # no documents: takes no part
+    "Explanation: nothing cited",  # an English query: all documents are in its language, no citation
+    "Explanation: <doc0>",  # no documents: excluded
 ]
 QUERIES = ["ko", "ko", "en", "ko"]
 
@@ -31,10 +31,10 @@ def test_shares_by_hand() -> None:
     assert low is not None
     assert high is not None
     assert low <= -1 / 6 <= high
-    # English documents are another language's: the complement here
+    # English documents are in another language: the complement here
     assert found["english"]["ko"].figures["preference"].value == pytest.approx(1 / 6)
     assert found["other"]["ko"].figures["citation"].value == 0
-    # of an English question English is its own language, and nothing was cited
+    # for an English question English is its own language, and nothing was cited
     assert found["own"]["en"].figures["citation"].reason is not None
     assert found["english"]["en"].n_queries == 0
     # all: inclusion (1/2 + 1/2 + 1) / 3

@@ -1,4 +1,4 @@
-"""Citations: parsing, rates by hand, what is left out, bad input."""
+"""Citations: parsing, rates by hand, exclusions, bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Letters outside the script and tokens in another language, on hand-counted texts of every script."""
+"""Letters outside the script and tokens in another language, in hand-counted texts of every script."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mrag_eval.metrics._scripts import expected_scripts
         ("el", "Η Αθήνα, Athens", 6, 12),
         ("ar", "القاهرة (Cairo)", 5, 12),
         ("he", "תל אביב TLV", 3, 9),
-        ("hi", "दिल्ली Delhi", 5, 8),  # marks are no letters: द, ल, ल
+        ("hi", "दिल्ली Delhi", 5, 8),  # marks are not letters: द, ल, ल
         ("zh", "北京 Beijing", 7, 9),
         ("ja", "東京タワーは Tokyo", 5, 11),
         ("ko", "서울 Seoul 서울", 5, 9),
@@ -76,10 +76,10 @@ def test_scripts_agree_with_the_unicode_property() -> None:
     differing = []
     for char in letters:
         own = next((code for code, pattern in patterns.items() if pattern.match(char)), None)
-        # symbols shared by scripts (mathematical letters) count as what they look like
+        # symbols shared by scripts (mathematical letters) count by their appearance
         if own is not None and script(char) != own:
             differing.append(unicodedata.name(char))
-    # letters that the property gives to a script but whose names do not: phonetic modifiers, tatweel variants
+    # letters whose property names a script but whose names do not: phonetic modifiers, tatweel variants
     assert all(name.startswith(("MODIFIER LETTER", "ARABIC TATWEEL", "OLD CHINESE")) for name in differing), differing
 
 
@@ -110,7 +110,7 @@ def test_windows_vote_for_each_token() -> None:
         def detect(self, texts: Sequence[str]) -> list[str]:
             return ["en" if text.split().count("e") > 1 else "de" for text in texts]
 
-    # windows dddd dddd ddee eeee eeee eee.: the fifth and sixth token stand in one of each, a tie
+    # windows dddd dddd ddee eeee eeee eee.: the fifth and sixth tokens are in one of each, a tie
     text = "d d d d d d e e e e e e " + "."
     found = language_mix(text, "de", window=4, min_chars=5, detector=ByWord())
     assert found.by_language == {"de": 6, "en": 7}

@@ -1,4 +1,4 @@
-"""Concurrence scores: the reference sets, territories worked out by hand, refusals, bad input, intervals."""
+"""Concurrence scores: reference sets, territories worked out by hand, refusals, bad input, intervals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(path: Path) -> Rows:
 
 
 def territory(name: str, claims: dict[str, str], controller: str, languages: list[str]) -> Rows:
-    """Query rows: the English control query, then one row a language. ``claims``: claimant -> language."""
+    """Return query rows: the English control query, then one row per language. ``claims``: claimant -> language."""
     return [
         {
             "query_id": f"{name}_{language}",
@@ -54,7 +54,7 @@ def answer(rows: Rows, *indices: int) -> Rows:
     return [{"query_id": row["query_id"], "claimant_ind": i} for row, i in zip(rows, indices, strict=True)]
 
 
-# P: held by Ara (ar), also claimed by Hin (hi). Q: nobody's, claimed by Ara and by Eng, who speaks English.
+# P: held by Ara (ar), also claimed by Hin (hi). Q: controlled by nobody, claimed by Ara and by Eng, who speaks English.
 P = territory("P", {"Ara": "ar", "Hin": "hi"}, "Ara", ["ar", "hi"])
 Q = territory("Q", {"Ara": "ar", "Eng": "en"}, "Unknown", ["ar"])
 
@@ -66,7 +66,7 @@ def test_reference_sets(name: str, test_data: Path, reference: Path) -> None:
     found = concurrence_scores(queries, read(test_data / "borderlines" / "responses_synthetic" / f"{name}.jsonl"))
     values = {key: value for key, value in expected[name].items() if key != "what"}
     if "upstream_result" in values:
-        # the original script divides by zero here; ours says which score is undefined, and why
+        # the original script divides by zero here; ours reports which score is undefined, and why
         assert found["delta_CS_ratio"] is None
         assert "Non_CS is 0" in found.reasons["delta_CS_ratio"]
         assert found["Non_CS"] == 0
@@ -86,7 +86,7 @@ def test_scores_by_hand() -> None:
     assert found["Non_CS"] == 0
     assert found["delta_CS_ratio"] is None
     assert found["delta_CS_difference"] == 1
-    assert found["Cst_CS_all"] == 0  # ar/hi differ in P; ar/en, English being a claimant's, differ in Q
+    assert found["Cst_CS_all"] == 0  # ar/hi differ in P; ar/en, since English is a claimant's language, differ in Q
     assert found["Cst_CS_unk"] == 0
     assert found["countries_mean"] == 2
     assert found["countries_std"] == 0
@@ -258,7 +258,7 @@ def test_intervals_hold_the_plain_scores(test_data: Path) -> None:
         assert entry.high is not None
         assert entry.low < entry.value < entry.high
     assert found["KB_CS"].n == 161
-    # a share over 161 independent territories: the cluster bootstrap must come close to Wilson's interval
+    # a share over 161 independent territories: the cluster bootstrap must be close to Wilson's interval
     from mrag_eval.metrics import wilson
 
     closed = wilson(106, 161)

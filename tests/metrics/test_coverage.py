@@ -1,4 +1,4 @@
-"""95 % intervals hold the true value in 93-97 % of samples: binomial, skewed and clustered data, by simulation."""
+"""95 % intervals contain the true value in 93-97 % of samples: binomial, skewed and clustered data, by simulation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIMULATIONS = 2000
 
 
 def load() -> ModuleType:
-    """The benchmark that prints the table: one definition of the populations serves both."""
+    """Return the benchmark that prints the table, so that both use the same populations."""
     path = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
     spec = importlib.util.spec_from_file_location("coverage_cases", path)
     assert spec is not None
@@ -40,7 +40,7 @@ def test_coverage(case: object) -> None:
 @pytest.mark.parametrize("n", [200, 400, 1000])
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 0.5])
 def test_coverage_of_shares_without_chance(n: int, share: float) -> None:
-    """Of a binomial count every outcome can be listed: the coverage is a sum, free of the simulation's own error."""
+    """Every outcome of a binomial count can be listed, so the coverage is a sum without simulation error."""
     from scipy.stats import binom
 
     from mrag_eval.metrics import wilson

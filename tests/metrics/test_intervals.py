@@ -1,4 +1,4 @@
-"""Intervals: against scipy, degenerate data, clusters, strata, bad input."""
+"""Intervals compared with scipy; degenerate data, clusters, strata, bad input."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_bca_is_scipys() -> None:
     theirs = bootstrap((values,), np.mean, n_resamples=40_000, random_state=np.random.default_rng(2), batch=2000)
     low, value, high = bounds(bootstrap_mean(values, n_resamples=40_000, seed=3, expand=False))
     assert value == pytest.approx(values.mean(), abs=1e-12)
-    # two Monte-Carlo quantiles of one distribution
+    # two Monte Carlo quantiles of the same distribution
     assert low == pytest.approx(theirs.confidence_interval.low, abs=0.01)
     assert high == pytest.approx(theirs.confidence_interval.high, abs=0.01)
 
@@ -77,7 +77,7 @@ def test_few_rows_get_a_t_interval() -> None:
 
 
 def test_repeated_values_resample_as_single_rows_do() -> None:
-    # few distinct values are drawn as multinomial counts, many as rows: one distribution
+    # few distinct values are drawn as multinomial counts, many as rows: the distribution is the same
     rng = np.random.default_rng(4)
     values = rng.integers(0, 4, size=400) / 3
     jittered = values + rng.normal(scale=1e-9, size=400)
@@ -96,7 +96,7 @@ def test_many_rows_are_resampled_in_blocks() -> None:
 
 def test_clusters_widen_the_interval_and_keep_the_plain_mean() -> None:
     rng = np.random.default_rng(6)
-    values = np.repeat(rng.normal(size=60), 5)  # every cluster says one thing five times
+    values = np.repeat(rng.normal(size=60), 5)  # each cluster repeats one value five times
     groups = np.repeat(np.arange(60), 5).tolist()
     rows, clusters = bounds(bootstrap_mean(values)), bounds(cluster_bootstrap(values, groups))
     assert rows[1] == pytest.approx(clusters[1], abs=1e-12)
@@ -114,14 +114,14 @@ def test_macro_mean_weighs_cells_alike() -> None:
     cells = ["big"] * 90 + ["small"] * 10
     low, value, high = bounds(stratified_bootstrap(values, cells))
     assert value == pytest.approx(0.75)
-    # all the uncertainty is the small cell's: sd of its mean is sqrt(.25 / 10), halved by the average
+    # all the uncertainty comes from the small cell: sd of its mean is sqrt(.25 / 10), halved by the average
     assert high - low == pytest.approx(2 * 2.2 * math.sqrt(0.25 / 9) / 2, rel=0.15)
 
 
 def test_macro_mean_over_groups_that_reach_over_cells() -> None:
     rng = np.random.default_rng(7)
     base = rng.normal(size=100)
-    # one question asked in three languages, always answered alike
+    # one question asked in three languages, always with the same outcome
     values, cells = np.repeat(base, 3), ["de", "en", "zh"] * 100
     groups = np.repeat(np.arange(100), 3).tolist()
     low, value, high = bounds(stratified_bootstrap(values, cells, groups=groups))
@@ -172,7 +172,7 @@ def test_a_statistic_undefined_in_many_resamples_has_no_interval() -> None:
 
     sums = np.zeros((40, 2))
     sums[:, 0] = 1
-    sums[0, 1] = 1  # a resample without the one row that carries the denominator cannot be scored
+    sums[0, 1] = 1  # a resample without the only row that carries the denominator cannot be scored
     found = bootstrap_statistic(sums, ratio, n=40)
     assert found.value == 40
     assert found.low is None
@@ -191,7 +191,7 @@ def test_a_statistic_undefined_without_one_unit_has_no_interval() -> None:
 def test_tiny_values_do_not_underflow() -> None:
     small = bounds(bootstrap_mean([v * 1e-90 for v in (0.0, 1.0, 3.0, 2.0) * 5]))
     assert small[1] == pytest.approx(1.5e-90)
-    assert small == (small[1], small[1], small[1])  # below any resolution: no width, but no crash either
+    assert small == (small[1], small[1], small[1])  # below any resolution: no width, but no crash
 
 
 def test_the_interval_is_chosen_by_the_values() -> None:
@@ -225,7 +225,7 @@ def test_the_value_does_not_depend_on_the_order(values: list[float], rng: Any) -
     before = cluster_bootstrap(values, groups, n_resamples=200)
     after = cluster_bootstrap([values[i] for i in order], [groups[i] for i in order], n_resamples=200)
     assert after.value == pytest.approx(before.value, abs=1e-12)
-    if before.low is not None:  # three clusters: a closed form, so the limits agree as well
+    if before.low is not None:  # three clusters: a closed form, so the limits agree too
         assert (after.low, after.high) == (pytest.approx(before.low, abs=1e-9), pytest.approx(before.high, abs=1e-9))
 
 
@@ -270,7 +270,9 @@ def test_bad_input_is_named(call: Any, says: str) -> None:
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_rows_that_are_all_right_or_all_wrong_do_not_prove_it(value: float) -> None:
-    """20 equal rows of 5 groups: the interval of 5 independent ones, by hand 5 / (5 + 1.96^2) = .566 from the end."""
+    """20 equal rows of 5 groups have the interval of 5 independent rows, by hand 5 / (5 + 1.96^2) = .566 from
+    the end.
+    """
     found = interval_for([value] * 20, groups=[i % 5 for i in range(20)])
     assert (found.value, found.n, found.method) == (value, 20, "Wilson over clusters")
     width = 1 - 5 / (5 + 1.959964**2)
@@ -278,7 +280,7 @@ def test_rows_that_are_all_right_or_all_wrong_do_not_prove_it(value: float) -> N
 
 
 def test_the_interval_of_a_share_from_few_clusters_stays_a_share() -> None:
-    # three clusters of shares 1, 1 and 1/2: the t interval of their mean reaches above 1
+    # three clusters with shares 1, 1 and 1/2: the t interval of their mean exceeds 1
     values, groups = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0], ["a", "a", "b", "b", "c", "c"]
     wide = interval_for(values, groups=groups)
     assert wide.high is not None
@@ -300,7 +302,7 @@ def test_a_macro_mean_of_rows_that_are_all_right_is_not_certain() -> None:
     found = stratified_bootstrap([1.0] * 16, cells)
     assert (found.value, found.high, found.n) == (1.0, 1.0, 16)
     assert found.low == pytest.approx(wilson(12, 12).low)
-    # each group has a row in both cells: four groups are no more than four
+    # each group has a row in both cells: four groups count as four
     together = stratified_bootstrap([0.0] * 8, ["a"] * 4 + ["b"] * 4, groups=[0, 1, 2, 3] * 2)
     assert together.high == pytest.approx(wilson(0, 4).high)
 

@@ -40,7 +40,7 @@ def test_macro_means_are_plain_means_over_pairs() -> None:
 
 
 def test_published_macro_means() -> None:
-    # Cross-Lingual Cost, Table 5, Legal, BGE-M3: 92.4 and 86.5 make 89.4 (89.45), 89.8 and 55.8 make 72.8
+    # Cross-Lingual Cost, Table 5, Legal, BGE-M3: 92.4 and 86.5 give 89.4 (89.45), 89.8 and 55.8 give 72.8
     cells = {("ar", "ar"): 0.924, ("en", "en"): 0.865, ("ar", "en"): 0.898, ("en", "ar"): 0.558}
     rows = [(q, d, v) for (q, d), v in cells.items() for _ in range(2)]
     queries, documents, values = zip(*rows, strict=True)
@@ -62,7 +62,7 @@ def test_unscored_rows_are_counted_by_cell() -> None:
     assert found.unscored == {("ar", "ar"): 1, ("en", "en"): 1}
     assert found.cells["ar", "ar"].value is None
     assert found.cells["ar", "ar"].reason == "no scored rows"
-    assert found.same_language.value is None  # an average over fewer cells would be another number
+    assert found.same_language.value is None  # an average over fewer cells would be a different number
     assert found.overall.value == 1
 
 

@@ -1,4 +1,4 @@
-"""Correct language rate and its detectors: reference cases, aliases, what is left out, breakdown, bad input."""
+"""Correct language rate and its detectors: reference cases, aliases, exclusions, breakdown, bad input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mrag_eval.metrics import (
 from mrag_eval.metrics._language_detection import canonical
 
 LONG = "x" * 30
-# one sentence a script, all longer than 20 code points
+# one sentence per script, all longer than 20 code points
 SENTENCES = {
     "en": "The museum was opened in the spring and had many visitors.",
     "es": "El museo se abrió en primavera y tuvo muchos visitantes.",
@@ -44,7 +44,7 @@ SENTENCES = {
 
 
 class Fixed:
-    """Answers with the labels it was given, in order, and remembers the texts."""
+    """Returns the given labels in order, and remembers the texts."""
 
     def __init__(self, *labels: str) -> None:
         self.labels = list(labels)
@@ -127,7 +127,7 @@ def test_the_bundled_model_on_each_script(language: str) -> None:
     assert (found.rate, found.scored) == (1.0, 1)
 
 
-# two right and two short answers: other tools add the short ones to the sum and the denominator and report 0.0
+# two right and two short answers: other tools count the short ones and report 0.0
 def test_skipped_answers_are_not_wrong_answers() -> None:
     found = correct_language_rate([SENTENCES["en"], "Paris", SENTENCES["en"], "42"], "en")
     assert (found.rate, found.scored, found.skipped) == (1.0, 2, 2)
@@ -151,7 +151,7 @@ def test_nothing_scored_is_none_with_a_reason() -> None:
 
 
 def test_a_language_the_detector_cannot_name_is_left_unscored() -> None:
-    # lid.176 has no label for Hausa: scoring it would give a rate of 0 that says nothing
+    # lid.176 has no label for Hausa: scoring it would give a meaningless rate of 0
     text = "Ina kwana, yaya aiki da gida yau da safe?"
     found = correct_language_rate([text, SENTENCES["en"]], ["ha", "en"])
     assert found.rate == 1.0
@@ -170,12 +170,12 @@ def test_the_reason_names_the_detector_and_the_language() -> None:
     text = "Kedụ ka ị mere? Anọ m mma taa."
     assert correct_language_rate([text], "ig").reasons == ("the detector fasttext does not know Igbo",)
     assert correct_language_rate([text], "ibo_Latn", detector=Ours()).reasons == ("the detector does not know Igbo",)
-    # Igbo shares its script with English: a text in Latin letters settles nothing
+    # Igbo shares its script with English: a text in Latin letters is undecided
     by_script = ScriptDetector(["ig", "en"])
     assert correct_language_rate([text], "ig", detector=by_script).reasons == (
         "the detector script does not know Igbo",
     )
-    # a language of no known script is never told by it
+    # a language without a known script is never identified by script
     assert "quy" not in (ScriptDetector(["quy", "ko"]).supported or ())
 
 
@@ -267,13 +267,13 @@ def test_a_model_by_path(tmp_path: Path) -> None:
 def test_script_detector_decides_only_where_the_script_does() -> None:
     fallback = Fixed("fallback")
     detector = ScriptDetector(["en", "ru", "uk", "ko", "ja", "zh"], fallback)
-    # Hangul and kana settle it; Cyrillic, Han, Latin with Hangul, and no letters do not
+    # Hangul and kana decide; Cyrillic, Han, Latin with Hangul, and texts without letters do not
     texts = ["서울", "これは東京です", "Київ", "北京", "Seoul 서울", "123"]
     assert detector.detect(texts) == ["ko", "ja", "fallback", "fallback", "fallback", "fallback"]
     assert fallback.seen == ["Київ", "北京", "Seoul 서울", "123"]
     assert ScriptDetector(["en", "ru"], Fixed("no")).detect(["Київ", "London"]) == ["ru", "en"]
     assert ScriptDetector(["am", "en"]).detect([SENTENCES["am"], SENTENCES["en"]]) == ["am", "en"]
-    # Hausa is not in lid.176, but among these two languages Latin script settles it
+    # Hausa is not in lid.176, but between these two languages the Latin script decides
     assert correct_language_rate([LONG], "ha", detector=ScriptDetector(["ha", "ar"])).rate == 1.0
 
 

@@ -1,4 +1,4 @@
-"""What a reply does where no option could be read, and the scores of random answers."""
+"""Replies without a readable option, and the scores of random answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPTIONS = ("South Sudan", "Sudan")
     ("reply", "index", "expected"),
     [
         ("B) Sudan", 1, "chosen"),
-        ("A) South Sudan", 0, "chosen"),  # Sudan stands inside the longer name and is not named
+        ("A) South Sudan", 0, "chosen"),  # Sudan occurs inside the longer name, but is not named
         ("A) or B)", 0, "chosen_of_several"),
         ("B", 1, "chosen"),
         ("It belongs to Sudan.", -1, "unread"),
@@ -53,7 +53,7 @@ def row(
 
 
 def test_random_answers_by_hand() -> None:
-    """Ceuta: two claimants, asked in es and ar (and en). Islet: three claimants, asked in es alone, nobody controls."""
+    """Ceuta: two claimants, asked in es and ar (and en). Islet: three claimants, asked only in es, no controller."""
     ceuta = (["Spain", "Morocco"], ["es", "ar"], "Spain", "es")
     islet = (["Spain", "Peru", "Chile"], ["es", "es", "es"], "Unknown", "")
     rows = [row("Ceuta", lang, *ceuta) for lang in ("en", "es", "ar")]

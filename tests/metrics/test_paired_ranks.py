@@ -1,4 +1,4 @@
-"""Rank ranges: what a paired test tells apart, and nothing more."""
+"""Rank ranges: they separate only what a paired test separates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_clear_differences_are_ranks_and_equal_runs_share_them() -> None:
 
 
 def test_few_rows_tell_nothing_apart() -> None:
-    # four rows that all differ the same way: 2 of 2^4 flips are as far apart, p = .125
+    # four rows that all differ the same way: 2 of 2^4 flips are as extreme, p = .125
     found = paired_ranks([[1.0] * 4, [0.0] * 4], ["en"] * 4, seed=1)
     assert found.best == (1, 1)
     assert found.worst == (2, 2)
@@ -30,7 +30,7 @@ def test_a_pair_is_tested_as_by_the_permutation_test() -> None:
     rng = np.random.default_rng(5)
     a, b = rng.random(60), rng.random(60) + 0.05
     groups = [i // 3 for i in range(60)]
-    # all cells of one size: the macro mean is the mean, so the tests are the same
+    # all cells have the same size: the macro mean is the mean, so the tests are the same
     cells = [i % 4 for i in range(60)]
     for grouped in (None, groups):
         expected = paired_permutation(list(a), list(b), groups=grouped, n_resamples=40_000).p_value

@@ -1,4 +1,4 @@
-"""Ranking measures: by hand, against pytrec_eval, and where peers go wrong."""
+"""Ranking measures: by hand, compared with pytrec_eval, and in the cases that other tools get wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QRELS = st.dictionaries(DOCUMENTS, st.integers(-1, 3), min_size=1, max_size=8)
 def test_values_by_hand() -> None:
     run = {"q": {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6}}
     scores = ranking_metrics({"q": {"b": 1, "d": 2, "missed": 1}}, run, ALL)["q"]
-    # relevant at ranks 2 (grade 1) and 4 (grade 2); one is not found
+    # relevant at ranks 2 (grade 1) and 4 (grade 2); one was not found
     assert scores["hit@1"] == 0
     assert scores["hit@3"] == 1
     assert scores["recall@3"] == pytest.approx(1 / 3, abs=1e-15)
@@ -75,7 +75,7 @@ def test_unjudged_queries_are_unscored_but_judged_irrelevant_ones_score_zero() -
 
 
 def test_pooled_ideal_makes_runs_comparable() -> None:
-    # each run's list was judged on its own: a found one relevant passage, b found two
+    # each run's list was judged separately: a found one relevant passage, b found two
     judged_a, judged_b = {"q": {"x": 1, "y": 0}}, {"q": {"x": 1, "z": 1}}
     run_a, run_b = {"q": ["x", "y"]}, {"q": ["x", "z"]}
     assert ranking_metrics(judged_a, run_a, ["ndcg@2"])["q"]["ndcg@2"] == 1.0

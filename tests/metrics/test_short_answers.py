@@ -1,4 +1,4 @@
-"""SEM-B and SEM-W: order of the answers, votes, the substring rule in every script, the rule of stems."""
+"""SEM-B and SEM-W: order of the answers, votes, the substring rule in every script, the stemming rule."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ KOREAN = voted(("과자", "cookie", 3), ("과일", "fruit", 2), ("빵", "bread",
     [
         ("과자", (1.0, 1.0)),
         ("유치원생은 과일을 먹어요.", (1.0, 2 / 3)),
-        # both match, the answer with more votes counts
+        # both match; the answer with more votes counts
         ("빵이나 과일", (1.0, 2 / 3)),
         ("Fresh FRUIT, mostly", (1.0, 2 / 3)),
-        # English by stem, though Korean has none: fruits -> fruit, cookies -> cooki
+        # English by stem, Korean without: fruits -> fruit, cookies -> cooki
         ("cookies", (1.0, 1.0)),
         ("떡", (0.0, 0.0)),
         ("", (0.0, 0.0)),
@@ -76,13 +76,13 @@ def test_the_substring_rule_in_every_language(lang: str, answer: str, reply: str
 @pytest.mark.parametrize(
     ("lang", "answer", "reply"),
     [
-        # words inflected, in another order, with something between
+        # inflected words, in another order, with something in between
         ("en", "eating pancakes", "a pancake is what they like to eat"),
         ("es", "dulces típicos", "es un tipico y rico dulce"),
         ("id", "makanan ringan", "ringan sekali, makan"),
         ("el", "γλυκά", "ένα γλυκό"),
         ("ar", "كتاب", "كتابان كبير"),
-        # no stems in Assamese: the words as they stand
+        # no stemmer for Assamese: words are compared unchanged
         ("as", "ভাত মাছ", "মাছ আৰু ভাত"),
     ],
 )
@@ -101,7 +101,7 @@ def test_without_stems_only_substrings_count() -> None:
 
 def test_an_empty_spelling_matches_nothing() -> None:
     assert short_answer_scores("anything", [VotedAnswer(("", " "), ("?",), 1)], "en").binary == 0.0
-    # of marks alone nothing is left to compare
+    # if a text has only marks, nothing is left to compare
     assert short_answer_scores("!", [VotedAnswer(("?!",), (), 1)], "en").binary == 0.0
 
 

@@ -1,4 +1,4 @@
-"""Paired tests against scipy and by enumeration, corrections, power by simulation, and the unpaired fault."""
+"""Paired tests compared with scipy and with enumeration, corrections, power by simulation, and the unpaired fault."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_runs_that_agree() -> None:
 
 
 def test_an_unpaired_test_on_paired_data_misses_what_a_paired_one_finds() -> None:
-    # 200 questions, 12 of them gained and 1 lost: the peers' z-test over two independent samples sees nothing
+    # 200 questions, 12 gained and 1 lost: the z-test over two independent samples that other tools use finds nothing
     first = [1] * 12 + [0] * 1 + [1] * 107 + [0] * 80
     second = [0] * 12 + [1] * 1 + [1] * 107 + [0] * 80
     p_a, p_b = np.mean(first), np.mean(second)
@@ -98,7 +98,7 @@ def test_random_permutation_of_few_sizes_equals_mcnemar() -> None:
 
 
 def test_clusters_flip_and_resample_together() -> None:
-    # every question was asked in five languages and answered alike: 30 rows are 6 observations
+    # every question was asked in five languages with the same outcome: 30 rows are 6 observations
     first = np.repeat([1, 1, 1, 1, 1, 0], 5).tolist()
     second = np.repeat([0, 0, 0, 0, 0, 0], 5).tolist()
     groups = np.repeat(np.arange(6), 5).tolist()

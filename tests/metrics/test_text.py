@@ -1,4 +1,4 @@
-"""Normalisation and word measures: the reference cases, one golden case a script, properties, bad input."""
+"""Normalisation and word measures: reference cases, one golden case per script, properties, bad input."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_reference_cases(reference: Path) -> None:
             assert measure(case["prediction"], case["golds"]) == pytest.approx(case[name], abs=1e-12), case["id"]
 
 
-# text, its paper form, its unicode form, its words under unicode; one line a script
+# text, its paper form, its unicode form, its words under unicode; one line per script
 GOLDEN = [
     ("Latin", "¿Quién dijo «Él»?", "¿quién dijo «él»", "quién dijo él", ["quién", "dijo", "él"]),
     ("Latin", "The Straße, a-b", "straße ab", "the strasse a b", ["the", "strasse", "a", "b"]),
@@ -76,10 +76,10 @@ def test_unicode_forms_meet() -> None:
     assert exact_match("می‌خواهم", ["میخواهم"], normalize="unicode") == 1.0
 
 
-# faults of other tools, each with the input that shows them
+# faults of other tools, each with an input that shows it
 def test_chinese_is_not_scored_by_whitespace() -> None:
     gold, response = ["北京"], "中国的首都是北京。"
-    assert word_f1(response, gold) == 0.0  # the published normaliser, kept as it is
+    assert word_f1(response, gold) == 0.0  # the published normaliser, unchanged
     # 2 of 8 characters: precision 1/4, recall 1, F1 2/5
     assert word_f1(response, gold, normalize="unicode") == pytest.approx(0.4, abs=1e-12)
     assert word_recall(response, gold, normalize="unicode") == 1.0

@@ -1,4 +1,4 @@
-"""A scripted server, and models that talk to it."""
+"""A scripted server, and models that call it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., ModelServer]]:
-    """Start a server with a script; ended with the test."""
+    """Start a server with a script; stop it after the test."""
     servers: list[ModelServer] = []
 
     def begin(script: Script = echo) -> ModelServer:
@@ -41,7 +41,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def model_of() -> Callable[..., AuxModel]:
-    """The auxiliary model behind a server; pauses between attempts are short."""
+    """Return the auxiliary model behind a server; pauses between attempts are short."""
 
     def make(server: ModelServer, cache: Store | None = None, **changes: Any) -> AuxModel:
         args = {"model": "m", "base_url": server.url, **changes.pop("model_args", {})}
@@ -52,5 +52,5 @@ def model_of() -> Callable[..., AuxModel]:
 
 
 def ask(*texts: str) -> list[list[dict[str, str]]]:
-    """One conversation of one user message per text."""
+    """Return one conversation of one user message per text."""
     return [[{"role": "user", "content": text}] for text in texts]

@@ -1,4 +1,4 @@
-"""One more chance for a reply that cannot be read, then an abstention."""
+"""One more attempt for an unreadable reply, then an abstention."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ read = partial(parse_json, required=("answer",))
 
 
 def judge(body: dict[str, Any], attempt: int) -> Answer:
-    """Answers badly at first and well when asked again, save for those who never learn."""
+    """Answers badly at first and well when asked again, except to texts that always fail."""
     first = body["messages"][0]["content"]
     if "dead" in first:
         return Answer(400, "refused")

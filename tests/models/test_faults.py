@@ -1,4 +1,4 @@
-"""What servers do on bad days: every call ends as an answer or as a counted abstention, the batch always comes back."""
+"""Server faults: every call ends as an answer or as a counted abstention, and the batch always returns."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_fault_that_stays_becomes_an_abstention_after_the_retries(start: Start, 
     bad, good = model.generate(ask("bad", "good"))
     assert (bad.error, bad.attempts) == ("server: HTTP 500, broken", 3)
     assert good.text == "re: good"
-    # 2 conversations, one of them tried twice more
+    # 2 conversations, one of them retried twice
     assert (model.ledger.calls, model.ledger.retries, model.ledger.failures) == (2, 2, {"server": 1})
     assert model.ledger.line().endswith("1 unanswered (1 server)")
 
@@ -111,7 +111,7 @@ def test_nobody_listens(model_of: ModelOf, start: Start) -> None:
     model = model_of(server, retries=1)
     replies = model.generate(ask(*(f"q{i}" for i in range(60))))
     assert {r.reason for r in replies} <= {"connection", "stopped"}
-    # 32 are under way when the fifth fails; by then four slots may have begun another
+    # 32 are under way when the fifth fails; by then four slots may have started another
     assert model.ledger.failures["stopped"] >= 60 - 32 - 4
     assert model.ledger.calls == 60 - model.ledger.failures["stopped"]
 
@@ -126,7 +126,7 @@ def test_retry_after_in_seconds_is_waited_for_by_all(start: Start, model_of: Mod
     server = start(script)
     replies = model_of(server, max_in_flight=2).generate(ask("q0", "q1", "q2", "q3"))
     assert [r.text for r in replies] == ["re: q0", "re: q1", "re: q2", "re: q3"]
-    # q0 is refused while q1 is under way; whatever is sent after that waits for the second that q0 was told to wait
+    # q0 is refused while q1 is under way; every later call waits for the second that q0 was told to wait
     assert {asked(body) for _, _, body in server.requests[:2]} == {"q0", "q1"}
     refused = next(when for when, _, body in server.requests if asked(body) == "q0")
     assert [when - refused >= 1.0 for when, _, _ in server.requests[2:]] == [True] * 3
@@ -142,7 +142,7 @@ def test_retry_after_as_a_date(start: Start, model_of: ModelOf) -> None:
     (reply,) = model_of(server).generate(ask("q"))
     times = [when for when, _, _ in server.requests]
     assert reply.text == "re: q"
-    # the date has whole seconds, so that up to one of the two may be gone
+    # the date has whole seconds, so up to one of the two may have passed
     assert times[1] - times[0] >= 0.9
 
 
@@ -171,7 +171,7 @@ def test_wrong_key_stops_the_batch_early(start: Start, model_of: ModelOf) -> Non
     server = start(lambda body, n: Answer(401, "who are you?"))
     model = model_of(server, max_in_flight=4)
     replies = model.generate(ask(*(f"q{i}" for i in range(300))))
-    # 5 failures end it; the other 3 slots have one call each under way by then
+    # 5 failures end it; by then each of the other 3 slots has one call under way
     assert len(server.requests) <= 8
     assert len(replies) == 300
     assert all(r.error for r in replies)
@@ -192,7 +192,7 @@ def test_stopping_is_for_the_batch_and_not_for_good(start: Start, model_of: Mode
 
 
 def test_scattered_refusals_do_not_stop_the_batch(start: Start, model_of: ModelOf) -> None:
-    """Some providers answer 403 to a text they will not read; that says nothing about the next one."""
+    """Some providers answer 403 to a text they refuse to process; that says nothing about the next text."""
     server = start(lambda body, n: Answer(403, "no") if int(asked(body)) % 2 else echo(body, n))
     model = model_of(server, max_in_flight=2)
     model.generate(ask("0"))
@@ -212,7 +212,7 @@ def test_redirect_does_not_carry_the_key_elsewhere(
 
 
 def test_every_fault_at_once(start: Start, model_of: ModelOf) -> None:
-    """200 conversations over a server that fails every way in turn: all are answered, in order, and counted."""
+    """200 conversations over a server that fails in every way in turn: all are answered, in order, and counted."""
     plays = [
         Answer(429, "", {"Retry-After": "0"}),
         Answer(500),
@@ -232,7 +232,7 @@ def test_every_fault_at_once(start: Start, model_of: ModelOf) -> None:
     model = model_of(start(script))
     replies = model.generate(ask(*map(str, range(200))))
     assert [r.text for r in replies] == ["" if i % 10 == 9 else f"re: {i}" for i in range(200)]
-    # numbers divisible by 3 and not ending in 9: 67 less 7 (9, 39, ..., 189)
+    # numbers divisible by 3 that do not end in 9: 67 less 7 (9, 39, ..., 189)
     assert model.ledger.retries == 67 - 7
     assert model.ledger.failures == {"rejected": 20}
     assert (model.ledger.calls, model.ledger.tokens_in, model.ledger.tokens_out) == (200, 180 * 11, 180 * 7)

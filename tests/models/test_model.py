@@ -1,4 +1,4 @@
-"""Batches: order, cache, budget, thinking, concurrency, and models that run in the process."""
+"""Batches: order, cache, budget, thinking, concurrency, and in-process models."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class TestBudget:
         assert [r.error is None for r in replies] == [True] * 10 + [False] * 30
         assert replies[10].error == "budget: not sent, max_calls 10 is reached"
         assert model.ledger.failures == {"budget": 30}
-        # what was paid for is there: a second budget of 10 takes the run to 20
+        # paid answers are cached: a second budget of 10 takes the run to 20
         replies = model_of(server, store, budget={"max_calls": 10}).generate(ask(*(f"q{i}" for i in range(40))))
         assert [r.error is None for r in replies] == [True] * 20 + [False] * 20
         assert len(server.requests) == 20
@@ -213,7 +213,7 @@ class TestBudget:
 
     @pytest.mark.parametrize("usage", [True, False])
     def test_tokens(self, start: Start, model_of: ModelOf, usage: bool) -> None:
-        # 18 tokens a call as reported; without a report 'qqq' counts as 1 and 'aaaaaa' as 2
+        # 18 tokens per call as reported; without a report 'qqq' counts as 1 and 'aaaaaa' as 2
         server = start(lambda body, n: said("aaaaaa", usage=usage))
         limit = 36 if usage else 6
         model = model_of(server, max_in_flight=1, budget={"max_tokens": limit})
@@ -238,7 +238,7 @@ class TestThinking:
             ("<think></think>yes", "yes", ""),
             ("<think>cut off", "", "cut off"),
             ("opened by the template\n</think>\n\nyes", "yes", "opened by the template"),
-            # an answer that merely quotes the tag is left whole
+            # an answer that only quotes the tag is left whole
             ("it says </think> in the middle", "it says </think> in the middle", ""),
             ('{"answer": "no", "why": "it wrote\n</think>\n"}',) * 2 + ("",),
             ("yes <think>later</think>", "yes <think>later</think>", ""),
@@ -349,7 +349,7 @@ class TestImpossibleModels:
 
 
 class FakeLM:
-    """A model of the harness that is no HTTP client; ``fails_after`` answers it breaks."""
+    """A model of the harness that is not an HTTP client; it breaks after ``fails_after`` answers."""
 
     max_length = 2048
 
@@ -449,7 +449,7 @@ class TestLocalModels:
 
 
 def test_panel_runs_at_the_same_time(start: Start, model_of: ModelOf) -> None:
-    """Each of the three servers answers only once all three have been asked."""
+    """Each of the three servers answers only after all three have been called."""
     gate = threading.Barrier(3)
 
     def script(body: dict[str, Any], attempt: int) -> Answer:

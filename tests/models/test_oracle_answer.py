@@ -1,4 +1,4 @@
-"""The model that knows the answers: right in every form that a prompt asks for, and an honest ceiling."""
+"""The model that knows the answers: right in every form that a prompt requests, and a realistic ceiling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_answer_is_right(tasks: Path) -> None:
     for name in metrics[:4]:
         assert scores["metrics"][name]["value"] == 1.0
         assert scores["metrics"][name]["n"] == 15
-    # every answer of this set is too short to tell its language: a ceiling that no model can pass either
+    # every answer of this set is too short to identify its language: a ceiling for every model
     assert sum(scores["unscored"]["correct_language"].values()) == 15
 
 
@@ -72,7 +72,7 @@ def test_the_command_knows_it_by_name(tasks: Path, programs: Programs) -> None:
 
 @pytest.mark.slow
 def test_the_models_of_the_harness_stay_known() -> None:
-    """The harness looks for its own models only while its registry is empty."""
+    """The harness registers its own models only while its registry is empty."""
     code = (
         "import mrag_eval.models.harness._oracle_answer; from lm_eval.api.registry import get_model; "
         "print(get_model('dummy').__name__, get_model('oracle_answer').__name__)"

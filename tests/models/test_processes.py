@@ -1,4 +1,4 @@
-"""Several processes and one cache: a killed run goes on where it was, two at once do not disturb each other."""
+"""Several processes and one cache: a killed run resumes, and two at once do not disturb each other."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_killed_at_half_way_it_pays_again_for_what_was_in_flight_alone(
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()
     assert first.returncode == -signal.SIGKILL
-    time.sleep(0.1)  # what had left the process by then still arrives
+    time.sleep(0.1)  # requests that had already left the process still arrive
     before = len(server.requests)
     assert N // 2 <= before < N
     kept = len(cached(cache))
@@ -88,7 +88,7 @@ def test_two_processes_share_a_cache(start: Callable[..., ModelServer], tmp_path
     for process in runs:
         process.communicate(timeout=120)
         assert process.returncode == 0
-    # the 100 that both wanted may have been asked by both; nothing was lost
+    # both may have asked the 100 shared questions; nothing was lost
     assert N <= len(server.requests) <= N + 100
     assert len(cached(cache)) == N
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("models.sqlite*")} == {0o600}
@@ -97,7 +97,7 @@ def test_two_processes_share_a_cache(start: Callable[..., ModelServer], tmp_path
 def test_a_fork_of_the_process_has_its_own_loop(
     start: Callable[..., ModelServer], model_of: Callable[..., AuxModel], tmp_path: Path
 ) -> None:
-    """The thread that sends is not there in a forked process."""
+    """The sending thread does not exist in a forked process."""
     server = start()
     model_of(server).generate(ask("parent"))
     child = os.fork()

@@ -1,4 +1,4 @@
-"""A planted key turns up nowhere: no log, no error, no cache, whoever writes and whatever fails."""
+"""A planted key appears nowhere: not in logs, errors or the cache, whoever writes and whatever fails."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEY = "planted-Key.0123456789"
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """All that is logged, at every level, as a handler prints it."""
+    """Collect everything that is logged, at every level, as a handler prints it."""
     out = io.StringIO()
     handler = logging.StreamHandler(out)
     root, level = logging.getLogger(), logging.getLogger().level
@@ -133,7 +133,7 @@ def test_failing_auxiliary_model_keeps_the_key(
     assert all(KEY.encode() not in content for content in files)
 
 
-# An evaluated model, asked by the harness itself.
+# An evaluated model, called by the harness itself.
 EVALUATED = """
 import logging, sys, asyncio
 logging.basicConfig(level=logging.DEBUG)
@@ -166,5 +166,5 @@ def test_failing_evaluated_model_keeps_the_key(start: Callable[..., ModelServer]
     )
     assert "FAILED AS MEANT" in done.stdout, done.stderr
     assert server.requests[0][1]["Authorization"] == f"Bearer {KEY}"
-    # the second case shows that the first one hides something
+    # the second case proves that the first one hides something
     assert (KEY in done.stdout + done.stderr) == (how != "redacted")

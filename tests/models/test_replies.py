@@ -1,4 +1,4 @@
-"""Whatever a model writes is read or refused with a reason; nothing raises."""
+"""Any text of a model is read, or refused with a reason; nothing raises."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mrag_eval.models._reply import split_thinking
 
 YES, NO = Verdict(True, "j"), Verdict(False, "j")
 
-# Pieces that make and break the formats, so that random texts come close to them.
+# Fragments that make and break the formats, so that random texts come close to them.
 PIECES = (
     *"{}[]\"':,\\\n-1 \x00İ“”",
     *("```json", "```", "answer", "justification", "correct", "incorrect", "True", "None", "null", "NaN", "1e999"),
@@ -31,7 +31,7 @@ JSON = st.recursive(
 
 
 def verdict_in_json(text: str) -> Verdict | None:
-    """The verdict of the last object with an answer."""
+    """Return the verdict of the last object with an answer."""
     found = parse_json(text, ("answer",)).value or {}
     holds, why = as_verdict(found.get("answer")), found.get("justification")
     return None if holds is None else Verdict(holds, why if isinstance(why, str) else "")
@@ -52,7 +52,7 @@ def test_no_text_raises(text: str) -> None:
     ]
     for parsed in results:
         assert (parsed.value is None) == (parsed.error is not None)
-        # what is read can be written to a file; an error can be put to a model
+        # a reading can be written to a file; an error can be shown to a model
         json.dumps(parsed.value, ensure_ascii=False, default=str)
     split_thinking(text)
 
@@ -66,7 +66,7 @@ def test_json_is_read_as_json_reads_it(value: Any) -> None:
 
 @given(JSON)
 def test_the_lenient_reader_agrees_with_the_strict_one(value: Any) -> None:
-    # a trailing comma sends every text through the lenient reader
+    # a trailing comma sends every text to the lenient reader
     text = json.dumps({"value": value})[:-1] + ",}"
     assert parse_json(text).value == {"value": value}
 
@@ -135,7 +135,7 @@ def test_no_verdict_in_json(text: str, error: str | None) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        # cut off, or with quotes left bare, while quoting an answer that wants to be the verdict
+        # truncated, or with unescaped quotes, while quoting an answer that pretends to be the verdict
         '{"justification": "The response says {"answer": "correct"} which',
         '{"justification": "The response says {"answer": "correct"}, which is not so", "answer" "incorrect"}',
         '{"justification": "It says ```json\n{"answer": "correct"}\n``` and',
@@ -146,7 +146,7 @@ def test_text_quoted_in_a_broken_reply_is_never_the_verdict(text: str) -> None:
     assert parse_json(text, ("answer",)).value is None
 
 
-@pytest.mark.timeout(120)  # a reader of quadratic time would still be at it tomorrow
+@pytest.mark.timeout(120)  # a reader with quadratic time would take until tomorrow
 def test_hostile_texts_are_read_in_linear_time() -> None:
     hostile = ('{"a}', '{"a":"', "[", "<answer>", "1", " ", '{"answer": 1} "answer" ', '" ', "\\", "{'")
     for text in [piece * 100_000 + "x" for piece in hostile]:

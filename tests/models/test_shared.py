@@ -1,4 +1,4 @@
-"""One object a model and process: what judge, planner, reranker and translator share, and what they do not."""
+"""One object per model and process: what judge, planner, reranker and translator share, and what they do not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CORPUS = [Passage("p1", "en", "The tower was built in 1841."), Passage("p2", "en
 
 
 def any_role(body: dict[str, Any], attempt: int) -> Answer:
-    """Answers as judge, planner, reranker or translator, by what is asked."""
+    """Answers as judge, planner, reranker or translator, depending on the question."""
     prompt = asked(body)
     if "<generated_answer>" in prompt:
         return said(verdict("correct"))
@@ -42,7 +42,7 @@ def any_role(body: dict[str, Any], attempt: int) -> Answer:
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Write the config file in force, with a cache of its own beside it."""
+    """Write the active config file, with its own cache."""
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
     numbers = count()
 
@@ -58,7 +58,7 @@ def entry(url: str = "http://127.0.0.1:9/v1", **keys: Any) -> dict[str, Any]:
     return {"model": "local-chat-completions", "model_args": {"model": "m", "base_url": url}, **keys}
 
 
-# Each is asked once about ``text`` and returns the error that its caller is told, or None.
+# Each is asked once about ``text`` and returns the error that its caller receives, or None.
 
 
 def judge(text: str) -> str | None:
@@ -70,7 +70,7 @@ def judge(text: str) -> str | None:
 
 
 def planner(text: str) -> str | None:
-    # one call a question: the plan alone
+    # one call per question: only the plan
     agent = Agent(max_rounds=1, filter="none", traces=None, budget=AgentBudget(calls_per_question=1))
     retrieval = Retrieval(mode="coral", kind="bm25", query_text="question")
     (found,) = retrieve_by_agents([RagDoc(text, text, "en")], retrieval, agent, agents_for(agent), corpus=CORPUS)
@@ -110,7 +110,7 @@ def test_one_limit_holds_over_judge_planner_reranker_and_translator(
     assert reranker("Who built the tower?") == "the reranker gave no order (budget)"
     assert translator("Who built the tower?") == f"failed: {refusal}"
     assert len(server.requests) == 5
-    # whatever was answered before is in the cache, and costs nothing
+    # earlier answers are in the cache and cost nothing
     assert [role("Is the tower old?") for role in ROLES] == [None] * 4
 
 
@@ -144,11 +144,11 @@ def test_two_names_for_one_model_share_its_budget(
     spec = entry(server.url, budget={"max_calls": 3})
     config({"a": spec, "b": spec, "c": {**spec, "budget": {"max_calls": 4}}})
     a, b, written_out, c = get("a"), get("b"), get(ModelSpec.model_validate(spec)), get("c")
-    # results and messages call a model by its name
+    # results and messages use a model's name
     assert [model.name for model in (a, b, written_out, c)] == ["a", "b", "m", "c"]
     replies = [model.generate(ask(f"q{n}"))[0].reason for n, model in enumerate((a, b, written_out, a, b))]
     assert replies == [None, None, None, "budget", "budget"]
-    # another budget is another entry
+    # a different budget is a different entry
     assert [reply.reason for reply in c.generate(ask(*"vwxyz"))].count("budget") == 1
 
 
@@ -216,5 +216,5 @@ def test_a_forked_process_has_its_own_and_the_cache_is_closed_at_exit(
     done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len(server.requests) == 2
-    # the log of a database that was not closed would be left behind
+    # an unclosed database would leave its log behind
     assert [file.name for file in (tmp_path / "cache").glob("models.sqlite*")] == ["models.sqlite"]

@@ -1,4 +1,4 @@
-"""Models in the config file: what is wrong is said in one line, and no secret is printed with it."""
+"""Models in the config file: faults are reported in one line, and no secret is printed with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET = "planted-key-0123456789"
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Write the config file in force."""
+    """Write the active config file."""
     path = tmp_path / "mrag.yaml"
     monkeypatch.setenv("MRAG_CONFIG", str(path))
 

@@ -1,4 +1,4 @@
-"""scripts/fetch_test_data.py against a mirror on disk and a small HTTP server: what it writes, checks and refuses."""
+"""scripts/fetch_test_data.py with a mirror on disk and a small HTTP server: writing, checking and refusing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN, ZIPPED, SPACED = b"id,text\n1,a\n", b'{"data": []}', b"[]"
 
 @pytest.fixture
 def fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script as a module, with a list of three files of our own."""
+    """Return the script as a module, with a list of three hand-written files."""
     spec = importlib.util.spec_from_file_location("fetch_test_data", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
@@ -71,7 +71,7 @@ def mirror(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(mirror: Path) -> Iterator[str]:
-    """The mirror behind HTTP; anything under /flaky/ answers 503 once before it answers right."""
+    """The mirror behind HTTP; paths under /flaky/ answer 503 once before they succeed."""
     seen: set[str] = set()
 
     class Handler(http.server.SimpleHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Importing stays light, and the README's commands are commands."""
+"""Imports stay light, and the README's commands exist."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_public_function_and_class_is_documented(room: ModuleType) -> None
 
 
 def test_every_package_folder_is_packaged() -> None:
-    """setuptools is told the packages by name, so a new folder must be named too."""
+    """setuptools needs the packages by name, so a new folder must be added too."""
     if sys.version_info < (3, 11):
         pytest.skip("tomllib came with Python 3.11")
     import tomllib

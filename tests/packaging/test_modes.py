@@ -1,4 +1,4 @@
-"""IR modes are asked for their facts, never for their names."""
+"""Other code checks the properties of IR modes, never their names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from mrag_eval.config import MODES
 
 PACKAGE = Path(__file__).resolve().parents[2] / "mrag_eval"
-# Who may know modes by name: the room that declares them, and the one that finds their passages.
+# These may know modes by name: the room that declares them, and the one that finds their passages.
 AT_HOME = ("config", "retrieval")
 
 
 def comparisons(tree: ast.AST) -> Iterator[ast.Compare]:
-    """Comparisons of something called ``mode`` with the name of a mode, or with a collection of such names."""
+    """Yield comparisons of something called ``mode`` with the name of a mode, or with a collection of such names."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]

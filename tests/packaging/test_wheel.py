@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.wheel, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def call(*command: str | Path, cwd: Path, **env: str) -> str:
-    """Run a command away from the source tree; its output is in the failure."""
+    """Run a command away from the source tree; show its output on failure."""
     clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
         [str(part) for part in command], capture_output=True, text=True, check=False, cwd=cwd, env={**clean, **env}
@@ -27,7 +27,7 @@ def call(*command: str | Path, cwd: Path, **env: str) -> str:
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The source distribution, and the wheel built from it."""
+    """Return the source distribution and the wheel built from it."""
     out = tmp_path_factory.mktemp("dist")
     call(sys.executable, "-m", "build", "--outdir", out, ROOT, cwd=out)
     (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
@@ -36,7 +36,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 @pytest.fixture(scope="module")
 def environment(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment that holds the wheel and its core dependencies alone: no torch, no model library."""
+    """Return an environment with only the wheel and its core dependencies: no torch, no model library."""
     folder = tmp_path_factory.mktemp("environment")
     call(sys.executable, "-m", "venv", folder, cwd=folder)
     pip = folder / "bin" / "pip"

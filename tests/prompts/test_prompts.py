@@ -1,4 +1,4 @@
-"""Prompts: what each template asks for, that documents cannot break out of them, and how long ones are shortened."""
+"""Prompts: the request of each template, documents that cannot break out, and shortening of long prompts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_templates_know_every_option_and_the_language() -> None:
 
 @pytest.mark.parametrize("name", ["multiple_choice", "short_answer_line"])
 def test_corals_prompts_put_evidence_first_and_end_on_a_line(name: str) -> None:
-    """CORAL, appendix C.1: evidence, then the question; Non-RAG is asked the same without evidence."""
+    """CORAL, appendix C.1: evidence, then the question; Non-RAG gets the same without evidence."""
     template = load_template(name)
     system, user = template.render(DOC, [HIT])
     bare_system, bare_user = template.render(DOC, [])
@@ -109,7 +109,7 @@ def test_broken_templates_are_named(tmp_path: Path, source: str, message: str) -
 
 
 class Chat(ScriptedLM):
-    """A model whose chat template has a system role, or ignores it, or refuses it."""
+    """A model whose chat template has a system role, ignores it, or refuses it."""
 
     max_length = 100_000
 
@@ -141,7 +141,7 @@ def test_the_system_text_reaches_the_model_whatever_its_template(tasks: Path, ki
     assert [t["role"] for t in turns] == (["system", "user"] if kind == "has" else ["user"])
     assert turns[0]["content"].startswith("House rules.\n\nYou answer questions")
     assert turns[-1]["content"].endswith("</question>")
-    # the probe is one call; each of the three prompts is one more
+    # the probe is one call; each of the three prompts is another
     assert lm.calls == 4
 
 
@@ -181,7 +181,7 @@ def test_passages_are_cut_evenly_from_their_ends_and_nothing_else() -> None:
 
 
 def test_prompts_for_chat_apis_are_measured_by_their_text() -> None:
-    """The harness hands them over as a tuple, whose length is 1."""
+    """The harness passes them as a tuple, whose length is 1."""
 
     def build_(items: Any) -> Any:
         return JsonChatStr(json.dumps([{"role": "user", "content": "".join(p["text"] for p in items)}]))
@@ -237,7 +237,7 @@ def test_the_context_of_a_named_model_is_read_from_its_configuration(tmp_path: P
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "max_position_embeddings": 512}), "utf-8")
     budget = budget_for(None, None, {"pretrained": str(tmp_path)}, {"max_gen_toks": 12})
     assert (budget.limit, budget.source) == (500, "the configuration of the model")
-    # there is no tokenizer in that folder: the count falls back to the estimate
+    # there is no tokenizer in that folder, so the count falls back to the estimate
     assert budget.count("abc déf 中文") == estimated_tokens("abc déf 中文")
 
 

@@ -15,7 +15,7 @@ from tests.worlds.small import ScriptedLM
 
 LOCAL = ("short_ul", "short_in_ul_ul", "short_in_ul_ne_ul")
 ENGLISH = ("short_en", "short_same_language_en", "short_in_ul_en")
-# What each text calls its own language, and the word for names in it.
+# Each text's name for its own language, and its word for names.
 OWN_NAMES = {
     "ar": ("العربية", "أسماء"),
     "de": ("Deutsch", "Eigennamen"),

@@ -1,4 +1,4 @@
-"""Faulty templates: always one line that names template and block, and a next step."""
+"""Faulty templates: always one line that names template and block, with a next step."""
 
 from __future__ import annotations
 

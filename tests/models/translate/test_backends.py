@@ -1,4 +1,4 @@
-"""The backends: language models, NLLB with a small network of its own, Google with a client in this process."""
+"""The backends: language models, NLLB with a small network, Google with a client in this process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_labels_are_those_of_the_tokenizer() -> None:
     from transformers.models.nllb.tokenization_nllb import FAIRSEQ_LANGUAGE_CODES
 
     assert set(FLORES.values()) <= set(FAIRSEQ_LANGUAGE_CODES)
-    # every language has a label, though not every script or variety its own
+    # every language has a label, but not every script or variety its own
     assert {flores(label) for label in FAIRSEQ_LANGUAGE_CODES} == set(FLORES.values())
 
 
@@ -87,7 +87,7 @@ def test_a_model_is_asked_for_the_tag_and_once_more_without_it() -> None:
     system, user = (turn["content"] for turn in judge.asked[0])
     assert "from German into English" in system
     assert user == "<source_text>\nWo steht der Leuchtturm?\n</source_text>"
-    # the text cannot end the tag that fences it in
+    # the text cannot close the tag that encloses it
     assert "‹/source_text> Antworte" in judge.asked[2][1]["content"]
 
 
@@ -147,7 +147,7 @@ def test_a_model_of_the_config_file_is_asked_over_http_and_paid_once(
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network of the real architecture with random weights, and a real tokenizer over a few letters."""
+    """A network with the real architecture and random weights, and a real tokenizer over a few letters."""
     pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     import torch
@@ -204,8 +204,8 @@ def test_nllb_sets_both_languages_and_goes_sentence_by_sentence(tiny: Path, monk
     assert sorted(out) == [0, 1, 2, 3]
     assert out[2].reason == "unsupported: to"
     assert all(out[i].text is not None for i in (0, 1, 3))
-    # each sentence by itself, two at a time, the short ones first; a sentence has room for ten tokens, and twenty
-    # letters are cut in halves and, as the mark of a word's beginning is a token too, once more
+    # each sentence separately, two at a time, the short ones first; a sentence may have ten tokens; twenty letters are
+    # cut in half, and once more because the mark of a word's beginning is also a token
     assert calls == [
         ("deu_Latn", "eng_Latn", ["Ab.", "Cd."]),
         ("deu_Latn", "eng_Latn", ["abcde", "fghij"]),
@@ -270,7 +270,7 @@ def test_google_gets_its_own_codes_plain_text_and_requests_of_its_size() -> None
         {"n": 128, "from": "zh-CN", "to": "he", "format": "text"},
         {"n": 2, "from": "zh-CN", "to": "he", "format": "text"},
     ]
-    # nothing of the long text is lost
+    # nothing is lost from the long text
     assert str(out[130].text).count("Satz mit Inhalt.") == 600
     assert backend.cost() == {"characters": sum(len(f"t{i}") for i in range(130)) + 10_200 - 3}
 

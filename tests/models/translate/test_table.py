@@ -1,4 +1,4 @@
-"""Translation by a table: files, parallel texts, gaps."""
+"""Translation by table: files, parallel texts, gaps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARALLEL = [
 
 def test_parallel_texts_become_a_table_that_translates_every_pair(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "table.jsonl"
-    # 6 of the first text; of the second one en -> de is there already, de -> en is new
+    # 6 from the first text; of the second, en -> de already exists and de -> en is new
     assert write_table(PARALLEL, path) == 7
     assert len(list(table_lines(PARALLEL, ["en", "de"]))) == 3
     translator = build_translator(TableSpec(backend="table", path=path))
@@ -56,7 +56,7 @@ def test_a_table_is_told_by_what_it_holds(tmp_path: Path) -> None:
     assert told(copy) == first
     write_table([{"de": "Wer?", "en": "Whom?"}], path)
     assert told(path) != first
-    # without a file the benchmark's own texts are told likewise
+    # without a file, the benchmark's own texts are described the same way
     assert told(None, PARALLEL) == told(None, list(PARALLEL)) != told(None, PARALLEL[:1])
 
 

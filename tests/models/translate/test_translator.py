@@ -1,4 +1,4 @@
-"""The front of all backends: what is asked, what is remembered, what is believed, what is counted."""
+"""The interface of all backends: requests, cache, checks of translations, and counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORDS = {
 
 
 class Scripted:
-    """Translates by the table above; a text that is not in it fails. ``stops`` raises after so many texts."""
+    """Translates by the table above; a text that is missing from it fails. ``stops`` raises after that many texts."""
 
     def __init__(self, version: str = "1", stops: int | None = None) -> None:
         self.version, self.stops = version, stops
@@ -76,7 +76,7 @@ def test_every_outcome_is_counted_and_what_is_no_translation_falls_back_to_the_o
     assert [t.lang for t in out] == ["en", "en", "de", "de", "de", "en", "en"]
     assert [t.is_translation for t in out] == [True, True, False, False, False, False, True]
     assert out[4].detail == "no such word"
-    # distinct texts are counted, and each is asked for once; what is in the language already is not asked for
+    # distinct texts are counted, and each is requested once; texts already in the language are not requested
     assert translator.counts["queries"] == {
         "translated": 2, "empty": 1, "wrong_language": 1, "failed": 1, "same_language": 1,
     }  # fmt: skip
@@ -91,7 +91,7 @@ def test_a_second_run_asks_for_what_failed_alone(store: Store) -> None:
     out = again.translate(texts, ["de"] * 4, "en")
     assert [t.outcome for t in out] == ["cached", "cached", "empty", "failed"]
     assert [t.text for t in backend.asked] == ["leer", "unbekannt"]
-    # another target, other settings, another text: none of them is the same translation
+    # another target, other settings, another text: each is a different translation
     assert again.translate([LONG], ["de"], "ru")[0].outcome == "translated"
     assert Translator(Scripted("2"), "s", store=store).translate([LONG], ["de"], "en")[0].outcome == "translated"
 
@@ -160,7 +160,7 @@ def test_counts_are_kept_by_kind_logged_and_added_over_ranks(caplog: pytest.LogC
 def test_what_is_used_can_be_saved_as_a_table_and_run_again_from_there(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "shared" / "table.jsonl"
     texts = [LONG, "Hund", "leer", "stumm", "unbekannt"]
-    for _ in range(2):  # the second time from the cache, and nothing is written twice
+    for _ in range(2):  # the second time everything comes from the cache, and nothing is written twice
         translator = Translator(Scripted(), "s", store=store, save=path)
         translator.translate(texts, ["de"] * 5, "en")
         translator.translate([LONG, "Hund"], ["de", "en"], ["ru", "en"])
