@@ -297,7 +297,7 @@ def test_two_ranks_share_the_work(unknown: Path, lister: ScriptedJudge) -> None:
     for name in ("hit@6", "mrr@6", "ndcg@6"):
         assert together["metrics"][name]["value"] == pytest.approx(alone["metrics"][name]["value"])
     assert together["relevance"]["labelled"] == 15
-    # rows that pad a rank are not asked about again
+    # rows that pad a rank are judged once more
     assert together["relevance"]["ledger"]["lister"]["calls"] == len(lister.asked) >= 15
 
 

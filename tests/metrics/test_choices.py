@@ -26,12 +26,12 @@ BLEND_DIFFERENCES = {
     "I think the answer is D.": 3,  # the original reads the I
     '{"answer":"B"}': 1,  # the key is clear enough
     '{"answer_choice":2}': 1,  # announced numbers count from 1
-    '{"answer_choice":"A"} or {"answer_choice":"B"}': None,  # two answers count as no answer; the original takes the first
+    '{"answer_choice":"A"} or {"answer_choice":"B"}': None,  # two answers are no answer; the original takes the first
 }
 DIRECT_DIFFERENCES = {
     "a) Spain": 0,
     "Morocco.": 1,
-    "A) Spain or B) Morocco": None,  # two answers count as no answer; the original takes the first
+    "A) Spain or B) Morocco": None,  # two answers are no answer; the original takes the first
     "Option B: Morocco": 1,
     "It belongs to Sudan": 1,
     "일본입니다": 1,  # particle on the noun

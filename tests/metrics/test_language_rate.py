@@ -127,7 +127,7 @@ def test_the_bundled_model_on_each_script(language: str) -> None:
     assert (found.rate, found.scored) == (1.0, 1)
 
 
-# two right and two short answers: other tools count the short ones and report 0.0
+# two right and two short answers: other tools add the short ones to sum and denominator, and report 0.0
 def test_skipped_answers_are_not_wrong_answers() -> None:
     found = correct_language_rate([SENTENCES["en"], "Paris", SENTENCES["en"], "42"], "en")
     assert (found.rate, found.scored, found.skipped) == (1.0, 2, 2)

@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of the HTML report: a skip where there is none, unless MRAG_TEST_BROWSER is set."""
+"""A real Chromium for the tests of the HTML report; they are skipped without one, unless MRAG_TEST_BROWSER is set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-# As quiet and as alone as Chromium can be told to be.
+# Options that make Chromium as quiet and offline as possible.
 _FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -29,7 +29,7 @@ def _chromium() -> str | None:
 
 
 def need_browser() -> Any:
-    """Playwright's synchronous interface and Chromium's path; else a skip with the reason, or a failure."""
+    """Return Playwright's synchronous interface and Chromium's path; otherwise skip with the reason, or fail."""
     wanted = os.environ.get("MRAG_TEST_BROWSER", "") not in ("", "0")
     reason = None
     try:
@@ -46,7 +46,7 @@ def need_browser() -> Any:
 
 @dataclass
 class Opened:
-    """A page, and everything that it wrote to the console or asked the network for."""
+    """A page, with everything that it wrote to the console or requested from the network."""
 
     page: Any
     said: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Opened:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Any]:
-    """Chromium with a new profile in the folder ``profile``."""
+    """Start Chromium with a new profile in the folder ``profile``."""
     sync_api, chromium = need_browser()
     with sync_api.sync_playwright() as play:
         context = play.chromium.launch_persistent_context(
@@ -66,7 +66,7 @@ def browser(profile: Path) -> Iterator[Any]:
 
 
 def opened(context: Any, file: Path, fragment: str = "") -> Opened:
-    """The report at ``file`` in a new tab, its charts drawn."""
+    """Open the report at ``file`` in a new tab, with its charts drawn."""
     out = Opened(context.new_page())
     out.page.on("console", lambda message: out.said.append(f"{message.type}: {message.text}"))
     out.page.on("pageerror", lambda error: out.said.append(f"error: {error}"))

@@ -1,4 +1,6 @@
-"""What Every Eval Ever 0.3.0 demands of a record and of its rows, as JSON Schemas written from its specification."""
+"""The requirements of Every Eval Ever 0.3.0 for a record and its rows, as JSON Schemas written from its
+specification.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def listed(schema: Schema, least: int = 0) -> Schema:
 
 
 def closed(required: str, **properties: Schema) -> Schema:
-    """An object with these keys and no others; ``required`` names those that must be there."""
+    """Return the schema of an object with exactly these keys; ``required`` names the mandatory ones."""
     return {
         "type": "object",
         "properties": properties,
@@ -50,7 +52,7 @@ MODEL = closed(
         },
     },
 )
-# The models of a jury are named, no more.
+# The models of a jury are only named.
 JUDGE = closed("model_info", model_info=closed("name id", name=TEXT, id=TEXT), temperature=NUMBER, weight=NUMBER)
 SOURCE: Schema = {
     "oneOf": [
@@ -168,7 +170,7 @@ RECORD = closed(
         additional_details=DETAILS,
     ),
 )
-# Rows of one question and one reply.
+# Rows with one question and one reply.
 ROW = closed(
     "schema_version evaluation_id model_id evaluation_name sample_id interaction_type input output answer_attribution "
     "evaluation",

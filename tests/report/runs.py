@@ -1,4 +1,4 @@
-"""Runs as the harness leaves them on disk, with the values that a test wants."""
+"""Runs as the harness writes them to disk, with values that a test chooses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG: Mapping[str, Any] = {
 
 
 def row(number: int, lang: str = "en", group: str | None = None, **values: float) -> dict[str, Any]:
-    """The record of a row; its id tells its language where that is not English."""
+    """Return the record of a row; its id contains its language unless that is English."""
     key = f"r{number}" if lang == "en" else f"{lang}{number}"
     made: dict[str, Any] = {"row": key, "cell": {"query_lang": lang}, "values": values}
     return made if group is None else made | {"group": group}
@@ -35,7 +35,7 @@ def write_run(
     groups: Mapping[str, Sequence[str]] | None = None,
     date: str = "2026-01-01T00-00-00.000000",
 ) -> Path:
-    """Sample files and the result file of one run in ``folder``, which is returned."""
+    """Write the sample files and the result file of one run to ``folder``; return the folder."""
     model = folder / "some-model"
     model.mkdir(parents=True, exist_ok=True)
     for task, rows in tasks.items():
@@ -136,11 +136,14 @@ def write_full_run(
     citations: bool = False,
     distinct: str = "",
 ) -> Path:
-    """A run with everything a report shows: tasks in four languages, passages, votes, error sources.
+    """Write a run with everything a report shows: tasks in four languages, passages, votes, error sources.
 
-    ``right``: every answer is; ``culture``: the language that every question is about; ``loop``: agents retrieved;
-    ``citations``: they were counted, and the language of replies looked at; ``distinct``: a text that every sample has
-    a passage of.
+    Args:
+        right: every answer is right.
+        culture: the language that every question is about.
+        loop: agents did the retrieval.
+        citations: they were counted, and the language of replies was detected.
+        distinct: a text that every sample has its own passage of.
     """
     date = "2026-01-01T00-00-00.000000"
     home = folder / model
@@ -170,7 +173,7 @@ def write_full_run(
 
 
 def _trace(i: int, lang: str, passages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One round in the question's language; every other question has a second one, in English too."""
+    """Return one round in the question's language; every other question has a second one, also in English."""
 
     def critic(score: int) -> dict[str, Any]:
         names = ("relevance", "usefulness", "clarity_specificity", "compatibility")

@@ -1,4 +1,4 @@
-"""Annotating by a model: two stages, replies that cannot be read, labelled samples, agreement with people."""
+"""Annotation by a model: two stages, unreadable replies, labelled samples, agreement with people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""BordIRlines' Table 4: the paper's own arithmetic, our cells, the computed row, seeds and ways of scoring apart."""
+"""BordIRlines' Table 4: the paper's own arithmetic, our cells, the computed row, seeds and scoring methods
+kept apart.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def write(
     by: str = "generation",
     rows: int = 720,
 ) -> Path:
-    """A result file: task -> (IR mode, KB CS)."""
+    """Write a result file: task -> (IR mode, KB CS)."""
     configs = {
         task: {
             "retrieval": {"mode": mode},
@@ -61,10 +63,10 @@ def own(table: Table, condition: str) -> dict[str, Any]:
 
 
 def test_the_papers_deltas_follow_from_its_columns() -> None:
-    """Con - Non and its ratio to Non, within the rounding of their one decimal; swapped in the rows of Li et al."""
+    """Con - Non and its ratio to Non, within the rounding of their single decimal; swapped in the rows of Li et al."""
     checked = 0
     for row in load_layout("bordirlines").tables[0].rows:
-        # the latter is among the errata
+        # the latter is one of the errata
         if row.model == "RANDOM" or row.model.startswith("BLOOM 560M"):
             continue
         _, con, non, ratio, difference, *_ = (math.nan if v is None else v for v in row.values)

@@ -1,4 +1,4 @@
-"""Two runs over the same rows, held against each other by their sample files."""
+"""Comparison of two runs over the same rows, by their sample files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_error_of_a_mean_difference_is_that_of_the_t_test() -> None:
 
 
 def test_rows_of_one_group_count_once() -> None:
-    # every pair of rows says the same twice: the error is that of half as many rows
+    # each pair of rows has the same value twice: the error is that of half as many rows
     a, b = [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0]
     single = standard_error(b, a, None)
     doubled = standard_error(b + b, a + a, ["g0", "g1", "g2", "g3"] * 2)
@@ -87,7 +87,7 @@ def test_languages_are_compared_apart_and_corrected_together(tmp_path: Path) -> 
     assert by_language["de"].p_value == 1.0
     raw = binomtest(0, 8).pvalue
     assert by_language["th"].p_value == pytest.approx(raw)
-    # three tests, the two smallest equal: Holm multiplies the smallest by three, and the next is no smaller
+    # three tests with the two smallest equal: Holm multiplies the smallest by three, and the next is not smaller
     assert by_language["th"].p_adjusted == pytest.approx(3 * raw)
     assert by_language[None].p_adjusted == pytest.approx(3 * raw)
 
@@ -139,7 +139,7 @@ def test_other_settings_are_refused_until_named(tmp_path: Path, changes: Mapping
 def test_who_translated_and_judged_is_a_setting_too(
     tmp_path: Path, block: str, one: Mapping[str, Any], other: Mapping[str, Any], said: str
 ) -> None:
-    # named in the config file, so no block of the task shows it
+    # named in the config file, so no block of the task contains it
     def made(name: str, scores: Mapping[str, Any] | None) -> Path:
         config = {"scores": {block: scores}} if scores else {}
         return write_run(tmp_path / name, {"qa": [row(0, acc=1.0), row(1, acc=0.0)]}, config=config)
@@ -166,7 +166,7 @@ def test_a_table_of_translations_is_told_by_its_hash(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"translator\.sha256: abc \| def"):
         compare([first], [changed])
     assert compare([first], [moved]).differs == {}
-    # where one run knows the label alone, labels are held against each other
+    # if one run has only the label, labels are compared
     assert compare([moved], [unknown]).differs == {}
     with pytest.raises(DataError, match=r"translator: table t\.jsonl \| table u\.jsonl"):
         compare([first], [unknown])

@@ -1,4 +1,4 @@
-"""CORAL's tables: figures as printed, averages rebuilt from the cells, our runs in their places."""
+"""CORAL's tables: figures as printed, averages recomputed from the cells, our runs in their places."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mean(cells: dict[str, float | None], languages: Any) -> float:
 
 
 def close(printed: float | None, computed: float) -> bool:
-    """Both the printed average and the cells under it are rounded, each by 0.005 at most."""
+    """Both the printed average and the cells under it are rounded, each with an error of 0.005 at most."""
     return printed is not None and abs(printed - computed) <= 0.01
 
 
@@ -48,7 +48,7 @@ def close(printed: float | None, computed: float) -> bool:
 
 @pytest.mark.parametrize(("condition", "planner"), CONDITIONS)
 def test_table_1_is_rebuilt_from_the_cells_of_table_8(condition: str, planner: str) -> None:
-    """Tiers and `all` are plain means over languages; what does not fit is among the errata, with what would fit."""
+    """Tiers and `all` are plain means over languages; a mismatch is among the errata, with the consistent value."""
     one, eight = published("1", condition, planner), published(CELLS, condition, planner)
     everything = [code for codes in CORAL_TIERS.values() for code in codes]
     assert len(everything) == 13
@@ -71,7 +71,7 @@ def test_table_1_is_rebuilt_from_the_cells_of_table_8(condition: str, planner: s
 @pytest.mark.parametrize("generator", sorted({row.model.split(",")[0] for row in table("6").rows}))
 @pytest.mark.parametrize(("condition", "planner"), CONDITIONS)
 def test_table_6_is_rebuilt_from_tables_7_to_12(condition: str, planner: str, generator: str) -> None:
-    """So that a slip in one of the 456 cells would show; Table 10 is the 14B model's."""
+    """Checksums, so that a typo in one of the 456 cells would show; Table 10 belongs to the 14B model."""
     cells = published(CELLS, condition, planner, generator)
     computed = mean(cells, [code for codes in CORAL_TIERS.values() for code in codes])
     printed = published("6", condition, planner, generator)["all"]
@@ -87,7 +87,7 @@ def test_every_cell_of_the_result_tables_is_there() -> None:
     counts = {
         t.id: sum(value is not None for row in t.rows for value in row.values) for t in load_layout("coral").tables
     }
-    # 1: 6 rows of 8 and tRAG's one; 2: 5 × 4; 3: 5 × 4; 6: 6 × 6; 7 to 12: 6 × (6 × 14 + 1)
+    # 1: 6 rows of 8, and tRAG's single cell; 2: 5 × 4; 3: 5 × 4; 6: 6 × 6; 7 to 12: 6 × (6 × 14 + 1)
     assert counts == {"1": 49, "2": 20, "3": 20, "6": 36, CELLS: 510}
 
 
@@ -105,7 +105,7 @@ def test_tables_agree_where_they_print_the_same() -> None:
 
 
 def test_the_gains_of_the_text_do_not_follow_from_table_1() -> None:
-    """Sections 5.1: 3.58 and 3.91 are given, over the best baseline of the column."""
+    """Section 5.1 gives 3.58 and 3.91, over the best baseline of the column."""
     best = {
         name: max(published("1", condition)[name] or 0 for condition in (*BASELINES, "tRAG"))
         for name in ("low", "su", "CLIcK")

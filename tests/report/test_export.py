@@ -1,4 +1,4 @@
-"""Results in other people's formats: figures with intervals and n, nothing of others lost, no text that may not go."""
+"""Results in other formats: figures with intervals and n, existing content kept, no text without a licence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cell(value: float | None, n: int = 4, **more: Any) -> dict[str, Any]:
 def write_run(
     folder: Path, model: str = "org/model", benchmark: str = "xquad", shift: float = 0.0, **changes: Any
 ) -> Path:
-    """A run of two tasks in a group: one in German, one in Arabic and English, a metric that nothing was scored by."""
+    """A run of two tasks in a group: one in German, one in Arabic and English, with a metric that has no scores."""
     home = folder / model.replace("/", "__")
     home.mkdir(parents=True, exist_ok=True)
     values = {"rag_de": [1.0, 0.0, 1.0, 1.0], "rag_multi": [0.0, 0.0, 1.0, 0.0]}
@@ -123,7 +123,7 @@ def test_tasks_groups_cells_and_reasons_are_all_there(run: Path) -> None:
 
 
 def test_a_group_s_interval_belongs_to_the_mean_it_reports(run: Path) -> None:
-    """The mean of (3/4, 1/4) is 1/2, which is what the harness says; of a weighted mean the interval is not known."""
+    """The mean of (3/4, 1/4) is 1/2, as the harness says; the interval of a weighted mean is unknown."""
     (found,) = runs_of([run])
     (match,) = found.tasks[0].overall
     assert (match.value, match.n, match.stderr) == (0.5, 8, 0.18)
@@ -189,7 +189,7 @@ def test_what_others_put_into_a_card_stays(run: Path, tmp_path: Path) -> None:
     }
     front = {"license": "apache-2.0", "tags": ["x"], "model-index": [{"name": "My Model", "results": [other]}]}
     card.write_text(f"---\n{yaml.safe_dump(front)}---\n\n# Mine\n\nText with --- in it.\n", "utf-8")
-    for _ in range(2):  # the second time nothing is doubled
+    for _ in range(2):  # the second time nothing is duplicated
         export([run], "model-index", options(tmp_path, card=card))
         metadata = metadata_load(card)
         assert metadata is not None
@@ -198,7 +198,7 @@ def test_what_others_put_into_a_card_stays(run: Path, tmp_path: Path) -> None:
         assert index["results"][0] == other
         assert len(index["results"]) == 4
         assert card.read_text("utf-8").endswith("\n# Mine\n\nText with --- in it.\n")
-    # another metric of a task of ours stays beside the new ones
+    # another metric of one of our tasks is kept next to the new ones
     index["results"][1]["metrics"].append({"type": "bleu", "value": 0.1, "name": "bleu"})
     card.write_text(f"---\n{yaml.safe_dump(metadata)}---\n", "utf-8")
     export([run], "model-index", options(tmp_path, card=card))
@@ -404,7 +404,7 @@ def test_every_benchmark_with_a_hub_has_been_looked_at() -> None:
     from mrag_eval.datasets import LOADERS
 
     known = {name for name in LOADERS if source_of(TaskConfig({"data": {"benchmark": name}})).name != name}
-    # rows of one's own have no licence that could be known here
+    # the licence of a user's own rows cannot be known here
     assert set(LOADERS) - known <= {"jsonl"}
     assert not source_of(TaskConfig({"data": {"benchmark": "xlcost", "domain": "own"}})).shareable
     assert source_of(TaskConfig({"data": {"benchmark": "xlcost", "domain": "legal"}})).shareable
@@ -469,7 +469,7 @@ def test_latex_escapes_marks_the_best_and_says_what_is_blank(run: Path) -> None:
     blank = r"judged\_accuracy, 4 rows unscored (timeout): rag\_de, org/model; rag\_de, org/other\_100\%;"
     assert blank in lines[-1]
     assert "n from 3 to 8" in lines[-1]
-    # as many columns everywhere
+    # every row has the same number of columns
     body = [line for line in lines if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {4}
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
@@ -486,7 +486,7 @@ def test_every_special_character_of_latex_is_escaped() -> None:
 
 
 class Hub:
-    """Stands in for the hub: keeps what it is sent."""
+    """Stands in for the hub; keeps every file it is sent."""
 
     def __init__(self, card: Path | None = None) -> None:
         self.card, self.commits = card, []

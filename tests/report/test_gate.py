@@ -1,4 +1,4 @@
-"""The release gate: what fails, what passes, and what it must not pass."""
+"""The release gate: failures, passes, and cases that must not pass."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_other_settings_are_no_pass(tmp_path: Path) -> None:
 def test_too_few_rows_to_show_what_must_be_detected(tmp_path: Path) -> None:
     before = [1, 0] * 50
     after = [0, 1, *before[2:]]
-    # two of 100 pairs differ: the error is sqrt(2 / 99 / 100) = .0142, and some 2.5 of it can be detected
+    # two of 100 pairs differ: the error is sqrt(2 / 99 / 100) = .0142, and about 2.5 times that can be detected
     assert "too few rows" in not_comparable(held(tmp_path, before, after, {"must_detect": 0.02}))
     assert held(tmp_path, before, after, {"must_detect": 0.04}).exit_code == 0
 
@@ -220,8 +220,8 @@ def test_a_fault_in_the_rules_names_the_file_and_the_key(tmp_path: Path, text: s
     assert str(file) in str(err.value)
 
 
-# How often a gate is wrong: 2,000 pairs of runs of 1,000 answers, 60% right; 8% of the answers change, of which as
-# many are lost as gained where nothing is worse.
+# The error rate of a gate: 2,000 pairs of runs of 1,000 answers, 60% right; 8% of the answers change, and if nothing is
+# worse, gains and losses are equal.
 
 
 def flips(n: int, lost: float, gained: float, rng: np.random.Generator) -> tuple[list[float], list[float]]:

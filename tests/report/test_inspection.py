@@ -1,4 +1,4 @@
-"""The sheet for manual inspection: drawn evenly and repeatably, and never counted wrong in silence."""
+"""The sheet for manual inspection: drawn evenly and repeatably, and never miscounted silently."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_draw_is_of_its_seed(runs: Path) -> None:
 
 def test_wrong_predictions_of_one_task(runs: Path) -> None:
     found = draw([runs], n=100, wrong=True, task="qa_two")
-    # i % 6 > 3 is right: 16 of 24 are wrong, and row 7 among them has no verdict
+    # i % 6 > 3 is right: 16 of 24 are wrong, and one of them, row 7, has no verdict
     assert len(found) == 15
     assert {one.task for one in found} == {"qa_two"}
     with pytest.raises(DataError, match="no wrong prediction of the task 'qa_three'"):

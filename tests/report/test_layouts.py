@@ -25,7 +25,7 @@ NONE = {"mode": "no_ir", "given": {"subset": "all", "n": None}}
 
 
 def leaf(value: float | None, *, n: int = 300, retrieval: dict[str, Any] = GIVEN, **more: Any) -> dict[str, Any]:
-    """The configuration of a task with its scores, as a result file holds it."""
+    """Return the configuration of a task with its scores, as a result file contains it."""
     score = {"value": value, "low": None if value is None else value - 0.05, "high": None, "n": n}
     metrics = {} if value is None else {"judged_accuracy": score}
     scores = {"metrics": metrics | more.pop("metrics", {}), "unscored": more.pop("unscored", {})}
@@ -51,7 +51,7 @@ def row(table: Table, *labels: str, source: str = "this run") -> dict[str, Any]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run of the monolingual set, of both bounds, and of one language of the multilingual set."""
+    """Write a run of the monolingual set, of both bounds, and of one language of the multilingual set."""
     leaves = {f"xrag_mono_{code}": leaf(value, n=1000) for code, value in MONO.items()}
     leaves |= {
         "xrag_mono_norag_en": leaf(0.0625, retrieval=NONE),
@@ -70,7 +70,7 @@ MONO = {"en": 0.5, "de": 0.41234, "es": 0.3, "zh": 0.2, "ar": 0.1}
 
 
 def test_averages_printed_by_the_paper_are_those_of_its_cells() -> None:
-    """Every figure takes part in an average or is checked below: a slip of a digit would show here."""
+    """Every figure is part of an average or is checked below: a typo in a digit would show here."""
     checked = 0
     for table in load_layout("xrag").tables:
         places = {column.name: i for i, column in enumerate(table.columns)}
@@ -107,7 +107,7 @@ def test_figures_without_an_average() -> None:
         (15.30, 63.50),
         (13.70, 68.20),
     ]
-    # the English baseline is below no cross-lingual cell, and the drop of Mistral in Arabic is the paper's 56.3 %
+    # no cross-lingual cell exceeds the English baseline, and the drop of Mistral in Arabic is the paper's 56.3 %
     for found in published["4"].rows:
         assert all(found.values[0] > value for value in found.values[1:] if value is not None)
     mistral = published["4"].rows[2].values
@@ -136,7 +136,7 @@ def test_our_figures_stand_beside_the_published_ones_in_percent(run: Path) -> No
     assert {name: cell.value for name, cell in ours.items() if name != "Avg."} == pytest.approx(
         {"En": 50.0, "De": 41.234, "Es": 30.0, "Zh": 20.0, "Ar": 10.0}
     )
-    # (41.234 + 30 + 20 + 10) / 4, English apart
+    # (41.234 + 30 + 20 + 10) / 4, without English
     assert ours["Avg."].value == pytest.approx(25.3085)
     assert (ours["De"].low, ours["De"].n, ours["De"].task) == (pytest.approx(36.234), 1000, "xrag_mono_de")
     shown = single_spaced(render([table]))
@@ -153,7 +153,7 @@ def test_what_was_not_run_is_blank_with_a_reason(run: Path) -> None:
     plain, eq = row(controls, "XRAG-MultiR", "org/model"), row(controls, "+EQ", "org/model")
     assert (plain["En+De"].value, eq["En+De"].value) == (pytest.approx(40.0), pytest.approx(45.0))
     assert (plain["En+Ar"].value, plain["En+Ar"].reason) == (None, "not run")
-    # never a mean over what happens to be there
+    # never a mean over whichever cells happen to exist
     assert (plain["Avg."].value, plain["Avg."].reason) == (None, "a mean needs all of its cells")
     shown = single_spaced(render([controls]))
     assert "| XRAG-MultiR | org/model | this run | 40.00 (n=300) | | | | |" in shown

@@ -1,4 +1,4 @@
-"""Leaderboards: only what is comparable is ranked together, and what paired tests do not tell apart shares ranks."""
+"""Leaderboards: only comparable systems are ranked together, and ranks are shared unless paired tests differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LANGUAGES = ("en", "ha", "hi")
 
 
 def _rows(rate: float, n: int = 20, languages: Sequence[str] = LANGUAGES, **more: float) -> list[dict[str, Any]]:
-    """``n`` rows in each language, of which the first ``rate`` are right."""
+    """Return ``n`` rows in each language, of which the first ``rate`` are right."""
     return [row(i, lang, acc=float(i < rate * n), **more) for lang in languages for i in range(n)]
 
 
@@ -53,7 +53,7 @@ def test_ranks_are_ranges(tmp_path: Path) -> None:
     good, alike, _ = board.entries
     assert good.score.value == pytest.approx(0.8)
     assert good.behind is None
-    # 20 rows a language, of which one is wrong in "alike" alone
+    # 20 rows per language; only "alike" has one of them wrong
     assert alike.behind is not None
     assert alike.behind.value == pytest.approx(-0.05)
     assert (board.rows, board.languages, board.tiers) == (60, LANGUAGES, ("low", "high"))
@@ -83,7 +83,7 @@ def test_two_ways_of_asking_the_same_questions_are_two_systems(tmp_path: Path) -
     board = _boards(tmp_path)["acc"]
     assert {e.mode for e in board.entries} == {"qlang (qa_cite)", "qlang (qa_direct)"}
     ranked = [e for e in board.entries if e.best is not None]
-    # their prompts differ, so they are not ranked against each other
+    # their prompts differ, so they are not ranked together
     assert len(ranked) == 0
     assert [e.remark for e in board.entries if "settings" in e.remark] == [
         "other settings (here | on the board): prompt.answer not set | citation"
@@ -162,7 +162,7 @@ def test_questions_of_a_group_count_as_one_in_the_tests(tmp_path: Path) -> None:
             each["group"] = each["row"][-1]
         _write(tmp_path, model, {"qa": rows})
     board = _boards(tmp_path)["acc"]
-    # ids end in the digits 0 to 9: ten groups, and 2 of 2^10 swaps are as far apart
+    # ids end in the digits 0 to 9: ten groups, and 2 of 2^10 swaps are as extreme
     assert (board.rows, board.groups) == (60, 10)
     assert [(e.best, e.worst) for e in board.entries] == [(1, 1), (2, 2)]
     few = tmp_path / "few"

@@ -1,4 +1,4 @@
-"""CORAL's margin over the strongest baseline, paired; and accuracy by what the loop cost."""
+"""CORAL's margin over the strongest baseline, paired; and accuracy by the cost of the loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODES = {"coral": "coral", "norag": "no_ir", "monorag": "qlang", "multirag": "al
 
 
 def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org/m", **agent: Any) -> Path:
-    """A run's result file and samples: task -> 1 for every right answer."""
+    """Write a run's result file and samples: task -> 1 for every right answer."""
     folder.mkdir(parents=True)
     configs: dict[str, Any] = {}
     for task, right in answers.items():
@@ -146,7 +146,7 @@ def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
 
 
 def test_languages_chosen_against_languages_shown(tmp_path: Path) -> None:
-    """CORAL, Figure 3; two tasks of one source language are one row, and a second model adds nothing."""
+    """CORAL, Figure 3; two tasks with one source language share a row, and a second model adds nothing."""
     answers = {"click_coral_law": [1, 1], "click_coral_popular": [1, 1, 0, 0]}
     runs = [write_run(tmp_path / name, answers, f"org/{name}") for name in ("a", "b")]
     table = language_table(runs)

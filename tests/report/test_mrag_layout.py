@@ -1,4 +1,4 @@
-"""RAG in multilingual settings: figures that stand in two tables agree, and runs find their cells by their settings."""
+"""RAG in multilingual settings: figures printed in two tables agree, and runs find their cells by their settings."""
 
 from __future__ import annotations
 
@@ -79,15 +79,15 @@ def test_what_the_text_says_of_the_figures() -> None:
         assert row["English"] is not None
         assert row["No retrieval"] is not None
         assert row["English"] > row["No retrieval"], name
-    # on XOR-TyDi QA the user language is the better one to search, on MKQA English is
+    # on XOR-TyDi QA searching the user language is better, on MKQA searching English is
     for name in ("Arabic", "Finnish", "Japanese", "Korean", "Russian"):
         xor = figures("1 (XOR-TyDi QA)", name)
         assert (xor["UL"] or 0) > (xor["English"] or 0)
         assert (mkqa[name]["UL"] or 0) < (mkqa[name]["English"] or 0)
-    # SPLADE on translated queries stays below BGE-m3
+    # SPLADE on translated queries is below BGE-m3
     sparse, dense = figures("7", "Sparse (SPLADE) + QT"), figures("7", "Dense (BGE-m3)")
     assert all((sparse[column] or 0) < (value or 0) for column, value in dense.items())
-    # rates and recalls are percentages; of 50 predictions no more than 50 are wrong
+    # rates and recalls are percentages; of 50 predictions at most 50 are wrong
     for table in load_layout("mrag").tables:
         assert all(value is None or 0 <= value <= 100 for row in table.rows for value in row.values)
 

@@ -1,4 +1,4 @@
-"""The HTML report: what is on it, and that nothing in a text becomes part of the page."""
+"""The HTML report: its content, and that no text is interpreted as part of the page."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_scores_are_in_percent_and_keep_their_interval(runs: Path) -> None:
 
 def test_languages_are_means_over_the_samples(runs: Path) -> None:
     data = page_data([runs])
-    # the two tasks have rows of their own and the same settings, so they are parts of one system
+    # the two tasks have different rows and the same settings, so they are parts of one system
     assert [(system.mode, len(system.leaves)) for system in data.systems] == [("all", 2)]
     found = {p["language"]: (p["value"], p["n"]) for p in data.points["languages"] if p["metric"] == "match"}
     # rows i = 1, 5, 9, ... are Chinese; match is i % 6 > 3: of 1, 5, 9, 13, 17, 21 these are 5 and 17, in both tasks
@@ -91,7 +91,7 @@ def test_a_passage_that_many_samples_show_is_kept_once(runs: Path) -> None:
 
 def test_twenty_tasks_stay_below_five_megabytes(tmp_path: Path) -> None:
     out = write_full_run(tmp_path / "out", tasks=20, rows=250, distinct="ظ" * 700)
-    # 20 x 200 samples with a passage of 1.4 kB of their own each would be over five megabytes
+    # 20 x 200 samples, each with its own passage of 1.4 kB, would exceed five megabytes
     data = write_report([out], tmp_path / "r.html")
     size = (tmp_path / "r.html").stat().st_size
     assert 4.5e6 < size < 5e6
@@ -100,7 +100,7 @@ def test_twenty_tasks_stay_below_five_megabytes(tmp_path: Path) -> None:
     assert max(counts.values()) == min(counts.values()) < 200
     assert all(data.passages[i]["lang"] for sample in data.samples for i, _, _ in sample["passages"])
     assert '"drawn":5000' in (tmp_path / "r.html").read_text("utf-8")
-    # who asks for a number gets it
+    # a number can be requested
     assert len(write_report([out], tmp_path / "r.html", samples=200, text=False).samples) == 4000
 
 
@@ -135,7 +135,7 @@ def test_runs_with_other_settings_stay_apart_and_repeated_ones_do_not(tmp_path: 
     write_full_run(out / "c", k=10, right=True)
     data = page_data([out])
     assert [leaf.label for leaf in data.leaves] == ["qa_one (k=5)", "qa_one (k=10)", "qa_two (k=5)", "qa_two (k=10)"]
-    # the newest of those with ten passages
+    # the newest run with ten passages
     assert {p["value"] for p in data.points["languages"] if p["mode"].endswith("k=10)") and p["metric"] == "match"} == {
         100.0
     }
@@ -189,7 +189,7 @@ def test_every_declared_chart_is_drawn_in_its_section(tmp_path: Path) -> None:
 def test_what_the_agents_did_is_counted_by_round(tmp_path: Path) -> None:
     data = page_data([write_full_run(tmp_path / "out", mode="coral", loop=True)])
     planned = {(p["question"], p["round"], p["language"]): (p["times"], p["share"]) for p in data.points["planned"]}
-    # 12 Arabic rows: the first round searches Arabic, the second, of every other row, Arabic and English
+    # 12 Arabic rows: the first round searches Arabic; the second, of every other row, Arabic and English
     assert planned["ar", 1, "ar"] == (12, 100.0)
     assert planned["ar", 2, "ar"] == planned["ar", 2, "en"] == (6, 50.0)
     kept = {(p["round"], p["passages"]): p["n"] for p in data.points["selection"]}
@@ -217,7 +217,7 @@ def test_citations_and_replies_by_language(tmp_path: Path) -> None:
     assert cited["inline", "ar", "en", "of the citations"] == 75.0
     assert citation_rows(data.leaves[0])[0]["citing"] == 20
     replies = {(p["question"], p["answer"]): p["share"] for p in data.points["answers"] if p["task"] == "qa_one"}
-    # i % 6 > 3 replies with one word, the others in English: of rows 0, 4, 8, ... 20 these are 4 and 16
+    # if i % 6 > 3 the reply is one word, otherwise English: of rows 0, 4, 8, ... 20 these are 4 and 16
     assert replies["ar", "en"] == 66.7
     assert replies["ar", "too short to tell"] == 33.3
 
@@ -239,7 +239,7 @@ def test_no_text_ends_the_script_or_becomes_markup(runs: Path, tmp_path: Path) -
     assert found is not None
     samples = json.loads(found[1])["samples"]
     assert any("<b>lighthouse</b>" in sample["question"] for sample in samples)
-    # nothing is fetched
+    # nothing is loaded from the network
     assert not re.findall(r'(?:src|href)="https?:', text)
 
 

@@ -1,4 +1,4 @@
-"""The HTML report in a real browser: it draws, filters and opens, without an error and without a network."""
+"""The HTML report in a real browser: it draws, filters and opens, without errors and without a network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report on two models, agents and citations among them."""
+    """A report on two models, with agents and citations."""
     folder = tmp_path_factory.mktemp("report")
     write_full_run(folder / "out" / "a")
     write_full_run(folder / "out" / "b", "another-model", right=True)
@@ -45,7 +45,7 @@ def report(context: Any, file: Path) -> Iterator[Opened]:
 
 
 def _check(name: str) -> str:
-    """A function of JavaScript, without the comment above it."""
+    """Return a function of JavaScript without the comment above it."""
     return (CHECKS / f"{name}.js").read_text("utf-8").partition("*/")[2].strip()
 
 
@@ -91,7 +91,7 @@ def test_keys_alone_lead_to_a_sample(report: Opened) -> None:
     body = page.locator("#samples details[open] .body")
     body.wait_for()
     assert "judge-b: abstains (timeout)" in body.inner_text()
-    # a passage that would end the script is text
+    # a passage that tries to end the script is text
     assert "</script>" in body.inner_text()
     assert "score 0.9 · supporting" in body.inner_text()
 
@@ -104,7 +104,7 @@ def test_arabic_runs_from_right_to_left_and_chinese_does_not(report: Opened) -> 
         text = page.locator("#samples details[open] .body p.text").first
         assert text.get_attribute("lang") == language
         assert text.evaluate("node => getComputedStyle(node).direction") == direction
-        # the text stands at the side where its lines begin
+        # the text is aligned to the side where its lines begin
         rest = text.evaluate(
             """(node) => { const range = document.createRange(); range.selectNodeContents(node);
             const [line, box] = [range.getBoundingClientRect(), node.getBoundingClientRect()];
@@ -115,7 +115,7 @@ def test_arabic_runs_from_right_to_left_and_chinese_does_not(report: Opened) -> 
 
 def test_a_cell_of_the_heat_map_opens_its_samples(report: Opened) -> None:
     page = report.page
-    # by the mouse
+    # with the mouse
     cell = page.locator("#plot-languages .mark-rect.role-mark path").first
     cell.scroll_into_view_if_needed()
     box = cell.bounding_box()
@@ -125,7 +125,7 @@ def test_a_cell_of_the_heat_map_opens_its_samples(report: Opened) -> None:
     assert first.endswith("of 192 samples")
     assert first != "192 of 192 samples"
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
-    # and by keys, in the table
+    # and with keys, in the table
     page.locator("details.data[data-chart=languages] > summary").press("Enter")
     button = page.locator("details.data[data-chart=languages] button.open").first
     button.focus()
@@ -184,7 +184,7 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(report: Opened, width: int)
     page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
     page.wait_for_timeout(300)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    # nor does one control lie on another
+    # and no control overlaps another
     boxes = [box.bounding_box() for box in page.locator("#sample-filters select:visible").all()]
     for a, b in itertools.combinations(boxes, 2):
         aside = a["x"] + a["width"] <= b["x"] or b["x"] + b["width"] <= a["x"]
@@ -204,7 +204,7 @@ def test_everything_can_be_read_in_both_colour_schemes(report: Opened, scheme: s
     for part in (*texts, ".tag.good", ".tag.bad"):
         ratio = page.locator(part).first.evaluate(_check("contrast"))
         assert ratio >= 4.5, (scheme, part, ratio)
-    # the words in the charts are the page's ink
+    # the text of the charts has the page's text colour
     ink = page.evaluate("getComputedStyle(document.body).color")
     assert page.locator("#plot-stages .role-axis-label text").first.evaluate("n => getComputedStyle(n).fill") == ink
 
@@ -225,11 +225,11 @@ def test_it_prints(report: Opened) -> None:
     page.locator("#samples details").nth(1).evaluate("(node) => { node.open = true; }")
     assert page.locator("#sample-filters").is_hidden()
     assert page.locator("nav").is_hidden()
-    # what a chart shows can be told from paper
+    # charts are readable on paper
     assert page.locator("#plot-languages select[name=metric]").is_visible()
     assert page.locator("#samples details").nth(0).is_hidden()
     assert page.locator("#samples details").nth(1).is_visible()
-    # dark screens print dark on white all the same
+    # dark screens also print dark on white
     assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')").strip() == "#ffffff"
     assert page.locator(".scroll").first.evaluate("node => getComputedStyle(node).overflowX") == "visible"
     page.set_viewport_size({"width": 794, "height": 1123})

@@ -1,4 +1,4 @@
-"""Consistency over languages from runs of the tasks themselves: XQuAD's parallel questions, MKQA's leaves."""
+"""Consistency over languages from real runs of the tasks: XQuAD's parallel questions, MKQA's leaves."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_xquad_in_every_language(test_data: Path, tmp_path: Path) -> None:
     assert len(docs) == len({doc.id for doc in docs}) == 3 * 1190
     assert [doc.query_lang for doc in docs[:3]] == ["de", "en", "zh"]
     assert len({doc.extra["question_id"] for doc in docs[:3]}) == 1
-    assert len({doc.group_id for doc in docs}) == 240  # paragraphs are resampled, as ever
+    assert len({doc.group_id for doc in docs}) == 240  # paragraphs are resampled, as usual
     german = load_benchmark({"benchmark": "xquad", **data, "question_language": "de"}).docs
     assert [doc.id for doc in german] == [doc.id for doc in docs[::3]]
 
@@ -56,7 +56,7 @@ def test_xquad_in_every_language(test_data: Path, tmp_path: Path) -> None:
 
 
 def test_drawn_xquad_of_several_seeds_is_tied_by_question(test_data: Path, tmp_path: Path) -> None:
-    """Each seed asks a question in one language; where two seeds draw two languages there is a pair."""
+    """Each seed asks a question in one language; if two seeds draw two languages, they form a pair."""
     data = {"path": str(test_data / "xquad"), "languages": ["de", "en"]}
     asked = []
     for seed in (0, 1):

@@ -1,4 +1,4 @@
-"""The policy table: what stands in which row, what is blank and why, from runs as the harness writes them."""
+"""The policy table: rows, blanks and their reasons, from runs as the harness writes them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write(path: Path, leaves: dict[str, Any], date: float = 1.0) -> Path:
 
 
 def figures(table: Table) -> dict[tuple[str, ...], list[float | None]]:
-    """(policy, pairs) to the figures of its row."""
+    """Return (policy, pairs) -> the figures of its row."""
     order = (table.stub.index("policy"), 0)
     return {
         tuple(row.labels[i] for i in order): [None if c.value is None else round(c.value, 6) for c in row.cells]
@@ -80,7 +80,7 @@ def test_policies_stand_in_the_papers_order_with_the_papers_names(tmp_path: Path
     assert shown["direct", "same language"] == [97.0, 80.0]
     assert shown["direct", "cross language"] == [60.0, 10.0]
     assert shown["direct", "all questions"] == [50.0, 50.0]
-    # a set of passages has no order; its hits need none
+    # a set of passages has no order; its hits do not need one
     assert shown["balanced", "cross language"] == [90.0, None]
     assert shown["balanced, score-merged", "cross language"] == [90.0, 10.0]
     assert figures(pairs)["direct", "en → ar"] == [25.0, 25.0]
@@ -186,7 +186,7 @@ def test_runs_of_the_harness_are_read_as_they_are(tmp_path: Path) -> None:
     means, pairs = report_tables("policies", [world / "results_1.json"])
     assert means.title.endswith("bm25 · depth 2")
     shown = figures(means)
-    # every question's document is in another language, so nothing is known of one language
+    # every question's document is in another language, so nothing is known about same-language pairs
     assert {words: values[0] for (label, words), values in shown.items() if label == "direct"}["same language"] is None
     by_policy = {label: values for (label, words), values in shown.items() if words == "all questions"}
     assert set(by_policy) == {"direct", "language oracle", "balanced", "balanced, score-merged"}

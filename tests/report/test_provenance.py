@@ -1,4 +1,4 @@
-"""What results say of how they came about, and the command that repeats them."""
+"""Provenance in the results, and the command that repeats a run."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_without_scores_the_rows_are_not_known(tasks: Path) -> None:
 
 
 def test_a_judge_has_a_fingerprint_without_its_address_and_key(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model, its settings and the prompt decide a vote; where the server stands does not."""
+    """The model, its settings and the prompt identify a vote; the address of the server does not."""
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl")}
     write_task(tasks, "judged", **{**BASE, "metrics": ["judged_accuracy"]}, data=data)
     config = tasks / "mrag.yaml"
@@ -152,7 +152,7 @@ def test_runs_with_other_texts_under_one_prompt_s_name_are_not_comparable(tmp_pa
     with pytest.raises(DataError, match=r"prompt\.text"):
         compare([a], [b])
     assert compare([a], [b], differs=["prompt"]).differences
-    # a run of before the texts were recorded says nothing of them
+    # a run from before texts were recorded has no information about them
     assert compare([a], [before]).differences
 
 
@@ -160,7 +160,7 @@ def test_runs_with_other_texts_under_one_prompt_s_name_are_not_comparable(tmp_pa
 
 
 def results_file(folder: Path, **changes: Any) -> Path:
-    """A result file with one of our tasks, as a run leaves it."""
+    """Write a result file with one of our tasks, as a run does."""
     record = {
         "fingerprints": {"task": "0"},
         "overrides": {},
@@ -275,7 +275,7 @@ def test_what_the_file_does_not_tell_is_said(tmp_path: Path, own: Path) -> None:
 def test_a_run_and_its_repetition_give_equal_numbers(
     tasks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run with overrides and a limit, by command; then by the command that its results give."""
+    """Run a command with overrides and a limit, then the command that its results give."""
     monkeypatch.chdir(tasks)
     (tasks / "both.yaml").write_text("group: both\ntask: [small, other]\n", "utf-8")
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl")}

@@ -1,4 +1,4 @@
-"""What rewriting does: pairs out of traces, labels by a model, shares, and agreement with labels given by hand."""
+"""Rewriting of queries: pairs from traces, labels by a model, shares, and agreement with hand-made labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mrag_eval.report.labels._rewrites import (
     write_pairs,
 )
 
-# pairs in eight languages, each written to be of the type it is labelled with, before any labeller was tried on them
+# pairs in eight languages, each written to fit its label before any labeller was tried on them
 BY_HAND = Path(__file__).parent / "rewrites.csv"
 
 
@@ -57,7 +57,7 @@ def named(label: str) -> str:
 
 
 def by_length(previous: str, rewritten: str) -> str:
-    """Longer is narrower, much shorter wider: a rule without understanding."""
+    """Longer is narrower, much shorter is wider: a rule without understanding."""
     ratio = len(rewritten) / len(previous)
     return named("narrow" if ratio > 1.15 else "expand" if ratio < 0.75 else "paraphrase")
 
@@ -140,7 +140,7 @@ def test_shares_by_hand(tmp_path: Path) -> None:
     report = rewrites_report([tmp_path], Labeller(lambda _, rewritten: named(kinds[rewritten[0]])))
     assert (report["questions"], report["rewritten"], report["rewrites"]) == (4, 3, 4)
     overall = report["shares"]["overall"]
-    # of four rewritings three have a label, two of them narrow
+    # three of four rewritings have a label, two of them narrow
     assert [overall[name]["value"] for name in TYPES] == pytest.approx([2 / 3, 1 / 3, 0])
     assert overall["narrow"]["n"] == 3
     assert report["shares"]["by_round"]["3"]["paraphrase"]["value"] == 1.0

@@ -1,4 +1,4 @@
-"""The tidy table of scores, and results of another schema."""
+"""The tidy table of scores, and results with a different schema."""
 
 from __future__ import annotations
 

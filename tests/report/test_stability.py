@@ -1,4 +1,4 @@
-"""Consistency over languages and flips between modes, on answers counted by hand."""
+"""Consistency over languages and flips between modes, for answers counted by hand."""
 
 from __future__ import annotations
 

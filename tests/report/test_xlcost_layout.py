@@ -21,7 +21,7 @@ SAME, CROSS = (PAIRS[0], PAIRS[3]), (PAIRS[1], PAIRS[2])
 
 
 def published(table: str) -> dict[tuple[str, str], tuple[float | None, ...]]:
-    """(condition, embedder) -> figures."""
+    """Return (condition, embedder) -> figures of a published table."""
     (found,) = [t for t in load_layout("xlcost").tables if t.id == table]
     return {(str(row.condition), row.model): row.values for row in found.rows}
 
@@ -31,7 +31,7 @@ def published(table: str) -> dict[tuple[str, str], tuple[float | None, ...]]:
 
 @pytest.mark.parametrize(("table", "off"), [("5", 0.0501), ("2", 1.0)])
 def test_macro_figures_are_means_over_pairs(table: str, off: float) -> None:
-    """Within the rounding of the cells and of the mean; a slip of a digit would show here."""
+    """Within the rounding of the cells and of the mean; a typo in a digit would show here."""
     rows = published(table)
     checked = 0
     for benchmark in ("Legal", "Travel"):
@@ -54,7 +54,7 @@ def test_table_2_rounds_table_5() -> None:
 
 
 def test_table_1_agrees_with_the_pairs_and_table_3() -> None:
-    """Retrieval is the mean over Table 4's rows of the pairs' hits; the known difference is among the errata."""
+    """Retrieval is the mean of the pairs' hits over Table 4's rows; the known difference is one of the errata."""
     counts = {"Legal": (303, 324, 337, 318), "Travel": (460, 479, 471, 513)}
     pairs, overall = published("5"), published("1")
     for benchmark, rows in counts.items():
@@ -92,7 +92,7 @@ def estimate(value: float | None, n: int = 100, reason: str | None = None) -> di
 
 
 def metric(overall: float, pairs: tuple[float | None, ...]) -> dict[str, Any]:
-    """Pairs in the order ar->ar, ar->en, en->ar, en->en."""
+    """Return the scores of one metric; ``pairs`` are in the order ar->ar, ar->en, en->ar, en->en."""
     names = ("ar->ar", "ar->en", "en->ar", "en->en")
     by = {
         name: estimate(value, 25, None if value is not None else "no scored rows")

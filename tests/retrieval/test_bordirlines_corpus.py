@@ -1,4 +1,4 @@
-"""A corpus of one's own for BordIRlines: pages to paragraphs, candidates by subject, live retrieval in the modes."""
+"""Your own corpus for BordIRlines: pages to paragraphs, candidates by subject, live retrieval in the modes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_live_retrieval_searches_the_rows_own_subjects(
 ) -> None:
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
     built = build_bordirlines(write(tmp_path / "pages.jsonl", pages_of_crimea()), lines)
-    # five paragraphs a page, the short one is left out
+    # five paragraphs per page; the short one is left out
     assert (built.pages, len(built.index)) == (10, 46)
     assert ("Abyei", "ar") in built.missing
     assert ("Crimea", "uk") not in built.missing
@@ -67,7 +67,7 @@ def test_live_retrieval_searches_the_rows_own_subjects(
 def test_the_preference_for_a_language_is_relative_to_the_candidates_of_the_row(
     tmp_path: Path, lines: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of three languages has 15 passages on Crimea and its claimants; the page on Spain is nobody's candidate."""
+    """Each of three languages has 15 passages on Crimea and its claimants; the page on Spain is never a candidate."""
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
     build_bordirlines(write(tmp_path / "pages.jsonl", pages_of_crimea()), lines)
     data = {**lines, "territories": ["Crimea"]}

@@ -1,4 +1,4 @@
-"""Named corpora: built language by language, resumed, added to, listed, and found by tasks under their names."""
+"""Named corpora: built language by language, resumed, extended, listed, and found by tasks under their names."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_wikipedia_is_built_added_to_and_listed(cli: Any, copies: Path) -> None:
     assert again.returncode == 2
     assert "corpus 'wikipedia' is there already" in again.stderr
     assert "--add" in again.stderr
-    # neither kind nor embedder need be said again
+    # kind and embedder need not be repeated
     added = cli("corpus", "wikipedia", "--langs", "zh", "--from", str(copies), "--add")
     assert added.returncode == 0, added.stderr
     assert "5 passages (en 2, ko 2, zh 1)" in added.stdout
@@ -107,7 +107,7 @@ def test_kilt_is_a_corpus_whose_documents_are_pages(cli: Any, tmp_path: Path, co
     (hits,) = load_index(corpora_folder() / "kilt").search(["founded"], 3)
     assert [hit.doc_id for hit in hits] == ["12"]
     assert hits[0].text.startswith("Varn. Varn Varn is a port town.")
-    # other languages beside it: their pages of the same number are other documents
+    # pages of other languages with the same number are different documents
     assert cli("corpus", "wikipedia", "--name", "kilt", "--langs", "ko", "--from", str(copies), "--add").returncode == 0
     index = load_index(corpora_folder() / "kilt")
     assert index.languages == ("en", "ko")
@@ -145,7 +145,7 @@ def test_a_dense_corpus_of_two_dumps(cli: Any, tmp_path: Path) -> None:
         (hits,) = index.search(["When was the town of Varn founded?"], 1, languages=[lang])
         assert hits[0].doc_id == page
     assert index.manifest.sources["ko"] == "Wikimedia dump, kowiki-20251020-pages-articles.xml.bz2, first 5 documents"
-    # 245 words of the river's page in passages of 100, one passage each of the others
+    # 245 words of the river's page in passages of 100, and one passage for each other page
     assert index.counts == {"en": 4, "ko": 1}
 
 
@@ -178,7 +178,7 @@ def test_an_interrupted_build_keeps_what_is_done(tmp_path: Path) -> None:
     done: list[str] = []
     index = build_corpus("wiki", editions(stop=False), settings, on_part=lambda e, _: done.append(e.lang))
     assert index.counts == {"en": 10, "ko": 10}
-    # English was not read again; Korean went on behind its last whole batch
+    # English was not read again; Korean resumed after its last whole batch
     assert set(read) == {"ko"}
     assert done == ["en", "ko"]
     assert unfinished_corpora() == {}

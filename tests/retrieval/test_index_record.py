@@ -1,4 +1,4 @@
-"""What results say of the index that was searched, where a benchmark brings its own passages."""
+"""The record of the searched index in the results, if a benchmark brings its own passages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every IR mode on a corpus of five languages: which languages are searched, and which come back."""
+"""Every IR mode on a corpus of five languages: languages searched, and languages returned."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ EXPECTED = {
 
 @pytest.mark.parametrize("mode", EXPECTED)
 def test_only_the_languages_of_the_mode_come_back(benchmark_: Benchmark, mode: str) -> None:
-    # 15 places: as deep as the corpus, so that every language in scope can show
+    # 15 places: as many as passages in the corpus, so that every language in scope can appear
     found = search(benchmark_, mode=mode, k=15)
     for doc, got in zip(benchmark_.docs, found, strict=True):
         wanted = EXPECTED[mode](doc)
         assert set(langs_of(got)) <= wanted
-        # a lexical search returns what shares a word with the query; its own language always does
+        # a lexical search returns passages that share a word with the query; its own language always does
         assert set(langs_of(got)) & {doc.query_lang} == wanted & {doc.query_lang}
         assert len(got.passages) <= 15
         assert [hit.rank for hit in got.passages] == list(range(1, len(got.passages) + 1))
 
 
 def test_every_mode_of_the_table_is_tested_here() -> None:
-    # a loop has no plan by row: tests/agents
+    # a loop has no plan by row: tests/retrieval/agents
     elsewhere = {"oracle", "trag", "crossrag", "translation", "coral"}
     assert set(MODES) == {*EXPECTED, "no_ir", "given", "swap_docs", *elsewhere}
 
@@ -71,7 +71,7 @@ def test_no_ir_returns_nothing_and_needs_no_corpus(benchmark_: Benchmark) -> Non
 
 
 def test_balanced_takes_the_same_number_from_each_language(benchmark_: Benchmark) -> None:
-    # identical queries in all five languages at once, so that every shard has hits to give
+    # identical queries in all five languages at once, so that every shard has hits
     docs = [replace(d, query=" ".join(TOPICS[d.group_id][lang][1] for lang in LANGS)) for d in benchmark_.docs]
     found = search(benchmark_, docs, mode="balanced", k=5)
     for got in found:

@@ -1,4 +1,4 @@
-"""A corpus in Milvus under a run: named in a block or the config file, every IR mode, a server that goes away."""
+"""A corpus in Milvus under a run: named in a block or the config file, every IR mode, a server that disappears."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_fault_in_the_config_file_names_the_key(tmp_path: Path, monkeypatch: p
             load_config()
 
 
-# --- a server that goes away ----------------------------------------------------------------------------------------
+# --- a server that disappears ---------------------------------------------------------------------------------------
 
 
 def searched(place: MilvusPlace, retrieval: Retrieval) -> list[Searched]:
@@ -163,7 +163,7 @@ def searched(place: MilvusPlace, retrieval: Retrieval) -> list[Searched]:
 
 
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Queries of every search that is sent from now on, answered or not."""
+    """Return the number of queries of every search sent from now on, answered or not."""
     sizes: list[int] = []
     call = Connection.call
 
@@ -203,7 +203,7 @@ def test_a_server_that_goes_away_ends_the_run_with_what_was_found_kept(
     assert "finished work is kept" in str(raised.value)
     assert caplog.text.count(f"Milvus at {server.uri} does not answer") == 1
     assert "Traceback" not in caplog.text
-    # the first three rows were answered, and are not searched for again
+    # the first three rows were answered, and are not searched again
     assert sizes == [3]
     server.start()
     milvus.forget_opened()

@@ -1,4 +1,4 @@
-"""Gold passages as a mode, pages of one Wikipedia told from another's, and the model that knows the answers."""
+"""Gold passages as a mode, pages of different Wikipedias kept apart, and the model that knows the answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.worlds.small import ScriptedLM
 
 @pytest.fixture(scope="module")
 def wikipedia(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """MKQA's files of our own and a lexical index of the pages, two passages a page."""
+    """Hand-written MKQA files and a lexical index of the pages, two passages per page."""
     folder = write_all(tmp_path_factory.mktemp("mkqa"))
     build_index(read_jsonl(folder / "pages.jsonl"), folder / "index", kind="bm25", chunker={"method": "paragraphs"})
     return folder
@@ -37,7 +37,7 @@ def test_the_pages_that_kilt_names_are_shown_in_every_language_of_the_question(l
     rows = docs(wikipedia, language)
     retrieval = Retrieval(mode="oracle", k=2, depth=3, corpus=str(wikipedia / "index"))
     for number, (doc, found) in enumerate(zip(rows, retrieve(rows, retrieval), strict=True)):
-        # both passages of the English page, although a lexical search between two scripts finds neither
+        # both passages of the English page, although a lexical search across two scripts finds neither
         assert [(hit.doc_id, hit.lang) for hit in found.passages] == [(page_id(number), "en")] * 2
         assert {hit.text for hit in found.passages} >= {
             f"{hit.title}. " + PAGES["en"][1].format(town=hit.title.split()[0]) for hit in found.passages[:1]
@@ -106,7 +106,7 @@ def test_a_page_of_another_wikipedia_with_the_same_number_is_not_relevant() -> N
 
     record = row_record(doc, scores, Retrieved((), ranking[:3], {"ko": 5, "en": 5}))
     assert record.retrieved == 0
-    # a row that does not say in which language its documents are counts them in any
+    # a row that does not name its documents' languages counts them in any language
     (scores,) = score_rows(
         [Scored(RagDoc("r", "?", "ko", relevant_ids=("12",)), "", ranking)], ["hit@1"], searched=True
     )
@@ -118,7 +118,7 @@ def test_recall_counts_a_page_once_at_its_best_passage() -> None:
     pages = ["3", "3", "3", "3", "3", "1", "4", "9"]
     ranking = tuple(Ranked(f"p{n}", page, "en", 1.0 - n / 10) for n, page in enumerate(pages))
     (scores,) = score_rows([Scored(doc, "", ranking)], ["recall@2", "recall@5"], searched=True)
-    # pages: 3, 1, 4, 9; among the first two one of two, among five both; as passages, recall@5 would be 0
+    # pages: 3, 1, 4, 9; one of two among the first two, both among five; by passages, recall@5 would be 0
     assert scores.values == {"recall@2": 0.5, "recall@5": 1.0}
 
 

@@ -1,4 +1,4 @@
-"""Runs of other systems: both column formats, what the lines may not say, rows and passages that do not fit."""
+"""Runs of other systems: both column formats, invalid lines, rows and passages that do not match."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_run_can_be_reranked(benchmark_: Benchmark, tmp_path: Path, monkeypatc
 
 def test_through_the_harness(world: Path, tmp_path: Path) -> None:
     questions = [json.loads(line) for line in (world / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
-    # every relevant passage second, behind one of the same topic in another language
+    # every relevant passage is second, after one on the same topic in another language
     lines = [
         f"{q['id']}\tq0\t{pid}\t{rank}\t{10 - rank}\tother-system\n"
         for q in questions

@@ -1,4 +1,4 @@
-"""The second stage: what is shown, what is measured, what is kept on disk, what the settings may be."""
+"""The second stage: shown passages, measures, disk cache, settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def benchmark_(world: Path) -> Benchmark:
 
 
 class ByLength:
-    """Prefers long passages; notes every pair it is asked for."""
+    """Prefers long passages; records every pair it receives."""
 
     def __init__(self, name: str = "by-length", revision: str = "1", sign: float = 1.0) -> None:
         self.name, self.revision, self.sign = name, revision, sign
@@ -119,7 +119,7 @@ def test_no_pair_is_scored_twice(benchmark_: Benchmark, by_length: ByLength, mon
     assert len(by_length.pairs) == len(set(by_length.pairs)) == sum(len(row.ranking) for row in first)
     by_length.pairs.clear()
     assert retrieve(benchmark_.docs, block(), corpus=benchmark_.corpus) == first
-    retrieve(benchmark_.docs, block(mode="qlang"), corpus=benchmark_.corpus)  # a part of the same pairs
+    retrieve(benchmark_.docs, block(mode="qlang"), corpus=benchmark_.corpus)  # a subset of the same pairs
     assert by_length.pairs == []
     retrieve(benchmark_.docs, block(), corpus=benchmark_.corpus, use_cache=False)
     assert len(by_length.pairs) == sum(len(row.ranking) for row in first)
@@ -249,7 +249,7 @@ def ranked(*ids: str) -> tuple[Ranked, ...]:
 def test_measures_before_and_after() -> None:
     docs = [RagDoc(str(n), "q", "en", answers=("x",), relevant_ids=("gold",), gold_doc_lang="de") for n in range(4)]
     stages = [
-        # the gold passage is third, and then first; first, and then third; not found; found, and the reranker failed
+        # the gold passage is third, then first; first, then third; not found; found, but the reranker failed
         (ranked("a", "b", "gold"), Reranking(ranked("gold", "b", "a"))),
         (ranked("gold", "a", "b"), Reranking(ranked("b", "a", "gold"))),
         (ranked("a", "b", "c"), Reranking(ranked("c", "b", "a"))),
@@ -351,7 +351,7 @@ def test_impossible_settings_are_errors(rerank: dict[str, Any], message: str) ->
 def test_passages_known_beforehand_are_not_reranked() -> None:
     with pytest.raises(ConfigError, match=r"'rerank' cannot be combined with mode 'given'"):
         validated(Retrieval, {"mode": "given", "rerank": "x"}, "test")
-    # the passages of the gold documents are, where there are more of them than are shown
+    # the passages of the gold documents are shown, if there are more of them than places
     for mode in ("no_ir", "oracle"):
         assert validated(Retrieval, {"mode": mode, "rerank": "x"}, "test").rerank is not None
 

@@ -1,4 +1,4 @@
-"""Rerankers behind an endpoint: two shapes, retries, and what is said about answers that do not fit."""
+"""Rerankers behind an endpoint: two formats, retries, and messages about malformed answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def by_length(body: dict[str, Any]) -> list[float]:
 
 
 def cohere(body: dict[str, Any], attempt: int) -> Answer:
-    """Best first, as the services answer."""
+    """Return results best first, as the services do."""
     scores = sorted(enumerate(by_length(body)), key=lambda pair: -pair[1])
     return Answer(body={"results": [{"index": i, "relevance_score": s} for i, s in scores]})
 
@@ -56,7 +56,7 @@ def test_the_shape_of_text_embeddings_inference(start: Callable[..., ModelServer
     found = reranker(server, shape="tei", model=None, batch_size=2)
     assert [row.tolist() for row in found.scores(QUERIES, PASSAGES)] == [[1.0, 3.0, 2.0], [4.0]]
     bodies = [body for _, _, body in server.requests]
-    assert sorted(len(body["texts"]) for body in bodies) == [1, 1, 2]  # two documents a request
+    assert sorted(len(body["texts"]) for body in bodies) == [1, 1, 2]  # two documents per request
     assert all(body["raw_scores"] and body["truncate"] and "model" not in body for body in bodies)
 
 

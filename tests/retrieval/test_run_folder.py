@@ -1,4 +1,4 @@
-"""Retrieve once, evaluate many models: a run that takes its rows from a folder is the run that retrieves them."""
+"""Retrieve once, evaluate many models: a run that reads its rows from a folder equals the run that retrieves them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_row_is_told_by_what_retrieval_sees() -> None:
 
 
 def same_run(tasks: Path, folder: Path, name: str, monkeypatch: pytest.MonkeyPatch, metadata: Any = None) -> Any:
-    """Run a task twice, the second time from a folder and unable to retrieve; returns the second run."""
+    """Run a task twice, the second time from a folder and unable to retrieve; return the second run."""
     direct_lm, taken_lm = ScriptedLM(knows_everything), ScriptedLM(knows_everything)
     direct = run(tasks, name, direct_lm, metadata)
     into(folder, tasks, name, metadata)
@@ -135,7 +135,7 @@ def _plain(value: Any) -> Any:
 
 
 def _untimed(scores: dict[str, Any]) -> dict[str, Any]:
-    """Without what a second translation finds in its cache."""
+    """Remove the counts, which change when a second translation is read from the cache."""
     translation = {k: v for k, v in (scores.get("translation") or {}).items() if k != "counts"}
     return {**scores, "translation": translation}
 
@@ -195,7 +195,7 @@ def test_planned(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def no_models(block: Any) -> Any:
         raise ConfigError("there is no config file")
 
-    # a machine without planner and critic runs it too
+    # a machine without planner and critic can run it too
     monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", no_models)
     elsewhere = run(tasks, "looped", metadata={"retrieval.run_folder": str(tmp_path / "run")})
     assert elsewhere["results"] == taken["results"]
@@ -221,13 +221,13 @@ def test_a_machine_without_the_corpus(tasks: Path, tmp_path: Path) -> None:
     taken = run(tasks, "named", metadata={"retrieval.run_folder": str(tmp_path / "run")})
     assert taken["results"] == direct["results"]
     assert taken["configs"]["named"]["index"] == direct["configs"]["named"]["index"]
-    # the labels of passages need their texts, which the folder does not hold of all
+    # labels of passages need their texts, and the folder does not contain all texts
     labelled = {"retrieval.run_folder": str(tmp_path / "run"), "judge.relevance.labels": "proxy"}
     with pytest.raises(Exception, match="no index at"):
         build(tasks, "named", labelled)
 
 
-# ---------------------------------------------------------------------------------------- what a folder must hold
+# ---------------------------------------------------------------------------------------- required parts of a folder
 
 
 def test_the_manifest_says_what_decided_the_retrieval(tasks: Path, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_settings_may_differ_on_purpose(tasks: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"retrieval\.seed \(5 \| 0\)"):
         build(tasks, metadata={"retrieval": block})
     results = run(tasks, metadata={"retrieval": {**block, "run_may_differ": ["retrieval"]}})
-    assert len(results["samples"]["small"][0]["doc"]["passages"]) == 2  # as they were retrieved
+    assert len(results["samples"]["small"][0]["doc"]["passages"]) == 2  # as retrieved
     differs = results["configs"]["small"]["retrieved"]["differs"]
     assert differs == {"retrieval.k": "1 | 2", "retrieval.seed": "5 | 0"}
 
@@ -395,7 +395,7 @@ def test_a_setting_that_is_not_set_changes_no_fingerprint() -> None:
     assert differing_settings(settings, {**settings, "rows": {"n": 4}}) == {"rows.n": "3 | 4"}
 
 
-# ------------------------------------------------------------------------------------------------- going on
+# --------------------------------------------------------------------------------------------------- resuming
 
 
 def test_a_step_that_was_ended_goes_on(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,7 +416,7 @@ def test_a_step_that_was_ended_goes_on(tasks: Path, tmp_path: Path, monkeypatch:
     assert len(lines(tmp_path / "run")) == 8
     assert manifest(tmp_path / "run")["sha256"] is None
     with (tmp_path / "run" / "small.jsonl").open("ab") as file:
-        file.write(b'{"id": "q-ferry-en", "row"')  # as a process leaves it that dies while it writes
+        file.write(b'{"id": "q-ferry-en", "row"')  # the state after a process died while writing
     taken = RunFolder(tmp_path / "run")
     docs = [build(tasks).supply.docs[line["id"]] for line in lines(whole)[:8]]
     assert len(taken.rows("small", taken.tasks["small"], docs)) == 8
@@ -441,7 +441,7 @@ def test_other_settings_are_not_mixed_into_a_folder(tasks: Path, tmp_path: Path)
 def test_two_processes_may_fill_one_folder_with_different_tasks(tasks: Path, tmp_path: Path) -> None:
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
     write_task(tasks, "own", **BASE, data=data, retrieval={"mode": "qlang", "k": 2, "kind": "bm25"})
-    first, second = open_folder(tmp_path / "run"), open_folder(tmp_path / "run")  # both see it empty
+    first, second = open_folder(tmp_path / "run"), open_folder(tmp_path / "run")  # both find it empty
     for folder, name in ((first, "small"), (second, "own")):
         task = build(tasks, name)
         retrieve_into(folder, name, task.supply, task.rows_to_run(3))
@@ -459,7 +459,7 @@ def test_a_folder_that_cannot_be_written_to(tasks: Path, tmp_path: Path, monkeyp
     def full(self: Any, *_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    into(tmp_path / "first", tasks)  # the index is there by now
+    into(tmp_path / "first", tasks)  # the index exists by now
     folder = tmp_path / "run"
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ConfigError, match=r"cannot be written to \(No space left on device\)"):

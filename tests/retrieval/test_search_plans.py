@@ -1,4 +1,4 @@
-"""What a search depends on: places by quota, cached results and vectors, the languages an index holds."""
+"""Dependencies of a search: places by quota, cached results and vectors, the languages an index holds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_with_fewer_places_than_languages_every_language_gets_its_turn(benchmark
     assert all(len(set(langs)) == 2 for langs in first)
     assert {lang for langs in first for lang in langs} == set(LANGS)
     assert shown(0) == first
-    assert shown(1) != first  # the cache tells the seeds apart
+    assert shown(1) != first  # the cache separates the seeds
 
 
 def test_an_index_with_other_lexical_parameters_finds_no_old_results(benchmark_: Benchmark, tmp_path: Path) -> None:

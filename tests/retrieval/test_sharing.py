@@ -1,4 +1,4 @@
-"""What the tasks of one run share: an index is opened once, an embedder loaded once, a query embedded once."""
+"""Sharing between the tasks of one run: an index is opened once, an embedder loaded once, a query embedded once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUESTIONS = {question for versions in TOPICS.values() for _, question, _ in vers
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The folder of every index that is opened, in order; nothing of earlier tests is at hand."""
+    """Return the folder of every index opened, in order; nothing from earlier tests is kept in memory."""
     folders: list[Path] = []
     real = Index.__init__
 
@@ -40,7 +40,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 @pytest.fixture
 def embedded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each query went through the embedder's model."""
+    """Count how often each query went through the embedder's model."""
     from mrag_eval.retrievers.embedding._sentence_transformers import SentenceTransformersEmbedder
 
     counts: Counter[str] = Counter()
@@ -56,7 +56,7 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The name of every model that is loaded."""
+    """Return the name of every model that is loaded."""
     from mrag_eval.retrievers.embedding._sentence_transformers import SentenceTransformersEmbedder
 
     names: list[str] = []
@@ -102,7 +102,7 @@ def test_tasks_over_one_named_corpus(
     assert {name: n["effective"] for name, n in results["n-samples"].items()} == dict.fromkeys(modes, 15)
     assert opened == [index.resolve()]
     assert loads == [str(model)]
-    assert embedded == Counter(QUESTIONS)  # five tasks ask 75 times, 15 texts
+    assert embedded == Counter(QUESTIONS)  # five tasks ask 75 times, for 15 texts
 
 
 @pytest.mark.model
@@ -130,7 +130,7 @@ def test_leaves_over_a_benchmarks_own_passages(
     assert len(opened) == 1
     assert loads == [str(model)]
     assert embedded == Counter(QUESTIONS)
-    assert fingerprints == [15]  # the passages are read for their hash once, not once a leaf
+    assert fingerprints == [15]  # the passages are read once for their hash, not once per leaf
 
 
 def test_sparse_queries_are_encoded_once() -> None:

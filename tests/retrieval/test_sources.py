@@ -1,4 +1,4 @@
-"""Sources of passages: chosen once by the mode, and a new mode is one file and one line."""
+"""Sources of passages: chosen once, by the mode; a new mode is one file and one line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_mode_chooses_the_source(tmp_path: Path) -> None:
     published = replace(BENCHMARK, published=Published({"qlang": {"q": ()}}, {}))
     assert kind_of("qlang", published, corpus="published") == "PublishedLists"
     assert kind_of("all", kind="precomputed", run=str(tmp_path / "run.trec")) == "TrecRun"
-    # a suite is told its corpus once, for all of its modes
+    # a suite sets its corpus once, for all of its modes
     assert kind_of("no_ir", corpus="published") == "Nothing"
     assert kind_of("given", corpus="published") == "GivenPassages"
     assert kind_of("no_ir", kind="precomputed", run=str(tmp_path / "run.trec")) == "Nothing"
@@ -54,7 +54,7 @@ def test_what_a_mode_shows_is_known_of_a_block_as_results_hold_it() -> None:
     assert (shown["no_ir"], shown["given"], shown["oracle"]) == ("nothing", "given", "gold")
     assert passages_shown({"mode": "given", "given": {"subset": "none"}}) == "nothing"
     assert passages_shown({"mode": "given", "given": {"subset": "gold"}}) == "gold"
-    # a mode of a later version: nothing is taken from its report that a search would have
+    # a mode of a later version: search figures in its report are ignored
     assert (passages_shown({"mode": "later"}), mode_named("later").searches, mode_named(None).searches) == (
         "retrieved",
         True,
@@ -64,7 +64,7 @@ def test_what_a_mode_shows_is_known_of_a_block_as_results_hold_it() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_refusal_names_the_key_or_what_to_set_instead(mode: str) -> None:
-    """Each refused key of each mode is refused, in one line."""
+    """Each mode refuses each of its refused keys, in one line."""
     values: dict[str, Any] = {"languages": ["en"], "merge": "rrf", "query_translation": "en", "candidates": "row"}
     values |= {"document_translation": "en", "rerank": "some/model", "given": {"subset": "gold"}}
     refused = dict.fromkeys(MODES[mode].refuses)
@@ -75,7 +75,7 @@ def test_every_refusal_names_the_key_or_what_to_set_instead(mode: str) -> None:
         with pytest.raises(ConfigError, match=re.escape(f"'{mode}'")) as caught:
             validated(Retrieval, {"mode": mode, **block}, "retrieval")
         assert "\n" not in caught.value.message
-        # what leaves the key at its default is fine
+        # keys at their default are accepted
         default = Retrieval.model_fields[key].default
         assert getattr(validated(Retrieval, {"mode": mode, key: default}, "retrieval"), key) == default
 
@@ -95,11 +95,11 @@ def test_missing_settings_are_noted_where_rows_come_from_a_folder() -> None:
         raise CorpusError("no index")
 
 
-# ------------------------------------------------------------------ a mode that somebody adds
+# ------------------------------------------------------------------ a new mode
 
 
 class FirstPassages(Source):
-    """The first passages of the corpus, whatever is asked."""
+    """Returns the first passages of the corpus, whatever the question."""
 
     def __init__(self, setup: Setup) -> None:
         self._corpus, self._k = setup.benchmark.corpus or [], setup.retrieval.k
@@ -111,7 +111,7 @@ class FirstPassages(Source):
 
 @pytest.fixture
 def added(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the file ``sources/_first.py`` and one line of ``MODES`` would add."""
+    """The additions of the file ``sources/_first.py`` and one line of ``MODES``."""
     module = ModuleType("mrag_eval.retrieval.sources._first")
     module.open_source = FirstPassages  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)

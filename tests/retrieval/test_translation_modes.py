@@ -1,4 +1,4 @@
-"""The modes that translate, on a corpus of five languages: what is searched, what comes back, what is shown."""
+"""The modes that translate, on a corpus of five languages: what is searched, returned and shown."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_trag_searches_english_with_the_english_question(benchmark_: Benchmark, 
     for doc, got in zip(benchmark_.docs, found, strict=True):
         assert langs_of(got) == {"en"}
         assert got.queries == (TOPICS[str(doc.group_id)]["en"][1],)
-        # a Russian or Chinese question shares no word with the English document, its translation does
+        # a Russian or Chinese question shares no word with the English document, but its translation does
         assert got.passages[0].id == f"{doc.group_id}-en"
 
 
@@ -99,7 +99,7 @@ def test_translation_searches_all_languages_with_every_version(benchmark_: Bench
 
 
 class Letters:
-    """Vectors that a test can foresee: the counts of four words."""
+    """Vectors that a test can predict: the counts of four words."""
 
     name, revision, dim, spec = "letters", "1", 4, None
 
@@ -111,7 +111,7 @@ class Letters:
 
 @pytest.fixture
 def dense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """A dense index over five languages, opened as ``retrieval.corpus``; every search of a shard is noted."""
+    """A dense index over five languages, opened as ``retrieval.corpus``; every search of a shard is recorded."""
     from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 
     texts = {"en": ["a", "a a", "d"], "de": ["b", "c"], "ru": ["c c c", "d"], "es": ["b b", "a"], "zh": ["d d"]}
@@ -134,7 +134,7 @@ def dense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 
 @pytest.fixture
 def words(tmp_path: Path) -> dict[str, Any]:
-    """``a`` in English is ``b`` in German and ``c`` in Russian; there is none in the other languages."""
+    """``a`` in English is ``b`` in German and ``c`` in Russian; the other languages have no version."""
     write_table([{"en": "a", "de": "b", "ru": "c"}], tmp_path / "words.jsonl")
     return {"backend": "table", "path": str(tmp_path / "words.jsonl")}
 
@@ -147,7 +147,7 @@ def test_versions_merge_by_inner_product_and_a_duplicate_keeps_its_higher_score(
     # Inner products by hand. With a: en1 2, en0 1, es1 1, the others 0. With b: es0 2, de0 1. With c: ru0 3, de1 1.
     # Each passage counts with the best of the three.
     assert [(hit.id, hit.score) for hit in got.passages] == [("ru0", 3.0), ("en1", 2.0), ("es0", 2.0), ("de0", 1.0)]
-    assert got.queries == ("a", "b", "c")  # what has no translation is searched for once, as the original
+    assert got.queries == ("a", "b", "c")  # a text without a translation is searched for once, in the original
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_no_policy_searches_a_shard_twice(dense: list[list[int]], words: dict[st
     retrieve(docs, block, use_cache=False)
     shards = [first_row for first_row, _ in dense]
     assert len(shards) == len(set(shards)) == 5
-    # of the seven questions, one has two further versions
+    # one of the seven questions has two further versions
     assert {queries for _, queries in dense} == {9 if mode == "translation" else 7}
 
 
@@ -177,7 +177,7 @@ def test_choices_may_be_set_by_hand(benchmark_: Benchmark, table: Path) -> None:
     found = search(benchmark_, table, mode="qlang", query_translation="each", document_translation="query", k=15)
     for doc, got in zip(benchmark_.docs, found, strict=True):
         assert langs_of(got) == {doc.query_lang}
-        assert got.queries == (doc.query,)  # there is one language in the scope, and the question is in it
+        assert got.queries == (doc.query,)  # the scope has one language, and it is the question's
         assert all(hit.original_lang is None for hit in got.passages)
     found = search(benchmark_, table, mode="balanced", query_translation="each", document_translation="query", k=5)
     for doc, got in zip(benchmark_.docs, found, strict=True):

@@ -1,4 +1,4 @@
-"""A small corpus in seven languages and embedders that need no model."""
+"""A small corpus in seven languages, and embedders that need no model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mrag_eval.retrievers.shards._tokenize import tokenize
 
 
 class TokenHashEmbedder:
-    """The normalised sum of one random vector per token: texts that share tokens are near one another."""
+    """The normalised sum of one random vector per token: texts that share tokens are close to each other."""
 
     name, revision = "token-hash", "1"
 
@@ -37,7 +37,7 @@ class TokenHashEmbedder:
 
 
 class ConstantEmbedder:
-    """Every text at the same place: every score ties."""
+    """Every text at the same point, so every score ties."""
 
     name, revision, dim = "constant", "1", 8
 
@@ -79,7 +79,7 @@ def constant() -> ConstantEmbedder:
 
 @pytest.fixture
 def make_index(tmp_path: Path, token_hash: TokenHashEmbedder) -> Callable[..., Index]:
-    """``build_index`` into a fresh folder, with the token-hash embedder and no progress bar."""
+    """Run ``build_index`` into a fresh folder, with the token-hash embedder and no progress bar."""
     made = 0
 
     def make(corpus: object, **options: object) -> Index:

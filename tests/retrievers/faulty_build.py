@@ -1,6 +1,6 @@
-"""A build in a process of its own that dies at the point asked for: ``python faulty_build.py POINT PATH ...``.
+"""A build in its own process that dies at the requested point: ``python faulty_build.py POINT PATH ...``.
 
-Prints the fingerprint and exits with 0 where it comes to its end; exits with 2 and the text of an error of ours.
+Prints the fingerprint and exits with 0 if it finishes; exits with 2 and the message if one of our errors is raised.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent
 
 
 class Lengths:
-    """Vectors that depend on the text alone; ``delay`` seconds a batch."""
+    """Vectors that depend only on the text; each batch takes ``delay`` seconds."""
 
     name, revision, dim = "lengths", "1", 4
 
@@ -52,7 +52,7 @@ def die() -> None:
 
 
 def dying(real: Callable[..., Any], call: int, *, after: bool = False) -> Callable[..., Any]:
-    """``real``, which kills the process before (or after) its ``call``-th call."""
+    """Wrap ``real`` to kill the process before (or after) its ``call``-th call."""
     calls = 0
 
     @wraps(real)
@@ -70,7 +70,7 @@ def dying(real: Callable[..., Any], call: int, *, after: bool = False) -> Callab
 
 
 def arm(point: str) -> None:
-    """Put a bomb at one of :data:`POINTS`."""
+    """Make the process die at one of :data:`POINTS`."""
     if point == "none":
         return
     place, name, call, after = POINTS[point]
@@ -84,7 +84,7 @@ def arm(point: str) -> None:
 
 
 _ROOM = "mrag_eval.retrievers"
-# where the process dies: module (and class), function, at which call, and whether that call is done first
+# the point where the process dies: module (and class), function, which call, and whether that call finishes first
 POINTS: dict[str, tuple[str, str, int, bool]] = {
     "embedding": ("__main__:Lengths", "embed_passages", 2, False),
     "first append": (f"{_ROOM}.build._building:Building", "append", 1, False),

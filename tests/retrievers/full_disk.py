@@ -1,7 +1,7 @@
-"""Builds on a file system of its own that is too small, makes room, and resumes: ``python full_disk.py FOLDER SIZE``.
+"""Builds on a file system that is too small, then given room and resumed: ``python full_disk.py FOLDER SIZE``.
 
-To be run in a mount namespace of its own (``unshare --mount``), so that nothing stays mounted. Prints one JSON object;
-exits with 77 where mounting is not allowed.
+Run it in a separate mount namespace (``unshare --mount``), so that nothing stays mounted. Prints one JSON object; exits
+with 77 if mounting is not allowed.
 """
 
 from __future__ import annotations

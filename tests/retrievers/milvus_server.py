@@ -1,4 +1,4 @@
-"""A Milvus server in a process of its own, which a test may end."""
+"""A Milvus server in its own process, which a test may kill."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def free_port() -> int:
-    """A port that nobody listens on, below those that systems give to outgoing connections: it stays free."""
+    """Return a free port below the range that systems use for outgoing connections, so that it stays free."""
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
         with socket.socket() as tried:
@@ -21,7 +21,7 @@ def free_port() -> int:
 
 
 class Server:
-    """``milvus-lite server`` over a folder; :meth:`kill` ends it at once, :meth:`start` brings it back."""
+    """``milvus-lite server`` over a folder; :meth:`kill` stops it at once, :meth:`start` starts it again."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port()

@@ -1,4 +1,4 @@
-"""Approximate shards: the scores are exact, what is missing is measured, and nothing of it passes for exact."""
+"""Approximate shards: the scores are exact, losses are measured, and nothing is presented as exact."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Clustered:
 
 
 def corpus(count: int = 3_000, few: int = 60) -> Iterator[Passage]:
-    """``count`` English passages and ``few`` Korean ones."""
+    """Yield ``count`` English passages and ``few`` Korean ones."""
     for number in range(count + few):
         lang = "en" if number < count else "ko"
         yield Passage(f"{number:05d}", lang, f"{number * 7 % 60} {number}", doc_id=f"d{number // 3}")
@@ -82,7 +82,7 @@ def test_recall_reaches_its_aim_and_scores_are_exact(tmp_path: Path, exact: Inde
     record = index.manifest.languages["en"].approximate
     assert record is not None
     assert record.recall >= 0.95
-    # the manifest's figure holds for queries it has never seen (80 × 20 hits: a deviation of about .01)
+    # the manifest's figure also holds for unseen queries (80 × 20 hits: a deviation of about .01)
     assert recall(index, exact, languages=["en"]) == pytest.approx(record.recall, abs=0.05)
     scores = {(q, hit.id): hit.score for q, hits in enumerate(exact.search(QUERIES, 200)) for hit in hits}
     for q, hits in enumerate(index.search(QUERIES, 20)):
@@ -107,7 +107,7 @@ def test_the_manifest_says_how_and_how_well(approximate: Index, exact: Index) ->
 
 
 def test_what_recall_measures(approximate: Index) -> None:
-    """With one list of 32 probed and every candidate kept, recall is the share of neighbours in that list."""
+    """With one of 32 lists probed and every candidate kept, recall is the share of neighbours in that list."""
     record = approximate.manifest.languages["en"].approximate
     assert record is not None
     shard = approximate.shard("en")
@@ -136,7 +136,7 @@ def test_what_recall_measures(approximate: Index) -> None:
 def test_a_recall_that_is_likely_for_other_queries_too() -> None:
     draw = np.random.default_rng(4)
     held = [
-        (likely_at_least(draw.beta(19, 1, 250)), draw.beta(19, 1, 10_000).mean())  # of recalls with the mean .95
+        (likely_at_least(draw.beta(19, 1, 250)), draw.beta(19, 1, 10_000).mean())  # recalls with mean .95
         for _ in range(400)
     ]
     assert np.mean([low <= mean for low, mean in held]) == pytest.approx(0.95, abs=0.03)
@@ -145,7 +145,7 @@ def test_a_recall_that_is_likely_for_other_queries_too() -> None:
 
 
 class OffTheMean(Clustered):
-    """The same vectors beside a mean of three times their length, as an embedder with a narrow cone has them."""
+    """The same vectors plus a mean of three times their length, like those of an embedder with a narrow cone."""
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
         vectors = super().embed_queries(texts) + 3.0 * np.eye(DIM, dtype=np.float32)[0]
@@ -173,7 +173,7 @@ def test_lists_are_told_apart_by_more_than_the_common_mean(tmp_path: Path) -> No
 
 
 def test_vectors_that_tie_with_the_last_count_as_found(tmp_path: Path) -> None:
-    """Forty copies of every vector: which 20 of them an exact search names is chance, and no recall is lost by it."""
+    """Forty copies of every vector: an exact search picks its 20 by chance, and recall does not suffer."""
 
     class Copies(Clustered):
         def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
@@ -219,7 +219,7 @@ def test_candidates_are_searched_exactly(approximate: Index, exact: Index) -> No
 def test_a_query_with_too_few_candidates_is_searched_exactly(approximate: Index, exact: Index) -> None:
     everything = approximate.search(QUERIES[:3], 3_060)
     assert everything == exact.search(QUERIES[:3], 3_060)
-    # lists too short for 400 hits would give fewer
+    # shorter lists would give fewer than 400 hits
     assert [len(hits) for hits in approximate.search(QUERIES, 400)] == [400] * len(QUERIES)
 
 
@@ -257,7 +257,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
 
 
 def test_an_older_version_would_search_it_exactly(approximate: Index) -> None:
-    """What reads format 1 and knows nothing of approximate shards finds the flat ones where they always were."""
+    """A reader of format 1 that knows nothing about approximate shards finds the flat ones in their usual place."""
     from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 
     assert approximate.manifest.format == 1
@@ -295,14 +295,14 @@ def test_results_tell_an_approximate_index(approximate: Index, monkeypatch: pyte
 
 def test_auto_goes_by_count_and_memory() -> None:
     assert choose(49_999, 49_999, 384, 4 << 30) == "flat"
-    # 2 sqrt(100,000) = 632, the nearest power of two in logarithm is 512
+    # 2 sqrt(100,000) = 632; the nearest power of two in logarithm is 512
     assert choose(100_000, 100_000, 384, 4 << 30) == "IVF512,PQ192x4fs"
     assert choose(1_000_000, 1_000_000, 384, 4 << 30) == "IVF2048,PQ192x4fs"
-    # 10 million: 104 bytes each do not fit into 1 GB, 56 do; 32 into 400 MB; nothing held in memory into 100 MB
+    # 10 million: 104 bytes each do not fit into 1 GB, 56 do; 32 fit into 400 MB; with 100 MB none is held
     assert choose(10_000_000, 10_000_000, 384, 10**9) == "IVF8192,PQ96x4fs"
     assert choose(10_000_000, 10_000_000, 384, 4 * 10**8) == "IVF8192,PQ48x4fs"
     assert choose(10_000_000, 10_000_000, 384, 10**8) == "IVF8192,SQ8"
-    # a language has its share of what all have together
+    # a language gets its share of the total
     assert choose(1_000_000, 10_000_000, 384, 10**9) == "IVF2048,PQ96x4fs"
     assert choose(100_000, 100_000, 7, 4 << 30) == "IVF512,SQ8"
 

@@ -1,4 +1,4 @@
-"""BGE-M3's three scores with random weights, beside the paper's formulas written out for one pair."""
+"""BGE-M3's three scores with random weights, compared with the paper's formulas written out for one pair."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def parts(folder: Path, query: str, passage: str) -> tuple[float, float, float]:
-    """The three scores of one pair, from the model's hidden states, without batches or padding."""
+    """Return the three scores of one pair, from the model's hidden states, without batches or padding."""
     import torch
     import transformers
 
@@ -71,7 +71,7 @@ def test_the_three_scores_and_their_sum(weights: tuple[float, float, float], fol
         for text, score in zip(texts, row, strict=True):
             expected = np.dot(weights, parts(folder, query, text)) / sum(weights)
             assert score == pytest.approx(float(expected), abs=1e-5)
-    # the sparse part is 0 where nothing is shared
+    # the sparse part is 0 if no token is shared
     assert parts(folder, "where is the old bridge", "rice and tea")[1] == 0.0
     assert parts(folder, "tea tea", "rice")[1] == 0.0
 

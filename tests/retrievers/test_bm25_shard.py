@@ -1,4 +1,4 @@
-"""The streamed lexical index against bm25s itself and against the formula."""
+"""The streamed lexical index compared with bm25s itself and with the formula."""
 
 from __future__ import annotations
 

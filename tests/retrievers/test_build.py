@@ -1,4 +1,4 @@
-"""Building: streamed, killed and resumed, locked; what lies at the path is whole or nothing."""
+"""Building: streamed, killed and resumed, locked; the path holds a whole index or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds that are killed, meet another builder or run out of space: what lies at the path is whole or nothing."""
+"""Builds that are killed, meet another builder or run out of space: the path holds a whole index or nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The index built in one go."""
+    """The index of an uninterrupted build."""
     path = tmp_path_factory.mktemp("whole") / "index"
     code, fingerprint, error = finished(start("none", path))
     assert (code, error) == (0, "")
@@ -55,7 +55,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_killed_anywhere_and_resumed_to_the_same_index(tmp_path: Path, whole: Path, point: str) -> None:
     path = tmp_path / "index"
     if point == "reading up to the last batch":
-        # a resumed build that is killed while it passes over what is there
+        # a resumed build that is killed while it skips the existing passages
         assert finished(start("before the manifest", path))[0] == -signal.SIGKILL
     code, _, error = finished(start(point, path, "--resume"))
     assert code == -signal.SIGKILL, error
@@ -112,7 +112,7 @@ def test_of_two_builders_one_wins_and_the_other_says_so(tmp_path: Path, whole: P
         assert first.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    # it neither waits nor touches what the other one writes, whatever it was asked to do
+    # whatever its settings, it neither waits nor touches the files of the other build
     others = [start("none", path, *options) for options in ((), ("--resume",), ("--overwrite",))]
     for other in others:
         code, out, error = finished(other)
@@ -130,11 +130,11 @@ def test_a_killed_builder_holds_no_lock(tmp_path: Path, whole: Path) -> None:
     assert finished(start("none", path, "--resume"))[1] == index_info(whole)["fingerprint"]
 
 
-# ---------------------------------------------------------------- no room
+# ---------------------------------------------------------------- no space
 
 
 def in_own_namespace() -> list[str] | None:
-    """The command that runs another one with mounts of its own; None where that is not allowed."""
+    """Return the command that runs another one with its own mounts, or None if that is not allowed."""
     tool = shutil.which("unshare")
     for flags in (["--mount"], ["--mount", "--map-root-user"]):
         if tool and subprocess.run([tool, *flags, "true"], capture_output=True, check=False).returncode == 0:
@@ -213,7 +213,7 @@ def test_no_end_of_a_faiss_file_is_lost_in_silence(tmp_path: Path) -> None:
     save_faiss(tmp_path / "ours", index)
     expected = (tmp_path / "faiss").read_bytes()
     assert (tmp_path / "ours").read_bytes() == expected
-    # the last byte finds no room: faiss.write_index itself returns as if all were well
+    # no space for the last byte: faiss.write_index itself reports no error
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(expected) - 1, limit[1]))
     try:

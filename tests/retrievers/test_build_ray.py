@@ -1,4 +1,4 @@
-"""Builds on Ray Data: the index of the built-in engine, resumed, and errors that say what to do."""
+"""Builds on Ray Data: the same index as the built-in engine's, resuming, and errors with a next step."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.retrievers.faulty_build import FOLDER, Lengths, documents
 
 pytestmark = pytest.mark.slow
 
-# blocks of a few documents each, so that both actors have something to do
+# blocks of a few documents each, so that both actors have work
 ENGINE = RayEngine(actors=2, block_bytes=1 << 14)
 SETTINGS: dict[str, Any] = {"chunker": {"method": "words", "size": 20}, "batch_size": 16, "progress": False}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def ray_of_the_module() -> Iterator[None]:
-    """One Ray for all tests, which builds find running and leave so."""
+    """One Ray for all tests; builds find it running and leave it running."""
     ray = pytest.importorskip("ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
@@ -51,7 +51,7 @@ class Letters:
 
 
 def mixed() -> list[Passage | Document]:
-    """Documents, a passage as it is, and a document without text."""
+    """Documents, a ready-made passage, and a document without text."""
     return [*documents(400), Passage("own", "en", "a passage", title="t", doc_id="o"), Document("empty", "ko", " ")]
 
 
@@ -75,7 +75,7 @@ def test_a_named_embedder_is_loaded_by_the_actors(tmp_path: Path) -> None:
 
 
 class DiesOnce(Lengths):
-    """Takes its process with it, the first time."""
+    """Kills its process, the first time."""
 
     def __init__(self, marker: Path) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ def test_the_second_call_builds_nothing(tmp_path: Path, passages: list[Passage],
     assert second.path == first.path
     assert token_hash.embedded == []
     assert second.search(["bridge"], 3) == first.search(["bridge"], 3)
-    # the order of the corpus is no part of its content
+    # the order of the corpus is not part of its content
     assert cached(tmp_path, passages[::-1], kind="dense", embedder=token_hash).path == first.path
 
 

@@ -1,4 +1,4 @@
-"""Cutting documents in worker processes: the order and the index of one process, and a clear end where one dies."""
+"""Cutting documents in worker processes: same order and index as one process, and a clear error if a worker dies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = ChunkConfig("words", 10)
 
 
 def die_at_the_last(text: str) -> int:
-    """A token counter that takes its process with it."""
+    """A token counter that kills its process."""
     if "title 299" in text or "w999" in text:
         os.kill(os.getpid(), signal.SIGKILL)
     return count_tokens(text)
@@ -67,7 +67,7 @@ def test_the_corpus_is_read_a_few_batches_ahead_only() -> None:
 
     passages = cut_by_workers(endless(), WORDS, 1)
     next(passages)
-    # a batch of 256 for the worker, two that wait
+    # a batch of 256 for the worker, and two waiting
     assert read <= 4 * 256
     passages.close()  # type: ignore[attr-defined]
 

@@ -27,7 +27,7 @@ def test_words_with_the_title_in_front() -> None:
     [
         ("zh-Hans", "旧桥横跨河流", ["旧桥横跨", "河流"]),
         ("ja", "古い橋が川を渡る", ["古い橋が", "川を渡る"]),
-        # four characters would part the tone mark from its letter: the piece grows until it is whole
+        # four characters would separate the tone mark from its letter: the piece grows until it is whole
         ("th", "ข้าวน้ำ", ["ข้าว", "น้ำ"]),
         ("ko", "오래된 다리가 강을 건넌다 또", ["오래된 다리가 강을 건넌다", "또"]),
     ],
@@ -68,7 +68,7 @@ def test_sentences_fill_up_to_the_limit() -> None:
     ],
 )
 def test_sentence_ends(lang: str, text: str, expected: list[str]) -> None:
-    # with a limit of one, every sentence that is longer would be cut: count each as one token
+    # with a limit of one, every longer sentence would be cut: count each as one token
     passages = chunk_documents([Document("d", lang, text)], {"method": "sentences", "size": 1}, token_counter=_one)
     assert [passage.text for passage in passages] == expected
 
@@ -114,7 +114,7 @@ def test_ids_are_stable_and_distinct() -> None:
     assert len(set(ids)) == len(ids) == 5
     assert all(len(identifier) == 16 and int(identifier, 16) >= 0 for identifier in ids)
     assert ids == [passage.id for passage in chunk_documents(documents, config)]
-    # a document in front moves no id; a literal value pins the rule itself
+    # an earlier document changes no id; a literal value pins the rule itself
     more = chunk_documents([Document("0", "en", "x."), *documents], config)
     assert [passage.id for passage in more][1:] == ids
     assert ids[0] == "43794cc5300c4aa9"
@@ -152,5 +152,5 @@ def test_nothing_is_lost_or_repeated(text: str, lang: str, method: str, size: in
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert all(piece.strip() for piece in pieces)
     if method == "sentences":
-        # a letter keeps its marks even where that exceeds the limit; everything else stays within it
+        # a letter keeps its marks even if they exceed the limit; everything else stays within it
         assert all(count_tokens(piece) <= size or not any(c.isspace() for c in piece) for piece in pieces)

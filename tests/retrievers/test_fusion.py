@@ -60,7 +60,7 @@ def test_quota_fills_each_language_then_hands_places_on() -> None:
         "en": hits(("en1", 0.9), ("en2", 0.8), ("en3", 0.7), ("en4", 0.6)),
         "ko": hits(("ko1", 0.5), ("ko2", 0.4), ("ko3", 0.3), lang="ko"),
     }
-    # ar leaves one of its 2 places open; en and ko have equal quotas, so it goes to en first (by code)
+    # ar leaves one of its 2 places open; en and ko have equal quotas, so en gets it (first by code)
     merged = merge_by_quota(lists, {"ar": 2, "en": 2, "ko": 2}, 6)
     assert [hit.id for hit in merged] == ["en1", "en2", "en3", "ko1", "ko2", "ar1"]
     assert [hit.rank for hit in merged] == [1, 2, 3, 4, 5, 6]
@@ -85,7 +85,7 @@ def test_quota_counts_a_passage_of_two_lists_once() -> None:
 def test_quotas() -> None:
     assert equal_quotas(["ko", "en", "ar"], 20) == {"ar": 7, "en": 7, "ko": 6}
     assert share_quotas({"en": 25, "ar": 75}, 20) == {"ar": 15, "en": 5}
-    # exact shares 3.33 each: one place is left, and the remainders tie
+    # exact shares 3.33 each: one place remains, and the remainders tie
     assert share_quotas({"c": 1, "a": 1, "b": 1}, 10) == {"a": 4, "b": 3, "c": 3}
     # exact shares 9.8, 0.1, 0.1: the largest remainder takes the last place
     assert share_quotas({"en": 98, "ko": 1, "ar": 1}, 10) == {"ar": 0, "en": 10, "ko": 0}
@@ -146,7 +146,7 @@ def test_the_remainder_goes_round_with_the_seed() -> None:
         {"a": 1, "b": 0, "c": 0},
     ]
     assert equal_quotas(["a", "b", "c"], 5, 2) == {"a": 2, "b": 1, "c": 2}
-    # shares of 1.5, 0.75 and 0.75: the larger remainders come first whatever the seed
+    # shares of 1.5, 0.75 and 0.75: the larger remainders come first with any seed
     assert all(share_quotas({"a": 2, "b": 1, "c": 1}, 3, seed) == {"a": 1, "b": 1, "c": 1} for seed in range(3))
     # shares of 1, 0.5 and 0.5: equal remainders, the seed decides
     assert share_quotas({"a": 2, "b": 1, "c": 1}, 2, 0) == {"a": 1, "b": 1, "c": 0}

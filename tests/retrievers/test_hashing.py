@@ -33,7 +33,7 @@ def test_seen_ids_over_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(seen.add(f"id-{number}") for number in order)
     assert not any(seen.add(f"id-{number}") for number in range(1_000))
     assert seen.add("another")
-    # runs are merged as they grow, so there are few of them
+    # runs are merged as they grow, so their number stays small
     assert len(seen._runs) < 10
 
 
@@ -50,7 +50,7 @@ def test_content_hash_is_resumable_and_blind_to_order() -> None:
         rest.add(passage)
     assert rest.hexdigest == whole.hexdigest
     assert len(whole.hexdigest) == 64
-    # a passage twice is not a passage left out, and fields do not run into one another
+    # a passage twice is not a missing passage, and fields do not run together
     rest.add(passages[0])
     assert rest.hexdigest != whole.hexdigest
     one, other = ContentHash(), ContentHash()

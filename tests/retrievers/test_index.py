@@ -142,7 +142,7 @@ def test_candidates_by_passage_or_document_id(index: Index) -> None:
     assert found[2] == index.search([query], 50)[0]
     assert found[3] == []
     assert found[4] == found[0]
-    # restricted and unrestricted searches give a passage the same score, where scores are not ranks
+    # restricted and unrestricted searches give a passage the same score, unless scores are ranks
     if index.merges_by_score:
         scores = {hit.id: hit.score for hit in found[2]}
         assert all(hit.score == scores[hit.id] for hit in found[0])

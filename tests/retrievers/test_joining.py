@@ -1,4 +1,4 @@
-"""Joining indexes: the joined one is the one that would have been built in one go, and the parts stay whole."""
+"""Joining indexes: the result equals one uninterrupted build, and the parts are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening an index: every way it can be wrong has one line and a next step."""
+"""Opening an index: every fault gets one line and a next step."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_missing_truncated_and_changed_files(index: Index, name: str, monkeypatc
     file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     damaged = f"file {name} is damaged (its SHA-256 has changed)"
     assert damaged in refused(index.path).message
-    monkeypatch.setattr(_manifest, "_SMALL", 0)  # a large file is read on request only
+    monkeypatch.setattr(_manifest, "_SMALL", 0)  # a large file is read only on request
     load_index(index.path)
     assert damaged in refused(index.path, verify=True).message
     with pytest.raises(CorpusError, match=r"its SHA-256 has changed"):
@@ -103,7 +103,7 @@ def test_offsets_that_do_not_fit_the_texts(index: Index, at_once: int, monkeypat
     short[-1] -= 1
     noise = np.random.default_rng(3).integers(-(2**62), 2**62, len(sound))
     for number, offsets in enumerate((falling, negative, short, noise)):
-        change(index, chunker={"method": str(number)})  # a manifest not opened before
+        change(index, chunker={"method": str(number)})  # a manifest that was not opened before
         file.write_bytes(offsets.astype("<i8").tobytes())
         assert "passages/en.offsets is damaged" in refused(index.path).message
     file.write_bytes(whole)

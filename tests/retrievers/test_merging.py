@@ -1,4 +1,4 @@
-"""Merging and adding: what comes out is what would have been built at once, and what was there stays whole."""
+"""Merging and adding: the result equals a single build, and existing indexes are unchanged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def some(first: int, last: int, langs: Sequence[str] = LANGS) -> list[Passage]:
 
 
 class Counts:
-    """A sparse encoder: one term for every letter, weighted by how often it occurs."""
+    """A sparse encoder: one term per letter, weighted by its frequency."""
 
     name, revision, dim = "letters", "1", 128
 
@@ -113,7 +113,7 @@ def test_a_language_of_one_part_alone_is_linked(tmp_path: Path) -> None:
 
 def test_ids_in_two_parts_are_named(tmp_path: Path) -> None:
     one = make(tmp_path / "a", some(0, 20))
-    # another language, so that linking would do
+    # a different language, so that linking would be possible
     other = make(
         tmp_path / "b", [Passage("0007", "th", "x"), Passage("0003", "th", "y"), Passage("n", "th", "z", doc_id="d1")]
     )
@@ -239,7 +239,7 @@ def test_an_interrupted_addition_is_resumed(tmp_path: Path, monkeypatch: pytest.
         patch.setattr(merging, "link_parts", broken)
         with pytest.raises(KeyboardInterrupt):
             add_documents(path, some(10, 30), embedder=TokenHashEmbedder(), progress=False)
-    # the old index serves on; the new documents, embedded, wait beside it
+    # the old index stays in use; the embedded new documents wait next to it
     assert len(load_index(path, embedder=TokenHashEmbedder()).search(["word3"], 5)[0]) == 5
     embedder = TokenHashEmbedder()
     with pytest.raises(CorpusError, match="ends after 5 of the 20 passages"):

@@ -1,4 +1,6 @@
-"""An index in Milvus finds what the index in a folder finds; loading resumes, is counted, replaces nothing unasked."""
+"""An index in Milvus finds what the index in a folder finds; loading resumes, is counted, and replaces only on
+request.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def place(database: str, request: pytest.FixtureRequest) -> MilvusPlace:
-    """A collection of the test's own."""
+    """A collection that belongs to the test."""
     name = "".join(char if char.isascii() and char.isalnum() else "_" for char in request.node.name)
     return MilvusPlace(database, f"t_{name}")
 
@@ -151,7 +153,7 @@ def test_other_vector_indexes_and_their_settings(
     assert open_milvus(MilvusPlace(place.uri, place.collection, search={name: 80}), embedder=there.embedder).settings[
         "search"
     ] == {name: 80}
-    # so few passages are all looked at
+    # with so few passages, all are compared
     assert [compared(hits) for hits in there.search(QUERIES, 3)] == [compared(hits) for hits in here.search(QUERIES, 3)]
 
 
@@ -164,7 +166,7 @@ def test_a_vector_index_that_compresses_is_refused(make_index: MakeIndex, passag
 
 
 def sent(monkeypatch: pytest.MonkeyPatch, collection: str) -> list[int]:
-    """Rows of every batch that is sent to a collection from now on."""
+    """Return the number of rows of every batch sent to a collection from now on."""
     sizes: list[int] = []
     call = Connection.call
 
@@ -363,7 +365,7 @@ def test_nobody_there_is_one_line() -> None:
 
 @contextmanager
 def another(code: str, *arguments: str) -> Iterator[None]:
-    """A process that runs ``code``, has printed "open" and waits for a line."""
+    """Start a process that has run ``code``, printed "open" and waits for a line."""
     with subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as running:

@@ -1,4 +1,4 @@
-"""What is derived from the passages at the end of a build."""
+"""Files derived from the passages at the end of a build."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_distinct_hashes_are_counted_whenever_they_come_again() -> None:
 
 @pytest.mark.parametrize("kinds", [100, 10**9], ids=["the same ones again", "all different"])
 def test_sorting_them_grows_with_their_number_and_not_its_square(kinds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hashes that are sorted in all, a million of them in batches of a thousand: a few times their number."""
+    """A million hashes in batches of a thousand: in total only a few times as many values are sorted."""
     sorted_in_all = 0
     unique = np.unique
 

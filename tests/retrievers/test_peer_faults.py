@@ -1,4 +1,4 @@
-"""Faults that retrieval tools of the field have had; none of them may come back here."""
+"""Known faults of other retrieval tools; none of them may come back here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def corpus(lang: str, *texts: str) -> list[Passage]:
 def test_scripts_without_spaces_are_found_by_a_word(
     make_index: MakeIndex, lang: str, texts: tuple[str, ...], query: str
 ) -> None:
-    # whitespace tokens make a whole sentence one token, and no question ever matches
+    # with whitespace tokens a whole sentence is one token, and no question ever matches
     hits = make_index(corpus(lang, *texts), kind="bm25").search([query], 5)[0]
     assert [hit.id for hit in hits] == [f"{lang}-0"]
 
@@ -46,7 +46,7 @@ def test_scripts_without_spaces_are_found_by_a_word(
     ],
 )
 def test_queries_are_tokenised_as_the_passages_were(make_index: MakeIndex, lang: str, text: str, query: str) -> None:
-    # a stemmed index asked with plain tokens scores zero everywhere
+    # a stemmed index queried with plain tokens scores zero everywhere
     index = make_index(corpus(lang, text, "…"), kind="bm25")
     assert [hit.id for hit in index.search([query], 5)[0]] == [f"{lang}-0"]
     # the query goes in as text: there is no other way to ask, so no other tokens to ask with
@@ -86,7 +86,7 @@ def test_nothing_is_remembered_by_the_text_of_the_query_alone(
 
 @pytest.mark.parametrize("kind", ["dense", "bm25"])
 def test_a_constant_scorer_does_not_look_good(make_index: MakeIndex, constant: Any, kind: str) -> None:
-    # the relevant passage is the first in the corpus and the last by id: a constant scorer must rank it last
+    # the relevant passage is first in the corpus and last by id: a constant scorer must rank it last
     texts = [Passage(id=f"p{9 - n}", lang=("en", "ko")[n % 2], text="same text") for n in range(10)]
     index = make_index(texts, kind=kind, embedder=constant, joint=kind == "bm25")
     hits = index.search(["same text"], 10)[0]

@@ -1,4 +1,4 @@
-"""How far a build has got: rate and time left, with and without a known total, on a terminal and in a log."""
+"""Progress of a build: rate and time left, with and without a known total, on a terminal and in a log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Clock:
 
 @pytest.fixture
 def log_at_info(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> pytest.LogCaptureFixture:
-    # the harness's logger may have been told not to pass its lines on
+    # the harness's logger may be set not to propagate its lines
     monkeypatch.setattr(logging.getLogger("lm_eval"), "propagate", True)
     caplog.set_level(logging.INFO, logger="lm_eval")
     return caplog
@@ -58,7 +58,7 @@ def test_time_left_from_the_share_of_the_source_that_is_read() -> None:
     progress.start(100)
     for _ in range(300):
         next(taken)
-    # 400 passages are read and stand for half of the source, 150 of them are new and made
+    # 400 passages are read and make up half of the source; 150 of them are new and done
     share = 0.5
     clock.now += 60
     progress.add(150)
@@ -74,7 +74,7 @@ def test_workers_that_read_ahead_do_not_hurry_the_estimate() -> None:
     for number in range(1, 3_001):
         next(passages)
         if number % 256 == 0:
-            # one passage a document, 256 documents a worker's batch
+            # one passage per document, 256 documents per worker batch
             assert share() == pytest.approx(number / 3_000)
             assert (corpus.share_read or 0) > number / 3_000 or number > 3_000 - 5 * 256
     passages.close()  # type: ignore[attr-defined]

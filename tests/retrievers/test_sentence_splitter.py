@@ -1,4 +1,4 @@
-"""The split of The Cross-Lingual Cost, passage by passage that of LlamaIndex's own splitter."""
+"""The split of The Cross-Lingual Cost, compared passage by passage with LlamaIndex's own splitter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mrag_eval.retrievers.chunking._sentence_splitter import split_sentences
 
 
 def theirs(size: int, count: Callable[[str], int] | None) -> Callable[[str], list[str]]:
-    """LlamaIndex's splitter; None: with its own tokenizer."""
+    """Return LlamaIndex's splitter; None: with its own tokenizer."""
     splitter = pytest.importorskip("llama_index.core.node_parser").SentenceSplitter
     tokenizer = None if count is None else (lambda text: [0] * count(text))
     found: Callable[[str], list[str]] = splitter(chunk_size=size, chunk_overlap=0, tokenizer=tokenizer).split_text
@@ -31,7 +31,7 @@ def theirs(size: int, count: Callable[[str], int] | None) -> Callable[[str], lis
 def test_the_whole_travel_corpus_is_cut_alike(tokenizer: str, passages: int, test_data: Path) -> None:
     path = test_data / "cross_lingual_cost" / "travel_corpus.parquet"
     count = named_token_counter(tokenizer)
-    # by default LlamaIndex counts in cl100k_base itself
+    # by default LlamaIndex itself counts in cl100k_base
     split = theirs(100, None if tokenizer == "cl100k_base" else count)
     total = 0
     for document in read_corpus(path, keys={"title": "country"}):
@@ -51,7 +51,7 @@ PIECES = st.sampled_from(
 @example("\n\n\n", 1)
 @given(st.lists(PIECES, max_size=25).map("".join), st.integers(1, 9))
 def test_any_text_is_cut_alike(text: str, size: int) -> None:
-    # every sign counts once, so that no single one is over the limit, which is an error there
+    # every character counts once, so no single one exceeds the limit, which is an error there
     assert split_sentences(text, size, len) == [piece for piece in theirs(size, len)(text) if piece]
 
 
@@ -64,7 +64,7 @@ def test_pieces_by_hand() -> None:
         "One two three. Four five.",
         "Six seven eight.",
     ]
-    # a sentence over the limit is cut at commas, its last piece joined to what follows
+    # a sentence over the limit is cut at commas, and its last piece is joined to the next sentence
     assert split_sentences("a b c, d e f, g h. i j k l.", 4, words) == ["a b c,", "d e f,", "g h.", "i j k l."]
     assert split_sentences("a b, c d, e. f g h.", 3, words) == ["a b,", "c d, e.", "f g h."]
     # a phrase over the limit is cut between words

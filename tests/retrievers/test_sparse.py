@@ -29,7 +29,7 @@ VOCABULARY = ("tea", "rice", "bridge", "river", "old", "new")
 
 
 class Counting:
-    """Terms are words of a short list, weights how often they come (twice that in a query); unknown words are lost."""
+    """Terms are words of a short list, weights are their counts (doubled in a query); unknown words are dropped."""
 
     name, revision, dim = "counting", "1", len(VOCABULARY)
 

@@ -1,4 +1,4 @@
-"""Tokens: one golden case per script, and what must match what."""
+"""Tokens: one golden case per script, and pairs that must match."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_golden(script: str) -> None:
 
 
 def test_letters_keep_their_marks() -> None:
-    # letters with their marks: ก้ า น้ มั; pairs never cut between a letter and its mark
+    # letters with their marks: ก้ า น้ มั; pairs never split a letter from its mark
     assert tokenize("ก้าน้มั") == ["ก้า", "าน้", "น้มั"]
 
 

@@ -1,4 +1,4 @@
-"""Reading Wikipedia and KILT: what becomes a document, what is left out, what is said of files that are not right."""
+"""Reading Wikipedia and KILT: documents, exclusions, and messages about wrong files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.retrievers.wiki_files import (
 
 @pytest.fixture
 def markup() -> None:
-    """The extra that reads markup; missing in CI it is a failure."""
+    """Skip the test if the extra that reads markup is missing; in CI, let it fail."""
     if os.environ.get("CI", "").lower() != "true":
         pytest.importorskip("mwparserfromhell", reason="the extra 'wikipedia' is not installed")
 
@@ -92,7 +92,7 @@ def test_a_dump_gives_its_articles(tmp_path: Path, streams: int) -> None:
     assert [(d.id, d.lang, d.title) for d in documents] == [("12", "en", "Varn"), ("20", "en", "Olm")]
     assert documents[0].text == VARN_SHOWN
     assert read("en", source=path) == documents
-    # outside the English edition a page's number stands behind the language
+    # outside the English edition a page's number follows the language
     write_dump(tmp_path, "ko", KOREAN)
     (korean,) = read("korean", source=tmp_path)
     assert (korean.id, korean.lang) == ("ko:12", "ko")
@@ -186,7 +186,7 @@ def test_a_copy_of_the_hubs_dataset_is_read_file_by_file(tmp_path: Path) -> None
     assert documents[0] == Document("ko:7", "ko", "서울은 수도이다.", "서울")
     with pytest.raises(DataError, match=r"neither 20240101\.ko/"):
         wikipedia_edition("ko", source=tmp_path, dump="20240101")
-    # the Norwegian edition is called otherwise than the language
+    # the Norwegian edition has a different code from the language
     write_copy(tmp_path, "20231101.no", [article(1, "Olm", "Olm er en elv.")] * 2)
     assert read("nb", source=tmp_path)[0].lang == "nb"
 

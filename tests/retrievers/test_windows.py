@@ -1,4 +1,4 @@
-"""Batches of texts of similar length: the same index whatever the window, less padding, and nothing embedded twice."""
+"""Batches of texts of similar length: the same index for every window, less padding, and nothing embedded twice."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def passages(count: int) -> list[Passage]:
 
 
 def padding(calls: Sequence[Sequence[int]]) -> int:
-    """Characters that a model which pads a batch to its longest text computes in vain."""
+    """Count the characters that a model computes in vain if it pads a batch to its longest text."""
     return sum(max(call) * len(call) - sum(call) for call in calls)
 
 
@@ -83,7 +83,7 @@ def test_a_window_saves_padding(make_index: MakeIndex) -> None:
         make_index(corpus, embedder=model, batch_size=16, window=window)
         paddings.append(padding(model.calls))
         assert sum(map(len, model.calls)) == 400
-    # 16 uniform lengths up to 400 leave about 400 · 15/17 / 2 of padding a text; 128 sorted ones an eighth of that
+    # 16 uniform lengths up to 400 leave about 400 · 15/17 / 2 of padding per text; 128 sorted ones an eighth of that
     assert paddings[1] < 0.2 * paddings[0]
 
 
@@ -93,7 +93,7 @@ def test_a_window_smaller_than_a_batch_is_refused(tmp_path: Path) -> None:
 
 
 class Stopping(Recording):
-    """Ends the process' work, as far as a test can see, at a batch."""
+    """Stops the process at a batch, as far as a test can simulate it."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ def test_what_is_kept_belongs_to_its_window(tmp_path: Path) -> None:
     ahead.keep(b"one")
     ahead.keep(b"two")
     assert Ahead(tmp_path / "ahead").begin(["a", "b"], 1) == [b"one", b"two"]
-    # a batch that was cut short is gone, and what follows takes its place
+    # a truncated batch is dropped, and the next one takes its place
     content = (tmp_path / "ahead").read_bytes()
     (tmp_path / "ahead").write_bytes(content[:-1])
     again = Ahead(tmp_path / "ahead")
@@ -158,5 +158,5 @@ def test_sparse_vectors_are_kept_too(tmp_path: Path, make_index: MakeIndex) -> N
         build_index(corpus, tmp_path / "i", embedder=Interrupted(), **settings)
     limit, model = -1, Interrupted()
     assert build_index(corpus, tmp_path / "i", embedder=model, resume=True, **settings).manifest.fingerprint == expected
-    # 60 passages are eight batches, two of which were there
+    # 60 passages are eight batches, two of which existed
     assert model.calls == 6

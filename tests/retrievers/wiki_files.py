@@ -1,4 +1,4 @@
-"""Small copies of what Wikipedia and KILT are published as, written for these tests."""
+"""Small files in the formats of Wikipedia and KILT, written for these tests."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _SPACES = {"en": {6: "File", 14: "Category"}, "ko": {6: "파일", 14: "분류"}}
 
 
 def write_dump(folder: Path, lang: str, pages: Sequence[Page], *, date: str = "20251020", streams: int = 1) -> Path:
-    """``<lang>wiki-<date>-pages-articles.xml.bz2``; with several ``streams``, as the multistream dumps are."""
+    """Write ``<lang>wiki-<date>-pages-articles.xml.bz2``; with several ``streams``, like the multistream dumps."""
     named = _SPACES[lang].items()
     spaces = "".join(f'<namespace key="{key}" case="first-letter">{name}</namespace>' for key, name in named)
     head = (
@@ -90,7 +90,7 @@ def write_dump(folder: Path, lang: str, pages: Sequence[Page], *, date: str = "2
 
 
 def write_copy(folder: Path, config: str, articles: Sequence[Mapping[str, str]]) -> Path:
-    """A copy of one configuration of the hub's dataset, in two files."""
+    """Write a copy of one configuration of the hub's dataset, in two files."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

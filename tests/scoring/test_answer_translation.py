@@ -1,4 +1,4 @@
-"""Replies in the wrong language, translated before they are scored: which ones are, into what, and what is counted."""
+"""Replies in the wrong language, translated before they are scored: which ones, into which language, and the counts."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def one(row: Scored, path: Path) -> dict[str, float | str]:
         # right, in the wrong language; wrong, in the wrong language
         (asked("de", ENGLISH, "Roggenbrot"), 0.0, 1.0),
         (asked("de", WRONG, "Roggenbrot"), 0.0, 0.0),
-        # in the language already: as it is
+        # already in the language: unchanged
         (asked("de", GERMAN, "Roggenbrot"), 1.0, 1.0),
         (asked("de", "Roggenbrot", "Roggenbrot"), 1.0, 1.0),
         (asked("ru", "ржаной хлеб", "ржаной хлеб"), 1.0, 1.0),
-        # short: told by its script, Latin letters are English
+        # short: identified by its script; Latin letters count as English
         (asked("ru", "rye bread", "ржаной хлеб"), 0.0, 1.0),
-        # in every language, or nothing said
+        # in every language, or an empty reply
         (asked("ru", "1841", "1841"), 1.0, 1.0),
         (asked("ru", "", "1841"), 0.0, 0.0),
         (asked("ru", "None", "1841", tagged=True, declined=True), 0.0, 0.0),
@@ -86,7 +86,7 @@ def test_what_cannot_be_translated_is_unscored_with_the_reason(table: Path) -> N
 
 
 class Broken:
-    """In the place of a translator: fails at every text, and remembers how it was asked."""
+    """Stands in for a translator: fails on every text, and records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[list[str], list[str], list[str], str]] = []
@@ -138,7 +138,7 @@ def test_a_task_that_names_the_metric_translates_its_replies(world: Path, table:
     assert sample["rows"]["answer_translated"] == "ржаной хлеб"
     assert (sample["match"], sample["match_translated"]) == (0.0, 1.0)
     scores = results["configs"]["t"]["scores"]
-    # five replies that give the year of the lighthouse, and the one that is right in translation
+    # five replies give the year of the lighthouse, and one of them is right only in translation
     assert scores["metrics"]["match_translated"]["value"] == pytest.approx(6 / 15)
     assert scores["metrics"]["match"]["value"] == pytest.approx(5 / 15)
     assert scores["translation"]["counts"] == {"answers": {"translated": 1}}

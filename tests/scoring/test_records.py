@@ -53,7 +53,7 @@ TRACE: dict[str, Any] = {
 
 
 def full(number: int) -> RowRecord:
-    """A row with every part that a record can have; only the first carries those of its rank."""
+    """Return a row with every part that a record can have; only the first has those of its rank."""
     doc = RagDoc(
         f"r{number}",
         "q",
@@ -123,11 +123,11 @@ def test_a_row_reads_back_as_the_same_record(record: RowRecord) -> None:
 def test_scores_read_back_as_the_same_record() -> None:
     scores = summarize(ROWS, evaluated="org/a")
     written = through_a_file(scores.to_dict())
-    # every part of the scores is there, so that every class is read back
+    # every part of the scores is present, so that every class is read back
     assert set(written) == {"schema_version", *(name for name in TaskScores.__dataclass_fields__)}
     assert TaskScores.from_dict(written) == scores
     assert through_a_file(TaskScores.from_dict(written).to_dict()) == written
-    # from rows that went through a file as from rows that did not: to the last digit
+    # rows read from a file give the same scores as rows in memory, to the last digit
     again = summarize([RowRecord.from_dict(through_a_file(row.to_dict())) for row in ROWS], evaluated="org/a")
     assert through_a_file(again.to_dict()) == written
 
@@ -140,7 +140,7 @@ def test_what_says_nothing_is_left_out() -> None:
         "cell": {"query_lang": "de"},
         "values": {"acc": 1.0},
     }
-    # an interval that cannot be given is told, not left out
+    # a missing interval is recorded with its reason
     assert summarize([record]).to_dict()["metrics"]["acc"].keys() == {"value", "low", "high", "n", "method"}
 
 

@@ -62,7 +62,7 @@ def test_thinking_that_was_cut_off_holds_no_answer(reply: str) -> None:
         ("answer： 나일강", "나일강"),
         ("Answer: [the Nile]", "the Nile"),
         ("- **Answer: the Nile**", "the Nile"),
-        # a word within a line is no such line, and an empty one holds nothing
+        # a word within a line does not count as the line, and an empty line contains nothing
         ("My answer: the Nile", "My answer: the Nile"),
         ("the Nile\nAnswer:", "the Nile\nAnswer:"),
         ("<think>Answer: x</think>the Nile", "the Nile"),
@@ -106,7 +106,7 @@ def test_relevance_is_known_by_passage_or_by_document_and_a_document_counts_once
 def test_a_row_may_name_a_passage_and_a_document() -> None:
     ranking = ranked(("p1", "D1"), ("p2", "D1"), ("p3", "D2"), ("p4", "D2"))
     row = Scored(RagDoc("r", "Was?", "de", relevant_ids=("p2", "D2")), "", ranking)
-    # p1 is neither; p2 stands second, D2, at its passage p3, third
+    # p1 is neither; D2 is found second, through p2 itself, and third, through its passage p3
     assert value(row, "mrr@5") == 0.5
     assert value(row, "recall@3") == 1.0
     assert value(row, "recall@2") == 0.5
@@ -129,7 +129,7 @@ def test_ranking_measures_are_left_out_where_nothing_was_searched() -> None:
 def test_quota_modes_measure_order_under_another_name() -> None:
     row = Scored(RagDoc("r", "q", "de", relevant_ids=("x",)), "", ranked(("y", "y"), ("x", "x")))
     scored = score_rows([row], ["hit@2", "hit@1", "mrr@2"], searched=True, quota_depth=2)[0]
-    # whether the whole list holds it depends on no order; whether its first place does, depends on one
+    # a hit in the whole list does not depend on the order; a hit in first place does
     assert scored.values == {"hit@2": 1.0, "hit@1_score_merged": 0.0, "mrr@2_score_merged": 0.5}
     assert "quota" in scored.unscored["mrr@2"]
     assert published_name("hit@2", None) == "hit@2"
@@ -167,7 +167,7 @@ def test_groups_are_resampled_together() -> None:
     grouped = [record(str(i), {"acc": float(i // 10 % 2)}, group=str(i // 10)) for i in range(200)]
     narrow, wide = (summarize(rows).to_dict()["metrics"]["acc"] for rows in (alone, grouped))
     assert narrow["value"] == wide["value"] == 0.5
-    # ten equal rows a group: the design effect is 10, so the interval is about sqrt(10) times as wide
+    # ten equal rows per group: the design effect is 10, so the interval is about sqrt(10) times as wide
     assert (wide["high"] - wide["low"]) / (narrow["high"] - narrow["low"]) == pytest.approx(math.sqrt(10), rel=0.2)
     assert "cluster" in wide["method"]
 
@@ -219,7 +219,7 @@ def test_all_unscored_has_no_metric_but_a_reason() -> None:
     assert out["unscored"] == {"acc": {"no reply": 1}}
 
 
-# ------------------------------------------------------------------ where errors come from, what was retrieved
+# ------------------------------------------------------------------ error sources, retrieval
 
 
 def test_attribution_and_language_counts_from_the_rows_of_a_search() -> None:
@@ -227,7 +227,7 @@ def test_attribution_and_language_counts_from_the_rows_of_a_search() -> None:
     places = {lang: Ranked(f"d-{lang}", f"d-{lang}", lang, 1.0) for lang in hits}
     pool = {"de": 10, "en": 30}
     rows = []
-    # 4 kept and right, 2 kept and wrong, 3 retrieved but not kept, 1 not retrieved yet right
+    # 4 kept and right, 2 kept and wrong, 3 retrieved but not kept, 1 not retrieved but right
     for i, (kept, found, right) in enumerate([(1, 1, 1)] * 4 + [(1, 1, 0)] * 2 + [(0, 1, 0)] * 3 + [(0, 0, 1)]):
         doc = RagDoc(str(i), "q", "de", relevant_ids=("d-en",), gold_doc_lang="en")
         ranking = (places["de"], *([places["en"]] if found else []))

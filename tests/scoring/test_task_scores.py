@@ -1,4 +1,4 @@
-"""Scores of a task as a whole, by their name in its YAML, through the harness."""
+"""Scores of a whole task, by their name in its YAML, through the harness."""
 
 from __future__ import annotations
 

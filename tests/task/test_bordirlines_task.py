@@ -83,7 +83,7 @@ def test_answer_sets_score_as_published_through_the_harness(name: str, test_data
     assert scores["rates"]["refused"]["value"] == pytest.approx(refused / len(answers))
     if len(asked) < 720:
         return
-    # by hand from the table of territories: 1/k over 161 territories with a controller, one of which is no claimant
+    # by hand from the table of territories: 1/k over 161 territories with a controller, one of which is not a claimant
     assert scores["random"]["Cst_CS_all"] == pytest.approx(0.4430, abs=5e-5)
     assert scores["random"]["KB_CS"] == pytest.approx(0.4612 - 0.5 / 161, abs=5e-5)
 
@@ -135,8 +135,9 @@ def test_published_documents_by_mode(test_data: Path, copy: Path) -> None:
 
 
 def test_what_was_retrieved_by_language(test_data: Path, copy: Path) -> None:
-    """The pool of a territory: ten documents a language. Of Crimea's Russian query three of ten Russian ones were
-    found, and seven of twenty others.
+    """The pool of a territory: ten documents per language.
+
+    For Crimea's Russian query, three of the ten Russian documents were retrieved, and seven of the twenty others.
     """
     metadata = {**lines(test_data), "data": {"path": str(copy), "territories": ["Crimea"], "languages": ["ru"]}}
     name = "bordirlines_rel_langs_direct_openai"
@@ -157,7 +158,7 @@ def test_citations(test_data: Path, copy: Path) -> None:
     assert results["configs"][name]["scores"]["concurrence"]["outcomes"] == {"chosen": 26}
     inline = scores["citations"]["inline"]
     assert inline["out_of_range"] == 26
-    # m3 has the query's language first, so every citation in range is in it
+    # m3 has the query's language first, so every valid citation is in it
     own = inline["preference"]["query_lang"]["own"]
     assert own["all"]["citation"]["value"] == 1.0
     assert own["ru"]["inclusion"]["value"] == pytest.approx(0.4)
@@ -188,7 +189,7 @@ def test_a_document_cannot_pose_as_a_citation(test_data: Path, copy: Path) -> No
 
 
 class LikelyLM(ScriptedLM):
-    """Prefers the option that the function names for a prompt."""
+    """Prefers the option that the function returns for a prompt."""
 
     def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         self.prompts += [request.args[0] for request in requests]
@@ -217,7 +218,7 @@ def test_likelihoods_need_options(tasks: Path) -> None:
 
 
 def test_the_greedy_path_is_ranked_as_published(tmp_path: Path) -> None:
-    """Against a model of four tokens whose next token depends on the last one alone, step by step by hand.
+    """Compared by hand, step by step, with a model of four tokens whose next token depends only on the last one.
 
     Greedy from a: b (0.6), then from b: c (0.7). "c d" scores log P(c|a) + log P(d|b), not P(d|c).
     """
@@ -308,7 +309,7 @@ def test_two_options_and_letters_beyond_are_counted(test_data: Path) -> None:
     scores = results["configs"]["bordirlines_no_ir_direct"]["scores"]["concurrence"]
     assert scores["outcomes"] == {"chosen_of_several": 1, "beyond": 1, "unread": 1}
     assert scores["refusals"] == 2
-    # the English control answer is unread: official counts it wrong, exclude leaves the territory out
+    # the English control answer is unread: official counts it as wrong, exclude leaves the territory out
     assert scores["scores"]["KB_CS"] == 0.0
     assert scores["exclude"]["KB_CS"]["value"] is None
 
@@ -341,8 +342,10 @@ def test_the_order_of_documents_is_shuffled_by_seed_and_row(test_data: Path, cop
 
 
 def test_one_document_is_exchanged_for_the_other_side(test_data: Path, copy: Path) -> None:
-    """In rel_langs m3 shows for Crimea_ru documents 0 to 3 of ru and 0 to 2 of en and uk; 0 and 1 are Russia's or
-    Ukraine's, by the order of the claimants. The first one gives way to a document of the other side.
+    """One document is replaced by a document of the other side.
+
+    In rel_langs, m3 shows documents 0 to 3 of ru and 0 to 2 of en and uk for Crimea_ru; 0 and 1 are Russia's or
+    Ukraine's, in the order of the claimants. The first one is replaced.
     """
     name = "bordirlines_rel_langs_direct_m3"
     plain = prompts_by_row(test_data, copy, name)["Crimea_ru"]
@@ -351,8 +354,8 @@ def test_one_document_is_exchanged_for_the_other_side(test_data: Path, copy: Pat
     assert len(changed) == 1
     (old, new) = changed[0]
     assert old == plain[0]
-    # documents 0 and 1 support the first claimant, 2 and 3 the second: all Russian ones are shown already, and 2 is in
-    # every language, so the first by id that is left is English
+    # documents 0 and 1 support the first claimant, 2 and 3 the second: all Russian ones are already shown, and 2 is in
+    # every language, so the first remaining one by id is English
     assert (old.rpartition("_p")[2], new) == ("0", "en:1100_p3")
 
 

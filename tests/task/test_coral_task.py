@@ -1,4 +1,4 @@
-"""Mode ``coral`` in a run: what reaches prompt, samples, results and traces, and what is refused before it starts."""
+"""Mode ``coral`` in a run: its effect on prompt, samples, results and traces, and what is refused before it starts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ScriptedAgents = Callable[..., ScriptedAgent]
 
 @pytest.fixture
 def looped(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder with the task ``looped``: mode coral over the small corpus, traces beside it."""
+    """The folder with the task ``looped``: mode coral over the small corpus, with a folder for traces."""
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
     agent = {"k": 2, "max_rounds": 2, "traces": str(tasks / "traces")}
     write_task(tasks, "looped", **BASE, data=data, agent=agent, retrieval={"mode": "coral", "k": 2, "kind": "bm25"})
@@ -36,7 +36,7 @@ def looped(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def seat(monkeypatch: pytest.MonkeyPatch) -> ScriptedAgents:
-    """Makes a scripted agent planner and critic of every task that is built from now on."""
+    """Make a scripted agent planner and critic of every task that is built from now on."""
 
     def place(**scripts: Any) -> ScriptedAgent:
         agent = ScriptedAgent(**scripts)
@@ -72,7 +72,7 @@ def test_passages_scores_and_traces_are_in_samples_results_and_files(
     assert first["doc"]["trace"]["stopped"] == "sufficient"
     assert first["rows"]["loop"]["calls"] == len(first["doc"]["trace"]["rounds"][0]["hits"]) + 2
     assert first["rows"]["loop"]["used"] == {"en": 1}
-    # the question goes to the model as it was asked, with the document
+    # the model gets the original question, with the document
     assert "The lighthouse of Varn was built in 1841." in first["arguments"][0][0]
     table = results["configs"]["looped"]["scores"]["loop"]
     assert table["rows"] == 15
@@ -117,7 +117,7 @@ def test_the_final_documents_may_be_shown_in_translation(
     (passage,) = results["samples"]["looped"][0]["doc"]["passages"]
     assert (passage["text"], passage["lang"]) == ("DER LEUCHTTURM VON VARN WURDE 1841 GEBAUT.", "en")
     assert passage["critic"]["total"] == 12.5
-    # what the loop used is German
+    # the loop used only German
     assert results["samples"]["looped"][0]["rows"]["loop"]["used"] == {"de": 1}
 
 
@@ -148,7 +148,7 @@ def test_no_traces_where_none_are_wanted(looped: Path, seat: ScriptedAgents) -> 
 
 
 def test_an_agent_block_does_nothing_in_another_mode(looped: Path) -> None:
-    """A suite is given its agents once, for all its modes."""
+    """A suite sets its agents once, for all its modes."""
     results = run(looped, "looped", limit=1, metadata={"retrieval.mode": "all"})
     assert "agent" not in results["configs"]["looped"]
     assert "trace" not in results["samples"]["looped"][0]["doc"]
@@ -250,7 +250,7 @@ def test_presets_are_settings_that_may_be_set_otherwise() -> None:
 @pytest.mark.parametrize(
     ("preset", "scope"),
     [
-        # q-lighthouse-en: asked in English, of a culture whose language is Spanish
+        # q-lighthouse-en: asked in English, about a culture whose language is Spanish
         ("fixed_own", {"es": 3}),
         ("fixed_own_en", {"en": 3, "es": 3}),
         ("fixed_all", {"de": 3, "en": 3, "es": 3, "ru": 3, "zh": 3}),
@@ -282,7 +282,7 @@ def traced(looped: Path, seat: ScriptedAgents) -> Path:
 
 
 def test_a_trace_reads_like_the_papers_figure(traced: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """CORAL, Figure 9: the question, each trial's documents, the decision with its reason, the rewritten query."""
+    """CORAL, Figure 9: the question, each round's documents, the decision with its reason, the rewritten query."""
     with pytest.raises(SystemExit) as done:
         main(["trace", "q-lighthouse-en", str(traced)])
     assert done.value.code == 0

@@ -1,4 +1,4 @@
-"""The hook, run by the harness's own evaluator: which rows are retrieved, what is scored, what lands in the results."""
+"""The hook, run by the harness's own evaluator: which rows are retrieved, what is scored, what the results record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def build(tasks: Path, name: str = "small", metadata: Any = None) -> RagTask:
 
 @pytest.fixture
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The row ids of every call of the retrieval, in order."""
+    """Return the row ids of every call of the retrieval, in order."""
     calls: list[list[str]] = []
     real = IndexSearch.retrieve
 
@@ -159,7 +159,7 @@ def test_two_ranks_search_disjoint_rows_and_are_summed_once(tasks: Path, searche
     results, models = run_ranks(tasks, knows_everything)
     assert sorted(len(call) for call in searched) == [7, 8]
     assert not set(searched[0]) & set(searched[1])
-    # the shorter rank is padded with a repeat of its last prompt, which counts nowhere
+    # the shorter rank is padded with a repeat of its last prompt, which is not counted
     assert sorted(len(m.prompts) for m in models) == [8, 8]
     assert results["configs"]["small"]["scores"]["rows"] == 15
     assert results["configs"]["small"]["scores"]["metrics"]["char3gram_recall"]["n"] == 15
@@ -190,7 +190,7 @@ def test_two_ranks_run_the_rows_that_one_would(tasks: Path, searched: list[list[
 
 @pytest.mark.parametrize("long_on", [0, 1])
 def test_a_metric_that_one_rank_cannot_score_breaks_no_other(tasks: Path, long_on: int) -> None:
-    """Only the rows of one rank get replies long enough for the language to be told."""
+    """Only the rows of one rank get replies long enough for language detection."""
     questions = [json.loads(line)["query"] for line in (tasks / "questions.jsonl").read_text("utf-8").splitlines()]
 
     def answer(prompt: str) -> str:
@@ -405,5 +405,5 @@ def test_a_task_that_asks_for_shots_is_refused(tasks: Path) -> None:
     task = build(tasks)
     with pytest.raises(DataError, match="shots"):
         task.fewshot_context(task.eval_docs[0], 2)
-    # the harness leaves a configured 0 alone whatever --num_fewshot says
+    # the harness keeps a configured 0 whatever --num_fewshot says
     assert run(tasks, limit=1, num_fewshot=3)["n-shot"]["small"] == 0

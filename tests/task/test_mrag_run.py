@@ -1,4 +1,4 @@
-"""The committed tasks of RAG in multilingual settings on rows of our own: what each searches, shows and scores."""
+"""The committed tasks of RAG in multilingual settings on hand-written rows: what each searches, shows and scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEARCHED = {"en_only": {"en"}, "qlang": {"ul"}, "qlang_plus_en": {"ul", "en"}, "
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of our own, and a lexical index of the pages whose every language can be searched."""
+    """Write hand-made files, and a lexical index of the pages in which every language can be searched."""
     made = write_all(tmp_path_factory.mktemp("mrag"))
     build_index(read_jsonl(made / "pages.jsonl"), made / "index", kind="bm25", chunker="paragraphs")
     return made
@@ -58,13 +58,13 @@ def test_each_setting_shows_passages_of_its_languages(setting: str, language: st
         numbers = [int(number) for number in DOCUMENT.findall(prompt)]
         assert numbers == list(range(1, len(shown) + 1))
         assert len(shown) <= (0 if setting == "norag" else 5)
-        # a search that finds nothing leaves the prompt without documents
+        # a search without hits leaves the prompt without documents
         without = system_prompts()["short_in_ul_ul"].text(language, with_documents=False)
         assert prompt.startswith((system if shown else without) + "\n\n")
         assert prompt.rstrip().endswith(f"Question: {sample['doc']['query']}")
         assert ("Background:\n" in prompt) == bool(shown)
     scores = results["configs"][task]["scores"]["metrics"]
-    # five of the ten questions ask for a year, and one of these years is 1907; others share its 3-grams or do not
+    # five of the ten questions ask for a year, and one of these years is 1907; others may share its 3-grams
     years = [answer(n, language) for n in range(1, 10, 2)]
     grams = [{text[i : i + 3] for i in range(2)} for text in years]
     expected = [len(found & {"190", "907"}) / 2 for found in grams]
@@ -78,7 +78,7 @@ def test_each_setting_shows_passages_of_its_languages(setting: str, language: st
 
 
 def test_recall_of_pages_is_that_of_the_english_pages(folder: Path) -> None:
-    # a lexical search in English finds every bridge by its name in Latin letters, and none by another script
+    # a lexical search in English finds every bridge by its name in Latin letters, but not by another script
     for language, expected in (("en", 1.0), ("fr", 1.0), ("ko", 0.0), ("ja", 0.0)):
         results = run(folder, f"mkqa_en_only_{language}")
         found = results["configs"][f"mkqa_en_only_{language}"]["scores"]["metrics"]["recall@5"]
@@ -99,7 +99,7 @@ def test_a_translated_question_finds_what_the_original_does_not(folder: Path) ->
     assert results["configs"]["mkqa_trag_ko"]["scores"]["metrics"]["recall@5"]["value"] == 1.0
     # the model sees the original
     assert all(f"Question: {question(n, 'ko')}" in prompt for n, prompt in enumerate(lm.prompts))
-    # a lexical index in the place of the sparse one
+    # a lexical index instead of the sparse one
     sparse = run(folder, "mkqa_sparse_trag_ko", retrieval={**spec, "kind": "bm25"})
     assert sparse["configs"]["mkqa_sparse_trag_ko"]["scores"]["metrics"]["recall@5"]["value"] == 1.0
 

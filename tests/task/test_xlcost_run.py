@@ -24,7 +24,7 @@ from tests.worlds.xlcost import COUNTRIES, question_rows, write
 
 TASKS = Path(__file__).resolve().parents[2] / "tasks"
 PAIRS = ["ar->ar", "ar->en", "en->ar", "en->en"]
-# What each document says that answers, in its own language: the number in it.
+# The fact in each document that answers, in the document's language: its number.
 FACTS = {"varnia": "7,250", "sund": "7731"}
 
 
@@ -40,7 +40,7 @@ def run(task: str, lm: Any, blocks: dict[str, Any]) -> Any:
 
 
 def relevance(prompt: str) -> str:
-    """Lists the passages that hold the number of the golden answer: a judge that reads both languages."""
+    """Lists the passages that contain the number of the golden answer: a judge that reads both languages."""
     fact = next(fact for fact in FACTS.values() if fact in prompt.split("<passage_1>")[0])
     blocks = prompt.split("<passage_")[1:]
     return str([int(block.split(">")[0]) for block in blocks if fact in block])
@@ -83,7 +83,7 @@ def test_the_chain_from_retrieval_to_the_answer(folder: Path, judges: dict[str, 
         assert sample["rows"]["kept"] == int(shown)
         assert sample["hit@20"] == sample["rows"]["retrieved"]
         assert sample["judge_correct"] == float(shown)
-    # lexical search finds its own language only: at least those two rows
+    # lexical search finds only its own language: at least those two rows
     attribution = scores["attribution"]
     assert attribution["correct_by"] == "judge_correct"
     assert attribution["overall"]["correct_if_kept"]["value"] == 1.0
@@ -114,7 +114,7 @@ def test_the_prompt_shows_numbered_passages_and_asks_for_the_questions_language(
 
 
 class FactsFirst:
-    """A reranker that puts passages with a fact before (or, with ``sign`` -1, behind) all others."""
+    """A reranker that puts passages with a fact before all others, or, with ``sign`` -1, after them."""
 
     name, revision = "facts", "1"
 
@@ -135,7 +135,7 @@ def test_labels_follow_a_passage_through_the_reranker(
     blocks = metadata(folder, data={"passage_tokens": 12}, retrieval={"k": 1, "rerank": "some/reranker"})
     results = run("xlcost_travel", ScriptedLM(reads), blocks)
     scores = results["configs"]["xlcost_travel"]["scores"]
-    # the judge is asked once, about the retrieved list; what the reranker made of it needs no second reading
+    # the judge reads the retrieved list once; the reranked list needs no second reading
     assert len(judges["relevance"].asked) == 4
     assert scores["selection"]["overall"]["retrieved"]["value"] > 0
     assert scores["selection"]["overall"]["kept_if_retrieved"]["value"] == kept
@@ -167,7 +167,7 @@ def test_retrievers(mode: str, languages: str, folder: Path, judges: dict[str, S
     name = f"xlcost_travel{mode}"
     results = run(name, ScriptedLM(reads), metadata(folder))
     for sample in results["samples"][name]:
-        # a search by words finds nothing across the two scripts, and then there is no ranking
+        # a lexical search finds nothing across the two scripts, so there is no ranking
         ranking = sample["doc"].get("ranking", {"langs": [], "ids": []})
         if languages == "gold":
             assert set(ranking["langs"]) <= {sample["doc"]["gold_doc_lang"]}
@@ -209,7 +209,7 @@ def test_legal_says_what_it_needs(tmp_path: Path, judges: dict[str, ScriptedJudg
 def test_a_translated_question_finds_what_the_other_language_hides(
     folder: Path, judges: dict[str, ScriptedJudge]
 ) -> None:
-    """A search by words crosses no script; with the question in both languages it finds every document."""
+    """A lexical search does not cross scripts; with the question in both languages it finds every document."""
     lines = []
     for _, _, _, asked in COUNTRIES.values():
         english, arabic = asked["english"][0], asked["arabic"][0]

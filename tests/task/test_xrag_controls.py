@@ -35,7 +35,7 @@ def read(
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """The rows and their translations in one folder."""
+    """Write the rows and their translations to one folder."""
     write(tmp_path)
     write_translations(tmp_path / "translations.jsonl")
     return tmp_path
@@ -52,7 +52,7 @@ def test_an_english_question_asks_for_an_english_answer(files: Path, language: s
     for before, after in zip(plain.docs, changed.docs, strict=True):
         source = row(language, "multi", int(before.id.rpartition("-")[2]))
         assert (after.query, after.query_lang, after.answers) == (source["en_question"], "en", (source["en_answer"],))
-        # the articles, their order and what runs are paired by stay
+        # the articles, their order and the pairing of runs stay the same
         assert after.given_passages == before.given_passages
         assert (after.id, after.group_id, after.extra) == (before.id, before.group_id, before.extra)
 
@@ -107,7 +107,7 @@ def test_translations_that_are_none_are_noted(files: Path) -> None:
 
 
 def test_a_missing_translation_names_the_file_and_the_row(files: Path) -> None:
-    # article 6 of a row is a distracting one: without it EQ+ES runs, EQ+ES+ED does not
+    # article 6 of a row is a distracting one: without it EQ+ES runs, but EQ+ES+ED does not
     lines = [line for line in translations() if (line["id"], line["article"]) != ("multi-de-3", 6)]
     write_translations(files / "translations.jsonl", lines)
     assert len(controlled(files, ("question", "supporting")).docs) == 12
@@ -124,7 +124,7 @@ def test_articles_in_english_without_a_file_say_what_to_give(files: Path) -> Non
     assert "--metadata data.translations=FILE" in str(caught.value.next_step)
     with pytest.raises(DataError, match=r"data\.translations=.*nowhere\.jsonl is not a file"):
         read(files, ("supporting",), translations=str(files / "nowhere.jsonl"))
-    # the question needs none
+    # an English question needs no translation
     assert len(read(files, ("question",)).docs) == 12
 
 
@@ -186,7 +186,7 @@ def test_distractors_of_two_languages_take_turns(files: Path, language: str) -> 
             assert len(others) == n
             assert abs(counts["en"] - counts[language]) == n % 2
             assert {p.id for p in doc.given_passages if p.is_gold} <= ids
-            # the sweep adds articles one by one, and the order stays that of all eight
+            # the sweep adds articles one by one, and keeps the order of all eight
             assert previous[place] <= ids
             assert [hit.id for hit in found.passages] == [p.id for p in doc.given_passages if p.id in ids]
             assert [hit.rank for hit in found.passages] == list(range(1, n + 3))
@@ -221,7 +221,7 @@ def test_another_seed_draws_other_distractors(files: Path) -> None:
 
 def test_the_places_of_the_supporting_articles_are_those_shown(files: Path) -> None:
     doc = read(files).docs[0]
-    # article_order is 5 2 7 0 3 1 6 4: articles 0 and 1, the supporting ones, stand in places 4 and 6
+    # article_order is 5 2 7 0 3 1 6 4: articles 0 and 1, the supporting ones, are in places 4 and 6
     everything = row_record(doc, RowScores(), shown([doc], subset="all")[0])
     assert everything.gold_positions == (4, 6)
     assert (everything.cell["gold_first"], everything.cell["gold_last"]) == ("4", "6")
@@ -232,7 +232,7 @@ def test_the_places_of_the_supporting_articles_are_those_shown(files: Path) -> N
 
 
 def test_a_drawn_order_never_puts_the_supporting_articles_in_front(tmp_path: Path) -> None:
-    # of 28 orders one has both in front: 400 rows would hold about 14
+    # of 28 orders one has both in front: expect about 14 of 400 rows
     made = []
     for n in range(400):
         item = row("de", "mono", n % 12) | {"id": f"r{n}"}
@@ -250,7 +250,7 @@ def test_accuracy_by_place_type_of_question_and_of_answer(files: Path) -> None:
     benchmark = read(files)
     docs = benchmark.docs
     found = shown(docs, subset="distractors", n=2)
-    # right where the first supporting article stands in front
+    # right if the first supporting article comes first
     records = [
         row_record(
             doc,
@@ -270,6 +270,6 @@ def test_accuracy_by_place_type_of_question_and_of_answer(files: Path) -> None:
         "multihop": 3,
         "set": 3,
     }
-    # every fifth of the rows from 0 on: 0, 5, 10
+    # every fifth row from 0 on: 0, 5, 10
     assert {place: cell["n"] for place, cell in by["a_type"].items()} == {"corrected": 3, "original": 9}
     assert {place: cell["n"] for place, cell in by["crossdoc_type"].items()} == {"0": 4, "1": 4, "2": 4}

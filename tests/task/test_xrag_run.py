@@ -1,4 +1,4 @@
-"""XRAG's committed tasks on rows of our own: articles of full length under a short context, controls, breakdowns."""
+"""XRAG's committed tasks on hand-written rows: full-length articles in a short context, controls, breakdowns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = re.compile(r"<text_(\d)>\n(.*?)\n</text_\1>", re.DOTALL)
 
 
 def tokens(text: str) -> int:
-    """About as many as a subword tokenizer makes of it."""
+    """Return about as many tokens as a subword tokenizer does."""
     return len(TOKEN.findall(text))
 
 
@@ -77,7 +77,7 @@ def test_articles_are_shortened_evenly_and_nothing_else(
     caplog.set_level("INFO")
     limit = 6_000
     lm = Windowed(limit)
-    # without a chat template the model is out of reach: its arguments name the length, and tokens are estimated
+    # without a chat template the model object is out of reach: its arguments give the length, and tokens are estimated
     length = tokens if chat else estimated_tokens
     results = run(long_folder, task, lm, chat=chat, length=None if chat else limit)
     samples = sorted(results["samples"][task], key=lambda sample: sample["doc_id"])
@@ -87,17 +87,17 @@ def test_articles_are_shortened_evenly_and_nothing_else(
         whole = [passage["text"] for passage in sample["doc"]["passages"]]
         shown = [part for _, part in SHOWN.findall(text)]
         assert len(shown) == len(whole) == 8
-        # the short article is whole; every other one is a beginning of itself, as long as the others
+        # the short article is whole; every other one is cut at the end, to the same length as the rest
         assert sum(part == original for part, original in zip(shown, whole, strict=True)) == 1
         assert all(original.startswith(part) for part, original in zip(shown, whole, strict=True))
         cut = [length(part) for part, original in zip(shown, whole, strict=True) if part != original]
         assert max(cut) - min(cut) < 0.05 * max(cut)
-        # question, instructions, dates and the form of the answer are as they were
+        # question, instructions, dates and the form of the answer are unchanged
         assert sample["doc"]["query"] in text
         assert "one or two sentences at the most" in text
         assert text.count("2024-07-") == 8
         assert text.index("<question>") < text.index("<articles>") < text.index("<answer>your answer</answer>")
-        # the room is used, and 512 tokens are left to answer in
+        # the context is used, and 512 tokens are left for the answer
         assert limit - 512 - 200 < length(text) <= limit - 512
     assert any("3 prompts shortened to fit" in record.getMessage() for record in caplog.records)
 
@@ -162,7 +162,7 @@ def test_each_condition_asks_and_shows_what_the_paper_does(
         assert ("Los vecinos" in text) == (task in ("xrag_multi_es", "xrag_multi_eq_es", "xrag_multi_eqes_es"))
     by = results["configs"][task]["scores"]["metrics"]["f1"]["by"]
     assert {"q_type", "a_type", "crossdoc_type"} <= set(by)
-    # article_order is the same in every row of ours: one place, no breakdown
+    # every hand-written row has the same article_order: one place, no breakdown
     assert "gold_first" not in by
     places = [sample["rows"].get("gold_positions") for sample in samples]
     assert places == [{8: [4, 6], 2: [1, 2], 0: None}[articles]] * 12

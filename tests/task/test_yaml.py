@@ -56,7 +56,7 @@ def matrix(benchmark: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def configs() -> dict[str, dict[str, Any]]:
-    """Every YAML by the name of its task or group."""
+    """Return every YAML by the name of its task or group."""
     return {str(config.get("group", config.get("task"))): config for config in map(read, FILES)}
 
 
@@ -181,7 +181,7 @@ def test_the_axes_are_the_lists_of_the_loaders() -> None:
     assert axis("click", "subject") == list(CATEGORY_SIZES)
     assert sorted(axis("blend", "language")) == sorted(BLEND_LANGUAGES)
     assert axis("blend_saq", "country") == list(COUNTRIES)
-    # English has entries of its own: not every setting asks in it
+    # English has its own entries, since not every setting asks in it
     assert sorted([*axis("mkqa", "language"), "en"]) == sorted(MKQA_LANGUAGES)
     assert sorted(axis("xor_tydi", "language")) == sorted(XOR_LANGUAGES)
     assert sorted(axis("xquad_rag", "language")) == sorted(XQUAD_LANGUAGES)
@@ -217,7 +217,7 @@ def test_every_leaf_is_a_sound_task() -> None:
     for path in FILES:
         try:
             _check(read(path))
-        except Exception as error:  # the other files are still looked at
+        except Exception as error:  # the other files are still checked
             faults.append(f"{path.relative_to(TASKS)}: {str(error).splitlines()[0] if str(error) else repr(error)}")
     assert faults == []
 
@@ -239,7 +239,7 @@ def _check(config: dict[str, Any]) -> None:
         assert config["generation_kwargs"]["max_gen_toks"] > 0
     assert config["metadata"]["version"] == 1.0
     rest, blocks = _split(config["task"])
-    # else the question under test turns up among its own shots
+    # otherwise the question under test would be among its own shots
     assert rest["num_fewshot"] == 0
     assert rest["metric_list"] == []
     validate_data(blocks.data)
@@ -263,7 +263,7 @@ def _split(name: str) -> Any:
 
 
 def split_leaf(name: str) -> Any:
-    """The merged and validated blocks of a leaf, as the task itself sees them."""
+    """Return the merged and validated blocks of a leaf, as the task itself sees them."""
     return _split(name)[1]
 
 
@@ -412,7 +412,7 @@ def test_mkqa_and_tydi_have_the_papers_settings(
     expected = {"mkqa": codes, "xor_tydi": ["ar", "fi", "ja", "ko", "ru"] if mode not in ("oracle", "trag") else []}
     for name, members in expected.items():
         if members:
-            # English stands apart: not every setting has it, and means are taken over equal sets
+            # English is separate: not every setting has it, and means are taken over equal sets
             assert configs[f"{name}_{variant}".rstrip("_")]["task"] == [f"{name}_{variant}{code}" for code in members]
     names = [f"mkqa_{variant}{code}" for code in codes] + [f"xor_tydi_{variant}{code}" for code in expected["xor_tydi"]]
     in_english = [f"mkqa_{variant}en", *([] if mode == "trag" else [f"tydi_{variant}en"])]
@@ -425,7 +425,7 @@ def test_mkqa_and_tydi_have_the_papers_settings(
         assert (retrieval.mode, retrieval.k, retrieval.search_depth) == (mode, 5, 50)
         assert (blocks.prompt.template, blocks.prompt.system) == ("background", "short_in_ul_ul")
         assert read(_PATHS[name])["generation_kwargs"]["max_gen_toks"] == 128
-        # KILT's pages are English: recall of pages means something where English alone is searched
+        # KILT's pages are English: recall of pages is meaningful only if English is the only language searched
         assert ("recall@5" in blocks.metrics) == (name.startswith("mkqa") and mode in ("en_only", "oracle", "trag"))
         assert retrieval.rerank is not None
         assert (retrieval.rerank.model, retrieval.rerank.max_length) == ("BAAI/bge-reranker-v2-m3", 256)

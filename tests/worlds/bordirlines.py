@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# The territories, and the (file's) codes of their claimants' languages that have questions.
+# The territories, with the (file's) codes of those of their claimants' languages that have questions.
 TERRITORIES: dict[str, tuple[str, ...]] = {
     "Ceuta": ("es", "ar"),
     "Crimea": ("uk", "ru"),
@@ -124,7 +124,7 @@ K = 10
 
 
 def documents(territory: str, claimants: Sequence[str], code: str) -> dict[str, tuple[str, str]]:
-    """Ten documents in a language: id -> (text, viewpoint); the claims of the first two claimants come first."""
+    """Return ten documents in a language: id -> (text, viewpoint); the claims of the first two claimants come first."""
     claim, map_, dispute, weather, post = _TEXTS[code]
     listed = [(text.format(t=territory, c=c), c) for c in claimants[:2] for text in (claim, map_)]
     listed += [(dispute.format(t=territory), "Neutral")]
@@ -136,7 +136,7 @@ def documents(territory: str, claimants: Sequence[str], code: str) -> dict[str, 
 
 
 def write_bordirlines(folder: Path, queries: Sequence[Mapping[str, Any]]) -> Path:
-    """The hub's folder ``data`` for the eight territories; ``queries`` are all of BorderLines', as joined.
+    """Write the hub's folder ``data`` for the eight territories; ``queries`` are all of BorderLines', as joined.
 
     Both embedders have hits in the four published modes. ``m3`` ranks the query's language first, ``openai`` English.
     """
@@ -190,6 +190,6 @@ def _tsv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> No
 
 
 def real_queries(test_data: Path) -> list[dict[str, Any]]:
-    """The 720 questions as joined by hand, against which the loader is held."""
+    """Return the 720 questions as joined by hand, to compare with the loader's."""
     lines = (test_data / "borderlines" / "queries_720.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]

@@ -1,4 +1,4 @@
-"""Fixtures around the small world of :mod:`tests.tasks.world`."""
+"""Fixtures around the small world of :mod:`tests.worlds.small`."""
 
 from __future__ import annotations
 

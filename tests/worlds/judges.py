@@ -1,4 +1,4 @@
-"""Judges that answer by script, in this process: no server, no cache."""
+"""Scripted in-process judges: no server, no cache."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mrag_eval.config import ModelSpec
 from mrag_eval.models import Ledger, Reply
 from mrag_eval.prompts import Conversation
 
-# The last message of a conversation to a reply, or to the error of a failed call.
+# Maps the last message of a conversation to a reply, or to the error of a failed call.
 Script = Callable[[str], "str | Reply"]
 
 
@@ -27,14 +27,14 @@ def failing(reason: str = "timeout") -> Script:
 
 
 def exact(prompt: str) -> str:
-    """Correct if the generated answer is one of the golden ones, letter by letter."""
+    """Reply "correct" if the generated answer is exactly one of the golden ones."""
     golden = re.findall(r"<golden_answer>\n(.*?)\n</golden_answer>", prompt, re.DOTALL)
     (answer,) = re.findall(r"<generated_answer>\n(.*?)\n</generated_answer>", prompt, re.DOTALL)
     return verdict("correct" if answer in golden else "incorrect")
 
 
 class ScriptedJudge:
-    """Stands in for an AuxModel; remembers what it was asked."""
+    """Stands in for an AuxModel; remembers its prompts."""
 
     def __init__(self, script: Script, model: str = "acme/judge-1") -> None:
         self.script = script
@@ -57,7 +57,7 @@ class ScriptedJudge:
 
 
 def lists_answers(prompt: str) -> str:
-    """The numbers of the passages that hold a golden answer, letter by letter."""
+    """Reply with the numbers of the passages that contain a golden answer exactly."""
     golden = re.findall(r"<golden_answer>\n(.*?)\n</golden_answer>", prompt, re.DOTALL)
     passages = re.findall(r"<passage_(\d+)>\n(.*?)\n</passage_\1>", prompt, re.DOTALL)
     return str([int(number) for number, text in passages if any(answer in text for answer in golden)])

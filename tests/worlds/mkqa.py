@@ -1,7 +1,7 @@
-"""Rows of our own in the schemas of MKQA, KILT, XOR-TyDi QA and TyDi QA, and Wikipedia pages that answer them.
+"""Hand-written rows in the schemas of MKQA, KILT, XOR-TyDi QA and TyDi QA, and Wikipedia pages that answer them.
 
-Ten invented bridges, asked about in five languages. Every bridge has an English page, which is what KILT names, and
-some have pages in other languages, whose ids are those of other English pages: numbers repeat between Wikipedias.
+Ten invented bridges, asked about in five languages. Every bridge has an English page, which KILT names. Some have pages
+in other languages, whose ids are those of other English pages: numbers repeat between Wikipedias.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 LANGS = ("en", "fr", "ko", "ru", "ja")
 
-# Town and engineer, in the languages above, and the year of the opening.
+# Town and engineer in the languages above, and the year of the opening.
 BRIDGES: tuple[tuple[tuple[str, ...], tuple[str, ...], int], ...] = (
     (
         ("Tarvel", "Tarvel", "타르벨", "Тарвель", "タルベル"),
@@ -80,7 +80,7 @@ WHEN = {
     "ja": "{town}橋は何年に開通しましたか",
 }
 TITLES = {"en": "{town} Bridge", "fr": "Pont de {town}", "ko": "{town} 다리", "ru": "Мост {town}", "ja": "{town}橋"}
-# Two paragraphs: what answers the questions stands in the first.
+# Two paragraphs: the first answers the questions.
 PAGES = {
     "en": (
         "The {town} Bridge is a stone arch bridge across the river. It was designed by the engineer {person} and "
@@ -106,17 +106,17 @@ PAGES = {
         "長年にわたり路面電車が{town}橋を渡っていたが、その後レールは撤去され、街灯も取り替えられた。",
     ),
 }
-# Which bridges have a page in which language.
+# The languages in which each bridge has a page.
 PAGES_IN = {"en": range(10), "fr": range(7), "ko": range(5), "ru": range(3, 10), "ja": range(5, 10)}
 
 
 def example_id(number: int) -> int:
-    """Some of MKQA's ids are negative."""
+    """Return the id of a question; some of MKQA's ids are negative."""
     return (7_000_000_000_000_000_000 + number) * (-1 if number % 3 == 0 else 1)
 
 
 def page_id(number: int, code: str = "en") -> str:
-    """The page of a bridge; in another Wikipedia the number is that of another English page."""
+    """Return the id of a bridge's page; in another Wikipedia it is the number of a different English page."""
     return str(100 + (number + LANGS.index(code)) % 10)
 
 
@@ -134,7 +134,7 @@ def question(number: int, code: str) -> str:
 
 
 def mkqa_row(number: int) -> dict[str, Any]:
-    """Question ``number`` (0..9); the last name of a person is an alias, and one row's alias is exploded."""
+    """Return question ``number`` (0..9); the last name of a person is an alias, and one row's alias is exploded."""
     answers: dict[str, list[dict[str, Any]]] = {}
     for code in LANGS:
         text = answer(number, code)
@@ -154,7 +154,7 @@ def mkqa_row(number: int) -> dict[str, Any]:
 
 
 def unanswerable_row() -> dict[str, Any]:
-    """A question that MKQA holds without an answer, as it does a third of them."""
+    """Return a question without an answer; a third of MKQA's questions have none."""
     return {
         "query": "when does the next bridge open",
         "answers": {code: [{"type": "unanswerable", "text": None}] for code in LANGS},
@@ -164,7 +164,7 @@ def unanswerable_row() -> dict[str, Any]:
 
 
 def foreign_row() -> dict[str, Any]:
-    """A question that KILT does not hold."""
+    """Return a question that is not in KILT."""
     return {**mkqa_row(1), "example_id": 42}
 
 
@@ -173,7 +173,7 @@ def mkqa_rows() -> list[dict[str, Any]]:
 
 
 def kilt_rows() -> list[dict[str, Any]]:
-    """KILT's records of the ten bridges, the unanswerable question, and one that MKQA does not hold."""
+    """Return KILT's records of the ten bridges, the unanswerable question, and one that is not in MKQA."""
     rows = [
         {
             "id": str(example_id(number)),
@@ -193,7 +193,7 @@ def kilt_rows() -> list[dict[str, Any]]:
 
 
 def pages() -> list[dict[str, Any]]:
-    """The Wikipedia pages: ``id``, ``lang``, ``title``, ``text``; an id is unique in its language only."""
+    """Return the Wikipedia pages: ``id``, ``lang``, ``title``, ``text``; an id is unique only in its language."""
     out = []
     for code, numbers in PAGES_IN.items():
         for number in numbers:
@@ -207,7 +207,7 @@ def pages() -> list[dict[str, Any]]:
 
 
 def xor_rows() -> list[dict[str, Any]]:
-    """Six Korean and four Russian questions of XOR-TyDi QA's form, a yes and a no among them."""
+    """Return six Korean and four Russian questions in XOR-TyDi QA's form, including a yes and a no."""
     rows = [
         {"id": f"xor-ko-{n}", "question": question(n, "ko"), "lang": "ko", "answers": [answer(n, "ko")]}
         for n in range(5)
@@ -222,7 +222,7 @@ def xor_rows() -> list[dict[str, Any]]:
 
 
 def tydi_file() -> dict[str, Any]:
-    """TyDi QA's gold passage file: three English questions and a Finnish one."""
+    """Return TyDi QA's gold passage file: three English questions and a Finnish one."""
     paragraphs = []
     for number in range(3):
         values = {"town": BRIDGES[number][0][0], "person": BRIDGES[number][1][0], "year": BRIDGES[number][2]}
@@ -250,7 +250,7 @@ def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def write_all(folder: Path) -> Path:
-    """``mkqa.jsonl``, ``nq-train-kilt.jsonl``, ``pages.jsonl`` and the two TyDi files in ``folder``."""
+    """Write ``mkqa.jsonl``, ``nq-train-kilt.jsonl``, ``pages.jsonl`` and the two TyDi files to ``folder``."""
     write_jsonl(folder / "mkqa.jsonl", mkqa_rows())
     write_jsonl(folder / "nq-train-kilt.jsonl", kilt_rows())
     write_jsonl(folder / "pages.jsonl", pages())

@@ -1,4 +1,4 @@
-"""A scripted model server on 127.0.0.1 that plays what real ones do on bad days."""
+"""A scripted model server on 127.0.0.1 that imitates the faults of real ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server does with a request. ``body``: a JSON value, or text sent as it stands."""
+    """The server's response to a request. ``body``: a JSON value, or text sent unchanged."""
 
     status: int = 200
     body: Any = ""
@@ -25,28 +25,28 @@ class Answer:
 
 
 def said(text: Any, *, finish: str = "stop", usage: bool = True, **message: Any) -> Answer:
-    """A good chat completion."""
+    """Return a valid chat completion."""
     choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}
     counts = {"usage": {"prompt_tokens": 11, "completion_tokens": 7}} if usage else {}
     return Answer(body={"choices": [choice], **counts})
 
 
 def asked(body: dict[str, Any]) -> str:
-    """The last message of a chat request."""
+    """Return the last message of a chat request."""
     return str(body["messages"][-1]["content"])
 
 
 def echo(body: dict[str, Any], attempt: int) -> Answer:
-    """The last message again, so that a reply tells which conversation it belongs to."""
+    """Return the last message again, so that a reply identifies its conversation."""
     return said(f"re: {asked(body)}")
 
 
-# The request's body and how often this very body was sent so far (1: the first time) to what happens.
+# Maps the request's body and how often this exact body was sent (1: the first time) to a response.
 Script = Callable[[dict[str, Any], int], Answer]
 
 
 class ModelServer:
-    """``requests`` holds (time, headers, body) of all that came in; ``most_at_once`` the highest concurrency seen."""
+    """``requests`` holds (time, headers, body) of every request; ``most_at_once`` the highest concurrency seen."""
 
     def __init__(self, script: Script = echo) -> None:
         self.script = script
@@ -73,7 +73,7 @@ class ModelServer:
             request_queue_size = 256
 
             def handle_error(self, request: Any, client_address: Any) -> None:
-                pass  # clients that hang up are part of the play
+                pass  # clients that hang up are expected
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1/chat/completions"

@@ -1,4 +1,4 @@
-"""A small world for the hook: five languages, one document and one question a topic, models that answer by script."""
+"""A small world for the hook: five languages, one document and one question per topic, scripted models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ LANGS = ("en", "de", "es", "ru", "zh")
 
 
 def write_world(folder: Path) -> Path:
-    """questions.jsonl and corpus.jsonl: every topic in every language; culture and relevant languages alternate."""
+    """Write questions.jsonl and corpus.jsonl: every topic in every language; culture and relevant languages
+    alternate.
+    """
     questions, corpus = [], []
     for topic, versions in TOPICS.items():
         for i, lang in enumerate(LANGS):
@@ -77,7 +79,7 @@ BASE: dict[str, Any] = {
 
 
 def write_task(folder: Path, name: str, **keys: Any) -> Path:
-    """A task YAML in the folder; keyword arguments are its keys, ``class`` and ``task`` aside."""
+    """Write a task YAML to the folder; keyword arguments are its keys, except ``class`` and ``task``."""
     body = yaml.safe_dump({"task": name, **keys}, sort_keys=False, allow_unicode=True)
     path = folder / f"{name}.yaml"
     path.write_text("class: !function mrag_eval.task.RagTask\n" + body, encoding="utf-8")
@@ -101,7 +103,7 @@ class Hub:
 
 
 class ScriptedLM(LM):
-    """Answers each prompt by a function; remembers the prompts. ``hub`` joins several ranks in threads."""
+    """Answers each prompt with a function; remembers the prompts. ``hub`` joins several ranks in threads."""
 
     def __init__(self, answer: Callable[[str], str], rank: int = 0, hub: Hub | None = None) -> None:
         super().__init__()

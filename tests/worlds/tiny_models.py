@@ -1,4 +1,4 @@
-"""Randomly initialised models of a few thousand weights, built without a network: for how things work, not how well."""
+"""Randomly initialised models of a few thousand weights, built without a network: they test code, not quality."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def vocabulary(folder: Path) -> list[str]:
 
 
 def bert_folder(folder: Path, head: str = "BertForSequenceClassification", *, labels: int = 1, seed: int = 0) -> Path:
-    """A BERT of two layers with a head, saved as a plain transformers model with its tokenizer (64 tokens at most)."""
+    """Write a BERT of two layers with a head, as a plain transformers model with its tokenizer (64 tokens at most)."""
     import torch
     import transformers
 
@@ -35,7 +35,7 @@ def bert_folder(folder: Path, head: str = "BertForSequenceClassification", *, la
         intermediate_size=32,
         max_position_embeddings=64,
         num_labels=labels,
-        # weights of the usual size give every pair nearly the same score
+        # with weights of the usual size, nearly every pair gets the same score
         initializer_range=0.5,
     )
     getattr(transformers, head)(config).save_pretrained(folder)

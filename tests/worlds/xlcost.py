@@ -1,4 +1,4 @@
-"""The files of The Cross-Lingual Cost as the authors lay them out, with documents and questions of our own."""
+"""The files of The Cross-Lingual Cost in the authors' layout, with hand-written documents and questions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def corpus_rows() -> list[dict[str, str]]:
 
 
 def question_rows() -> list[dict[str, str]]:
-    """Each country asked about in both languages: four rows, all pairs of languages."""
+    """Return each country's question in both languages: four rows, all pairs of languages."""
     return [
         {
             "question": question,
@@ -60,7 +60,7 @@ def write_parquet(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def write(folder: Path, questions: list[dict[str, str]] | None = None, domain: str = "travel") -> Path:
-    """The folder with a domain's benchmark and corpus."""
+    """Write the folder with a domain's benchmark and corpus."""
     write_parquet(folder / f"{domain}_benchmark.parquet", question_rows() if questions is None else questions)
     write_parquet(folder / f"{domain}_corpus.parquet", corpus_rows())
     return folder

@@ -1,4 +1,4 @@
-"""XRAG rows of our own in the published schema: twelve questions a set, four languages, all four question types."""
+"""Hand-written XRAG rows in the published schema: twelve questions per set, four languages, all four question types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Q_TYPES = ("multihop", "aggregation", "comparison", "set")
 FOREIGN = (1, 5, 6, 7)
 TOWNS = ("Lindholm", "Varga", "Port Ellis", "Tarnow", "Miravel", "Kestrel Bay")
 
-# One short article a language; {town} and {n} make each its own.
+# One short article per language; {town} and {n} make each unique.
 ARTICLES = {
     "en": "The town council of {town} said on Monday that {n} new trees will be planted along the old canal. "
     "Residents had asked for more shade since the summer, and the work is expected to take three months.",
@@ -34,7 +34,7 @@ QUESTIONS = {
 
 
 def row(language: str, setting: str, number: int) -> dict[str, Any]:
-    """Question ``number`` (0..11) of a set; supporting articles come first, as a set might store them."""
+    """Return question ``number`` (0..11) of a set; supporting articles come first, as a set might store them."""
     pair = (TOWNS[number % 6], TOWNS[(number + 1 + number // 6) % 6])
     other = language if setting == "multi" else "en"
     # multilingual: one supporting and three distracting articles in each of the two languages
@@ -64,12 +64,12 @@ def row(language: str, setting: str, number: int) -> dict[str, Any]:
 
 
 def rows() -> list[dict[str, Any]]:
-    """Both settings in all four languages, 96 rows."""
+    """Return both settings in all four languages, 96 rows."""
     return [row(language, setting, n) for setting in ("mono", "multi") for language in LANGS for n in range(12)]
 
 
 def write(folder: Path, made: list[dict[str, Any]] | None = None, split: str = "test") -> Path:
-    """The rows as ``xrag.<split>.jsonl`` in ``folder``; returns the folder."""
+    """Write the rows as ``xrag.<split>.jsonl`` to ``folder``; return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     text = "\n".join(json.dumps(item, ensure_ascii=False) for item in (rows() if made is None else made))
     (folder / f"xrag.{split}.jsonl").write_text(text + "\n", encoding="utf-8")
@@ -77,7 +77,7 @@ def write(folder: Path, made: list[dict[str, Any]] | None = None, split: str = "
 
 
 def translations() -> list[dict[str, Any]]:
-    """English versions of every article that is not in English, as a translator would write them."""
+    """Return English versions of every article that is not in English, as a translator would write them."""
     return [
         {"id": item["id"], "article": index, "text": f"Translated. {_english(item, index)}"}
         for item in rows()
@@ -87,14 +87,14 @@ def translations() -> list[dict[str, Any]]:
 
 
 def _english(item: dict[str, Any], index: int) -> str:
-    """The English wording of an article: that of the same row in the monolingual set."""
+    """Return the English wording of an article: that of the same row in the monolingual set."""
     number = int(item["id"].rpartition("-")[2])
     text: str = row("de", "mono", number)["articles"][index]
     return text
 
 
 def write_translations(path: Path, made: list[dict[str, Any]] | None = None) -> Path:
-    """The translations as JSON Lines; returns the path."""
+    """Write the translations as JSON Lines; return the path."""
     lines = [json.dumps(line, ensure_ascii=False) for line in (translations() if made is None else made)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path

@@ -7,7 +7,7 @@ from typing import Any
 from tests.worlds.xrag import TOWNS, row
 
 SECTIONS = 9
-# Sentences of a section; {town}, {n} and {k} make every one its own.
+# Sentences of a section; {town}, {n} and {k} make each unique.
 SENTENCES = {
     "en": (
         "In part {k} of its report, the council of {town} describes how {n} trees along the old canal will be planted.",
@@ -63,7 +63,7 @@ SENTENCES = {
 
 
 def article(language: str, town: str, number: int, sections: int = SECTIONS) -> str:
-    """An article of ``sections`` paragraphs; English ones hold some 1,700 tokens."""
+    """Return an article of ``sections`` paragraphs; English ones have about 1,700 tokens."""
     return "\n\n".join(
         " ".join(s.format(town=town, n=100 + 37 * number + k, k=k) for s in SENTENCES[language])
         for k in range(1, sections + 1)
@@ -71,7 +71,7 @@ def article(language: str, town: str, number: int, sections: int = SECTIONS) -> 
 
 
 def long_row(language: str, setting: str, number: int) -> dict[str, Any]:
-    """A row as in ``xrag_rows``, its eight articles of full length (the last one stored of a single paragraph)."""
+    """Return a row as in ``xrag_rows`` with eight full-length articles (the last one has a single paragraph)."""
     made = row(language, setting, number)
     other = language if setting == "multi" else "en"
     langs = ["en", other, "en", "en", "en", other, other, other]
@@ -85,7 +85,7 @@ def long_row(language: str, setting: str, number: int) -> dict[str, Any]:
 
 
 def long_rows() -> list[dict[str, Any]]:
-    """Three rows of every language in both settings."""
+    """Return three rows of every language in both settings."""
     return [
         long_row(language, setting, number)
         for setting in ("mono", "multi")

@@ -45,7 +45,7 @@ ARTICLES: dict[str, dict[str, str]] = {
 
 
 def passages() -> list[Passage]:
-    """Every article as one passage, named by language and title."""
+    """Return every article as one passage, named by language and title."""
     return [
         Passage(f"{lang}-{title}", lang, text, title, f"{lang}-{title}")
         for lang, articles in ARTICLES.items()

@@ -1,4 +1,4 @@
-"""Agents that answer by script, in this process, and a search over a few made-up documents."""
+"""Scripted in-process agents, and a search over a few made-up documents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tagged(text: str, tag: str) -> str:
 
 @dataclass
 class Asked:
-    """What an agent was asked: which role, the question, and what else stands in the prompt."""
+    """One call to an agent: its role, the question, and the rest of the prompt."""
 
     role: str
     question: str
@@ -64,7 +64,7 @@ def _replies(answer: str | Reply) -> Reply:
 
 @dataclass
 class ScriptedAgent:
-    """Stands in for an AuxModel as planner, critic or both; remembers what it was asked, batch by batch."""
+    """Stands in for an AuxModel as planner, critic or both; remembers its prompts, batch by batch."""
 
     planner: Script = lambda asked: plan("en")
     critic: Script = lambda asked: GOOD
@@ -114,7 +114,7 @@ class ScriptedAgent:
 
 
 class Shelf:
-    """A search: for every language documents ``(id, score)`` in any order; the query decides nothing but is kept."""
+    """A search with documents ``(id, score)`` for every language, in any order; the query is recorded and ignored."""
 
     def __init__(self, by_language: dict[str, Sequence[tuple[str, float]]], k: int = 5) -> None:
         self._by_language, self._k = by_language, k
@@ -136,7 +136,7 @@ class Shelf:
 
 
 def shelf(*languages: str, each: int = 5) -> Shelf:
-    """So many documents (``en1``, ``en2``, ...) in each language, best first."""
+    """Return a shelf with ``each`` documents (``en1``, ``en2``, ...) in each language, best first."""
     return Shelf({code: [(f"{code}{n}", 1.0 - n / 100) for n in range(1, each + 1)] for code in languages})
 
 
@@ -148,7 +148,7 @@ def question(text: str = "Who was it?", lang: str = "en", **changes: Any) -> Sta
 def run(
     agent: ScriptedAgent, search: Any, *starts: Start, pool: Sequence[str] = POOL, k: int = 5, **settings: Any
 ) -> list[Outcome]:
-    """The loop with one scripted agent as planner and critic."""
+    """Run the loop with one scripted agent as planner and critic."""
     return Coral(Agent(**settings), agent, agent, search, pool=pool, k=k).run(starts or [question()])  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""The loop, with a scripted planner and critic: every way through it."""
+"""The loop, with a scripted planner and critic: every path through it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DOWN = Reply("", error="timeout: nothing came")
 
 
 def by_document(verdicts: dict[str, str], otherwise: str = BAD) -> object:
-    """A critic that scores documents by their name, or by its beginning where that has no number."""
+    """A critic that scores documents by their name, or by its prefix if the name has no number."""
 
     def critic(asked: Asked) -> str:
         starts = {name: f"Text of {name}{'.' if name[-1].isdigit() else ''}" for name in verdicts}
@@ -42,7 +42,7 @@ def by_document(verdicts: dict[str, str], otherwise: str = BAD) -> object:
 
 
 def step(*plans: str) -> object:
-    """A planner that makes these plans one after the other, question by question alike."""
+    """A planner that makes these plans in turn, the same for every question."""
 
     def planner(asked: Asked) -> str:
         return plans[int(asked.seat.rsplit(" ", 1)[1]) - 1]
@@ -61,11 +61,11 @@ def test_it_ends_in_round_one_with_the_best_five() -> None:
     search = shelf("en", "ko", "fa")
     (outcome,) = run(agent, search)
     assert outcome.stopped == "sufficient"
-    # five from each chosen corpus, each searched by itself with the question
+    # five from each chosen corpus, each searched separately with the question
     assert search.requests == [("Who was it?", ("en",)), ("Who was it?", ("ko",))]
     assert len(outcome.valid) == 10
     assert [len(batch) for batch in agent.batches] == [1, 10, 1]
-    # 12.5 for en1 … en5 and ko1 (score 0.99 as en1: then by id), 10 for ko2, 6 for the others
+    # 12.5 for en1 … en5 and ko1 (same score as en1, 0.99, so ordered by id), 10 for ko2, 6 for the others
     assert ids(outcome.shown) == ["en1", "ko1", "en2", "en3", "en4"]
     assert ids(outcome.valid)[-4:] == ["ko2", "ko3", "ko4", "ko5"]
     assert outcome.shown[0].scored() == CriticScores(5, 5, 5, 5, 12.5, "on the subject")
@@ -80,7 +80,7 @@ def test_it_ends_in_round_three_and_the_planner_is_told_why() -> None:
         sufficiency=lambda a: enough("ko1" in a.user and "ko6" in a.user, "a king is missing"),
     )
     search = Shelf({"en": [("en1", 0.9)], "ko": [("ko1", 0.8)]})
-    # the last query brings up a further document
+    # the last query finds another document
     search.documents = lambda text, lang: (  # type: ignore[method-assign]
         [("ko6", 0.7), ("ko1", 0.6)] if "1400" in text else Shelf.documents(search, text, lang)
     )
@@ -95,7 +95,7 @@ def test_it_ends_in_round_three_and_the_planner_is_told_why() -> None:
     assert (second.part("previous_query"), second.part("previous_languages")) == ("Who was it?", "en")
     assert third.part("previous_query") == "Who was king?"
     assert second.part("why_insufficient") == third.part("why_insufficient") == "a king is missing"
-    # the critic and the decision keep to the original question
+    # the critic and the decision keep using the original question
     assert {a.question for a in agent.of("critic") + agent.of("sufficiency") + agent.of("replan")} == {"Who was it?"}
     # no document is scored twice
     assert [len(r.candidates) for r in outcome.rounds] == [1, 2, 2]
@@ -155,7 +155,7 @@ def test_marginal_ends_after_a_round_without_gain_but_not_after_the_first() -> N
     # round 1 finds nothing, round 2 five, round 3 nothing more
     assert [r.added for r in outcome.rounds] == [0, 5, 0]
     assert outcome.stopped == "marginal"
-    # and the decision on an unchanged set is not asked for again
+    # and no second decision is requested on an unchanged set
     assert len(agent.of("sufficiency")) == 1
 
 
@@ -165,7 +165,7 @@ def test_marginal_ends_after_a_round_without_gain_but_not_after_the_first() -> N
 def test_calls_are_not_begun_beyond_the_budget() -> None:
     agent = ScriptedAgent(sufficiency=lambda a: enough(False))
     (outcome,) = run(agent, shelf("en"), budget={"calls_per_question": 4})
-    # one plan, then the best three documents
+    # one plan, then the three best documents
     assert [a.role for a in agent.asked] == ["plan", "critic", "critic", "critic"]
     assert (ids(outcome.valid), outcome.stopped, outcome.usage.calls) == (["en1", "en2", "en3"], "budget", 4)
     assert [h.unscored for h in outcome.rounds[0].hits] == [None, None, None, "budget", "budget"]
@@ -173,14 +173,14 @@ def test_calls_are_not_begun_beyond_the_budget() -> None:
 
 def test_tokens_are_looked_at_before_each_step() -> None:
     agent = ScriptedAgent(sufficiency=lambda a: enough(False))
-    # 110 for the plan, 550 for the critiques: no decision
+    # 110 for the plan, 550 for the critiques: no tokens left for the decision
     (outcome,) = run(agent, shelf("en"), budget={"tokens_per_question": 600})
     assert (outcome.stopped, outcome.usage.tokens, len(outcome.valid)) == ("budget", 660, 5)
     assert agent.of("sufficiency") == []
 
 
 def test_replies_from_the_cache_count_towards_the_budget() -> None:
-    """A rerun must stop where the first run did."""
+    """A rerun must stop at the same point as the first run."""
     cached = ScriptedAgent(
         planner=lambda a: Reply(plan("en"), tokens_in=100, tokens_out=10, cached=True, attempts=0),
         critic=lambda a: Reply(GOOD, tokens_in=100, tokens_out=10, cached=True, attempts=0),
@@ -217,12 +217,12 @@ def test_a_plan_that_changes_nothing_is_asked_for_again_then_the_previous_one_is
         "planner: unchanged (asked again)",
         "planner: unchanged (kept previous)",
     ]
-    # nothing new was found: nothing is scored, nothing is decided anew
+    # nothing new was found, so nothing is scored and no new decision is made
     assert (len(agent.of("critic")), len(agent.of("sufficiency"))) == (5, 1)
 
 
 def test_the_planner_is_asked_apart_in_every_round() -> None:
-    """Where a plan was kept the prompt repeats itself: seat and seed must differ, or the cache gives the same reply."""
+    """If a plan is kept, the prompt repeats: seat and seed must differ, or the cache gives the same reply."""
     agent = ScriptedAgent(planner=lambda a: "?", critic=lambda a: BAD)
     run(agent, shelf("en"))
     asked = [(a.seat, a.settings["seed"]) for a in agent.asked if a.role in ("plan", "replan") and not a.again]
@@ -241,7 +241,7 @@ def test_a_models_own_decoding_goes_before_the_papers_and_the_tasks_before_both(
     agent.spec = ModelSpec(model="dummy", generation={"max_tokens": 512, "seed": None})
     run(agent, shelf("en"))
     assert {(a.settings["temperature"], a.settings.get("max_tokens")) for a in agent.asked} == {(0.6, None)}
-    # a provider without seeds is sent none
+    # a provider without seeds receives none
     assert not any("seed" in a.settings for a in agent.asked)
     run(agent, shelf("en"), question("Another?"), generation={"max_tokens": 64})
     assert agent.asked[-1].settings["max_tokens"] == 64
@@ -356,7 +356,7 @@ def test_with_fixed_corpora_only_the_query_changes_and_the_scope_is_one() -> Non
     agent = ScriptedAgent(planner=step("", '{"rewritten_query": "Who was king?"}'), sufficiency=lambda a: enough(False))
     search = shelf("en", "su")
     (outcome,) = run(agent, search, _fixed("su", "en"), max_rounds=2, corpora="own+en")
-    # five documents in all, and no planner in round 1
+    # five documents in total, and no planner in round 1
     assert search.requests == [("Who was it?", ("su", "en")), ("Who was king?", ("su", "en"))]
     assert len(outcome.rounds[0].candidates) == 5
     assert [a.role for a in agent.asked if "plan" in a.role] == ["replan"]
@@ -406,7 +406,7 @@ def test_whatever_the_agents_say(
     calls: int | None,
     when: str,
 ) -> None:
-    """Never more than three corpora, the valid set only grows, final documents are valid and five at most."""
+    """At most three corpora; the valid set only grows; final documents are valid, five at most."""
     seen: list[int] = []
 
     def turn(of: Sequence[object]) -> object:
@@ -446,13 +446,13 @@ def test_whatever_the_agents_say(
             assert c.total is not None
             assert c.total >= 6
         if calls is not None:
-            # a reply that cannot be read may be asked for once more, for every call under way
+            # every running call may be repeated once if its reply cannot be read
             assert outcome.usage.calls <= calls + sum("asked again" in fault.name for fault in outcome.faults)
         kept: list[set[str]] = [{h.id for h in each.hits if h.valid} for each in outcome.rounds]
         found = [{h.id for h in each.hits} for each in outcome.rounds]
         for earlier in range(len(kept)):
             for later in range(earlier, len(kept)):
-                # what is retrieved again stays valid
+                # documents retrieved again stay valid
                 assert kept[earlier] & found[later] <= kept[later]
 
 

@@ -116,7 +116,7 @@ def test_the_critic_sees_the_question_with_options_and_one_document() -> None:
     system, user = critique_conversation(load_template("critique", role="agent"), DOC, hit)
     assert '{"scores": {"relevance": 0-5' in system["content"]
     assert user["content"].startswith("<question>\nWho?\nA. Ann\nB. Bo\n</question>\n<document>\nTitle\nA text. ")
-    # neither id nor retrieval score, and no JSON that the critic could repeat
+    # neither id nor retrieval score, and no JSON that the critic could copy
     assert "d1" not in user["content"]
     assert "{" not in user["content"]
 

@@ -1,4 +1,4 @@
-"""What is made of a planner's reply: carried out, mended by rule, or refused with words for the planner."""
+"""The planner's replies: accepted, repaired by rule, or refused with a message to the planner."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LATER = Task("en", POOL, 3, "Who?", Conditions(("en", "ko"), "Who?"))
     [
         (plan("en", "ko"), ("en", "ko"), ()),
         ('Let me think {"language_names": ["en", "fa"]} and done', ("en", "fa"), ()),
-        # any spelling of a language of the pool is that language
+        # any spelling of a pool language counts as that language
         (plan("English", "kor", "fa_IR"), ("en", "ko", "fa"), ()),
         (plan("en", "en", "ko"), ("en", "ko"), ()),
         (plan("en", "ja", "ko"), ("en", "ko"), ("unknown_language",)),
         (plan("en", "dothraki", "ja"), ("en",), ("unknown_language",)),
         (plan("en", "ko", "fa", "zh"), ("en", "ko", "fa"), ("too_many_languages",)),
-        # the first three, but round 1 keeps the query's own language
+        # the first three, except that round 1 keeps the query's own language
         (plan("ko", "fa", "zh", "en"), ("ko", "fa", "en"), ("too_many_languages",)),
         (plan("ko"), ("en", "ko"), ("no_query_language",)),
         (plan("ko", "fa", "zh"), ("en", "ko", "fa"), ("no_query_language",)),
@@ -48,7 +48,7 @@ def test_first_plans(reply: str, languages: tuple[str, ...], mended: tuple[str, 
     ("reply", "expected", "mended"),
     [
         (plan("ko", query="Who was king?"), Conditions(("ko",), "Who was king?"), ()),
-        # from round 2 on the query's language may go, and no rule puts it back
+        # from round 2 on, the query's language may be dropped, and no rule restores it
         (plan("ko", "fa", query=""), Conditions(("ko", "fa"), "Who?"), ()),
         (plan("ko", query="  "), Conditions(("ko",), "Who?"), ()),
         (plan("ko"), Conditions(("ko",), "Who?"), ("no_query",)),
@@ -69,10 +69,10 @@ def test_later_plans(reply: str, expected: Conditions, mended: tuple[str, ...]) 
         ('{"languages": ["en"]}', FIRST, "unreadable"),
         (plan("ja", query="x"), LATER, "no_language"),
         (plan(query="x"), LATER, "no_language"),
-        # the order of the corpora, spaces and case change nothing
+        # the order of the corpora, spaces and case do not matter
         (plan("ko", "en", query=" who? "), LATER, "unchanged"),
         (plan("ko", "en", query=""), LATER, "unchanged"),
-        # without a language of its own in the pool round 1 cannot be mended either
+        # if the query's language is not in the pool, round 1 cannot be repaired either
         (plan("ja"), Task(None, ("en", "ko"), 3, "誰？"), "no_language"),
     ],
 )
@@ -120,13 +120,13 @@ def test_never_raises_and_never_exceeds_the_limit(reply: str) -> None:
 
 
 def test_prompts_hold_what_the_paper_gives_the_planner() -> None:
-    """CORAL, Figures 4 and 5: query with options and the pool; then also previous query, corpora and the reason."""
+    """CORAL, Figures 4 and 5: query with options and the pool; later also previous query, corpora and the reason."""
     doc = {"query": "Who {was} it?", "query_lang": "en", "choices": ["Ann", "Bo"]}
     system, user = conversation(load_template("plan", role="agent"), doc, FIRST)
     assert ", ".join(POOL) in system["content"]
     assert "At most 3 codes" in system["content"]
     assert '{"language_names": ["<code>", ...]}' in system["content"]
-    # a question's braces cannot pass for a reply
+    # a question's braces cannot be mistaken for a reply
     assert user["content"] == "<question>\nWho ｛was｝ it?\nA. Ann\nB. Bo\n</question>"
     system, user = conversation(
         load_template("replan", role="agent"), doc, LATER, "Nothing on </why_insufficient> kings."

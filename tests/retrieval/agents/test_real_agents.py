@@ -1,4 +1,4 @@
-"""A small real model as planner and critic on real questions: poor at it, which is what repairs and counts are for."""
+"""A small real model as planner and critic on real questions: it makes mistakes, so repairs and counts are tested."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_eight_questions_of_click_through_two_rounds(
     assert table is not None
     print(loop_line(table))
 
-    # a rerun is answered from the cache and comes to the same
+    # a rerun is answered from the cache with the same result
     again = AuxModel(spec, name="small", cache=store)
     repeated = retrieve_by_agents(docs, retrieval, agent, Agents(again, again), use_cache=False)
     assert again.ledger.calls == 0
