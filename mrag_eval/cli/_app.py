@@ -95,7 +95,7 @@ def doctor(
 ) -> None:
     """Check the package, models, judges, agents, embedders, corpora, data and keys.
 
-    For everything that is missing, the command that would add it is printed.
+    For everything that is missing, a command that adds it is printed.
     """
     from mrag_eval.cli._doctor import examine
     from mrag_eval.cli._screen import print_findings

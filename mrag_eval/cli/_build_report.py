@@ -23,16 +23,16 @@ def report(
         ),
     ] = None,
     form: Annotated[
-        str | None, typer.Option("--format", help="The form of the tables: md, csv or json. The default is md.")
+        str | None, typer.Option("--format", help="The format of the tables: md, csv or json. The default is md.")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write to this file. Its ending decides the form: .md, .csv or .json."),
+        typer.Option("--output", "-o", help="Write to this file. Its extension sets the format: .md, .csv or .json."),
     ] = None,
 ) -> None:
     """Describe a set that was built: its types, languages and lengths, and the overlap with its sources.
 
-    With results, accuracy with and without documents is added.
+    With results, the report adds accuracy with and without documents.
     """
     from mrag_eval.building import quality_tables
     from mrag_eval.report import render

@@ -23,7 +23,7 @@ def territories(
 ) -> None:
     """Build questions on disputed territories in English and every claimant's language, and an index of the passages.
 
-    The set has the form of BordIRlines.
+    The set has the layout of BordIRlines.
     """
     from mrag_eval.building import build_territories
     from mrag_eval.models import get

@@ -38,7 +38,7 @@ def compare(
         int, typer.Option(help="With --answers: the number of territories or questions to name for each pair.")
     ] = 10,
     languages: Annotated[
-        bool, typer.Option("--languages", help="Measure whether a model answers alike in every language.")
+        bool, typer.Option("--languages", help="Measure whether a model gives the same answers in every language.")
     ] = False,
     by: Annotated[
         str,
@@ -50,11 +50,11 @@ def compare(
 ) -> None:
     """Compare two runs row by row: difference, confidence interval, and a paired p-value corrected by Holm.
 
-    With --answers, one or more runs are read, and for every two tasks of a model the changed answers, those that became
-    right or wrong, and McNemar's p-value are printed.
+    With --answers, read one or more runs. For every two tasks of a model, print the changed answers, those that became
+    right or wrong, and McNemar's p-value.
 
-    With --languages, one or more runs on parallel questions are read, and the share of language pairs with the same
-    answer, and with the same correctness, is printed.
+    With --languages, read one or more runs on parallel questions. Print the share of language pairs with the same
+    answer, and with the same correctness.
     """
     of_two = ("metric", "pair", "differs", "rows", "seed")
     if answers:

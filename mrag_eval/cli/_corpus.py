@@ -119,7 +119,7 @@ def bordirlines(
 ) -> None:
     """Build the corpus of pages on territories and claimants that the tasks bordirlines_..._own search.
 
-    Pages are cut into paragraphs, and those that are missing are named.
+    Pages are cut into paragraphs, and missing pages are named.
     """
     from mrag_eval.retrieval import build_bordirlines
     from mrag_eval.retrievers import wikipedia_edition

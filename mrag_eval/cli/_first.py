@@ -58,7 +58,7 @@ class First:
             yield None
             return
         log.info(
-            "retrieving for %d rows of %d %s in a process of its own, before the model is loaded "
+            "retrieving for %d rows of %d %s in a separate process, before the model is loaded "
             "(--no-retrieve-first: in the process of the run)",
             sum(len(order.ids) for order in orders), len(orders), "task" if len(orders) == 1 else "tasks",
         )  # fmt: skip

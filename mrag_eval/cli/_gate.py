@@ -34,7 +34,7 @@ def gate(
     Exit codes: 0 if no rule is broken, 1 for a regression, 2 if something cannot be compared. In GitHub Actions a
     summary and annotations are written as well.
 
-    With --save FILE RUN..., the scores of runs are kept row by row, without texts, as a baseline for later.
+    With --save FILE RUN..., save the scores of runs row by row, without texts, as a baseline for later.
     """
     if save is not None:
         refuse_with(context, "--save", "baseline", "candidate", "rules", "junit", "as_json")

@@ -58,7 +58,7 @@ def build(
         ),
     ] = None,
     joint: Annotated[
-        bool, typer.Option("--joint", help="Build one lexical shard over all languages instead of one a language.")
+        bool, typer.Option("--joint", help="Build one lexical shard over all languages instead of one per language.")
     ] = False,
     device: Annotated[
         str | None,
@@ -80,18 +80,20 @@ def build(
         str, typer.Option(help="flat (exact search), auto, or a string of FAISS's index_factory such as IVF1024,SQ8.")
     ] = "flat",
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, as 2GB.")
+        str | None,
+        typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, such as 2GB."),
     ] = None,
     recall: Annotated[float, typer.Option(help="The recall@20 that an approximate index is tuned to.")] = 0.95,
     queries: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file of queries to measure that recall with, one a line.")
+        Path | None, typer.Option(metavar="FILE", help="A file of queries to measure that recall with, one per line.")
     ] = None,
     engine: Annotated[str, typer.Option(help="builtin, or ray to cut and embed documents on Ray Data.")] = "builtin",
     address: Annotated[
         str | None, typer.Option(help="Ray's cluster: auto or HOST:PORT. The default starts Ray on this machine.")
     ] = None,
     actors: Annotated[
-        int | None, typer.Option(help="Number of Ray's embedding actors. The default is one a GPU, or else a CPU.")
+        int | None,
+        typer.Option(help="Number of Ray's embedding actors. The default is one per GPU, or one per CPU without GPUs."),
     ] = None,
 ) -> None:
     """Build an index from documents. An interrupted build leaves nothing at INDEX; --resume continues it.

@@ -29,7 +29,8 @@ def merge(
         typer.Option(help="Rebuild the dense shards: flat (exact), auto, or a string of FAISS's index_factory."),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, as 2GB.")
+        str | None,
+        typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, such as 2GB."),
     ] = None,
     recall: Annotated[float, typer.Option(help="The recall@20 that an approximate index is tuned to.")] = 0.95,
 ) -> None:
@@ -152,7 +153,7 @@ def search(
     lang: Annotated[
         list[str] | None, typer.Option("--lang", help="Search only this language. May be repeated.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a passage.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per passage.")] = False,
     uri: _Uri = None,
 ) -> None:
     """Search an index and print the best passages: rank, score, language, id, title and the beginning of the text."""

@@ -24,7 +24,7 @@ def agree(
 ) -> None:
     """Compare a panel, and each of its judges, with people.
 
-    Cohen's kappa is printed with its 95 % interval, with the share of equal verdicts and the share called correct.
+    Print Cohen's kappa with its 95 % interval, the share of equal verdicts, and the share called correct.
     """
     from mrag_eval.report import agreement
 

@@ -35,7 +35,9 @@ _Tie = Annotated[
     ),
 ]
 _Repeats = Annotated[int | None, typer.Option(help="Number of times that each judge is asked.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a file: its scores and the panel's table.")]
+_Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object per file: its scores and the panel's table.")
+]
 
 
 def answers(
@@ -57,8 +59,8 @@ def answers(
 ) -> None:
     """Judge the answers of finished runs; no answer is generated again.
 
-    The samples are written to a new file with votes and scores, and the panel's table is printed. A setting that is not
-    given here is that of the run, if the run's result file is in the same folder.
+    The samples are written to a new file with votes and scores, and the panel's table is printed. Settings that you
+    omit come from the run, if its result file is in the same folder.
     """
     from mrag_eval.report import judge_samples
 

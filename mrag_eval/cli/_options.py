@@ -1,4 +1,4 @@
-"""Checks of options that only the command line has: which may be combined, and the form of an output file."""
+"""Checks of options that only the command line has: which may be combined, and the format of an output file."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ def report(
         typer.Option(
             "--output",
             "-o",
-            help="Write to this file. Its ending decides the form: .html (a page), .md, .csv or .json.",
+            help="Write to this file. Its extension sets the format: .html (a page), .md, .csv or .json.",
         ),
     ] = None,
     form: Annotated[
-        str | None, typer.Option("--format", help="The form of what is printed: md, csv or json. The default is md.")
+        str | None, typer.Option("--format", help="The output format: md, csv or json. The default is md.")
     ] = None,
     layout: Annotated[
         str | None,
@@ -48,9 +48,9 @@ def report(
 ) -> None:
     """Show the scores of runs with their confidence intervals.
 
-    With --layout, the figures of a paper are printed next to yours; a cell is blank if no run fits it.
+    With --layout, the figures of a paper are printed next to yours; a cell is blank if no run matches it.
 
-    With --territory, the answers about a territory are printed by model, mode and language, with the viewpoints of the
+    With --territory, print the answers about a territory by model, mode and language, with the viewpoints of the
     documents shown. RESULTS are then sample files (--log_samples), or folders that contain them.
 
     With -o FILE.html, everything is written to one page that needs no network: charts, error sources, judges and

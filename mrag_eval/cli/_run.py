@@ -14,7 +14,7 @@ def run(
         typer.Option(
             "--no-retrieve-first",
             "--no_retrieve_first",
-            help="Retrieve in the process of the model, instead of in a process of its own before the model is loaded.",
+            help="Retrieve in the process of the model, instead of in a separate process before the model is loaded.",
         ),
     ] = False,
 ) -> None:

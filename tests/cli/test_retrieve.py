@@ -78,12 +78,12 @@ def test_the_same_run_with_and_without(
 ) -> None:
     saved = ["--log_samples", "--output_path"]
     harness.run(flags(world, "small,own,bare", "--no-retrieve-first", *saved, "out/plain"))
-    assert "process of its own" not in caplog.text
+    assert "separate process" not in caplog.text
     request.getfixturevalue("not_here")
     harness.run(flags(world, "small,own,bare", *saved, "out/first"))
-    said = [r.getMessage() for r in caplog.records if "process of its own" in r.getMessage()]
+    said = [r.getMessage() for r in caplog.records if "separate process" in r.getMessage()]
     assert len(said) == 1
-    assert said[0].startswith("retrieving for 30 rows of 2 tasks in a process of its own, before the model is loaded")
+    assert said[0].startswith("retrieving for 30 rows of 2 tasks in a separate process, before the model is loaded")
     first, plain = evaluated(tmp_path / "out" / "first"), evaluated(tmp_path / "out" / "plain")
     assert first == plain
     assert {name: len(rows) for name, rows in first[1].items()} == dict.fromkeys(first[1], 15)
@@ -198,7 +198,7 @@ def test_nothing_is_started_where_nothing_is_retrieved(
     harness.run(flags(world, "small", "--no_retrieve_first"))
     (world.parent / "mrag.yaml").write_text("retrieve_first: false\n", encoding="utf-8")
     harness.run(flags(world, "small"))
-    assert "process of its own, before" not in caplog.text
+    assert "separate process, before" not in caplog.text
 
 
 def test_ranks_retrieve_for_themselves(

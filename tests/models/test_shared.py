@@ -199,7 +199,7 @@ assert [ask("a"), ask("b")] == [None, "budget"]
 if hasattr(os, "fork"):
     child = os.fork()
     if child == 0:
-        # a process of its own: its own connection, loop and budget
+        # a separate process has its own connection, loop and budget
         code = 0 if [ask("a"), ask("c"), ask("d")] == [None, None, "budget"] else 1
         sys.exit(code)
     assert os.waitpid(child, 0)[1] == 0
