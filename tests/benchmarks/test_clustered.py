@@ -41,7 +41,7 @@ def test_as_much_must_be_read_as_of_embeddings_and_no_less(like: str) -> None:
     assert stored - 0.02 <= share_read(vectors, vectors[own], own) <= stored + 0.12
 
 
-def test_vectors_come_from_the_seed_alone() -> None:
+def test_vectors_depend_only_on_the_seed() -> None:
     one, other = ClusteredVectors(32, seed=3), ClusteredVectors(32, seed=3)
     for vectors in (one, other):
         vectors.embed_queries(["q"])

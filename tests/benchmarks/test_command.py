@@ -43,7 +43,7 @@ MISSED = 'row("index", "exact", [8.0, 9.0], at_least=10, judged=not quick)'
 GROWTH = 'growth("build", [{"n": n, "seconds": n / 100, "peak_mb": 5} for n in (10, 100)], below=1.2, judged=not quick)'
 
 
-def test_every_script_that_hands_on_rows_is_known(folder: Path) -> None:
+def test_every_script_that_writes_rows_is_listed(folder: Path) -> None:
     script(folder, "one", rows(KEPT))
     (folder / "_private.py").write_text("from _rows import row", encoding="utf-8")
     (folder / "plain.py").write_text("print()", encoding="utf-8")

@@ -12,7 +12,7 @@ ROWS = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "_rows.py")
 row, growth, write_rows = ROWS["row"], ROWS["growth"], ROWS["write_rows"]
 
 
-def test_the_median_of_the_runs_is_held_against_the_bound() -> None:
+def test_the_median_of_the_runs_is_compared_with_the_bound() -> None:
     found = row("search", "bare", [1.2, 1.0, 1.04], at_most=1.05, figures={"ms": 3})
     assert found["ratio"] == 1.04
     assert found["spread"] == [1.0, 1.2]
@@ -23,7 +23,7 @@ def test_the_median_of_the_runs_is_held_against_the_bound() -> None:
     assert row("search", "bare", 10.0, at_least=10)["asked"] == "≥ 10"
 
 
-def test_small_numbers_are_not_held_against_the_bound_but_what_must_hold_must_hold() -> None:
+def test_small_sizes_skip_the_bound_but_not_the_other_conditions() -> None:
     assert row("search", "bare", 5.0, at_most=1.05, judged=False)["ok"] is True
     assert row("search", "bare", 1.0, at_most=1.05, holds=False)["ok"] is False
     assert row("search", "bare", 1.0, judged=False, holds=False)["ok"] is False

@@ -56,7 +56,7 @@ def test_news_please_and_cc_news_layouts_are_read_as_they_are(tmp_path: Path) ->
     assert len(got[3]["id"]) == 32
 
 
-def test_parquet_with_dates_of_its_own(tmp_path: Path) -> None:
+def test_parquet_with_its_own_dates(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -96,7 +96,7 @@ def test_dates_of_every_form(value: Any, day: str | None) -> None:
     assert (found.isoformat() if found else None) == day
 
 
-def test_what_is_left_out_is_counted_by_reason(tmp_path: Path) -> None:
+def test_exclusions_are_counted_by_reason(tmp_path: Path) -> None:
     good = article(1, "en", "Varga", 2)
     bad = [
         good,

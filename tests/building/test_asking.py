@@ -74,7 +74,7 @@ def test_a_broken_rule_goes_back_once_and_then_names_the_drop() -> None:
     assert "at most 5" in drop.detail
 
 
-def test_a_reply_that_cannot_be_read_is_told_from_a_call_that_failed() -> None:
+def test_an_unreadable_reply_differs_from_a_failed_call() -> None:
     def unreadable(reply: str) -> Parsed[str]:
         return Parsed(None, "there is no <x> in the reply")
 

@@ -43,7 +43,7 @@ def rendered(name: str, value: str) -> str:
 
 
 @pytest.mark.parametrize("name", PROMPTS)
-def test_what_articles_hold_closes_and_opens_no_tag(name: str) -> None:
+def test_articles_cannot_close_or_open_a_tag(name: str) -> None:
     tags = re.compile(r"</?\w+>")
     clean, attacked = rendered(name, "x"), rendered(name, ATTACK)
     assert tags.findall(attacked) == tags.findall(clean)
@@ -68,7 +68,7 @@ def test_every_prompt_of_the_pipeline_is_there_and_tried() -> None:
         ("closed_book", ["<answer>None</answer>"]),
     ],
 )
-def test_prompts_ask_for_what_the_paper_specifies(name: str, demands: list[str]) -> None:
+def test_prompts_follow_the_paper(name: str, demands: list[str]) -> None:
     assert all(demand in rendered(name, "x") for demand in demands)
 
 

@@ -72,7 +72,7 @@ def test_a_language_without_articles_meets_nobody(index: Any) -> None:
     assert met(index, ["Varga 1"], ("zh",)) == []
 
 
-def test_a_pair_counts_once_and_an_article_has_so_many_in_a_language() -> None:
+def test_a_pair_counts_once_and_pairs_per_article_and_language_are_limited() -> None:
     found = [
         Meeting("e1", "d1", "de", "a", 0),
         Meeting("e1", "d1", "de", "b", 0),

@@ -51,7 +51,7 @@ def test_an_entity_named_twice_in_a_title_counts_once() -> None:
     assert found([article(0, 0, "a", "a"), article(1, 1, "a", "a")]) == []
 
 
-def test_general_entities_lead_nowhere_but_count_beside_another() -> None:
+def test_general_entities_count_only_together_with_another() -> None:
     crowd = [article(n, 0, "us", "china") for n in range(5)]
     two = [article(10, 0, "us", "kestrel"), article(11, 0, "us", "kestrel")]
     result = related_pairs([*crowd, *two], max_titles=4, per_article=9)
@@ -61,7 +61,7 @@ def test_general_entities_lead_nowhere_but_count_beside_another() -> None:
     assert len(related_pairs([*crowd, *two], max_titles=7, per_article=9).pairs) == 10 + 1
 
 
-def test_an_article_takes_part_in_so_many_pairs_the_best_first() -> None:
+def test_pairs_per_article_are_limited_to_the_best() -> None:
     articles = [
         article(0, 0, "a", "b", "c"),
         article(1, 3, "a", "b"),

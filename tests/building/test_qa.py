@@ -26,7 +26,7 @@ def config(tmp_path: Path, text: str) -> QaConfig:
 # ------------------------------------------------------------ the file
 
 
-def test_the_papers_categories_stand_unless_others_are_given(tmp_path: Path) -> None:
+def test_the_papers_categories_are_the_default(tmp_path: Path) -> None:
     plain = read_qa_config(None).categories
     assert {k: {label: c.share for label, c in v.items()} for k, v in plain.items()} == {
         "formulation": {"concise": 40, "verbose": 20, "short_query": 25, "long_query": 15},
@@ -141,7 +141,7 @@ def test_a_pair_is_read_in_the_language_asked_for(reply: str, lang: str, expecte
         assert expected in (parsed.error or "")
 
 
-def test_languages_of_one_script_are_told_apart_where_the_text_is_long_enough() -> None:
+def test_languages_of_one_script_are_distinguished_in_long_texts() -> None:
     german = pair("Wie lautet die Nummer der Polizei in Sund?", "7731")
     assert "is in German, not in English" in (read_pair(german, "en", ("de", "en")).error or "")
     assert read_pair(pair("Polizei Sund", "7731"), "en", ("de", "en")).error is None

@@ -81,7 +81,7 @@ def test_the_files_are_those_of_the_task(tmp_path: Path) -> None:
     assert {p.doc_id: p.lang for p in loaded.corpus} == drawn
 
 
-def test_the_datasheet_says_how_it_was_made(tmp_path: Path) -> None:
+def test_the_datasheet_describes_the_construction(tmp_path: Path) -> None:
     built, _, said = build(tmp_path)
     sheet = json.loads((built.folder / "datasheet.json").read_text(encoding="utf-8"))
     assert sheet["questions"] == built.rows

@@ -100,7 +100,7 @@ def test_missing_empty_and_unfinished_rows_are_counted_and_do_not_pass(tmp_path:
     assert any(line.startswith("missing    1 questions have no row of ida") for line in found.lines())
 
 
-def test_what_stands_behind_the_first_no_is_not_read(tmp_path: Path) -> None:
+def test_text_after_the_first_no_is_not_read(tmp_path: Path) -> None:
     path = filled(
         tmp_path / "a.csv", {"q1": {"natural": "no", "answerable": "yes", "correct": "no", "corrected_answer": "x"}}
     )
@@ -203,5 +203,5 @@ def test_one_sheet_may_hold_several_annotators(tmp_path: Path) -> None:
         (("sufficient",), None),
     ],
 )
-def test_what_the_documents_hold_gives_the_type(holds: tuple[str, ...], kind: int | None) -> None:
+def test_the_documents_contents_give_the_type(holds: tuple[str, ...], kind: int | None) -> None:
     assert crossdoc_type(holds) == kind  # type: ignore[arg-type]

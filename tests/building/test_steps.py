@@ -56,7 +56,7 @@ def test_every_step_leaves_its_records_its_drops_and_its_counts(tmp_path: Path) 
     assert not [p.name for p in tmp_path.iterdir() if "journal" in p.name or "partial" in p.name]
 
 
-def test_what_is_there_is_not_done_again(tmp_path: Path) -> None:
+def test_finished_work_is_not_repeated(tmp_path: Path) -> None:
     run_steps([source(), Step("double", Doubling())], tmp_path)
     again = Doubling()
     said: list[str] = []
@@ -112,7 +112,7 @@ def test_a_killed_step_goes_on_where_it_stood(tmp_path: Path) -> None:
     assert [r["id"] for r in records(tmp_path, "double")] == ["a0", "a2-0", "a2-1", "a3-0", "a3-1"]
 
 
-def test_a_journal_of_other_settings_is_begun_anew(tmp_path: Path) -> None:
+def test_a_journal_of_other_settings_is_started_over(tmp_path: Path) -> None:
     def killed(items: Sequence[Record], settle: Settle) -> None:
         settle("a0", kept({"id": "a0", "n": 0}))
         raise KilledError
@@ -126,7 +126,7 @@ def test_a_journal_of_other_settings_is_begun_anew(tmp_path: Path) -> None:
     assert "double       settings or input changed since it was interrupted: restarted" in said
 
 
-def test_a_step_whose_items_decide_on_one_another_begins_anew(tmp_path: Path) -> None:
+def test_a_step_with_dependent_items_starts_over(tmp_path: Path) -> None:
     def killed(items: Sequence[Record], settle: Settle) -> None:
         settle("a0", kept({"id": "a0", "n": 0}))
         raise KilledError
@@ -138,7 +138,7 @@ def test_a_step_whose_items_decide_on_one_another_begins_anew(tmp_path: Path) ->
     assert step.given == ["a0", "a1", "a2", "a3"]
 
 
-def test_what_failed_in_passing_is_tried_again_and_the_rest_is_not(tmp_path: Path) -> None:
+def test_only_transient_failures_are_retried(tmp_path: Path) -> None:
     def failing(items: Sequence[Record], settle: Settle) -> None:
         for item in items:
             lost = dropped("call failed: timeout", passing=True)

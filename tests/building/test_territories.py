@@ -101,7 +101,7 @@ def test_questions_in_english_and_in_the_claimants_languages(tmp_path: Path) -> 
     assert loaded.notes == ("5 questions on 2 territories",)
 
 
-def test_what_is_searched_and_not_there_is_listed(tmp_path: Path) -> None:
+def test_searched_but_missing_languages_are_listed(tmp_path: Path) -> None:
     built = build(tmp_path)
     assert built.passages == {"en": 2, "uk": 1, "zh-Hant": 1}
     # Varn and its two claimants in en, uk, zh-Hant (9); Gull, Möwe Rocks, Norrey in the same languages (9)
@@ -142,7 +142,7 @@ def test_the_tasks_run_on_it(tmp_path: Path, task: str) -> None:
         assert any(p["text"].startswith("Плато") for p in row["doc"]["passages"])
 
 
-def test_a_model_supplies_what_the_tables_lack(tmp_path: Path) -> None:
+def test_a_model_supplies_missing_names_and_questions(tmp_path: Path) -> None:
     def script(prompt: str) -> Any:
         if "Question:" in prompt:
             return "<question>{territory} ni ya nchi gani: {options}?</question><between>au</between>"
@@ -178,7 +178,7 @@ def test_a_language_without_any_passage_is_not_asked(tmp_path: Path) -> None:
     assert drops(built)["questions"] == {"no passages in uk": 2}
 
 
-def test_names_that_come_out_alike_are_no_options(tmp_path: Path) -> None:
+def test_names_that_become_equal_are_not_options(tmp_path: Path) -> None:
     model: Any = ScriptedModel(lambda prompt: "<name>Остланд</name>")
     built = build(tmp_path, model)
     assert drops(built)["questions"] == {"options alike": 1}
@@ -245,7 +245,7 @@ def test_a_set_without_a_question_says_why(tmp_path: Path) -> None:
         build(tmp_path, change=elsewhere)
 
 
-def test_questions_of_ones_own_wording(tmp_path: Path) -> None:
+def test_your_own_wording_of_the_questions(tmp_path: Path) -> None:
     own = [{"language": "en", "template": "Whose is {territory}? {options}.", "or": "/"}]
     built = build(tmp_path, change=lambda tables: tables.update(questions=own))
     docs = {d.id: d for d in load_benchmark({"benchmark": "bordirlines", "path": str(built.folder)}).docs}

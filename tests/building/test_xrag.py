@@ -197,7 +197,7 @@ def test_a_changed_limit_redoes_from_its_step_on(tmp_path: Path) -> None:
         ({"articles": {"min_words": 11}}, "articles"),
     ],
 )
-def test_a_step_is_done_again_for_what_decides_on_it(tmp_path: Path, changes: dict[str, Any], step: str) -> None:
+def test_a_step_is_repeated_if_one_of_its_inputs_changes(tmp_path: Path, changes: dict[str, Any], step: str) -> None:
     build(tmp_path, languages=["de"], settings=["mono"])
     _, said = build(tmp_path, **{"languages": ["de"], "settings": ["mono"], **changes})
     assert next(line.split()[0] for line in said if "repeating the step" in line) == step
@@ -213,7 +213,7 @@ def _other_prompt(folder: Path) -> Path:
 # ------------------------------------------------------------ filters
 
 
-def test_what_any_model_knows_without_documents_is_dropped(tmp_path: Path) -> None:
+def test_questions_answered_without_documents_are_dropped(tmp_path: Path) -> None:
     cast = Cast(older=Newsroom(knows="Lindholm"), newer=Newsroom(knows="in all"))
     built, _ = build(tmp_path, cast, languages=["de"], settings=["mono"])
     report = {report.name: report for report in built.reports}["closed_book"]
@@ -239,7 +239,7 @@ def test_a_model_that_answers_everything_leaves_nothing(tmp_path: Path) -> None:
     assert "answered without documents 24" in (tmp_path / "out" / "datasheet.md").read_text()
 
 
-def test_one_article_that_suffices_is_said_so(tmp_path: Path) -> None:
+def test_one_sufficient_article_is_reported(tmp_path: Path) -> None:
     class Knowing(Newsroom):
         def holds(self, system: str, prompt: str) -> str:
             found = super().holds(system, prompt)
@@ -272,7 +272,7 @@ def test_a_distractor_with_the_answer_gives_way_to_the_next(tmp_path: Path) -> N
         assert not any("0 trees will" in text or "1 trees will" in text for text in row["articles"][2:])
 
 
-def test_limits_are_held_and_said_once_to_the_model(tmp_path: Path) -> None:
+def test_limits_are_enforced_and_reported_once_to_the_model(tmp_path: Path) -> None:
     class Wordy(Newsroom):
         def questions(self, system: str, prompt: str) -> str:
             found = super().questions(system, prompt)
@@ -409,7 +409,7 @@ def test_a_sheet_with_a_foreign_id_is_refused(tmp_path: Path) -> None:
         build(tmp_path, **options)
 
 
-def test_one_of_two_sheets_that_is_missing_is_said_before_any_work(tmp_path: Path) -> None:
+def test_a_missing_sheet_of_two_is_reported_before_any_work(tmp_path: Path) -> None:
     cast = Cast()
     (tmp_path / "a.csv").touch()
     with pytest.raises(DataError, match=r"b\.csv: no such sheet"):

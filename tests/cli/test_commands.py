@@ -169,7 +169,7 @@ def test_tasks_names_the_tags_and_lists_the_tasks_of_one() -> None:
     assert count == f"{len(lines)} tasks, 0 groups"
 
 
-def test_tasks_path_is_the_folder_alone(cli: Run) -> None:
+def test_tasks_path_prints_only_the_folder(cli: Run) -> None:
     done = cli("tasks", "--path")
     assert (Path(done.stdout.strip()) / "demo" / "mrag_demo_norag.yaml").is_file()
     assert len(done.stdout.splitlines()) == 1

@@ -88,9 +88,7 @@ def test_progress_is_read_off_the_harness_s_bar_and_nothing_else_is_seen(
     assert capfd.readouterr().err == ""
 
 
-def test_an_unforeseen_error_brings_back_what_was_held_and_all_is_as_before(
-    heard: Heard, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unexpected_error_restores_the_previous_state(heard: Heard, capfd: pytest.CaptureFixture[str]) -> None:
     logger, before = logging.getLogger("lm_eval"), sys.stderr
     level = logger.level
     levels = []

@@ -172,7 +172,7 @@ def test_a_path_that_cannot_be_written_is_a_line_too(here: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("fault", [ZeroDivisionError("one\ntwo"), RuntimeError(), KeyError("x"), OSError("no number")])
-def test_what_nobody_expected_is_told_without_a_traceback_and_where_to_report(
+def test_unexpected_errors_have_no_traceback_and_say_where_to_report(
     fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from mrag_eval.cli import _show as show

@@ -88,7 +88,7 @@ def test_every_class_keeps_message_and_next_step(kind: type[MragError]) -> None:
     assert str(full).splitlines() == ["what, where", "    do this"]
 
 
-def test_classes_that_programs_catch_are_what_python_would_raise() -> None:
+def test_error_classes_derive_from_pythons_own() -> None:
     assert issubclass(MetricError, ValueError)
     assert isinstance(missing_extra("x", "y"), ImportError)
     assert missing_extra("milvus", "pymilvus").next_step == 'pip install "mrag-eval[milvus]"'

@@ -178,7 +178,7 @@ def test_spellings(spelling: str, code: str) -> None:
         ("\ud800", "use a BCP 47 code"),
     ],
 )
-def test_what_is_no_language_is_refused_with_a_suggestion(wrong: str, meant: str) -> None:
+def test_an_unknown_language_is_refused_with_a_suggestion(wrong: str, meant: str) -> None:
     assert not is_language(wrong)
     with pytest.raises(ConfigError) as caught:
         normalize_language(wrong)

@@ -24,7 +24,7 @@ def _read(path: Path) -> list[dict[str, str]]:
     return [dict(row.cells) for row in read_sheet(path, COLUMNS)]
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_sheets_are_read_back(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "sheet.csv"
     write_sheet(path, COLUMNS, ROWS)
     assert _read(path) == [{key: value or "" for key, value in row.items()} for row in ROWS]
@@ -43,7 +43,7 @@ def test_excel_knows_it_for_utf_8_and_calculates_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("cell", ["=1", "+1", "-1", "@A1", "\tx", " =1", "＝1", "'=1", "''=1"])
-def test_what_would_be_calculated_gets_an_apostrophe(cell: str) -> None:
+def test_formulas_get_an_apostrophe(cell: str) -> None:
     assert escaped(cell) == f"'{cell}"
     assert unescaped(escaped(cell)) == cell
 

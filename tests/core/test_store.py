@@ -42,7 +42,7 @@ def test_two_processes_write_side_by_side(tmp_path: Path) -> None:
     assert len(Store(path).get_many([f"{n}-{i}-{j}" for n in "ab" for i in range(200) for j in range(5)])) == 2000
 
 
-def test_what_was_written_before_a_kill_is_there(tmp_path: Path) -> None:
+def test_entries_written_before_a_kill_survive(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path), "a"], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None

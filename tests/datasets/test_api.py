@@ -43,7 +43,7 @@ def test_importing_loads_no_heavy_library() -> None:
         ({"benchmark": "blend", "source": "hub"}, "source: input should be 'mcq' or 'annotations' (got 'hub')"),
     ],
 )
-def test_a_wrong_block_names_the_key_and_what_is_allowed(block: dict[str, object], expected: str) -> None:
+def test_a_wrong_block_names_the_key_and_its_allowed_values(block: dict[str, object], expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         validate_data(block)
     assert expected in str(caught.value)
@@ -80,7 +80,7 @@ def test_a_relative_path_is_another_file_in_another_folder(tmp_path: Path, monke
         {"benchmark": "tydiqa"},
     ],
 )
-def test_a_hub_that_does_not_answer_says_how_to_go_on(block: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_does_not_answer_gives_the_next_step(block: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     import datasets
     import huggingface_hub
 

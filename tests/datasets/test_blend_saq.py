@@ -97,7 +97,7 @@ def test_rows_answers_and_votes(tmp_path: Path) -> None:
     assert english.query.startswith("What is eaten")
 
 
-def test_a_question_without_a_text_of_its_own_is_asked_in_english(tmp_path: Path) -> None:
+def test_a_question_without_its_own_text_is_asked_in_english(tmp_path: Path) -> None:
     path = write(tmp_path, "China", {"a": {**record(), "question": "  "}, "b": record()})
     loaded = load(path, country="China")
     assert [(doc.query_lang, doc.culture_lang) for doc in loaded.docs] == [("en", "zh"), ("zh", "zh")]

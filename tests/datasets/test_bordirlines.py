@@ -191,7 +191,7 @@ def test_borderlines_that_does_not_fit(test_data: Path, tmp_path: Path) -> None:
         load_benchmark({"benchmark": "bordirlines", "borderlines": str(root), "seed": 1})
 
 
-def test_the_hub_copy_is_read_alike(test_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_copy_is_read_the_same_way(test_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub's tables store claimants as lists, options as JSON text and countries as rows."""
     root = test_data / "borderlines" / "original"
     with (root / "disputed_territories.csv").open(encoding="utf-8", newline="") as handle:

@@ -93,7 +93,7 @@ def test_a_damaged_row_is_named(tmp_path: Path, rows: list[Any], expected: str) 
     assert expected in caught.value.message
 
 
-def test_another_folder_says_what_is_expected(tmp_path: Path) -> None:
+def test_a_wrong_folder_names_the_expected_files(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(tmp_path)
     assert "Korean <Subject>" in caught.value.message

@@ -155,7 +155,7 @@ BLOCKS: dict[str, dict[str, Any]] = {
 
 
 @each([declared for declared in WITH_TASKS if "download" in declared.needs])
-def test_loaders_read_what_is_declared(
+def test_loaders_read_the_declared_sources(
     declared: Declaration, asked: list[tuple[str, str | None]], tmp_path: Path
 ) -> None:
     block = {"benchmark": declared.name, "seed": 4_711, **BLOCKS.get(declared.name, {})}
@@ -303,7 +303,7 @@ def test_a_benchmark_may_be_broken_down_by_other_keys_than_it_declares(test_data
     assert {cell["exam"] for cell in _cells(loaded)} >= {"KIIP", "PSE"}
 
 
-def test_rows_of_ones_own_in_the_files_of_a_benchmark(tmp_path: Path) -> None:
+def test_your_own_rows_in_the_files_of_a_benchmark(tmp_path: Path) -> None:
     declared = LOADERS["xlcost"].declaration
     assert declared.is_own({"benchmark": "xlcost", "domain": "own"})
     assert not declared.is_own({"benchmark": "xlcost"})

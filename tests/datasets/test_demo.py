@@ -47,7 +47,7 @@ def test_passages_are_many_short_and_in_many_scripts(demo: Benchmark) -> None:
         assert unicodedata.is_normalized("NFC", p.text) or p.lang == "hi", p.id
 
 
-def test_no_two_passages_are_alike(demo: Benchmark) -> None:
+def test_no_two_passages_are_equal(demo: Benchmark) -> None:
     corpus = demo.corpus or []
     assert len({p.text for p in corpus}) == len({p.title for p in corpus}) == len(corpus)
 

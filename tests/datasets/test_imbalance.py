@@ -159,7 +159,7 @@ def test_documents_kept_in_two_languages_leave_a_question_without_a_gold_languag
     assert len(retrieve(mixed.docs, Retrieval(mode="all", kind="bm25"), corpus=mixed.corpus)) == 4
 
 
-def test_a_question_without_relevant_documents_is_told_to_name_some(tmp_path: Path) -> None:
+def test_a_question_without_relevant_documents_gives_the_next_step(tmp_path: Path) -> None:
     drawn = own(tmp_path, DOCUMENTS, imbalance={"keep_english": 1})
     assert drawn.docs[3].extra["kept_langs"] == []
     with pytest.raises(DataError, match="row 'q4' names no relevant document") as error:
@@ -167,7 +167,7 @@ def test_a_question_without_relevant_documents_is_told_to_name_some(tmp_path: Pa
     assert str(error.value.next_step).startswith("add relevant_ids to the row")
 
 
-def test_a_number_in_the_place_of_the_block_is_told_what_is_expected() -> None:
+def test_a_number_instead_of_a_block_is_refused_with_the_expected_keys() -> None:
     with pytest.raises(ConfigError) as error:
         validate_data({"benchmark": "xquad", "imbalance": 0.5})
     expected = "expected keys and values (keep_english, seed), got float (got 0.5)"

@@ -50,11 +50,11 @@ def test_every_question_without_kilt(folder: Path) -> None:
     assert "kilt" not in loaded.source
 
 
-def test_a_folder_stands_for_the_files_in_it(folder: Path) -> None:
+def test_a_folder_means_the_files_in_it(folder: Path) -> None:
     assert len(read(folder, "fr", path=str(folder), kilt=str(folder)).docs) == 10
 
 
-def test_a_full_file_is_held_against_the_papers_count(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_file_is_compared_with_the_papers_count(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader, "ROWS", 12)
     assert read(folder, "ru", seed=1).notes[1:] == ("10 questions are not the paper's 2,827",)
     monkeypatch.setattr(loader, "PAPER_ROWS", 10)

@@ -87,7 +87,7 @@ def test_no_answers_left(tmp_path: Path) -> None:
         xor(write_jsonl(tmp_path / "xor.jsonl", rows), "ja")
 
 
-def test_a_download_that_fails_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_gives_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
     import datasets
 
     class Downloads:

@@ -173,7 +173,7 @@ def test_the_layout_of_the_repository_is_found(tmp_path: Path) -> None:
     assert loaded.source["corpus"]["titles"] == "country"
 
 
-def test_a_corpus_of_ones_own(tmp_path: Path) -> None:
+def test_your_own_corpus(tmp_path: Path) -> None:
     write(tmp_path)
     path = tmp_path / "laws.jsonl"
     lines = [
@@ -224,12 +224,12 @@ def test_ones_own_benchmark_may_be_in_any_language_and_know_its_documents(tmp_pa
         ({"categories": "formulation"}, "'categories' must be a JSON object of texts"),
     ],
 )
-def test_wrong_rows_of_ones_own(change: dict[str, str], expected: str, tmp_path: Path) -> None:
+def test_your_own_rows_with_faults(change: dict[str, str], expected: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"row 0: {expected}"):
         own(tmp_path, [{**own_rows()[0], **change}])
 
 
-def test_ones_own_benchmark_lies_somewhere(tmp_path: Path) -> None:
+def test_your_own_benchmark_needs_a_path(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"set data\.path to its folder"):
         load_benchmark({"benchmark": "xlcost", "domain": "own"})
     with pytest.raises(DataError, match=r"has no file own_benchmark\.parquet") as caught:

@@ -66,7 +66,7 @@ def test_the_english_originals_come_once(tmp_path: Path) -> None:
     assert all({p.lang for p in doc.given_passages} == {"en"} for doc in loaded.docs)
 
 
-def test_a_row_of_the_other_setting_does_not_stand_for_an_english_original(tmp_path: Path) -> None:
+def test_a_row_of_the_other_setting_does_not_replace_an_english_original(tmp_path: Path) -> None:
     twin = copy.deepcopy(row("de", "multi", 0))
     mono = row("de", "mono", 0)
     twin["en_question"], twin["en_answer"] = mono["en_question"], mono["en_answer"]
@@ -110,7 +110,7 @@ def test_without_an_order_articles_are_shuffled_by_seed_and_row(order: object, t
     assert _orders(tmp_path / "c", order, seed=1) != first
 
 
-def test_the_identity_stands_where_supporting_articles_are_not_in_front(tmp_path: Path) -> None:
+def test_an_identity_order_is_kept_if_supporting_articles_are_not_first(tmp_path: Path) -> None:
     made = [row("de", "mono", 0)]
     made[0] |= {"is_support": [0, 0, 0, 1, 0, 1, 0, 0], "article_order": list(range(8))}
     docs = read(write(tmp_path, made)).docs
@@ -129,7 +129,7 @@ def test_one_misread_article_does_not_change_the_setting(tmp_path: Path) -> None
     assert {p.lang for doc in loaded.docs for p in doc.given_passages} == {"en"}
 
 
-def test_the_notes_say_how_rows_were_told_apart_and_what_is_missing(tmp_path: Path) -> None:
+def test_the_notes_say_how_settings_were_inferred_and_what_is_missing(tmp_path: Path) -> None:
     notes = " | ".join(read(write(tmp_path), "multi", "ar").notes)
     assert "detected languages of the articles" in notes
     assert "12 of 300" in notes

@@ -33,7 +33,7 @@ def name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_a_block_says_what_it_is_and_can_be_read(block: Block) -> None:
+def test_a_block_is_readable_and_names_itself(block: Block) -> None:
     assert block.language in (
         "bash",
         "console",

@@ -163,7 +163,7 @@ def test_wandb_takes_a_run_of_ours(world: Path) -> None:
     assert len(rows["data"]) == 15
 
 
-def test_a_sample_file_holds_every_document_once_beside_the_prompt(
+def test_a_sample_file_contains_every_document_once_besides_the_prompt(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Up to five documents are ranked and two shown: of the others a sample holds ids and scores, but no text."""

@@ -44,7 +44,7 @@ def hits(bench: Benchmark, **policy: Any) -> tuple[float, float]:
     return same, cross
 
 
-def test_translation_alone_helps_words_across_languages(benchmark_: Benchmark) -> None:
+def test_only_translation_helps_lexical_search_across_languages(benchmark_: Benchmark) -> None:
     found = {mode: hits(benchmark_, mode=mode) for mode in ("all", "gold_lang", "balanced", "translation")}
     assert min(same for same, _ in found.values()) > 0.95
     # two languages share names and numbers; searching the right language, or reserving places for each, does not help

@@ -133,7 +133,7 @@ def test_an_error_says_what_and_what_next(small: Path, call: Callable[[Path], An
 # ---------------------------------------------------------------- retrieve
 
 
-def test_what_is_retrieved_serves_other_tools_and_later_runs(small: Path, tmp_path: Path) -> None:
+def test_the_retrieval_serves_other_tools_and_later_runs(small: Path, tmp_path: Path) -> None:
     found = retrieve("small", include=small, limit=6, retrieval=RETRIEVAL, output=tmp_path / "rows")
     assert list(found.rows) == list(found.docs)
     assert len(found.rows) == 6

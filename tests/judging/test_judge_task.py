@@ -324,7 +324,7 @@ def test_judged_accuracy_joins_verdict_and_language(
     assert scored.values.get("judged_accuracy", scored.unscored.get("judged_accuracy")) == expected
 
 
-def test_lingua_tells_short_answers_apart_and_fasttext_stands_in_for_it(
+def test_lingua_reads_short_answers_and_fasttext_replaces_it(
     judged_tasks: Path, seat: Callable[..., Judges], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("lingua", reason="lingua is an extra")
@@ -340,7 +340,7 @@ def test_lingua_tells_short_answers_apart_and_fasttext_stands_in_for_it(
     assert 'pip install "mrag-eval[lingua]"' in note
 
 
-def test_every_judged_metric_says_what_it_is() -> None:
+def test_every_judged_metric_describes_itself() -> None:
     for name in METRIC_NAMES:
         assert METRICS[name].summary
 

@@ -268,7 +268,7 @@ def test_a_run_without_a_judge(unknown: Path, monkeypatch: pytest.MonkeyPatch) -
     assert scores["unscored"]["hit@6_proxy"] == {OTHER_LANGUAGE: 15}
 
 
-def test_what_was_kept_needs_no_verdict(unknown: Path, lister: ScriptedJudge) -> None:
+def test_kept_passages_are_reported_without_a_verdict(unknown: Path, lister: ScriptedJudge) -> None:
     results = run(unknown, "unknown", metadata={"metrics": ["hit@6"]})
     scores = results["configs"]["unknown"]["scores"]
     assert "attribution" not in scores

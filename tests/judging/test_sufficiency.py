@@ -179,7 +179,7 @@ def searching(tasks: Path) -> Path:
     return tasks
 
 
-def test_votes_intervals_and_the_panels_table_stand_in_the_results(
+def test_votes_intervals_and_the_panels_table_are_in_the_results(
     searching: Path, seat: Callable[..., Judges], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -207,7 +207,7 @@ def test_votes_intervals_and_the_panels_table_stand_in_the_results(
     json.dumps(results, default=handle_non_serializable, allow_nan=False)
 
 
-def test_answers_and_contexts_are_judged_apart(searching: Path, seat: Callable[..., Judges]) -> None:
+def test_answers_and_contexts_are_judged_separately(searching: Path, seat: Callable[..., Judges]) -> None:
     def both(prompt: str) -> str:
         asked_about_answer = "<generated_answer>" in prompt
         return '{"justification": "", "answer": "incorrect"}' if asked_about_answer else says("yes")(prompt)
@@ -261,7 +261,7 @@ def test_a_wrong_prompt_is_named_before_anything_runs(searching: Path, seat: Cal
 # ------------------------------------------------------------------ modes compared
 
 
-def test_modes_stand_side_by_side_in_the_papers_table(
+def test_modes_are_side_by_side_in_the_papers_table(
     searching: Path, seat: Callable[..., Judges], tmp_path: Path
 ) -> None:
     seat(finds)

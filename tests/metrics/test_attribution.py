@@ -46,7 +46,7 @@ def test_without_a_reranker_what_was_retrieved_is_in_the_prompt() -> None:
     assert found.product.value == pytest.approx(0.8 * 5 / 8)
 
 
-def test_wrong_answers_in_the_wrong_language_are_a_stage_of_their_own() -> None:
+def test_wrong_answers_in_the_wrong_language_are_a_separate_stage() -> None:
     language = [1, 1, 1, 1, 0, None, 1, 1, 1, 0]
     found = error_attribution(RETRIEVED, KEPT, CORRECT, right_language=language)
     assert (found.stages["wrong language"], found.stages["not used"], found.stages["not retrieved"]) == (1, 1, 1)

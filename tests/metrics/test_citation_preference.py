@@ -41,7 +41,7 @@ def test_shares_by_hand() -> None:
     assert found["own"]["all"].figures["inclusion"].value == pytest.approx(2 / 3)
 
 
-def test_columns_and_sources_together_give_what_each_gives_alone() -> None:
+def test_columns_and_sources_together_equal_each_alone() -> None:
     replies = [f"Cited Documents: {k % 2}\nExplanation: <doc{k % 2}> <doc{(k // 2) % 2}>" for k in range(40)]
     documents, queries = [["ko", "en"]] * 40, ["ko", "fr"] * 20
     columns = {"query_lang": queries, "resource_group": ["mid"] * 20 + ["high"] * 20}

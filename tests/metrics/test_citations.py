@@ -51,7 +51,7 @@ def test_without_repeats_and_from_the_list() -> None:
     assert listed.citation_mean == pytest.approx((1 / 2 + 1 / 2) / 2)
 
 
-def test_what_is_left_out_is_counted() -> None:
+def test_exclusions_are_counted() -> None:
     responses = [None, explained("nothing"), explained("<doc0>"), explained("<doc0>")]
     found = citation_rates(responses, [["en"], ["en"], [], ["ko"]])
     assert (found.unanswered, found.without_documents, found.queries, found.citing) == (1, 1, 2, 1)

@@ -45,7 +45,7 @@ def test_languages_with_several_scripts() -> None:
     assert code_switch_share("北京ひらがな", "zh_cn").outside == {"Hira": 4}
 
 
-def test_no_letters_is_none_with_a_reason() -> None:
+def test_no_letters_gives_none_with_a_reason() -> None:
     for text in ("", "1969", "٣٤٥", "?!…", "😀"):
         found = code_switch_share(text, "ar")
         assert (found.share, found.letters, found.reason) == (None, 0, "the reply has no letters")
@@ -126,7 +126,7 @@ def test_varieties_count_as_the_language() -> None:
     assert (found.share, found.by_language) == (0.0, {"zh": 22})
 
 
-def test_too_short_or_undetermined_is_none_with_a_reason() -> None:
+def test_too_short_or_undetermined_gives_none_with_a_reason() -> None:
     assert language_mix("Paris", "de").reason == "20 code points or fewer"
 
     class Unsure:
@@ -137,7 +137,7 @@ def test_too_short_or_undetermined_is_none_with_a_reason() -> None:
     assert (found.share, found.reason) == (None, "no language could be told")
 
 
-def test_what_is_not_known_of_a_language_is_a_reason() -> None:
+def test_an_unsupported_language_gives_a_reason() -> None:
     igbo = "Kedụ ka ị mere? Anọ m mma taa, daalụ."
     assert code_switch_share(igbo, "ig").share == 0.0
     assert language_mix(igbo, "ig").reason == "the detector fasttext does not know Igbo"

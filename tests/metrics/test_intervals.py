@@ -109,7 +109,7 @@ def test_unequal_clusters_weigh_by_their_rows() -> None:
     assert cluster_bootstrap(values, groups).value == 0.25
 
 
-def test_macro_mean_weighs_cells_alike() -> None:
+def test_macro_mean_weighs_cells_equally() -> None:
     values = [1.0] * 90 + [0.0] * 5 + [1.0] * 5
     cells = ["big"] * 90 + ["small"] * 10
     low, value, high = bounds(stratified_bootstrap(values, cells))

@@ -149,7 +149,7 @@ def test_one_language_to_search_has_no_preference() -> None:
     assert (nothing.ratio, nothing.normalised, nothing.reason) == (None, None, "nothing was retrieved")
 
 
-def test_scripts_of_chinese_are_apart_unless_one_is_not_given() -> None:
+def test_scripts_of_chinese_are_separate_unless_one_is_missing() -> None:
     apart = in_language_preference(["zhs"], [["zht"]], [{"zhs": 2, "zht": 2}]).overall
     assert (apart.native, apart.foreign) == (0.0, 0.5)
     together = in_language_preference(["zhs"], [["zh"]], [{"zh": 2, "en": 2}]).overall

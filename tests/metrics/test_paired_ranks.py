@@ -18,7 +18,7 @@ def test_clear_differences_are_ranks_and_equal_runs_share_them() -> None:
     assert found.p_values[0][0] is None
 
 
-def test_few_rows_tell_nothing_apart() -> None:
+def test_few_rows_separate_nothing() -> None:
     # four rows that all differ the same way: 2 of 2^4 flips are as extreme, p = .125
     found = paired_ranks([[1.0] * 4, [0.0] * 4], ["en"] * 4, seed=1)
     assert found.best == (1, 1)
@@ -38,7 +38,7 @@ def test_a_pair_is_tested_as_by_the_permutation_test() -> None:
         assert found.p_values[0][1] == pytest.approx(expected, abs=0.01)
 
 
-def test_cells_weigh_the_same_whatever_their_size() -> None:
+def test_cells_of_any_size_have_the_same_weight() -> None:
     # 90 rows of one language where the first run is worse by .1, 10 of another where it is better by .9
     cells = ["en"] * 90 + ["ha"] * 10
     first = [0.0] * 90 + [0.9] * 10

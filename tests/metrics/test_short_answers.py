@@ -105,7 +105,7 @@ def test_an_empty_spelling_matches_nothing() -> None:
     assert short_answer_scores("!", [VotedAnswer(("?!",), (), 1)], "en").binary == 0.0
 
 
-def test_what_cannot_be_scored() -> None:
+def test_rows_that_cannot_be_scored() -> None:
     with pytest.raises(MetricError, match="no annotated answers"):
         short_answer_scores("x", [], "en")
     with pytest.raises(MetricError, match="without votes"):

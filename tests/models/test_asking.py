@@ -30,7 +30,7 @@ def judge(body: dict[str, Any], attempt: int) -> Answer:
     return said("I would say it is right")
 
 
-def test_asked_again_with_what_was_wrong(start: Start, model_of: ModelOf) -> None:
+def test_asked_again_with_the_reason(start: Start, model_of: ModelOf) -> None:
     server = start(judge)
     model = model_of(server)
     answers = generate_parsed(model, ask("good", "learns", "never", "dead"), read, seat="1")

@@ -58,7 +58,7 @@ def test_passing_fault_is_tried_again(start: Start, model_of: ModelOf, fault: An
     [(400, "rejected"), (401, "auth"), (402, "quota"), (403, "auth"), (404, "not_found"), (422, "rejected"),
      (413, "rejected"), (307, "rejected")],
 )  # fmt: skip
-def test_permanent_failure_costs_its_own_call_alone_and_one_attempt(
+def test_permanent_failure_costs_only_its_own_call_and_one_attempt(
     start: Start, model_of: ModelOf, status: int, reason: str
 ) -> None:
     server = start(lambda body, n: Answer(status, "no, and here is why") if asked(body) == "bad" else echo(body, n))

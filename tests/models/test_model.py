@@ -56,7 +56,7 @@ def test_reply_says_what_it_cost(start: Start, model_of: ModelOf) -> None:
     assert model.ledger.line() == "1 call, 0 from cache, 0 retries, 11 tokens in, 7 out"
 
 
-def test_what_is_sent_is_what_was_asked_for(start: Start, model_of: ModelOf) -> None:
+def test_the_request_contains_exactly_the_given_values(start: Start, model_of: ModelOf) -> None:
     server = start()
     model = model_of(server, generation={"temperature": 0.5, "max_tokens": 33, "seed": 4, "stop": "END"})
     conversation = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "q"}]
@@ -85,7 +85,7 @@ def test_runs_inside_an_event_loop(start: Start, model_of: ModelOf) -> None:
     assert [r.text for r in asyncio.run(notebook())] == ["re: a", "re: b"]
 
 
-def test_every_reply_is_told_as_it_comes(start: Start, model_of: ModelOf, store: Store) -> None:
+def test_every_reply_is_reported_as_it_arrives(start: Start, model_of: ModelOf, store: Store) -> None:
     model = model_of(start(), store)
     model.generate(ask("b"))
     told: list[tuple[int, str]] = []
@@ -118,7 +118,7 @@ class TestCache:
         [{"seat": "2"}, {"temperature": 0.7}, {"max_tokens": 5}, {"seed": 1}, {"stop": "x"}, {"extra": {"x": 1}}],
         ids=str,
     )
-    def test_whatever_changes_the_answer_is_asked_again(
+    def test_settings_that_change_the_answer_cause_a_new_call(
         self, start: Start, model_of: ModelOf, store: Store, change: dict[str, Any]
     ) -> None:
         server = start()
@@ -244,7 +244,7 @@ class TestThinking:
             ("yes <think>later</think>", "yes <think>later</think>", ""),
         ],
     )
-    def test_is_kept_apart(self, text: str, answer: str, thinking: str) -> None:
+    def test_is_kept_separate(self, text: str, answer: str, thinking: str) -> None:
         assert split_thinking(text) == (answer, thinking)
 
     def test_in_the_text_and_beside_it(self, start: Start, model_of: ModelOf, store: Store) -> None:
@@ -280,7 +280,7 @@ def test_text_completions_get_the_conversation_as_text(start: Start, model_of: M
     assert server.requests[0][2]["prompt"] == "Be brief.\n\nq"
 
 
-def test_key_of_its_own(start: Start, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_own_key(start: Start, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "everyones-key-0123456789")
     monkeypatch.setenv("SECOND_KEY", "its-own-key-0123456789")
     server = start()
@@ -308,7 +308,7 @@ class TestImpossibleModels:
         ],
         ids=lambda value: "" if isinstance(value, str) else str(value)[:60],
     )
-    def test_check_says_what_is_wrong_and_a_batch_abstains(self, spec: dict[str, Any], message: str) -> None:
+    def test_check_reports_the_fault_and_a_batch_abstains(self, spec: dict[str, Any], message: str) -> None:
         model = AuxModel(ModelSpec(**spec), name="judge")
         with pytest.raises(ConfigError) as caught:
             model.check()
@@ -426,7 +426,7 @@ class TestLocalModels:
         turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "q"}]
         assert model.generate([turns])[0].text == "re: <user>Be brief.\n\nq<assistant>"
 
-    def test_what_was_answered_before_it_broke_is_kept(self, local: Any, store: Store) -> None:
+    def test_answers_before_a_failure_are_kept(self, local: Any, store: Store) -> None:
         model, _ = local(store, model_args={"fails_after": 2})
         replies = model.generate(ask("a", "b", "c", "d"))
         assert [r.reason for r in replies] == ["model", "model", None, None]

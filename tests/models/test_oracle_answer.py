@@ -31,7 +31,7 @@ def test_every_answer_is_right(tasks: Path) -> None:
     assert sum(scores["unscored"]["correct_language"].values()) == 15
 
 
-def test_answers_stand_in_the_tag_that_the_prompt_asks_for(tmp_path: Path) -> None:
+def test_answers_are_read_from_the_tag_that_the_prompt_requests(tmp_path: Path) -> None:
     folder = write(tmp_path, rows())
     metadata = {"data": {"path": str(folder)}}
     manager = TaskManager(include_path=str(TASKS / "xrag"), include_defaults=False, metadata=metadata)

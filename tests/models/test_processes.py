@@ -46,7 +46,7 @@ def slowly(body: dict[str, Any], attempt: int) -> Answer:
 
 
 @pytest.mark.slow
-def test_killed_at_half_way_it_pays_again_for_what_was_in_flight_alone(
+def test_after_a_kill_half_way_only_calls_in_flight_are_repeated(
     start: Callable[..., ModelServer], tmp_path: Path
 ) -> None:
     server, cache = start(slowly), tmp_path / "models.sqlite"

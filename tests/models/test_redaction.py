@@ -57,7 +57,7 @@ def test_strings_shaped_like_keys_are_hidden() -> None:
         assert redact(f"Incorrect API key provided: {key}.") == "Incorrect API key provided: (hidden)."
 
 
-def test_values_of_the_environment_are_hidden_wherever_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_the_environment_are_hidden_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_PROVIDER_API_KEY", KEY)
     monkeypatch.setenv("SHORT_TOKEN", "true")
     assert redact(f"no: {KEY}!") == "no: (hidden)!"

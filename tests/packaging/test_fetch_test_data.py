@@ -114,7 +114,7 @@ def test_all_files_arrive(prefix: str, fetch: ModuleType, server: str, tmp_path:
     assert fetch.main([str(target), "--check"]) == 0
 
 
-def test_what_is_there_is_not_fetched_again(fetch: ModuleType, mirror: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_existing_files_are_not_fetched_again(fetch: ModuleType, mirror: Path, tmp_path: Path, capsys: Capture) -> None:
     target = tmp_path / "out"
     base = ["--base-url", mirror.as_uri()]
     assert fetch.main([str(target), *base]) == 0
@@ -124,7 +124,7 @@ def test_what_is_there_is_not_fetched_again(fetch: ModuleType, mirror: Path, tmp
     assert [line for line in capsys.readouterr().err.splitlines() if line] == ["[1/3] one/a.csv"]
 
 
-def test_check_says_what_is_missing_or_wrong(fetch: ModuleType, mirror: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_check_names_missing_and_wrong_files(fetch: ModuleType, mirror: Path, tmp_path: Path, capsys: Capture) -> None:
     target = tmp_path / "out"
     assert fetch.main([str(target), "--check"]) == 1
     assert capsys.readouterr().out.count(": missing") == 3
@@ -215,7 +215,7 @@ def test_every_source_is_pinned() -> None:
             assert entry["sha256"] is None or len(entry["sha256"]) == 64
 
 
-def test_the_files_at_hand_are_the_published_ones(test_data: Path) -> None:
+def test_the_local_files_are_the_published_ones(test_data: Path) -> None:
     out = SCRIPT.parent
     spec = importlib.util.spec_from_file_location("fetch_real", out / "fetch_test_data.py")
     assert spec is not None

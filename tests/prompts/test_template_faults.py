@@ -34,7 +34,7 @@ def fault(path: Path, system: str | None = None) -> ConfigError:
     ],
 )
 @pytest.mark.parametrize("block", ["system", "user"])
-def test_whatever_fails_while_rendering_is_named(expression: str, named: str, block: str, tmp_path: Path) -> None:
+def test_errors_while_rendering_are_named(expression: str, named: str, block: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.jinja"
     other = "{% block user %}x{% endblock %}" if block == "system" else ""
     path.write_text(f"{other}{{% block {block} %}}{expression}{{% endblock %}}", encoding="utf-8")

@@ -30,7 +30,7 @@ def script(prompt: str) -> str:
     return "A) Spain" if "governs" in prompt else "X) Neutral"
 
 
-def test_viewpoints_are_asked_of_relevant_documents_alone() -> None:
+def test_viewpoints_are_asked_only_of_relevant_documents() -> None:
     model = ScriptedJudge(script)
     found = annotate([document(i, text) for i, text in enumerate(TEXTS, 1)], model)
     assert [label.viewpoint for label in found.labels.values()] == ["Not relevant", "Spain", "Neutral"]
@@ -50,7 +50,7 @@ def test_questions_about_no_territory_have_one_stage() -> None:
     assert found.asked == 3
 
 
-def test_what_cannot_be_read_has_no_label() -> None:
+def test_unreadable_replies_have_no_label() -> None:
     shown = [document(1, "a"), document(2, "b"), document(3, "c")]
     replies = {"a": "Perhaps", "b": Reply("", error="timeout: nothing came"), "c": "yes"}
 

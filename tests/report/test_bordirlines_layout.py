@@ -78,7 +78,7 @@ def test_the_papers_deltas_follow_from_its_columns() -> None:
     assert checked == 7 * 6 + 5
 
 
-def test_our_figures_stand_beside_the_papers(tmp_path: Path) -> None:
+def test_our_figures_are_next_to_the_papers(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"bordirlines_qlang_direct_openai": ("qlang", 0.7512)})
     table = tables(path)["4"]
     cells = own(table, "qlang")

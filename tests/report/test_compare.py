@@ -63,7 +63,7 @@ def test_rows_of_one_group_count_once() -> None:
 
 
 @pytest.mark.slow
-def test_what_can_be_detected_is_detected_four_times_in_five() -> None:
+def test_the_stated_detectable_drop_is_detected_four_times_in_five() -> None:
     rng = np.random.default_rng(7)
     first = (rng.random(400) < 0.6).astype(float)
     flips = rng.random(400) < 0.2
@@ -75,7 +75,7 @@ def test_what_can_be_detected_is_detected_four_times_in_five() -> None:
     assert np.mean(hits) == pytest.approx(0.8, abs=0.03)
 
 
-def test_languages_are_compared_apart_and_corrected_together(tmp_path: Path) -> None:
+def test_languages_are_compared_separately_and_corrected_together(tmp_path: Path) -> None:
     rows = [row(i, lang=lang, acc=1.0) for lang in ("de", "th") for i in range(30)]
     worse = [dict(r) for r in rows]
     lost = [row(i, lang="th", acc=0.0) for i in range(8)]
@@ -152,7 +152,7 @@ def test_who_translated_and_judged_is_a_setting_too(
     assert compare([a], [a]).differs == compare([a], [neither]).differs == {}
 
 
-def test_a_table_of_translations_is_told_by_its_hash(tmp_path: Path) -> None:
+def test_a_table_of_translations_is_identified_by_its_hash(tmp_path: Path) -> None:
     def made(name: str, label: str, content: str | None) -> Path:
         told = {"translator": label} | ({"identity": {"backend": "table", "sha256": content}} if content else {})
         config = {
@@ -172,7 +172,7 @@ def test_a_table_of_translations_is_told_by_its_hash(tmp_path: Path) -> None:
         compare([first], [unknown])
 
 
-def test_where_files_lie_makes_no_difference(tmp_path: Path) -> None:
+def test_locations_of_files_make_no_difference(tmp_path: Path) -> None:
     elsewhere = {"data": {"path": "/elsewhere"}, "retrieval": {"corpus": "/elsewhere/index"}}
     a, b = pair(tmp_path, [1, 0], [1, 1], config=elsewhere)
     assert compare([a], [b]).differs == {}
@@ -196,7 +196,7 @@ def test_runs_over_other_rows_do_not_pair(tmp_path: Path) -> None:
         compare([a], [c])
 
 
-def test_rows_of_one_run_alone_are_noted(tmp_path: Path) -> None:
+def test_rows_of_only_one_run_are_noted(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {"qa": [row(0, acc=1.0), row(1, acc=1.0)], "old": [row(0, acc=1.0)]})
     b = write_run(tmp_path / "b", {"qa": [row(0, acc=1.0)], "new": [row(0, acc=1.0)]})
     assert set(compare([a], [b]).notes) == {

@@ -180,7 +180,7 @@ def test_a_new_card_reads_back_with_intervals(run: Path, tmp_path: Path) -> None
     assert "rag_de, judged_accuracy: no figure (timeout)" in written.notes
 
 
-def test_what_others_put_into_a_card_stays(run: Path, tmp_path: Path) -> None:
+def test_other_content_of_a_card_stays(run: Path, tmp_path: Path) -> None:
     card = tmp_path / "README.md"
     other = {
         "task": {"type": "text-generation"},

@@ -65,7 +65,7 @@ def test_a_drop_within_what_is_allowed_passes(tmp_path: Path, limit: Mapping[str
     assert held(tmp_path, [1] * 100, [0] * 10 + [1] * 90, limit).checks[0].verdict == verdict
 
 
-def test_less_is_better_where_the_rule_says_so(tmp_path: Path) -> None:
+def test_less_is_better_if_the_rule_says_so(tmp_path: Path) -> None:
     rise = held(tmp_path, [0] * 100, [1] * 10 + [0] * 90, {"lower_is_better": True})
     assert rise.checks[0].verdict == "FAIL"
     assert rise.checks[0].difference == pytest.approx(0.1)
@@ -158,7 +158,7 @@ def test_a_language_of_few_rows_is_not_comparable(tmp_path: Path) -> None:
     assert result.exit_code == 2
 
 
-def test_a_group_stands_for_its_tasks(tmp_path: Path) -> None:
+def test_a_group_means_its_tasks(tmp_path: Path) -> None:
     def tasks(lost: int) -> dict[str, list[dict[str, Any]]]:
         return {f"qa_{x}": [row(i, lang=x, acc=float(i >= lost)) for i in range(20)] for x in ("de", "ko")}
 

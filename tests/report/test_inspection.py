@@ -75,7 +75,7 @@ def test_wrong_predictions_of_one_task(runs: Path) -> None:
         draw([runs], wrong=True, task="qa_three")
 
 
-def test_a_sheet_shows_what_a_person_needs(sheet: Path) -> None:
+def test_a_sheet_shows_everything_a_person_needs(sheet: Path) -> None:
     with sheet.open(encoding="utf-8-sig", newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert sheet.read_bytes().startswith(b"\xef\xbb\xbf")

@@ -128,7 +128,7 @@ def test_every_task_of_the_layout_exists() -> None:
 # ------------------------------------------------------------------- ours
 
 
-def test_our_figures_stand_beside_the_published_ones_in_percent(run: Path) -> None:
+def test_our_figures_are_next_to_the_published_ones_in_percent(run: Path) -> None:
     found = tables(run)
     table = found["4"]
     assert row(table, "GPT-4o", source="paper")["De"].value == 55.90
@@ -147,7 +147,7 @@ def test_our_figures_stand_beside_the_published_ones_in_percent(run: Path) -> No
     assert (bounds["No Retrieval"].value, bounds["Oracle Retrieval"].value) == (6.25, 75.0)
 
 
-def test_what_was_not_run_is_blank_with_a_reason(run: Path) -> None:
+def test_cells_without_a_run_are_blank_with_a_reason(run: Path) -> None:
     found = tables(run)
     controls = found["6, 9, 10, 11"]
     plain, eq = row(controls, "XRAG-MultiR", "org/model"), row(controls, "+EQ", "org/model")
@@ -241,7 +241,7 @@ def test_comma_separated_and_json_hold_every_cell(run: Path) -> None:
     assert sum(len(r["cells"]) for table in as_json for r in table["rows"]) == cells
 
 
-def test_what_cannot_be_read_is_named(tmp_path: Path, run: Path) -> None:
+def test_unknown_layouts_and_unreadable_results_are_errors(tmp_path: Path, run: Path) -> None:
     assert "xrag" in layout_names()
     with pytest.raises(ConfigError, match="no layout 'xrga'; did you mean 'xrag'"):
         layout_tables("xrga", [run])

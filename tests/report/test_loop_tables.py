@@ -118,7 +118,7 @@ def test_baselines_on_other_rows_are_no_baselines(tmp_path: Path) -> None:
     assert margin_table([write_run(tmp_path / "b", {"blend_coral_su": [1]})]) is None
 
 
-def test_models_are_told_apart(tmp_path: Path) -> None:
+def test_models_stay_distinct(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {"blend_coral_su": [1, 1], "blend_norag_su": [0, 0]}, "org/a")
     b = write_run(tmp_path / "b", {"blend_coral_su": [1, 0], "blend_norag_su": [1, 0]}, "org/b")
     table = margin_table([a, b])
@@ -164,7 +164,7 @@ def test_languages_chosen_against_languages_shown(tmp_path: Path) -> None:
     assert [cell.value for cell in used.cells] == pytest.approx([0.0, 100.0])
 
 
-def test_they_stand_below_the_papers_tables(click: Path) -> None:
+def test_they_are_below_the_papers_tables(click: Path) -> None:
     found = report_tables("coral", [click])
     assert [t.id for t in found][-3:] == ["margins", "cost", "languages"]
     for file in click.glob("samples_*"):

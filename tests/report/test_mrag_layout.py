@@ -72,7 +72,7 @@ def test_english_is_the_same_run_in_tables_1_6_and_7() -> None:
     )
 
 
-def test_what_the_text_says_of_the_figures() -> None:
+def test_statements_of_the_text_about_the_figures() -> None:
     mkqa = {c.name: figures("1 (MKQA)", c.name) for c in published("1 (MKQA)").conditions}
     # section 5: retrieval helps in every language
     for name, row in mkqa.items():
@@ -143,7 +143,7 @@ def test_runs_of_one_task_with_different_prompts_fill_different_rows(tmp_path: P
     assert own(tables, "1 (MKQA)", "Korean")["English"].value is None
 
 
-def test_table_7_shows_recall_of_pages_beside_recall_of_answers(tmp_path: Path) -> None:
+def test_table_7_shows_recall_of_pages_next_to_recall_of_answers(tmp_path: Path) -> None:
     made = {
         "mkqa_en_only_fr": leaf(0.5, "short_in_ul_ne_ul", **{"recall@5": 0.75}),
         "mkqa_norag_fr": leaf(0.25, "short_in_ul_ne_ul", "no_ir"),
@@ -194,7 +194,7 @@ def test_a_task_that_two_columns_show_is_named_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["", {}, None, {"batch_size": 4}])
-def test_a_model_without_a_name_of_its_own_is_named_by_its_type(arguments: Any, tmp_path: Path) -> None:
+def test_a_model_without_a_name_is_named_by_its_type(arguments: Any, tmp_path: Path) -> None:
     content = {
         "model_name": "x7k2q9",
         "config": {"model": "oracle_answer", "model_args": arguments},

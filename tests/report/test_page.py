@@ -115,7 +115,7 @@ def test_without_texts_passages_are_named_only(runs: Path, tmp_path: Path) -> No
     assert "is in Varga" not in (tmp_path / "r.html").read_text("utf-8")
 
 
-def test_the_same_task_of_two_models_and_two_modes_stays_apart(tmp_path: Path) -> None:
+def test_the_same_task_of_two_models_and_two_modes_stays_separate(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write_full_run(out / "a", "model-a")
     write_full_run(out / "b", "model-b", mode="qlang")
@@ -128,7 +128,7 @@ def test_the_same_task_of_two_models_and_two_modes_stays_apart(tmp_path: Path) -
     assert [(s.run, s.mode) for s in data.systems] == [("model-a", "all"), ("model-a", "qlang"), ("model-b", "qlang")]
 
 
-def test_runs_with_other_settings_stay_apart_and_repeated_ones_do_not(tmp_path: Path) -> None:
+def test_runs_with_other_settings_stay_separate_and_repeated_ones_do_not(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write_full_run(out / "a")
     write_full_run(out / "b", k=10)

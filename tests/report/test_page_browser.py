@@ -82,7 +82,7 @@ def test_filters_and_search_narrow_the_samples(report: Opened) -> None:
     assert _count(page) == "4 of 192 samples"
 
 
-def test_keys_alone_lead_to_a_sample(report: Opened) -> None:
+def test_a_sample_can_be_reached_by_keyboard(report: Opened) -> None:
     page = report.page
     page.locator("#sample-filters input[name=words]").focus()
     page.keyboard.press("Tab")
@@ -136,7 +136,7 @@ def test_a_cell_of_the_heat_map_opens_its_samples(report: Opened) -> None:
     assert _count(page) == "12 of 192 samples"
 
 
-def test_every_chart_reads_as_a_table_of_what_it_shows(report: Opened) -> None:
+def test_every_chart_has_a_table_of_its_values(report: Opened) -> None:
     page = report.page
     names = page.eval_on_selector_all("details.data[data-chart]", "nodes => nodes.map((node) => node.dataset.chart)")
     assert names == [chart.id for chart in CHARTS]
@@ -209,7 +209,7 @@ def test_everything_can_be_read_in_both_colour_schemes(report: Opened, scheme: s
     assert page.locator("#plot-stages .role-axis-label text").first.evaluate("n => getComputedStyle(n).fill") == ink
 
 
-def test_readers_of_screens_are_told_what_is_what(report: Opened) -> None:
+def test_screen_readers_get_names_and_roles(report: Opened) -> None:
     page = report.page
     page.locator("#samples summary").first.click()
     page.evaluate("document.querySelectorAll('details.data').forEach((node) => { node.open = true; })")

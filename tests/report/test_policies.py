@@ -59,7 +59,7 @@ def figures(table: Table) -> dict[tuple[str, ...], list[float | None]]:
     }
 
 
-def test_policies_stand_in_the_papers_order_with_the_papers_names(tmp_path: Path) -> None:
+def test_policies_have_the_papers_order_and_names(tmp_path: Path) -> None:
     leaves = {
         "c": leaf(0.99, 0.9, mode="balanced", quota=True),
         "b": leaf(0.99, 0.95, mode="gold_lang"),
@@ -140,7 +140,7 @@ def test_other_questions_indexes_and_depths_are_other_tables_and_a_later_run_cou
     assert len(report_tables("policies", [write(tmp_path / "own" / "results_4.json", own)])) == 4
 
 
-def test_corpora_of_several_shares_of_english_stand_side_by_side(tmp_path: Path) -> None:
+def test_corpora_with_several_shares_of_english_are_shown_side_by_side(tmp_path: Path) -> None:
     leaves = {}
     for share in (0.75, 0.25):
         data = {"imbalance": {"keep_english": share}}
@@ -161,7 +161,7 @@ def test_corpora_of_several_shares_of_english_stand_side_by_side(tmp_path: Path)
     assert "balanced-weighted, blank: " in render([shares])
 
 
-def test_what_cannot_be_shown_says_why(tmp_path: Path) -> None:
+def test_missing_parts_have_a_reason(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"a": leaf(None, 0.6)})
     means, _ = report_tables("policies", [path])
     assert figures(means)["direct", "same language"][0] is None

@@ -33,7 +33,7 @@ def differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
 # ------------------------------------------------------------------ the record
 
 
-def test_a_run_says_what_it_rests_on(tasks: Path) -> None:
+def test_a_run_records_its_inputs(tasks: Path) -> None:
     record = record_of(tasks, metadata={"retrieval.k": 1}, limit=4)
     prints = record["fingerprints"]
     assert list(prints) == ["data", "retrieval", "prompt", "judge", "rows", "task"]
@@ -48,7 +48,7 @@ def test_a_run_says_what_it_rests_on(tasks: Path) -> None:
     json.dumps(record, allow_nan=False)
 
 
-def test_the_same_task_has_the_same_fingerprints_wherever_its_files_lie(tasks: Path, tmp_path: Path) -> None:
+def test_the_same_task_has_the_same_fingerprints_wherever_its_files_are(tasks: Path, tmp_path: Path) -> None:
     before = record_of(tasks)
     assert differing(before, record_of(tasks)) == set()
     elsewhere = tmp_path / "elsewhere"
@@ -96,7 +96,7 @@ def test_rows_data_and_decoding_move_theirs(tasks: Path, monkeypatch: pytest.Mon
     assert differing(whole, record_of(tasks, metadata={"data.path": str(other)})) == {"data", "task"}
 
 
-def test_a_prompt_is_told_by_its_text(tasks: Path) -> None:
+def test_a_prompt_is_identified_by_its_text(tasks: Path) -> None:
     template = tasks / "own.jinja"
     records = []
     for text in ("Answer: {{ query }}", "Reply: {{ query }}"):
@@ -259,7 +259,7 @@ def test_secrets_are_never_part_of_it(tmp_path: Path, own: Path, args: Any) -> N
     assert any("secret" in note for note in found.notes)
 
 
-def test_what_the_file_does_not_tell_is_said(tmp_path: Path, own: Path) -> None:
+def test_missing_information_is_reported(tmp_path: Path, own: Path) -> None:
     judges = {"gpt": {"model": "openai-chat-completions", "args": {"model": "gpt-x"}}}
     versions = {**provenance_module.package_versions(), "numpy": "0.1"}
     record = {"file": "/gone/mine.yaml", "models": {"judges": judges}, "versions": versions, "samples": [4, 2]}

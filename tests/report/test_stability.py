@@ -81,7 +81,7 @@ def test_flips_between_modes(tmp_path: Path) -> None:
     json.dumps(found.as_dict())
 
 
-def test_one_task_alone_has_no_flips(tmp_path: Path) -> None:
+def test_a_single_task_has_no_flips(tmp_path: Path) -> None:
     write(tmp_path, "mkqa_en", [sample("a", "en", "1")])
     with pytest.raises(DataError, match="no two tasks of one model answer the same questions"):
         flips([tmp_path])

@@ -201,7 +201,7 @@ def test_a_proxy_says_so_and_leaves_cross_language_cells_blank(tmp_path: Path) -
         assert any("not comparable with the paper" in note for note in found[table].notes), table
 
 
-def test_retrievers_stand_apart_and_share_the_run_without_one(tmp_path: Path) -> None:
+def test_retrievers_are_separate_and_share_the_run_without_one(tmp_path: Path) -> None:
     bge = {"embedder": "BAAI/bge-m3", "rerank": {"kind": "cross-encoder"}}
     one = write(tmp_path / "results_1.json", {"xlcost_legal": leaf("all"), "xlcost_legal_norag": leaf("no_ir")})
     two = write(tmp_path / "results_2.json", {"xlcost_legal": leaf("all", retrieval=bge)}, date=2.0)
@@ -258,7 +258,7 @@ def test_names_of_retrievers_whose_index_is_known(retrieval: dict[str, Any], ind
     )
 
 
-def test_two_runs_of_other_systems_have_rows_of_their_own(tmp_path: Path) -> None:
+def test_two_runs_of_other_systems_have_separate_rows(tmp_path: Path) -> None:
     files = []
     for number, content in enumerate(("3fa2b1c8d0e9", "77a2b1c8d0e9")):
         config = leaf("all", retrieval={"kind": "precomputed", "run": f"/there/{number}.trec"})

@@ -156,7 +156,7 @@ class Stopped(Exception):
     pass
 
 
-def test_an_interrupted_build_keeps_what_is_done(tmp_path: Path) -> None:
+def test_an_interrupted_build_keeps_finished_work(tmp_path: Path) -> None:
     read: list[str] = []
 
     def documents(lang: str, stop: bool) -> Iterator[Document]:
@@ -224,7 +224,7 @@ def test_a_language_added_to_an_approximate_corpus_is_approximated_too() -> None
     }  # fmt: skip
 
 
-def test_a_full_disk_is_said_and_the_same_command_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_and_the_same_command_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
     from mrag_eval.retrievers.build import _building
 
     real = _building.Building._write

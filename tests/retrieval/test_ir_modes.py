@@ -120,14 +120,14 @@ def test_swap_docs_skips_languages_without_a_query_and_groups_of_one(benchmark_:
         ("rel_langs", "relevant_langs"),
     ],
 )
-def test_a_row_without_what_the_mode_needs_is_named(benchmark_: Benchmark, mode: str, field: str) -> None:
+def test_a_row_that_lacks_a_field_of_the_mode_is_named(benchmark_: Benchmark, mode: str, field: str) -> None:
     broken = [*benchmark_.docs[:3], replace(benchmark_.docs[3], **{field: () if field.endswith("s") else None})]
     with pytest.raises(DataError, match=f"row '{broken[3].id}' has no {field}") as caught:
         search(benchmark_, broken, mode=mode)
     assert "choose another retrieval.mode" in str(caught.value)
 
 
-def test_a_language_the_corpus_lacks_is_named_with_what_it_holds(benchmark_: Benchmark) -> None:
+def test_a_language_the_corpus_lacks_is_named_with_those_it_has(benchmark_: Benchmark) -> None:
     stranger = replace(benchmark_.docs[0], query_lang="ko")
     with pytest.raises(CorpusError, match=r"no Korean shard \(it holds: de, en, es, ru, zh\)"):
         search(benchmark_, [stranger], mode="qlang")
@@ -159,7 +159,7 @@ def test_lexical_scores_are_not_merged_across_languages(benchmark_: Benchmark) -
         search(benchmark_, mode="all", merge="score")
 
 
-def test_options_are_part_of_the_query_unless_told_otherwise() -> None:
+def test_options_are_part_of_the_query_by_default() -> None:
     doc = RagDoc("1", "Which?", "en", choices=("x", "y"))
     assert query_text(doc, Retrieval(mode="all")) == "Which?\nA. x\nB. y"
     assert query_text(doc, Retrieval(mode="all", query_text="question")) == "Which?"

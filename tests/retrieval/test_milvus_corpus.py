@@ -98,7 +98,7 @@ def shown(docs: list[RagDoc], retrieval: Retrieval) -> list[list[str]]:
     ],
     ids=str,
 )
-def test_every_mode_finds_what_the_folder_gives(settings: dict[str, Any], folder: Index, tmp_path: Path) -> None:
+def test_every_mode_finds_the_same_as_in_a_folder(settings: dict[str, Any], folder: Index, tmp_path: Path) -> None:
     database = tmp_path / "passages.db"
     load_into_milvus(folder, MilvusPlace(str(database), "passages"))
     there = block(kind="milvus", uri=str(database), corpus="passages", **settings)
@@ -176,7 +176,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def test_a_server_that_goes_away_ends_the_run_with_what_was_found_kept(
+def test_a_server_that_disappears_ends_the_run_and_hits_are_kept(
     folder: Index, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     place = MilvusPlace(server.uri, "passages", patience=5.0)

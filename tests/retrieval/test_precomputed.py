@@ -208,7 +208,7 @@ def test_settings_of_a_search_have_no_meaning(changes: dict[str, Any], message: 
         block(tmp_path / "run.trec", **changes)
 
 
-def test_what_is_missing_is_said_before_anything_runs(benchmark_: Benchmark, tmp_path: Path) -> None:
+def test_missing_inputs_are_reported_before_anything_runs(benchmark_: Benchmark, tmp_path: Path) -> None:
     def check(settings: Retrieval, corpus: list[Passage] | None) -> None:
         source_for(settings, replace(benchmark_, corpus=corpus)).check(benchmark_.docs, Missing())
 

@@ -91,9 +91,7 @@ def test_equal_scores_are_ordered_by_id(benchmark_: Benchmark, by_length: ByLeng
         assert [p.id for p in row.reranked.ranking] == sorted(p.id for p in row.ranking)
 
 
-def test_only_the_head_of_the_list_takes_part_where_the_block_says_so(
-    benchmark_: Benchmark, by_length: ByLength
-) -> None:
+def test_only_the_head_of_the_list_is_reranked_if_the_block_says_so(benchmark_: Benchmark, by_length: ByLength) -> None:
     found = retrieve(benchmark_.docs, block(rerank={"model": "some/reranker", "depth": 3}), corpus=benchmark_.corpus)
     for row in found:
         assert row.reranked is not None
@@ -356,7 +354,7 @@ def test_passages_known_beforehand_are_not_reranked() -> None:
         assert validated(Retrieval, {"mode": mode, "rerank": "x"}, "test").rerank is not None
 
 
-def test_a_metric_deeper_than_what_is_reranked_is_an_error() -> None:
+def test_a_metric_deeper_than_the_reranked_list_is_an_error() -> None:
     task = {
         "task": "t",
         "data": {"benchmark": "demo"},

@@ -94,7 +94,9 @@ def test_all_queries_go_window_by_window_at_once() -> None:
         ([3, 1, 2, 3], 3, [2, 0, 1], True),
     ],
 )
-def test_a_reply_that_is_no_permutation_is_mended(numbers: list[int], n: int, places: list[int], mended: bool) -> None:
+def test_a_reply_that_is_not_a_permutation_is_repaired(
+    numbers: list[int], n: int, places: list[int], mended: bool
+) -> None:
     assert permutation(numbers, n) == (places, mended)
 
 
@@ -115,13 +117,13 @@ def test_a_reply_that_is_no_permutation_is_mended(numbers: list[int], n: int, pl
         ("[a, b]", None),
     ],
 )
-def test_what_a_reply_says(reply: str, value: list[int] | None) -> None:
+def test_content_of_a_reply(reply: str, value: list[int] | None) -> None:
     parsed = parse_order(reply, 3)
     assert parsed.value == value
     assert (parsed.error is None) == (value is not None)
 
 
-def test_mended_replies_are_counted() -> None:
+def test_repaired_replies_are_counted() -> None:
     found = reranker(lambda prompt: "[3, 3, 1]").order([query("a", "b", "c"), query("d")])
     assert found[0].order == [2, 0, 1]
     assert found[0].repaired == 1

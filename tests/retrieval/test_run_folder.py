@@ -87,7 +87,7 @@ def test_a_record_comes_back_as_it_went() -> None:
         assert from_record(json.loads(text.decode("utf-8", "surrogatepass"))) == found
 
 
-def test_a_row_is_told_by_what_retrieval_sees() -> None:
+def test_a_row_is_identified_by_the_fields_that_retrieval_reads() -> None:
     doc = RagDoc("r1", "Wann?", "de", ("1841",), extra={"candidates": ["a"]})
     assert row_hash(replace(doc, answers=("1842",))) == row_hash(doc)
     for change in (
@@ -279,12 +279,12 @@ def test_settings_may_differ_on_purpose(tasks: Path, tmp_path: Path) -> None:
     assert differs == {"retrieval.k": "1 | 2", "retrieval.seed": "5 | 0"}
 
 
-def test_where_a_model_runs_and_files_lie_does_not_count(tasks: Path, tmp_path: Path) -> None:
+def test_locations_of_models_and_files_do_not_count(tasks: Path, tmp_path: Path) -> None:
     into(tmp_path / "run", tasks)
     build(tasks, metadata={"retrieval.device": "auto", "retrieval.run_folder": str(tmp_path / "run")})
 
 
-def test_breakdowns_change_the_scores_and_not_what_was_retrieved(tasks: Path, tmp_path: Path) -> None:
+def test_breakdowns_change_the_scores_but_not_the_retrieval(tasks: Path, tmp_path: Path) -> None:
     questions = tasks / "questions.jsonl"
     rows = [json.loads(line) for line in questions.read_text("utf-8").splitlines()]
     lines_out = [json.dumps({**row, "topic": row["id"].split("-")[1], "category": "x"}) for row in rows]
@@ -346,7 +346,7 @@ def test_a_task_of_the_same_settings_takes_the_rows_of_another(tasks: Path, tmp_
 
 
 @pytest.mark.parametrize("what", ["nowhere", "empty", "file", "foreign"])
-def test_what_is_no_run_folder(tasks: Path, tmp_path: Path, what: str) -> None:
+def test_invalid_run_folders(tasks: Path, tmp_path: Path, what: str) -> None:
     place = tmp_path / what
     if what in ("empty", "foreign"):
         place.mkdir()

@@ -105,7 +105,7 @@ def test_a_task_finds_the_shards_that_its_search_will_find(
             source_for(block, Benchmark("test", docs, passages)).check(docs, Missing())
 
 
-def test_the_texts_of_a_whole_ranking_can_be_read_not_only_of_what_is_shown(benchmark_: Benchmark) -> None:
+def test_the_texts_of_a_whole_ranking_can_be_read(benchmark_: Benchmark) -> None:
     block = Retrieval(mode="all", kind="bm25", k=1, depth=6)
     found = retrieve(benchmark_.docs, block, corpus=benchmark_.corpus)
     source = source_for(block, benchmark_)

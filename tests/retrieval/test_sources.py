@@ -48,7 +48,7 @@ def test_the_mode_chooses_the_source(tmp_path: Path) -> None:
     assert kind_of("no_ir", kind="precomputed", run=str(tmp_path / "run.trec")) == "Nothing"
 
 
-def test_what_a_mode_shows_is_known_of_a_block_as_results_hold_it() -> None:
+def test_the_passages_a_mode_shows_are_known_from_a_recorded_block() -> None:
     shown = {name: passages_shown({"mode": name}) for name in MODES}
     assert {name for name, what in shown.items() if what != "retrieved"} == {"no_ir", "given", "oracle"}
     assert (shown["no_ir"], shown["given"], shown["oracle"]) == ("nothing", "given", "gold")
@@ -63,7 +63,7 @@ def test_what_a_mode_shows_is_known_of_a_block_as_results_hold_it() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_refusal_names_the_key_or_what_to_set_instead(mode: str) -> None:
+def test_every_refusal_names_the_key_or_an_alternative(mode: str) -> None:
     """Each mode refuses each of its refused keys, in one line."""
     values: dict[str, Any] = {"languages": ["en"], "merge": "rrf", "query_translation": "en", "candidates": "row"}
     values |= {"document_translation": "en", "rerank": "some/model", "given": {"subset": "gold"}}

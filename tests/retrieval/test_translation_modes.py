@@ -201,7 +201,7 @@ def test_options_are_translated_one_by_one(benchmark_: Benchmark, tmp_path: Path
         assert got.queries == (expected,)
 
 
-def test_titles_are_translated_apart_and_stand_in_front_once(tmp_path: Path) -> None:
+def test_titles_are_translated_separately_and_come_first_once(tmp_path: Path) -> None:
     parallel = [{"de": "Der Turm ist hoch.", "en": "The tower is high."}, {"de": "Leuchtturm", "en": "Lighthouse"}]
     write_table(parallel, tmp_path / "titles.jsonl")
     corpus = [

@@ -106,7 +106,7 @@ def test_the_manifest_says_how_and_how_well(approximate: Index, exact: Index) ->
     assert index_info(approximate.path)["languages"]["en"]["approximate"]["recall"] == record.recall
 
 
-def test_what_recall_measures(approximate: Index) -> None:
+def test_the_meaning_of_recall(approximate: Index) -> None:
     """With one of 32 lists probed and every candidate kept, recall is the share of neighbours in that list."""
     record = approximate.manifest.languages["en"].approximate
     assert record is not None
@@ -155,7 +155,7 @@ class OffTheMean(Clustered):
 
 
 @pytest.mark.slow
-def test_lists_are_told_apart_by_more_than_the_common_mean(tmp_path: Path) -> None:
+def test_lists_differ_by_more_than_the_common_mean(tmp_path: Path) -> None:
     import faiss
 
     options: dict[str, Any] = {"embedder": OffTheMean(), "progress": False, "batch_size": 512}
@@ -193,7 +193,7 @@ def test_given_queries_measure_recall(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_aim_that_is_missed_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missed_recall_target_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         index = build(tmp_path / "i", "IVF32,PQ1x4fs", recall=1.0)
     record = index.manifest.languages["en"].approximate
@@ -319,7 +319,7 @@ def test_auto_leaves_few_vectors_exact(tmp_path: Path, exact: Index, monkeypatch
     assert index.manifest.approximation == {"factory": "auto", "memory": 10**9, "recall": 0.95, "seed": 0}
 
 
-def test_what_faiss_can_map() -> None:
+def test_indexes_that_faiss_can_map() -> None:
     assert all(map(is_mapped, ("IVF4,SQ8", "HNSW32,Flat", "IVF4,PQ8", "OPQ8_16,IVF4_HNSW8,PQ8")))
     assert not any(map(is_mapped, ("IVF4,PQ8x4fs", "PQ8x4fsr", "IVF4,RaBitQfs", "PQ8x4fs_64")))
 

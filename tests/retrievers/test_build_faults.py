@@ -104,7 +104,7 @@ def test_killed_while_replacing_an_index(tmp_path: Path, whole: Path) -> None:
 
 
 @pytest.mark.slow
-def test_of_two_builders_one_wins_and_the_other_says_so(tmp_path: Path, whole: Path) -> None:
+def test_of_two_builders_one_wins_and_the_other_reports_it(tmp_path: Path, whole: Path) -> None:
     path = tmp_path / "index"
     first = start("none", path, "--delay", "1")
     deadline = time.monotonic() + 60
@@ -235,7 +235,7 @@ def test_no_end_of_a_faiss_file_is_lost_in_silence(tmp_path: Path) -> None:
         (ValueError("No space left on device"), False),
     ],
 )
-def test_what_a_full_disk_looks_like(tmp_path: Path, error: Exception, expected: bool) -> None:
+def test_a_full_disk_is_recognised(tmp_path: Path, error: Exception, expected: bool) -> None:
     assert is_full(error) is expected
     with pytest.raises(CorpusError if expected else type(error)), room_on_disk(tmp_path, "make room"):
         raise error

@@ -101,7 +101,7 @@ class _Stops(Exception):
 
 
 @pytest.mark.parametrize("first", [ENGINE, None])
-def test_what_one_engine_began_the_other_ends(tmp_path: Path, first: RayEngine | None) -> None:
+def test_one_engine_can_finish_the_build_of_the_other(tmp_path: Path, first: RayEngine | None) -> None:
     def broken() -> Iterator[Document]:
         yield from documents(300)
         raise _Stops
@@ -140,7 +140,7 @@ def test_errors_of_the_corpus_and_of_the_embedder_arrive(tmp_path: Path) -> None
         build_index([], tmp_path / "i", embedder=Lengths(), engine=ENGINE, **SETTINGS)
 
 
-def test_what_ray_does_not_have_is_refused(tmp_path: Path) -> None:
+def test_resources_that_ray_lacks_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="actors is 9, but Ray has 2 CPUs"):
         build_index(documents(3), tmp_path / "i", embedder=Lengths(), engine=RayEngine(actors=9), **SETTINGS)
     with pytest.raises(ConfigError, match="device is cuda, but Ray has no GPU"):
@@ -159,7 +159,7 @@ def test_what_ray_does_not_have_is_refused(tmp_path: Path) -> None:
         ("somewhere", "address is 'somewhere', expected auto or HOST:PORT"),
     ],
 )
-def test_a_cluster_that_is_not_there_is_said_at_once(address: str, expected: str) -> None:
+def test_a_missing_cluster_is_reported_at_once(address: str, expected: str) -> None:
     with pytest.raises(ConfigError, match=f"^{expected}"):
         _check_address(address)
 

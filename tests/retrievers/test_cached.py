@@ -30,7 +30,7 @@ def test_the_second_call_builds_nothing(tmp_path: Path, passages: list[Passage],
     assert cached(tmp_path, passages[::-1], kind="dense", embedder=token_hash).path == first.path
 
 
-def test_whatever_changes_the_hits_changes_the_place(
+def test_settings_that_change_the_hits_change_the_index_path(
     tmp_path: Path, passages: list[Passage], token_hash: Any, constant: Any
 ) -> None:
     class Later(type(token_hash)):  # type: ignore[misc]

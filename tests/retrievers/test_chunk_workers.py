@@ -73,7 +73,7 @@ def test_the_corpus_is_read_a_few_batches_ahead_only() -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_said_and_the_build_goes_on_later(tmp_path: Path) -> None:
+def test_a_dead_worker_is_reported_and_the_build_can_be_resumed(tmp_path: Path) -> None:
     corpus = [*documents(299), Document("last", "en", "w999 is where it ends")]
     settings = {"kind": "bm25", "chunker": {"method": "sentences", "size": 12}, "progress": False, "batch_size": 16}
     with pytest.raises(CorpusError, match="a worker process that cuts documents died") as caught:

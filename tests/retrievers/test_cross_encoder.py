@@ -78,7 +78,7 @@ def test_a_query_that_fills_the_pair_leaves_room_for_the_passage(
 
 
 @pytest.mark.model
-def test_the_revision_tells_settings_and_weights_apart(folder: Path, tmp_path: Path) -> None:
+def test_the_revision_distinguishes_settings_and_weights(folder: Path, tmp_path: Path) -> None:
     other = bert_folder(tmp_path / "other", seed=1)
     found = {
         CrossEncoderReranker(str(folder)).revision,
@@ -91,7 +91,7 @@ def test_the_revision_tells_settings_and_weights_apart(folder: Path, tmp_path: P
 
 
 @pytest.mark.model
-def test_what_cannot_rerank_is_refused(tmp_path: Path) -> None:
+def test_invalid_rerankers_are_refused(tmp_path: Path) -> None:
     several = bert_folder(tmp_path / "several", labels=3)
     with pytest.raises(ConfigError, match=r"returns 3 numbers for a pair"):
         load_cross_encoder(str(several))

@@ -417,7 +417,7 @@ def test_a_spent_quota_and_a_long_wait_are_not_tried_again(endpoint: Endpoint, s
     assert sleeps == []
 
 
-def test_what_a_server_asks_one_batch_to_wait_holds_for_all(endpoint: Endpoint, sleeps: list[float]) -> None:
+def test_a_servers_wait_applies_to_all_batches(endpoint: Endpoint, sleeps: list[float]) -> None:
     endpoint.script = [(429, {"Retry-After": "7"}, {}), (409, {}, {})]
     assert client(endpoint, batch_size=1).embed_queries(["a", "b", "c"]).shape == (3, 4)
     assert len(endpoint.requests) == 5

@@ -104,7 +104,7 @@ def test_candidates_are_exact_and_score_as_without(tmp_path: Path) -> None:
     assert rows[2].tolist() == [-1] * 5
 
 
-def test_vectors_of_any_length_keep_ties_apart_from_near_ties(tmp_path: Path) -> None:
+def test_vectors_of_any_length_separate_ties_from_near_ties(tmp_path: Path) -> None:
     # norms of 1,000: rounding errors are large, so the slack must be too
     vectors, queries = 1_000 * unit(400, 256), 1_000 * unit(40, 256, seed=1)
     vectors[200:] = vectors[:200]

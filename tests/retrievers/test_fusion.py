@@ -72,7 +72,7 @@ def test_open_places_go_to_the_largest_share_first() -> None:
     assert sorted(hit.id for hit in merged) == ["a1", "a2", "a3", "e1"]
 
 
-def test_quota_returns_what_there_is() -> None:
+def test_quota_returns_everything_available() -> None:
     assert [hit.id for hit in merge_by_quota({"en": hits(("e1", 1.0))}, {"en": 3, "ko": 3}, 6)] == ["e1"]
 
 
@@ -168,7 +168,7 @@ def test_a_deeper_quota_holds_the_shallower_one(languages: set[str], k: int, see
         assert quotas == equal_quotas(languages, k)
 
 
-def test_zscores_lift_what_stands_out_in_its_own_language() -> None:
+def test_zscores_lift_outliers_within_their_language() -> None:
     lists = {
         "en": [hit("e1", 0.90), hit("e2", 0.88), hit("e3", 0.86)],
         "ar": [hit("a1", 0.70), hit("a2", 0.50), hit("a3", 0.48)],

@@ -59,7 +59,7 @@ def test_content_hash_is_resumable_and_blind_to_order() -> None:
     assert one.hexdigest != other.hexdigest
 
 
-def test_ids_that_share_a_hash_are_told_apart(
+def test_ids_that_share_a_hash_stay_distinct(
     make_index: Callable[..., Index], passages: list[Passage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_passages, "hash64", lambda text: 5)

@@ -29,7 +29,7 @@ def index(request: pytest.FixtureRequest, make_index: MakeIndex, passages: list[
     return make_index(passages, kind=kind, joint=joint)
 
 
-def test_what_it_holds(index: Index, passages: list[Passage]) -> None:
+def test_contents(index: Index, passages: list[Passage]) -> None:
     assert index.languages == ("ar", "de", "en", "hi", "ko", "th", "zh-Hans")
     assert len(index) == len(passages) == sum(index.counts.values())
     assert index.passages(["th-1", "en-0"]) == [passages[-1], passages[0]]
@@ -76,12 +76,12 @@ def test_smaller_k_is_a_prefix(index: Index) -> None:
         assert index.search(QUERIES, k) == [hits[:k] for hits in deep]
 
 
-def test_k_beyond_the_shard_returns_what_there_is(index: Index) -> None:
+def test_k_beyond_the_shard_returns_everything(index: Index) -> None:
     (hits,) = index.search(["old bridge rice museum"], 1_000, languages=["en"])
     assert sorted(ids(hits)) == ["en-0", "en-1", "en-2"]
 
 
-def test_by_language_is_what_each_language_gives_alone(index: Index) -> None:
+def test_by_language_equals_scoring_each_language_separately(index: Index) -> None:
     scopes: list[Any] = [None, ["zh", "en"], ["ko"], ["en", "de"], ["ar"]]
     by_language = index.search_by_language(QUERIES, 2, languages=scopes)
     for query, scope, lists in zip(QUERIES, scopes, by_language, strict=True):
@@ -216,7 +216,7 @@ def test_bad_arguments(index: Index) -> None:
         (["pt", "en"], "pt_br", ("pt",)),
     ],
 )
-def test_scripts_stand_in_for_a_language(
+def test_scripts_can_replace_a_language(
     make_index: MakeIndex, shards: list[str], scope: str, expected: tuple[str, ...]
 ) -> None:
     index = make_index([Passage(id=lang, lang=lang, text="text") for lang in shards])
@@ -224,7 +224,7 @@ def test_scripts_stand_in_for_a_language(
     assert index.resolve(scope) == expected
 
 
-def test_other_script_does_not_stand_in(make_index: MakeIndex) -> None:
+def test_another_script_is_no_substitute(make_index: MakeIndex) -> None:
     index = make_index([Passage(id="1", lang="zh-Hans", text="text")])
     with pytest.raises(CorpusError, match="no Chinese \\(traditional\\) shard"):
         index.resolve(["zh-Hant"])

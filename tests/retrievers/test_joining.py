@@ -49,7 +49,7 @@ def test_a_joined_index_finds_what_one_built_at_once_finds(tmp_path: Path, kind:
         verify_index(part)
 
 
-def test_shards_are_shared_and_what_is_written_anew_is_not(tmp_path: Path) -> None:
+def test_unchanged_shards_are_shared_and_rewritten_ones_are_not(tmp_path: Path) -> None:
     part = make(tmp_path / "a", "ko", source="a dump")
     join_indexes([part, make(tmp_path / "b", "en")], tmp_path / "joined")
     for name, shared in (("dense/ko.faiss", True), ("passages/ko.text", True), ("passages/ko.parquet", False)):

@@ -76,7 +76,7 @@ KINDS = [("dense", False), ("bm25", False), ("hybrid", False), ("sparse", False)
 
 
 @pytest.mark.parametrize(("kind", "joint"), KINDS)
-def test_merged_is_what_is_built_at_once(tmp_path: Path, kind: str, joint: bool) -> None:
+def test_merging_equals_building_at_once(tmp_path: Path, kind: str, joint: bool) -> None:
     corpora = [some(0, 40), some(40, 70, ("en", "th")), some(70, 75, ("ar",))]
     whole = opened(make(tmp_path / "whole", [*corpora[0], *corpora[1], *corpora[2]], kind, joint=joint), kind)
     parts = [make(tmp_path / f"p{number}", part, kind, joint=joint) for number, part in enumerate(corpora)]
@@ -104,7 +104,7 @@ def test_nothing_is_embedded(tmp_path: Path) -> None:
     assert embedder.embedded == []
 
 
-def test_a_language_of_one_part_alone_is_linked(tmp_path: Path) -> None:
+def test_a_language_of_only_one_part_is_linked(tmp_path: Path) -> None:
     one, other = make(tmp_path / "a", some(0, 20)), make(tmp_path / "b", some(20, 40, ("en", "th")))
     merge_indexes([one, other], tmp_path / "merged")
     assert os.path.samefile(one / "dense/ko.faiss", tmp_path / "merged/dense/ko.faiss")
@@ -195,7 +195,7 @@ def test_merged_parts_are_approximated_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "joint"), KINDS)
-def test_added_is_what_is_built_at_once(tmp_path: Path, kind: str, joint: bool) -> None:
+def test_adding_equals_building_at_once(tmp_path: Path, kind: str, joint: bool) -> None:
     whole = opened(make(tmp_path / "whole", some(0, 60), kind, joint=joint), kind)
     path = make(tmp_path / "i", some(0, 40), kind, joint=joint)
     added = add_documents(path, some(40, 60), embedder=model(kind), progress=False)
@@ -218,7 +218,7 @@ def test_only_new_documents_are_embedded_and_they_are_cut_as_the_old_ones(tmp_pa
     assert index.manifest.chunker["size"] == 3
 
 
-def test_what_is_there_already_is_refused_and_the_index_stays(tmp_path: Path) -> None:
+def test_existing_passages_are_refused_and_the_index_stays(tmp_path: Path) -> None:
     path = make(tmp_path / "i", some(0, 10))
     before = load_index(path).manifest
     with pytest.raises(DataError, match=r"index .*/i and the documents to add both hold the passages '0009'"):

@@ -213,9 +213,7 @@ def test_passages_are_counted_again_when_asked(
         verify_milvus(place)
 
 
-def test_a_collection_of_somebody_else_is_left_alone(
-    make_index: MakeIndex, passages: list[Passage], place: MilvusPlace
-) -> None:
+def test_a_foreign_collection_is_left_alone(make_index: MakeIndex, passages: list[Passage], place: MilvusPlace) -> None:
     connection = place.connect()
     connection.call("create_collection", place.collection, dimension=4)
     for overwrite in (False, True):

@@ -65,7 +65,7 @@ def test_a_query_without_hits_keeps_its_place(make_index: MakeIndex, kind: str) 
         assert found[1:3] == [[], []]
 
 
-def test_nothing_is_remembered_by_the_text_of_the_query_alone(
+def test_nothing_is_cached_by_only_the_text_of_the_query(
     make_index: MakeIndex, passages: list[Passage], constant: Any
 ) -> None:
     # same question: other index, other embedder, other kind, other depth, other scope

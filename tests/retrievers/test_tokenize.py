@@ -59,7 +59,7 @@ def test_nothing_to_find(text: str) -> None:
     assert tokenize(text) == []
 
 
-def test_mixed_scripts_are_cut_apart() -> None:
+def test_mixed_scripts_are_separated() -> None:
     assert tokenize("iPhone手机2024년") == ["iphone", "手机", "2024", "년"]
 
 

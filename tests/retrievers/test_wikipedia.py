@@ -46,7 +46,7 @@ def shown(source: str) -> str:
 
 
 @pytest.mark.usefixtures("markup")
-def test_a_page_is_what_its_readers_read() -> None:
+def test_a_page_contains_all_that_its_readers_need() -> None:
     assert shown(VARN) == VARN_SHOWN
 
 
@@ -69,7 +69,7 @@ def test_markup(source: str, expected: str) -> None:
     assert shown(source) == expected
 
 
-def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "mwparserfromhell", None)
@@ -191,7 +191,7 @@ def test_a_copy_of_the_hubs_dataset_is_read_file_by_file(tmp_path: Path) -> None
     assert read("nb", source=tmp_path)[0].lang == "nb"
 
 
-def test_first_reads_no_more_than_asked_for_and_says_so(tmp_path: Path) -> None:
+def test_limits_read_no_more_than_requested_and_say_so(tmp_path: Path) -> None:
     write_copy(tmp_path, "20231101.ko", ARTICLES)
     edition = wikipedia_edition("ko", source=tmp_path).first(2)
     assert [d.id for d in edition.documents()] == ["ko:7", "ko:8"]
@@ -207,7 +207,7 @@ def test_without_the_hub_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert "--from FOLDER" in str(caught.value.next_step)
 
 
-def test_a_hub_that_cannot_be_reached_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_hub_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     class Unreachable:
         def dataset_info(self, name: str) -> Any:
             raise RuntimeError("[Errno -2] Name or service not known\nmore")
@@ -219,7 +219,7 @@ def test_a_hub_that_cannot_be_reached_is_said_in_one_line(monkeypatch: pytest.Mo
     assert str(caught.value.next_step).startswith("check the network, or read a copy:  --from FOLDER")
 
 
-def test_a_stream_that_breaks_off_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_stream_gives_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> Any:
         yield ARTICLES[0]
         raise RuntimeError("connection reset")

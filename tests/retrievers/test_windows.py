@@ -123,7 +123,7 @@ def test_a_build_that_stops_within_a_window_embeds_no_batch_twice(tmp_path: Path
     assert calls + rest.calls == whole.calls
 
 
-def test_what_is_kept_belongs_to_its_window(tmp_path: Path) -> None:
+def test_kept_batches_belong_to_their_window(tmp_path: Path) -> None:
     ahead = Ahead(tmp_path / "ahead")
     assert ahead.begin(["a", "b"], 1) == []
     ahead.keep(b"one")

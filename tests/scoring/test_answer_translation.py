@@ -63,7 +63,7 @@ def one(row: Scored, path: Path) -> dict[str, float | str]:
         (asked("ru", "None", "1841", tagged=True, declined=True), 0.0, 0.0),
     ],
 )
-def test_a_right_answer_in_the_wrong_language_is_told_from_a_wrong_one(
+def test_a_right_answer_in_the_wrong_language_differs_from_a_wrong_one(
     row: Scored, plain: float, translated: float, table: Path
 ) -> None:
     found = one(row, table)
@@ -76,7 +76,7 @@ def test_recall_is_that_of_the_translation(table: Path) -> None:
     assert one(asked("de", ENGLISH, "Kuchen"), table)["char3gram_recall_translated"] == 0.0
 
 
-def test_what_cannot_be_translated_is_unscored_with_the_reason(table: Path) -> None:
+def test_untranslatable_replies_are_unscored_with_the_reason(table: Path) -> None:
     missing = one(asked("de", "There is nothing of the kind in the table at all.", "Roggenbrot"), table)
     assert missing["match"] == 0.0
     assert missing["match_translated"] == "no translation of the reply: missing"

@@ -132,7 +132,7 @@ def test_scores_read_back_as_the_same_record() -> None:
     assert through_a_file(again.to_dict()) == written
 
 
-def test_what_says_nothing_is_left_out() -> None:
+def test_empty_fields_are_left_out() -> None:
     record = row_record(RagDoc("x", "q", "de"), RowScores({"acc": 1.0}))
     assert record.to_dict() == {
         "schema_version": 1,
@@ -150,7 +150,7 @@ def test_a_file_without_a_version_is_of_the_first() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 2, "1", None])
-def test_another_schema_is_refused_with_what_to_do(version: Any) -> None:
+def test_another_schema_is_refused_with_the_next_step(version: Any) -> None:
     says = rf"run.jsonl, line 3: schema_version is {version!r}, this version of mrag-eval reads 1"
     with pytest.raises(DataError, match=says) as error:
         RowRecord.from_dict({**ROWS[0].to_dict(), "schema_version": version}, "run.jsonl, line 3")

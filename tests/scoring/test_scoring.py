@@ -34,7 +34,7 @@ def value(row: Scored, metric: str, **kwargs: object) -> float | str:
     ("reply", "right", "parsed"),
     [("Answer: B", 1.0, 1.0), ("Answer: A", 0.0, 1.0), ("Answer: Z", 0.0, 0.0), ("Fluss", 1.0, 1.0), ("", 0.0, 0.0)],
 )
-def test_a_reply_without_a_choice_is_wrong_and_counted_apart(reply: str, right: float, parsed: float) -> None:
+def test_a_reply_without_a_choice_is_wrong_and_counted_separately(reply: str, right: float, parsed: float) -> None:
     assert value(mc(reply), "acc") == right
     assert value(mc(reply), "choice_parsed") == parsed
 
@@ -68,11 +68,11 @@ def test_thinking_that_was_cut_off_holds_no_answer(reply: str) -> None:
         ("<think>Answer: x</think>the Nile", "the Nile"),
     ],
 )
-def test_a_short_answer_stands_on_its_line(reply: str, answer: str) -> None:
+def test_a_short_answer_is_on_its_own_line(reply: str, answer: str) -> None:
     assert parse_answer(reply, "line").text == answer
 
 
-def test_what_cannot_be_scored_says_why() -> None:
+def test_unscored_rows_have_a_reason() -> None:
     bare = Scored(RagDoc("r", "Was?", "de"), "irgendetwas, das lang genug ist")
     for metric in METRICS:
         if not metric.startswith(("correct_language", "answered_in", "code_switch", "language_mix")):
@@ -193,7 +193,7 @@ def test_unscored_rows_are_counted_by_reason() -> None:
     assert (out["metrics"]["acc"]["n"], out["rows"]) == (1, 2)
 
 
-def test_metrics_that_lack_a_score_for_one_reason_are_told_in_one_line() -> None:
+def test_metrics_without_a_score_for_one_reason_share_a_line() -> None:
     unscored = {"ndcg@20": {"a set": 8}, "match": {"no answer": 2, "a set": 1}, "mrr@20": {"a set": 8}}
     assert unscored_lines(unscored) == [
         ("ndcg@20, mrr@20", 8, "a set"),
@@ -278,7 +278,7 @@ def test_every_metric_by_its_name(metric: str, reply: str, expected: object) -> 
     assert value(mc(reply), metric) == expected
 
 
-def test_aliases_count_under_a_name_of_their_own() -> None:
+def test_aliases_count_under_a_separate_name() -> None:
     doc = RagDoc("r", "?", "en", answers=("Mara Solis",), extra={"aliases": ["Dr Solis"]})
     bare = RagDoc("s", "?", "en", answers=("Mara Solis",))
     rows = [

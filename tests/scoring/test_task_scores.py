@@ -52,7 +52,7 @@ def test_concurrence_scores_of_replayed_answers(test_data: Path, reference: Path
     assert interval["low"] < scores["scores"]["KB_CS"] < interval["high"]
 
 
-def test_concurrence_names_what_a_row_lacks_before_anything_runs(tasks: Path) -> None:
+def test_concurrence_names_missing_fields_before_anything_runs(tasks: Path) -> None:
     with pytest.raises(DataError, match="task small: row 'q-lighthouse-en' has no 'territory'"):
         build(tasks, metadata={"metrics": ["concurrence"]})
 

@@ -134,7 +134,7 @@ def test_published_documents_by_mode(test_data: Path, copy: Path) -> None:
     }
 
 
-def test_what_was_retrieved_by_language(test_data: Path, copy: Path) -> None:
+def test_retrieved_documents_by_language(test_data: Path, copy: Path) -> None:
     """The pool of a territory: ten documents per language.
 
     For Crimea's Russian query, three of the ten Russian documents were retrieved, and seven of the twenty others.

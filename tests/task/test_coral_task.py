@@ -334,7 +334,7 @@ def test_a_trace_is_found_by_number_and_in_samples(traced: Path, tmp_path: Path)
     assert find_trace([sample], "q-lighthouse-en") == by_id
 
 
-def test_the_newest_trace_counts_and_tasks_are_told_apart(traced: Path) -> None:
+def test_the_newest_trace_counts_and_tasks_stay_distinct(traced: Path) -> None:
     line = (traced / "looped.jsonl").read_text("utf-8").splitlines()[0]
     record = json.loads(line)
     later = traced / "looped.rank0of2.jsonl"

@@ -273,7 +273,7 @@ def test_all_answers_of_a_task_are_scored_in_one_batch(tasks: Path, monkeypatch:
     assert sizes == [15]
 
 
-def test_quota_modes_have_no_ranking_of_their_own(tasks: Path) -> None:
+def test_quota_modes_have_no_ranking(tasks: Path) -> None:
     metrics = ["hit@5", "hit@2", "mrr@2"]
     results = run(tasks, metadata={"retrieval": {"mode": "balanced", "k": 5}, "metrics": metrics})
     leaf = results["results"]["small"]

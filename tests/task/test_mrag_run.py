@@ -87,7 +87,7 @@ def test_recall_of_pages_is_that_of_the_english_pages(folder: Path) -> None:
     assert found["value"] == 1.0
 
 
-def test_a_translated_question_finds_what_the_original_does_not(folder: Path) -> None:
+def test_a_translated_question_finds_more_than_the_original(folder: Path) -> None:
     rows = [
         {"source": question(n, "ko"), "source_lang": "ko", "target": question(n, "en"), "target_lang": "en"}
         for n in range(10)

@@ -193,7 +193,7 @@ def test_without_a_judge_the_proxy_covers_one_language(folder: Path, monkeypatch
     assert scores["relevance"]["by"] == "proxy"
 
 
-def test_legal_says_what_it_needs(tmp_path: Path, judges: dict[str, ScriptedJudge]) -> None:
+def test_legal_names_its_requirements(tmp_path: Path, judges: dict[str, ScriptedJudge]) -> None:
     write(tmp_path, domain="legal")
     (tmp_path / "legal_corpus.parquet").rename(tmp_path / "laws.parquet")
     with pytest.raises(DataError) as caught:
@@ -206,7 +206,7 @@ def test_legal_says_what_it_needs(tmp_path: Path, judges: dict[str, ScriptedJudg
     assert results["results"]["xlcost_legal_norag"]["rows,none"] == 4.0
 
 
-def test_a_translated_question_finds_what_the_other_language_hides(
+def test_a_translated_question_finds_documents_in_the_other_language(
     folder: Path, judges: dict[str, ScriptedJudge]
 ) -> None:
     """A lexical search does not cross scripts; with the question in both languages it finds every document."""

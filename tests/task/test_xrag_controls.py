@@ -118,7 +118,7 @@ def test_a_missing_translation_names_the_file_and_the_row(files: Path) -> None:
     assert '"article"' in caught.value.next_step
 
 
-def test_articles_in_english_without_a_file_say_what_to_give(files: Path) -> None:
+def test_articles_in_english_without_a_file_give_the_next_step(files: Path) -> None:
     with pytest.raises(DataError, match="supporting and distracting articles in English") as caught:
         read(files, ("question", "supporting", "distracting"))
     assert "--metadata data.translations=FILE" in str(caught.value.next_step)
@@ -196,7 +196,7 @@ def test_distractors_of_two_languages_take_turns(files: Path, language: str) -> 
     assert set(first) == {"en", language}
 
 
-def test_distractors_stay_those_of_the_row_whatever_is_translated(files: Path) -> None:
+def test_distractors_do_not_depend_on_the_translated_parts(files: Path) -> None:
     plain = shown(read(files).docs, subset="distractors", n=3)
     changed = shown(controlled(files, ("question", "supporting", "distracting")).docs, subset="distractors", n=3)
     for before, after in zip(plain, changed, strict=True):

@@ -143,9 +143,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("xrag_multi_eqesed_es", 8, "en"),
     ],
 )
-def test_each_condition_asks_and_shows_what_the_paper_does(
-    task: str, articles: int, question: str, folder: Path
-) -> None:
+def test_each_condition_follows_the_paper(task: str, articles: int, question: str, folder: Path) -> None:
     lm = Windowed(40_000)
     results = run(folder, task, lm, translations=str(folder / "translations.jsonl"))
     samples = results["samples"][task]

@@ -162,9 +162,7 @@ def test_a_benchmark_needs_nothing_but_its_matrix(writer: ModuleType, tmp_path: 
         ("groups:", "group:", "unknown key 'group'; expected version, axes, bases, tasks, groups"),
     ],
 )
-def test_what_is_wrong_with_a_matrix_is_named(
-    old: str, new: str, said: str, writer: ModuleType, tmp_path: Path
-) -> None:
+def test_faults_of_a_matrix_are_named(old: str, new: str, said: str, writer: ModuleType, tmp_path: Path) -> None:
     text = QUIZ.replace(old, new)
     if said.startswith("two entries"):
         text = text.replace('{folder: "{mode}", include: "quiz_{mode}", data', '{include: "quiz_{mode}", data')
@@ -361,7 +359,7 @@ def test_the_loop_on_open_questions_ends_on_a_line_and_reranks_nothing() -> None
         assert "char3gram_recall" in blocks.metrics
 
 
-def test_click_alone_has_translated_questions(configs: dict[str, dict[str, Any]]) -> None:
+def test_only_click_has_translated_questions(configs: dict[str, dict[str, Any]]) -> None:
     names = _leaf_names("click_trag")
     assert [split_leaf(name).retrieval.mode for name in names] == ["trag"] * len(CATEGORY_SIZES)
     assert not [name for name in configs if name.startswith("blend_trag")]

@@ -91,7 +91,7 @@ def test_a_model_is_asked_for_the_tag_and_once_more_without_it() -> None:
     assert "‹/source_text> Antworte" in judge.asked[2][1]["content"]
 
 
-def test_what_decides_a_models_translation_decides_the_key() -> None:
+def test_the_cache_key_covers_everything_that_changes_a_translation() -> None:
     a: Any = ScriptedJudge(lambda prompt: "", "acme/a")
     b: Any = ScriptedJudge(lambda prompt: "", "acme/b")
     text = Text("Hund", "de", "en")
@@ -100,7 +100,7 @@ def test_what_decides_a_models_translation_decides_the_key() -> None:
     assert LmBackend(a).fingerprint(text) == LmBackend(a).fingerprint(text)
 
 
-def test_a_prompt_of_ones_own_and_one_that_does_not_exist(tmp_path: Path) -> None:
+def test_your_own_prompt_and_one_that_does_not_exist(tmp_path: Path) -> None:
     path = tmp_path / "mine.jinja"
     path.write_text("{% block user %}{{ source_language }}>{{ target_language }}: {{ text }}{% endblock %}", "utf-8")
     judge: Any = ScriptedJudge(lambda prompt: f"<translation>{prompt}</translation>")

@@ -44,7 +44,7 @@ def test_parallel_texts_become_a_table_that_translates_every_pair(tmp_path: Path
     }
 
 
-def test_a_table_is_told_by_what_it_holds(tmp_path: Path) -> None:
+def test_a_table_is_identified_by_its_content(tmp_path: Path) -> None:
     def told(path: Path | None, parallel: Sequence[Mapping[str, str]] = ()) -> Any:
         spec = TableSpec.model_validate({"backend": "table", "path": path} if path else {"backend": "table"})
         return build_translator(spec, parallel=parallel).as_dict()["identity"]["sha256"]

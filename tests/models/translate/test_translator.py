@@ -58,7 +58,7 @@ def store(tmp_path: Path) -> Store:
 LONG = "Wo liegt der alte Leuchtturm von Varn am Meer?"
 
 
-def test_every_outcome_is_counted_and_what_is_no_translation_falls_back_to_the_original() -> None:
+def test_every_outcome_is_counted_and_failed_translations_fall_back_to_the_original() -> None:
     backend = Scripted()
     translator = Translator(backend, "scripted")
     texts = [LONG, "Hund", "leer", "stumm", "unbekannt", "Hello there", LONG]
@@ -83,7 +83,7 @@ def test_every_outcome_is_counted_and_what_is_no_translation_falls_back_to_the_o
     assert len(backend.asked) == 5
 
 
-def test_a_second_run_asks_for_what_failed_alone(store: Store) -> None:
+def test_a_second_run_repeats_only_failed_calls(store: Store) -> None:
     texts = [LONG, "Hund", "leer", "unbekannt"]
     Translator(Scripted(), "s", store=store).translate(texts, ["de"] * 4, "en")
     backend = Scripted()
@@ -96,7 +96,7 @@ def test_a_second_run_asks_for_what_failed_alone(store: Store) -> None:
     assert Translator(Scripted("2"), "s", store=store).translate([LONG], ["de"], "en")[0].outcome == "translated"
 
 
-def test_a_run_that_is_stopped_keeps_what_it_has(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_run_keeps_its_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mrag_eval.models.translate._translator._COMMIT", 1)
     with pytest.raises(KeyboardInterrupt):
         Translator(Scripted(stops=1), "s", store=store).translate([LONG, "Hund"], ["de", "de"], "en")
@@ -105,7 +105,7 @@ def test_a_run_that_is_stopped_keeps_what_it_has(store: Store, monkeypatch: pyte
     assert [t.text for t in backend.asked] == ["Hund"]
 
 
-def test_a_wrong_language_is_told_of_long_texts_and_of_foreign_scripts_only() -> None:
+def test_a_wrong_language_is_detected_only_in_long_texts_and_foreign_scripts() -> None:
     class Says:
         def __init__(self, text: str) -> None:
             self.text = text
@@ -157,7 +157,7 @@ def test_counts_are_kept_by_kind_logged_and_added_over_ranks(caplog: pytest.LogC
     assert counts_line({}) == "nothing to translate"
 
 
-def test_what_is_used_can_be_saved_as_a_table_and_run_again_from_there(store: Store, tmp_path: Path) -> None:
+def test_used_translations_can_be_saved_as_a_table_and_reused(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "shared" / "table.jsonl"
     texts = [LONG, "Hund", "leer", "stumm", "unbekannt"]
     for _ in range(2):  # the second time everything comes from the cache, and nothing is written twice

@@ -221,7 +221,7 @@ def test_a_plan_that_changes_nothing_is_asked_for_again_then_the_previous_one_is
     assert (len(agent.of("critic")), len(agent.of("sufficiency"))) == (5, 1)
 
 
-def test_the_planner_is_asked_apart_in_every_round() -> None:
+def test_the_planner_is_asked_separately_in_every_round() -> None:
     """If a plan is kept, the prompt repeats: seat and seed must differ, or the cache gives the same reply."""
     agent = ScriptedAgent(planner=lambda a: "?", critic=lambda a: BAD)
     run(agent, shelf("en"))
@@ -247,7 +247,7 @@ def test_a_models_own_decoding_goes_before_the_papers_and_the_tasks_before_both(
     assert agent.asked[-1].settings["max_tokens"] == 64
 
 
-def test_a_planner_that_is_down_ends_the_loop_with_what_there_is() -> None:
+def test_a_planner_that_is_down_ends_the_loop_with_its_documents_so_far() -> None:
     agent = ScriptedAgent(
         planner=lambda a: plan("en") if a.role == "plan" else DOWN, sufficiency=lambda a: enough(False)
     )
@@ -259,7 +259,7 @@ def test_a_planner_that_is_down_ends_the_loop_with_what_there_is() -> None:
     assert never.trace().faults == {"planner: timeout (ended)": 1}
 
 
-def test_one_question_without_planner_leaves_the_others_alone() -> None:
+def test_one_question_without_planner_does_not_affect_the_others() -> None:
     agent = ScriptedAgent(planner=lambda a: DOWN if "Bad" in a.question else plan("en"))
     outcomes = run(agent, shelf("en"), question("Good?"), question("Bad?"), question("Fine?"))
     assert [o.stopped for o in outcomes] == ["sufficient", "planner: timeout", "sufficient"]
@@ -398,7 +398,7 @@ _SCORES = st.one_of(
     st.one_of(st.none(), st.integers(1, 12)),
     st.sampled_from(["sufficient", "marginal"]),
 )
-def test_whatever_the_agents_say(
+def test_invariants_hold_for_any_replies(
     plans: Sequence[object],
     critiques: Sequence[object],
     decisions: Sequence[object],
@@ -456,7 +456,7 @@ def test_whatever_the_agents_say(
                 assert kept[earlier] & found[later] <= kept[later]
 
 
-def test_a_question_in_a_language_outside_the_pool_needs_no_corpus_of_its_own() -> None:
+def test_a_question_in_a_language_outside_the_pool_needs_no_corpus() -> None:
     agent = ScriptedAgent(planner=lambda a: plan("ko"))
     (outcome,) = run(agent, shelf("en", "ko"), question(lang="ja"), pool=("en", "ko"))
     assert outcome.rounds[0].conditions.languages == ("ko",)

@@ -119,7 +119,7 @@ def test_never_raises_and_never_exceeds_the_limit(reply: str) -> None:
             assert "en" in found.conditions.languages or task is LATER
 
 
-def test_prompts_hold_what_the_paper_gives_the_planner() -> None:
+def test_prompts_contain_the_planners_inputs_in_the_paper() -> None:
     """CORAL, Figures 4 and 5: query with options and the pool; later also previous query, corpora and the reason."""
     doc = {"query": "Who {was} it?", "query_lang": "en", "choices": ["Ann", "Bo"]}
     system, user = conversation(load_template("plan", role="agent"), doc, FIRST)
