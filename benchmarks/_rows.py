@@ -1,6 +1,6 @@
 """Rows of the table of ``python -m benchmarks``, written as JSON.
 
-A benchmark takes ``--json FILE`` and calls :func:`write_rows` with what it measured:
+A benchmark takes ``--json FILE`` and passes its measurements to :func:`write_rows`:
 
     options = arguments(__doc__).parse_args()
     ...

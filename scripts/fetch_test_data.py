@@ -80,7 +80,7 @@ def content(raw: bytes, name: str) -> bytes:
 
 
 def fault(file: File, folder: Path) -> str | None:
-    """Return what is wrong with the copy in ``folder``, or None."""
+    """Return the fault of the copy in ``folder``, or None."""
     target = folder / file.path
     if not target.is_file():
         return "missing"

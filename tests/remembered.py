@@ -1,4 +1,4 @@
-"""Cached copies of what the harness looks up for every run, which saves each run seconds that no test is about."""
+"""Cached copies of values that the harness computes for every run; they save seconds per run."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_the_tasks_run_on_it(tmp_path: Path, task: str) -> None:
     built = build(tmp_path)
     metadata: Any = {"data": {"path": str(built.folder)}, "retrieval": {"corpus": str(built.folder / "index")}}
     if "citation" in task:
-        # these two settings turn a task of published documents into one on your own
+        # these two settings turn a task of published documents into one on your own documents
         metadata["data"]["embedder"] = None
         metadata["retrieval"]["candidates"] = "row"
     tasks = Path(__file__).resolve().parents[2] / "tasks" / "bordirlines"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.worlds.small import BASE, write_task, write_world
 
-# Dependencies of ours that are slow to import; the harness itself loads torch and transformers.
+# Our dependencies that are slow to import; the harness itself loads torch and transformers.
 HEAVY = {
     "datasets", "faiss", "lingua", "llama_index", "matplotlib", "nltk", "pandas", "pyarrow", "pymilvus", "pytrec_eval",
     "ray", "rich", "scipy.optimize", "scipy.stats", "sentence_transformers", "sklearn", "tiktoken", "typer",

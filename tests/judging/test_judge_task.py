@@ -378,7 +378,7 @@ def test_a_judge_of_the_evaluated_models_family_is_measured_against_the_others(
     seat(YES, NO, models=("org/Qwen3-32B", "claude-3"))
     results = run(judged_tasks, "judged", lm=ScriptedLM(tagged), limit=6, metadata={"pretrained": "Qwen/Qwen3-1.7B"})
     alone = scores_of(results)["judge"]["judges"]["j1"]["self_preference"]
-    # a difference of 1 on every row is no proportion
+    # a difference of 1 on every row is not a proportion
     assert (alone["value"], "Wilson" in alone["method"]) == (1.0, False)
     assert "self_preference" not in judges["j2"]
 

@@ -118,7 +118,7 @@ def test_published_documents_by_mode(test_data: Path, copy: Path) -> None:
         assert f"Document: 9\nText: {passages[9]['text']}\n\nInstruction: " in prompt
         config = results["configs"][name]
         if short == "swap_docs":
-            # English is no claimant's language in six of the eight territories
+            # in six of the eight territories no claimant speaks English
             assert config["left_out"]["skipped_by_mode"] == 6
             assert config["scores"]["concurrence"]["skipped"] == {"queries": 6, "territories": 0}
             assert config["scores"]["concurrence"]["deflated"] == ["KB_CS", "countries_mean"]
