@@ -190,7 +190,7 @@ class _Captured(TextIOBase):
 
 @contextmanager
 def _quiet(listener: Listener) -> Iterator[None]:
-    """Show only the demo's own lines on the screen; after an unforeseen failure, print the captured output too.
+    """Show only the demo's own lines on the screen; after an unexpected failure, print the captured output too.
 
     File descriptor 2 is captured as well, which child processes (the harness asks git for a commit) write to.
     """

@@ -39,7 +39,7 @@ def gate(
     if save is not None:
         refuse_with(context, "--save", "baseline", "candidate", "rules", "junit", "as_json")
         if not runs:
-            raise typer.BadParameter("--save writes the scores of a run: name one", param_hint="RUN")
+            raise typer.BadParameter("--save writes the scores of runs: name at least one", param_hint="RUN")
         _save(runs, save)
         return
     if runs:

@@ -28,7 +28,7 @@ def refuse_with(context: typer.Context, option: str, *names: str) -> None:
 
 
 def form_of(form: str | None, output: Path | None, others: Sequence[str] = ()) -> str:
-    """Return the form of an output: ``form``, else that of ``output``'s ending, else ``md``.
+    """Return the format of an output: ``form``, else that of ``output``'s extension, else ``md``.
 
     Raises BadParameter for an ending that is neither a form nor among ``others``, and for one that contradicts
     ``form``.
@@ -46,7 +46,7 @@ def form_of(form: str | None, output: Path | None, others: Sequence[str] = ()) -
 
 
 def write_or_print(text: str, output: Path | None) -> None:
-    """Write ``text`` to the file ``output``, or print it where no file is named."""
+    """Write ``text`` to the file ``output``, or print it if no file is named."""
     if output is None:
         typer.echo(text)
     else:

@@ -27,7 +27,7 @@ RENAMED: Mapping[str, str] = {
 
 
 class Commands(TyperGroup):
-    """Hold the commands; a former name is answered with the present one."""
+    """Hold the commands; a former name gives an error with the present one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         for old in (" ".join(args[:2]), args[0]):

@@ -62,7 +62,7 @@ def retrieve(
 def _flags(
     tasks: str, metadata: Sequence[str] | None, limit: float | None, samples: str | None, include: str | None
 ) -> list[str]:
-    """Return the flags in the form of the harness's command line."""
+    """Return the flags as the harness's command line writes them."""
     flags = ["--tasks", tasks]
     for given in metadata or ():
         flags += ["--metadata", given]

@@ -133,8 +133,8 @@ class DemoScreen:
         for i, (what, why) in enumerate(
             (
                 (report, "see the answers in a browser"),
-                ("mrag-eval tasks", "what there is to run"),
-                ("mrag-eval doctor", "what is ready for a real run"),
+                ("mrag-eval tasks", "list benchmarks and tasks"),
+                ("mrag-eval doctor", "check the setup for a real run"),
                 ("README.md", "your model, your corpus, your own benchmark"),
             )
         ):
