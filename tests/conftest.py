@@ -46,7 +46,7 @@ def reference() -> Path:
     for candidate in (root / "reference", root.parent / "reference"):
         if candidate.is_dir():
             return candidate
-    reason = f"no folder 'reference' beside or in {root}"
+    reason = f"no folder 'reference' next to or in {root}"
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(reason)
     pytest.skip(reason)

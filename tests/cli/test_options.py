@@ -29,7 +29,7 @@ def said(command: str) -> tuple[int, str]:
         ("compare a --languages --by color", "must be question, group or row"),
         ("gate --baseline a --rules r", "--candidate: is missing"),
         ("gate a", "only --save takes runs"),
-        ("gate --save f", "--save writes the scores of a run"),
+        ("gate --save f", "--save writes the scores of runs"),
         ("gate --save f a --rules r", "--rules: cannot be combined with --save"),
         ("doctor --config --json", "--json: cannot be combined with --config"),
     ],

@@ -84,7 +84,7 @@ def test_legal_has_the_counts_of_table_4(test_data: Path) -> None:
 
 def test_the_legal_corpus_is_asked_for_in_one_line(test_data: Path) -> None:
     if (test_data / "cross_lingual_cost" / "legal_corpus.parquet").is_file():
-        pytest.skip("the legal corpus is at hand")
+        pytest.skip("the legal corpus is present")
     with pytest.raises(DataError) as caught:
         real(test_data, domain="legal", corpus=None)
     assert "the legal corpus is not available" in caught.value.message

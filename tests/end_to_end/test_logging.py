@@ -137,7 +137,7 @@ def test_trackio_and_the_hub_take_a_run_of_ours(
 
 @pytest.mark.slow
 def test_wandb_takes_a_run_of_ours(world: Path) -> None:
-    pytest.importorskip("wandb", reason="wandb (60 MB with what it brings) is in no extra: pip install wandb")
+    pytest.importorskip("wandb", reason="wandb (60 MB with its dependencies) is not in any extra: pip install wandb")
     done = subprocess.run(
         [
             sys.executable,

@@ -328,7 +328,7 @@ def test_indexes_that_faiss_can_map() -> None:
 def test_the_mapped_file_is_mapped(approximate: Index, tmp_path: Path) -> None:
     maps = Path("/proc/self/maps")
     if not hasattr(__import__("faiss"), "IO_FLAG_MMAP_IFC") or not maps.is_file():
-        pytest.skip("this FAISS cannot map, or this system does not tell")
+        pytest.skip("this FAISS cannot map, or this system does not report it")
     approximate.search(QUERIES[:1], 1)
     assert str(approximate.path / "dense" / "en.approximate.faiss") in maps.read_text()
     held = build(tmp_path / "i", "IVF32,PQ16x4fs")

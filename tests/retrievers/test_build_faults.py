@@ -158,7 +158,7 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_full_disk_is_one_clean_error_and_the_build_goes_on_later(tmp_path: Path, larger: Path, share: float) -> None:
     namespace = in_own_namespace()
     if namespace is None:
-        pytest.skip("no mounts of one's own are allowed here")
+        pytest.skip("private mounts are not allowed here")
     small = tmp_path / "small"
     small.mkdir()
     size = int(share * sum(map(len, contents(larger).values())))
