@@ -6,7 +6,7 @@ embeds, and its price; the last two are parameters. Every figure with "~" is ext
 from the slice gets the mean of those cut the same way (by words, by characters), in brackets.
 
     python benchmarks/scaling_plan.py --xquad FOLDER        XQuAD's articles, from its files xquad.<lang>.json(.gz)
-    python benchmarks/scaling_plan.py --documents FILE      a slice of one's own
+    python benchmarks/scaling_plan.py --documents FILE      your own slice
     python benchmarks/scaling_plan.py --quick               the demo's documents, as a smoke test
 """
 

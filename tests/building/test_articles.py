@@ -155,7 +155,7 @@ def test_other_names_of_fields(tmp_path: Path) -> None:
     assert (record["id"], record["title"], record["date"]) == ("5", "T", "2024-06-03")
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         article_files(tmp_path / "nothing")
     with pytest.raises(DataError, match="holds no file of articles"):

@@ -72,7 +72,7 @@ def test_wrong_files_are_named_with_their_key(tmp_path: Path, text: str, message
     assert "\n" not in caught.value.message
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_qa_config(tmp_path / "none.yaml")
 

@@ -131,7 +131,7 @@ def test_a_sheet_of_another_build(tmp_path: Path) -> None:
         read_reviews([path], [item(1, answer="At noon."), *ITEMS[1:]])
 
 
-def test_an_untouched_sheet_and_one_that_is_not_there(tmp_path: Path) -> None:
+def test_an_untouched_sheet_and_a_missing_one(tmp_path: Path) -> None:
     path = filled(tmp_path / "a.csv", {})
     with pytest.raises(DataError, match="no row is filled in"):
         read(path)

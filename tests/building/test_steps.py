@@ -93,7 +93,7 @@ class KilledError(BaseException):
     pass
 
 
-def test_a_killed_step_goes_on_where_it_stood(tmp_path: Path) -> None:
+def test_a_killed_step_resumes_where_it_stopped(tmp_path: Path) -> None:
     def killed(items: Sequence[Record], settle: Settle) -> None:
         settle("a0", kept({"id": "a0", "n": 0}))
         settle("a1", dropped("odd"))

@@ -223,7 +223,7 @@ def test_questions_answered_without_documents_are_dropped(tmp_path: Path) -> Non
     assert Counter(drop["detail"] for drop in drops) == {"older": 3, "newer": 5, "older, newer": 1}
 
 
-def test_a_wrong_guess_without_documents_is_no_knowledge(tmp_path: Path) -> None:
+def test_a_wrong_guess_without_documents_is_not_knowledge(tmp_path: Path) -> None:
     class Strict(Newsroom):
         def judge(self, system: str, prompt: str) -> str:
             return '{"justification": "42 is wrong", "answer": "incorrect"}'

@@ -208,7 +208,7 @@ def test_check_names_every_broken_file(cli: Run, tmp_path: Path, name: str, cont
     assert fault in done.stdout
 
 
-def test_check_takes_the_config_file_for_no_task(tmp_path: Path) -> None:
+def test_check_does_not_take_the_config_file_for_a_task(tmp_path: Path) -> None:
     (tmp_path / "mrag.yaml").write_text("corpora: {}\n", encoding="utf-8")
     assert catalog.check_tasks(tmp_path) == []
     (tmp_path / "other.yaml").write_text("corpora: {}\n", encoding="utf-8")
@@ -393,7 +393,7 @@ def test_run_of_an_unknown_task_suggests_the_nearest(cli: Run) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_run_names_an_include_path_that_is_not_there(cli: Run) -> None:
+def test_run_names_a_missing_include_path(cli: Run) -> None:
     done = cli("run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--include_path", "nowhere")
     assert done.returncode == 2
     assert "nowhere" in done.stderr

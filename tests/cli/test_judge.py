@@ -121,7 +121,7 @@ def test_the_file_to_be_judged_is_not_overwritten(samples: Path, seat: Callable[
         ("[1]\n", "line 1: not a scored sample"),
     ],
 )
-def test_files_that_are_no_samples_are_named(tmp_path: Path, text: str, message: str) -> None:
+def test_files_that_are_not_samples_are_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "samples_x.jsonl"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):

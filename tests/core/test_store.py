@@ -67,7 +67,7 @@ def _foreign(path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", [lambda path: path.write_bytes(b"no database at all " * 300), _foreign])
-def test_a_file_that_is_no_store_is_moved_aside(
+def test_a_file_that_is_not_a_store_is_moved_aside(
     tmp_path: Path, fault: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "s.sqlite"

@@ -156,7 +156,7 @@ def test_a_wrong_file_is_named(tmp_path: Path) -> None:
         load_benchmark({"benchmark": "jsonl"})
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_part_of_the_first_key(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b'{"id": 1, "query": "a", "lang": "en"}\n')
     assert len(load(path, corpus=False).docs) == 1

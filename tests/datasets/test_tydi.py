@@ -74,7 +74,7 @@ def test_wrong_rows_are_named(change: dict[str, Any], message: str, tmp_path: Pa
         xor(write_jsonl(tmp_path / "xor.jsonl", rows), "ko")
 
 
-def test_languages_that_are_not_there(folder: Path) -> None:
+def test_missing_languages(folder: Path) -> None:
     with pytest.raises(DataError, match=r"no question in 'fi' \(10 rows, languages ko, ru\)"):
         xor(folder, "fi")
     with pytest.raises(ConfigError, match=r"language: input should be .* \(got 'bn'\)"):

@@ -203,7 +203,7 @@ def own(folder: Path, rows: list[dict[str, str]], **block: Any) -> Benchmark:
     return load(write(folder, rows, domain="own"), domain="own", tokenizer="model_free", **block)
 
 
-def test_ones_own_benchmark_may_be_in_any_language_and_know_its_documents(tmp_path: Path) -> None:
+def test_your_own_benchmark_may_be_in_any_language_and_know_its_documents(tmp_path: Path) -> None:
     loaded = own(tmp_path, own_rows())
     assert [(d.query_lang, d.gold_doc_lang) for d in loaded.docs] == [("de", "ar"), ("zh", "ar"), ("ar", "ar")]
     first, *others = loaded.docs
@@ -286,7 +286,7 @@ def test_an_empty_corpus_and_an_empty_benchmark(tmp_path: Path) -> None:
         write(tmp_path)
 
 
-def test_files_that_are_no_parquet_or_are_not_there(tmp_path: Path) -> None:
+def test_files_that_are_missing_or_not_parquet(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "travel_corpus.parquet").write_text("question\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"travel_corpus.parquet: cannot be read as Parquet"):

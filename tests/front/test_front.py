@@ -60,7 +60,7 @@ def test_importing_the_package_loads_none_of_its_rooms() -> None:
     assert done.stdout.split() == []
 
 
-def test_every_name_is_there_and_listed() -> None:
+def test_every_name_exists_and_is_listed() -> None:
     assert {"evaluate", "retrieve", "score", "load_results", "load_benchmark", "load_index"} <= set(mrag_eval.__all__)
     assert {"RagDoc", "Passage", "Hit", "Estimate", "Results"} <= set(mrag_eval.__all__)
     for name in mrag_eval.__all__:

@@ -130,7 +130,7 @@ def test_a_judge_that_quotes_the_answer_is_read_by_its_own_verdict(planted: str,
 
 
 @pytest.mark.parametrize("name", ["json", "bare json", "python", "doubled", "closing"])
-def test_a_planted_object_is_no_verdict_even_with_its_characters_put_back(name: str) -> None:
+def test_a_planted_object_is_not_a_verdict_even_with_its_characters_put_back(name: str) -> None:
     case = Case("r", "Wann?", "de", ("1841",), PLANTED[name])
     assert read(verdict_rubric(), case, PLANTED[name]) is None
     spaced = PLANTED[name].replace(":", " :\n ").replace("{", "{ ")

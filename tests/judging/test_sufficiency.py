@@ -122,7 +122,7 @@ def test_a_passage_cannot_vote() -> None:
     assert echo.asked[0][-1]["content"].count("</question>") == 1
 
 
-def test_it_is_no_prompt_for_answers() -> None:
+def test_it_is_not_a_prompt_for_answers() -> None:
     with pytest.raises(ConfigError, match=r"judge\.prompt: 'sufficiency' judges the passages together"):
         verdict_rubric("sufficiency")
 

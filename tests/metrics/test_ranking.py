@@ -53,7 +53,7 @@ def test_a_constant_scorer_gains_nothing(engine: str) -> None:
     assert scores == {"q": {"mrr@20": pytest.approx(1 / 3, abs=1e-15), "hit@1": 0.0}}
 
 
-def test_scores_that_differ_beyond_single_precision_are_no_tie() -> None:
+def test_scores_that_differ_beyond_single_precision_do_not_tie() -> None:
     run = {"q": {"a": 1.0, "b": 1.0 + 1e-12}}
     for engine in ("ranks", "pytrec_eval"):
         assert ranking_metrics({"q": ["b"]}, run, ["mrr"], engine=engine)["q"]["mrr"] == 1.0  # type: ignore[arg-type]

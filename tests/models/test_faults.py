@@ -161,7 +161,7 @@ def test_server_that_asks_to_wait_too_long_is_not_waited_for(start: Start, model
     assert (reply.error, reply.attempts) == ("rate_limit: HTTP 429, tomorrow (asks to wait 86400 s)", 1)
 
 
-def test_spent_quota_is_no_rate_limit(start: Start, model_of: ModelOf) -> None:
+def test_a_spent_quota_is_not_a_rate_limit(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: Answer(429, {"error": {"code": "insufficient_quota"}}))
     (reply,) = model_of(server).generate(ask("q"))
     assert (reply.reason, reply.attempts) == ("quota", 1)

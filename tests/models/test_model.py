@@ -247,7 +247,7 @@ class TestThinking:
     def test_is_kept_separate(self, text: str, answer: str, thinking: str) -> None:
         assert split_thinking(text) == (answer, thinking)
 
-    def test_in_the_text_and_beside_it(self, start: Start, model_of: ModelOf, store: Store) -> None:
+    def test_in_the_text_and_next_to_it(self, start: Start, model_of: ModelOf, store: Store) -> None:
         server = start(lambda body, n: said("<think>inner</think>yes", reasoning_content="outer"))
         first, second = (model_of(server, store).generate(ask("q"))[0] for _ in range(2))
         assert (first.text, first.thinking) == ("yes", "outer\ninner") == (second.text, second.thinking)

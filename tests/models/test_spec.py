@@ -89,7 +89,7 @@ def test_the_refusal_says_where_keys_belong(write: Any) -> None:
     )
 
 
-def test_ordinary_arguments_are_no_secrets() -> None:
+def test_ordinary_arguments_are_not_secrets() -> None:
     args = {
         "tokenizer": "x", "tokenizer_backend": "none", "think_end_token": "</think>", "custom_prefix_token_id": 1,
         "tokenized_requests": False, "base_url": "http://host/v1?api-version=2", "header": {"X-Route": "eu"},

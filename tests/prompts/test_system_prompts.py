@@ -95,7 +95,7 @@ def test_a_language_without_a_text_is_named() -> None:
     assert "Turkish" in system_prompts()["short_in_ul_en"].text("tr", True)
 
 
-def test_a_misspelt_name_is_no_literal_text() -> None:
+def test_a_misspelt_name_is_not_literal_text() -> None:
     with pytest.raises(ConfigError, match="no system prompt 'short_in_ul_x'; did you mean 'short_in_ul_"):
         load_template("background", "short_in_ul_x")
     doc = {"query": "?", "query_lang": "en"}

@@ -151,7 +151,7 @@ def test_labelled_samples_are_read_by_the_case_view(tmp_path: Path) -> None:
         annotate_files([run], ScriptedJudge(script), run)
 
 
-def test_labels_that_are_there_are_counted(tmp_path: Path) -> None:
+def test_existing_labels_are_counted(tmp_path: Path) -> None:
     run, out = write_run(tmp_path / "run"), tmp_path / "labelled"
     (before,) = annotate_files([run], None, None)
     assert before["relevant"]["overall"]["value"] == 0.0

@@ -98,7 +98,7 @@ def test_our_figures_are_next_to_the_papers(tmp_path: Path) -> None:
     assert "refused: no figure" not in text
 
 
-def test_a_run_in_another_mode_is_no_figure_of_the_cell(tmp_path: Path) -> None:
+def test_a_run_in_another_mode_does_not_fill_the_cell(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"bordirlines_qlang_direct_openai": ("all", 0.7)})
     assert own(tables(path)["4"], "qlang")["KB CS"].reason == "run with retrieval.mode=all, the table shows qlang"
 

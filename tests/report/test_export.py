@@ -265,7 +265,7 @@ def test_entries_of_other_tasks_stay_and_ours_are_replaced(run: Path, tmp_path: 
     assert entries[1].dataset_revision is None
 
 
-def test_rows_of_one_s_own_have_no_place_on_the_hub_unless_one_is_named(tmp_path: Path) -> None:
+def test_your_own_rows_have_no_place_on_the_hub_unless_one_is_named(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", benchmark="jsonl")
     written = export([run], "eval-results", options(tmp_path))
     assert written.files == ()
@@ -520,7 +520,7 @@ def test_without_push_the_hub_is_never_asked(run: Path, tmp_path: Path, monkeypa
         assert export([run], form, options(tmp_path)).sent is None
 
 
-def test_push_opens_a_pull_request_with_the_card_that_is_there(run: Path, tmp_path: Path, hub: Hub) -> None:
+def test_push_opens_a_pull_request_with_the_existing_card(run: Path, tmp_path: Path, hub: Hub) -> None:
     hub.card = tmp_path / "theirs.md"
     hub.card.write_text("---\nlicense: mit\n---\n# Theirs\n", "utf-8")
     written = export([run], "model-index", options(tmp_path, push="org/model"))

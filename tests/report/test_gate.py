@@ -71,7 +71,7 @@ def test_less_is_better_if_the_rule_says_so(tmp_path: Path) -> None:
     assert rise.checks[0].difference == pytest.approx(0.1)
 
 
-def test_scores_that_are_no_shares(tmp_path: Path) -> None:
+def test_scores_that_are_not_shares(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     before = rng.random(200)
     a, b = runs(tmp_path, before.tolist(), (before - 0.05 + rng.normal(0, 0.05, 200)).tolist(), "f1")
@@ -92,23 +92,23 @@ def test_too_few_rows_are_no_pass(tmp_path: Path) -> None:
     assert not_comparable(held(tmp_path, [1] * 10, [1] * 10, {})) == "10 rows, 20 needed"
 
 
-def test_a_metric_that_is_missing_is_no_pass(tmp_path: Path) -> None:
+def test_a_missing_metric_does_not_pass(tmp_path: Path) -> None:
     assert not_comparable(held(tmp_path, [1] * 100, [1] * 100, {"metric": "f1"})) == "the baseline has no f1"
 
 
-def test_a_task_that_is_missing_is_no_pass(tmp_path: Path) -> None:
+def test_a_missing_task_does_not_pass(tmp_path: Path) -> None:
     a, b = runs(tmp_path, [1] * 30, [1] * 30)
     assert "no task" in not_comparable(gate([a], [b], rules({"metric": "acc", "task": "other"})))
     write_run(a, {"more": [row(0, acc=1.0)]})
     assert not_comparable(gate([a], [b], rules({"metric": "acc"}))) == "more is not in the candidate"
 
 
-def test_rows_that_are_missing_are_no_pass(tmp_path: Path) -> None:
+def test_missing_rows_do_not_pass(tmp_path: Path) -> None:
     reason = not_comparable(held(tmp_path, [1] * 100, [1] * 60, {}))
     assert reason == "qa: 40 rows only in the baseline, 0 only in the candidate"
 
 
-def test_answers_that_lost_their_score_are_no_pass(tmp_path: Path) -> None:
+def test_answers_that_lost_their_score_do_not_pass(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {"qa": [row(i, acc=1.0) for i in range(100)]})
     b = write_run(tmp_path / "b", {"qa": [row(i, acc=1.0) if i > 3 else row(i) for i in range(100)]})
     reason = not_comparable(gate([a], [b], rules({"metric": "acc"})))
@@ -116,7 +116,7 @@ def test_answers_that_lost_their_score_are_no_pass(tmp_path: Path) -> None:
     assert gate([a], [b], rules({"metric": "acc", "max_unpaired": 0.04})).exit_code == 0
 
 
-def test_other_settings_are_no_pass(tmp_path: Path) -> None:
+def test_other_settings_do_not_pass(tmp_path: Path) -> None:
     a, b = runs(tmp_path, [1] * 100, [1] * 100, config={"source": {"sha256": "other"}})
     assert "source.sha256" in not_comparable(gate([a], [b], rules({"metric": "acc"})))
     assert gate([a], [b], rules({"metric": "acc"}, differs=["source"])).exit_code == 0
@@ -195,7 +195,7 @@ def test_a_baseline_keeps_who_translated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", '{"format": 9}', '{"format": 1, "tasks": {"qa": {"rows": [[1]]}}}', "[]"])
-def test_a_file_that_is_no_baseline_is_named(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_baseline_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "baseline.json"
     file.write_text(text, "utf-8")
     with pytest.raises(DataError, match=r"baseline\.json: "):

@@ -122,7 +122,7 @@ def test_counts_by_language_and_category(sheet: Path) -> None:
     assert (cells["all"].value, cells["all %"].value, cells["all %"].n) == (2, 25.0, 8)
 
 
-def test_rows_left_open_are_no_rows_without_errors(sheet: Path) -> None:
+def test_rows_left_open_do_not_count_as_free_of_errors(sheet: Path) -> None:
     _filled(sheet, lambda rows: rows[0].update(categories="0"))
     found = read_inspection(sheet)
     assert (found.left, sum(found.inspected.values()), found.complete) == (7, 1, False)
@@ -166,7 +166,7 @@ def test_unknown_categories_do_not_count(sheet: Path, cell: str) -> None:
     assert found.faults[0].startswith("row 2 (")
 
 
-def test_another_table_is_no_sheet(tmp_path: Path) -> None:
+def test_another_table_is_not_a_sheet(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,2\n", "utf-8")
     with pytest.raises(DataError, match="no column 'categories'"):

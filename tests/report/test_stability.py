@@ -50,7 +50,7 @@ def test_consistency_over_tasks_of_several_languages(tmp_path: Path) -> None:
     assert "1 in one language" in shown_consistency([found])
 
 
-def test_questions_on_one_paragraph_are_no_versions_of_one(tmp_path: Path) -> None:
+def test_questions_on_one_paragraph_are_not_versions_of_each_other(tmp_path: Path) -> None:
     write(tmp_path, "mkqa_en", [sample("a", "en", "x", group="p"), sample("b", "en", "y", group="p")])
     write(tmp_path, "mkqa_de", [sample("a", "de", "x", group="p")])
     with pytest.raises(DataError, match="no question is answered in two languages"):

@@ -115,7 +115,7 @@ def test_kilt_is_a_corpus_whose_documents_are_pages(cli: Any, tmp_path: Path, co
     assert index.manifest.sources["en"].startswith("KILT")
 
 
-def test_faults_are_one_line_with_a_way_out(cli: Any, copies: Path) -> None:
+def test_faults_are_one_line_with_a_next_step(cli: Any, copies: Path) -> None:
     for arguments, said in (
         (["--langs", "xx1"], "unknown language 'xx1'"),
         (["--langs", "de", "--from", str(copies)], "neither 20231101.de/*.parquet"),

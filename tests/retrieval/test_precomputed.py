@@ -102,7 +102,7 @@ def test_faults_name_file_and_line(text: str, message: str, tmp_path: Path) -> N
     assert "\n" not in caught.value.message
 
 
-def test_a_file_that_is_missing_or_no_text_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_not_text_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"there is no file .*nothing.trec"):
         read_run(tmp_path / "nothing.trec")
     path = tmp_path / "bytes.trec"

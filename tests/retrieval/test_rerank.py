@@ -135,7 +135,7 @@ def test_scores_of_another_model_or_setting_are_not_found(
     assert [r.passages for r in after] != [r.passages for r in before]
 
 
-def test_a_run_that_was_stopped_goes_on_where_it_was(
+def test_a_stopped_run_resumes_where_it_stopped(
     benchmark_: Benchmark, by_length: ByLength, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stage, "_CHUNK", 1)
@@ -301,7 +301,7 @@ def test_through_the_harness(world: Path, by_length: ByLength) -> None:
     assert "rerank_hit@2,none" not in off["results"]["second"]
 
 
-def test_a_reranker_that_has_nothing_to_choose_from_is_warned_of(
+def test_a_reranker_that_has_nothing_to_choose_from_causes_a_warning(
     world: Path, by_length: ByLength, caplog: pytest.LogCaptureFixture
 ) -> None:
     data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}

@@ -66,7 +66,7 @@ def lines(folder: Path, name: str = "small") -> list[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------------ the records
 
 
-def test_a_record_comes_back_as_it_went() -> None:
+def test_a_record_is_read_back_unchanged() -> None:
     doc = RagDoc("r1", "Wann?", "de", ("1841",))
     hit = Hit("p", "en", "In 1841. \ud83d", 1 / 3, 1, "T", "d", 0.1 + 0.2, "Im Jahr 1841.", "de", True, "2024-01-01")
     critic = {"relevance": 5, "total": 12.5, "critique": "on the subject"}
@@ -398,7 +398,7 @@ def test_a_setting_that_is_not_set_changes_no_fingerprint() -> None:
 # --------------------------------------------------------------------------------------------------- resuming
 
 
-def test_a_step_that_was_ended_goes_on(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_step_resumes(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tmp_path / "whole"
     into(whole, tasks)
     asked: list[list[str]] = []

@@ -165,7 +165,7 @@ def test_lists_differ_by_more_than_the_common_mean(tmp_path: Path) -> None:
     assert isinstance(shard, ApproximateShard)
     means = faiss.downcast_index(shard.approximate.quantizer).reconstruct_n(0, 32)
     cosines = means @ means.T / np.linalg.norm(means, axis=1) / np.linalg.norm(means, axis=1)[:, None]
-    assert abs(np.mean(cosines[~np.eye(32, dtype=bool)])) < 0.1, "beside the mean all would lie near .9"
+    assert abs(np.mean(cosines[~np.eye(32, dtype=bool)])) < 0.1, "with the mean, all would be near .9"
     assert recall(index, exact) >= 0.93
     scores = {(q, hit.id): hit.score for q, hits in enumerate(exact.search(QUERIES, 200)) for hit in hits}
     for q, hits in enumerate(index.search(QUERIES, 20)):

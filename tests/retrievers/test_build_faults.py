@@ -155,7 +155,9 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.99])
-def test_a_full_disk_is_one_clean_error_and_the_build_goes_on_later(tmp_path: Path, larger: Path, share: float) -> None:
+def test_a_full_disk_is_one_clean_error_and_the_build_can_be_resumed(
+    tmp_path: Path, larger: Path, share: float
+) -> None:
     namespace = in_own_namespace()
     if namespace is None:
         pytest.skip("private mounts are not allowed here")
@@ -182,7 +184,7 @@ def test_a_full_disk_is_one_clean_error_and_the_build_goes_on_later(tmp_path: Pa
     assert not list(small.iterdir())
 
 
-def test_a_limit_on_file_sizes_is_no_different(tmp_path: Path, larger: Path) -> None:
+def test_a_limit_on_file_sizes_is_handled_the_same_way(tmp_path: Path, larger: Path) -> None:
     path = tmp_path / "index"
 
     def limited() -> None:

@@ -254,7 +254,7 @@ def test_every_setting_that_changes_vectors_changes_the_revision(tiny_model: Pat
 
 
 @pytest.mark.model
-def test_how_many_texts_it_takes_at_a_time_makes_no_other_model(tiny_model: Path) -> None:
+def test_the_batch_size_does_not_change_the_model(tiny_model: Path) -> None:
     assert load_embedder({"model": str(tiny_model), "batch_size": 7}) is load_embedder(str(tiny_model))
     assert load_embedder(str(tiny_model)) is not load_embedder({"model": str(tiny_model), "max_tokens": 9})
 
@@ -270,7 +270,7 @@ def test_an_index_loads_its_model_again(tiny_model: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.model
-def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_model(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     with pytest.raises(ConfigError, match="embedder nobody/no-such-model cannot be loaded") as caught:
         load_embedder("nobody/no-such-model")
@@ -436,7 +436,7 @@ def test_a_key_is_hidden_whatever_its_variable_is_called(
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
-def test_refusals_are_not_tried_again_and_do_not_tell_the_key(
+def test_refusals_are_not_retried_and_do_not_reveal_the_key(
     endpoint: Endpoint, status: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("ENDPOINT_KEY", "sk-hunter2")

@@ -224,7 +224,7 @@ def test_scripts_can_replace_a_language(
     assert index.resolve(scope) == expected
 
 
-def test_another_script_is_no_substitute(make_index: MakeIndex) -> None:
+def test_another_script_is_not_a_substitute(make_index: MakeIndex) -> None:
     index = make_index([Passage(id="1", lang="zh-Hans", text="text")])
     with pytest.raises(CorpusError, match="no Chinese \\(traditional\\) shard"):
         index.resolve(["zh-Hant"])

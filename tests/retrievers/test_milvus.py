@@ -265,7 +265,7 @@ load_into_milvus(load_index(sys.argv[1]), MilvusPlace(sys.argv[2], "killed"))
 """
 
 
-def test_a_killed_load_goes_on_after_its_last_batch(
+def test_a_killed_load_resumes_after_its_last_batch(
     tmp_path: Path, token_hash: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = [Passage(f"p{n}", "en" if n < 350 else "ko", f"text {n} of {n % 7}") for n in range(700)]

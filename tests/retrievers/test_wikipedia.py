@@ -298,7 +298,7 @@ def test_kilt_pages_lose_list_items_and_keep_their_ids(tmp_path: Path) -> None:
         ([1], "line 2: not a JSON object"),
     ],
 )
-def test_lines_that_are_no_pages_are_named(tmp_path: Path, line: Any, message: str) -> None:
+def test_lines_that_are_not_pages_are_named(tmp_path: Path, line: Any, message: str) -> None:
     write_kilt(tmp_path, [KILT_LINES[0], line])
     with pytest.raises(DataError, match=message):
         list(kilt_edition(tmp_path).documents())

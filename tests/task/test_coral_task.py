@@ -121,7 +121,7 @@ def test_the_final_documents_may_be_shown_in_translation(
     assert results["samples"]["looped"][0]["rows"]["loop"]["used"] == {"de": 1}
 
 
-def test_a_planner_that_is_down_leaves_rows_without_documents_and_the_run_goes_on(
+def test_a_planner_that_is_down_leaves_rows_without_documents_and_the_run_continues(
     looped: Path, seat: ScriptedAgents
 ) -> None:
     seat(planner=lambda a: Reply("", error="timeout: nothing came"))

@@ -230,7 +230,7 @@ def test_plain_means_keep_the_stderr_and_scores_carry_intervals(tasks: Path) -> 
     assert config["source"]
 
 
-def test_everything_is_json_and_holds_no_nan(tasks: Path) -> None:
+def test_everything_is_json_and_contains_no_nan(tasks: Path) -> None:
     results = run(tasks, limit=4)
     text = json.dumps(results, default=handle_non_serializable, ensure_ascii=False, allow_nan=False)
     assert "1841" in text

@@ -226,7 +226,7 @@ def test_nllb_is_keyed_by_its_weights_and_settings(tiny: Path) -> None:
     assert len({str(key) for key in keys}) == 5
 
 
-def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     with pytest.raises(ConfigError, match="cannot be loaded as a translation model"):
         list(NllbBackend(str(tmp_path)).translate([Text("Ab.", "de", "en")]))
