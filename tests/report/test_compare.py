@@ -209,7 +209,7 @@ def test_rows_of_only_one_run_are_noted(tmp_path: Path) -> None:
 def test_without_its_result_file_a_run_is_not_compared_unasked(tmp_path: Path) -> None:
     a, b = pair(tmp_path, [1, 0], [1, 1])
     next(b.rglob("results_*.json")).unlink()
-    with pytest.raises(DataError, match="does not lie beside"):
+    with pytest.raises(DataError, match="is not in the same folder"):
         compare([a], [b])
     assert compare([a], [b], differs=["all"]).differences[0].difference == 0.5
 
@@ -224,6 +224,18 @@ def test_the_newest_run_of_a_folder_counts_and_a_judged_file_before_its_original
     original.with_name(f"judged_{original.name}").write_text(json.dumps(sample) + "\n", "utf-8")
     found = compare([b], [b]).differences
     assert [d.metric for d in found] == ["acc", "judged_accuracy"]
+
+
+def test_a_file_judged_twice_belongs_to_its_task_and_its_run(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", {"qa": [row(0, acc=0.0)]})
+    original = next(run.rglob("samples_*.jsonl"))
+    for prefix in ("contexts_judged_", "judged_contexts_"):
+        twice = original.with_name(f"{prefix}{original.name}")
+        twice.write_text(json.dumps({"rows": row(0, acc=1.0)}) + "\n", "utf-8")
+        (difference,) = compare([original], [twice]).differences
+        assert (difference.task, difference.difference) == ("qa", 1.0)
+    (difference,) = compare([original], [run]).differences
+    assert (difference.task, difference.difference) == ("qa", 1.0)
 
 
 def test_as_text_as_csv_and_as_json(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.core import DataError
 from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
-from mrag_eval.report.files._settings import differing
+from mrag_eval.report.files._settings import EVERYTHING, differing
 
 _RESAMPLES = 10_000
 # Power at which the smallest detectable effect is given.
@@ -159,9 +159,9 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
     """
     name = first.task if first.task == second.task else f"{first.task} / {second.task}"
     for run in (first, second):
-        if not run.settings and "all" not in differs:
+        if not run.settings and EVERYTHING not in differs:
             raise DataError(
-                f"{run.path}: its results_*.json does not lie beside it, so the settings cannot be compared",
+                f"{run.path}: its results_*.json is not in the same folder, so the settings cannot be compared",
                 "put it there, or compare all the same: --differs all",
             )
     unlike = differing(first.settings, second.settings, differs)

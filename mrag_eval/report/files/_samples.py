@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -14,6 +15,9 @@ from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import RowRecord
+
+# The words before the task in the name of a sample file; after both kinds of judging it has both of the first.
+_PREFIXES = re.compile(r"^(contexts_|judged_)*(samples_)?")
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,7 @@ def task_of(path: Path) -> str:
 
 def _task_and_date(path: Path) -> tuple[str, str]:
     stem, _, date = path.stem.rpartition("_")
-    return stem.removeprefix("contexts_").removeprefix("judged_").removeprefix("samples_"), date
+    return _PREFIXES.sub("", stem), date
 
 
 def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
