@@ -52,7 +52,7 @@ def known_names(tasks: str | Sequence[str], manager: TaskManager) -> list[str]:
 
 
 def folder_for(output: str | Path | None) -> Path:
-    """The folder for what is written, made if it is not there."""
+    """Return the folder to write to, created if it is missing. Raises ConfigError for the path of a file."""
     folder = Path(mkdtemp(prefix="mrag_eval_") if output is None else output).expanduser()
     if folder.suffix == ".json" or (folder.exists() and not folder.is_dir()):
         raise ConfigError(f"output={folder} is a file", "name a folder")

@@ -101,7 +101,7 @@ def _named_task(name: str, manager: TaskManager) -> RagTask:
 
     tasks = load_tasks(manager, known_names(name, manager))[1]
     if len(tasks) != 1:
-        raise ConfigError(f"'{name}' stands for {len(tasks)} tasks: {', '.join(tasks)}", "name one of them")
+        raise ConfigError(f"'{name}' is the name of {len(tasks)} tasks: {', '.join(tasks)}", "name one of them")
     (task,) = tasks.values()
     if not isinstance(task, RagTask):
         raise ConfigError(f"task {name} retrieves nothing: it is not of the class RagTask", "mrag-eval tasks")
@@ -109,7 +109,7 @@ def _named_task(name: str, manager: TaskManager) -> RagTask:
 
 
 def _task_over(data: Block, blocks: Mapping[str, Any]) -> RagTask:
-    """The task of a benchmark's own rows, whose name is the benchmark's."""
+    """Return a task over the rows of a benchmark, named after it."""
     from mrag_eval.task import RagTask
 
     merged = {**data, **blocks.get("data", {})}

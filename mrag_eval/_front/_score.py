@@ -15,7 +15,6 @@ from mrag_eval._front._results import Results
 from mrag_eval.config import (
     JUDGED,
     RANKING_MEASURE,
-    SUFFICIENCY,
     TRANSLATED,
     Prompt,
     check_metrics,
@@ -26,6 +25,8 @@ from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieve
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+_PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first'
 
 
 def score(
@@ -110,7 +111,7 @@ def _check_ids(ids: Sequence[str]) -> None:
         raise DataError("score: there are no rows", "give one dictionary a question")
     if len(set(ids)) < len(ids):
         again = next(row for i, row in enumerate(ids) if row in ids[:i])
-        raise DataError(f"score: two rows have the id '{again}'", "give each row an id of its own, or none of them")
+        raise DataError(f"score: two rows have the id '{again}'", "give each row its own id, or leave out all ids")
 
 
 def _check_scorable(names: Sequence[str]) -> None:
@@ -120,7 +121,7 @@ def _check_scorable(names: Sequence[str]) -> None:
         raise ConfigError("score: no metric is named", 'e.g. metrics=["char3gram_recall"]')
     check_metrics(names, METRIC_NAMES, "score")
     for name in names:
-        if name in (*JUDGED, *TRANSLATED, SUFFICIENCY):
+        if name in (*JUDGED, *TRANSLATED):
             raise ConfigError(
                 f"score: metric '{name}' needs a model, and score runs none",
                 "leave it out; mrag-eval judge scores the samples of a run by a panel",
@@ -177,16 +178,20 @@ def _given(row: Any, where: str, number: int, names: Sequence[str]) -> _Given:
 
 
 def _hits(passages: Any, where: str) -> Iterable[Hit]:
+    if not isinstance(passages, Iterable):
+        raise DataError(f"{where}: 'passages' must be a list, found {type(passages).__name__}", _PASSAGE)
     for rank, item in enumerate(passages, 1):
+        place = f"{where}, passages[{rank - 1}]"
         if not isinstance(item, Mapping) or "id" not in item or "lang" not in item:
-            raise DataError(
-                f"{where}, passages[{rank - 1}]: expected a dictionary with 'id' and 'lang'",
-                'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first',
-            )
+            raise DataError(f"{place}: expected a dictionary with 'id' and 'lang'", _PASSAGE)
         text, title = str(item.get("text") or ""), str(item.get("title") or "")
         doc_id = str(item.get("doc_id") or item["id"])
-        given = float(item.get("score", 1 / rank))
-        yield Hit(str(item["id"]), str(item["lang"]), text, given, rank, title, doc_id)
+        given = item.get("score")
+        try:
+            score = 1 / rank if given is None else float(given)
+        except (TypeError, ValueError):
+            raise DataError(f"{place}: 'score' is {given!r:.40}", "give a number, or leave it out") from None
+        yield Hit(str(item["id"]), str(item["lang"]), text, score, rank, title, doc_id)
 
 
 def _written(folder: Path, task: str, content: Mapping[str, Any], samples: Iterable[Mapping[str, Any]]) -> Path:
