@@ -105,7 +105,9 @@ def _samples(asked: Mapping[str, Any]) -> dict[str, list[int]] | None:
                 f"--samples {value}: neither JSON nor a file of it",
                 """--samples '{"task": [0, 1]}'   or a file that says so""",
             ) from None
-    return None if not value else {str(task): list(rows) for task, rows in dict(value).items()}
+    if value and not (isinstance(value, Mapping) and all(isinstance(rows, list) for rows in value.values())):
+        raise ConfigError("--samples: expected lists of row numbers by task", """--samples '{"task": [0, 1]}'""")
+    return None if not value else {str(task): list(rows) for task, rows in value.items()}
 
 
 def _parse(arguments: Sequence[str]) -> Namespace:
