@@ -7,7 +7,7 @@ from typing import Any
 
 from mrag_eval.config import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, TaskBlocks
 from mrag_eval.core import Scored
-from mrag_eval.judging._answers import judged, language_check, panel_for
+from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
 from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
 from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
@@ -28,7 +28,7 @@ class Verdicts:
         self._judge, self._retrieval = blocks.judge, blocks.retrieval
         self._panel = panel_for(blocks.judge, blocks.metrics)
         self._labeller = labeller_for(blocks.judge) if blocks.retrieval.searches else None
-        self._check: Any = None
+        self._check: LanguageCheck | None = None
         self._shares: dict[str, PanelShare | LabellingShare | None] = {}
         self.metrics = tuple(name for name in blocks.metrics if self._panel is not None or name not in JUDGED)
         self.relevance_by = None if self._labeller is None else self._labeller.by

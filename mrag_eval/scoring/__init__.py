@@ -3,7 +3,7 @@
 from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, parse_answer
 from mrag_eval.scoring._metrics import DECLINED, METRIC_NAMES, METRICS, NO_ANSWERS, score_rows
-from mrag_eval.scoring._panel_table import HumanAgreement, Rater, against_human, panel_line
+from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
 from mrag_eval.scoring._relevance_table import label_line
 from mrag_eval.scoring._resamples import RESAMPLES
@@ -40,7 +40,6 @@ __all__ = [
     "PanelShare",
     "PanelTable",
     "PromptCounts",
-    "Rater",
     "RowRecord",
     "TaskScores",
     "Territory",

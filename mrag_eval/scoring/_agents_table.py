@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from operator import itemgetter
 
 from mrag_eval.core import Hit, RagDoc, Trace
 from mrag_eval.metrics import Estimate
@@ -91,11 +91,7 @@ def loop_line(table: LoopTable) -> str:
 
 
 def _counted(values: Iterable[int | str]) -> dict[str, int]:
-    return {str(value): count for value, count in sorted(Counter(values).items(), key=_by_value)}
-
-
-def _by_value(item: tuple[int | str, int]) -> Any:
-    return item[0]
+    return {str(value): count for value, count in sorted(Counter(values).items(), key=itemgetter(0))}
 
 
 def _share(values: Sequence[float | None], seed: int) -> Estimate:
