@@ -103,7 +103,7 @@ def linked_questions(plan: QaPlan) -> list[Step]:
             {"model": checker, "prompt": prompts.hashes("qa_check")},
             models=[plan.checker],
         ),
-        Step("distinct", lambda items, settle: _distinct(items, settle), {}, whole=True),
+        Step("distinct", _distinct, {}, whole=True),
     ]
 
 

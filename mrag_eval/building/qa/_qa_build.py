@@ -220,7 +220,7 @@ def _datasheet(
         sections["Review"] = "\n".join(f"- {line}" for line in found.lines())
     if notes:
         sections["Notes"] = "\n".join(f"- {note}" for note in notes)
-    write_datasheet(folder, "A benchmark of questions on one's own documents", facts, reports, sections=sections)
+    write_datasheet(folder, "A benchmark of questions on your own documents", facts, reports, sections=sections)
 
 
 def _pair_table(rows: Sequence[Record]) -> str:

@@ -25,7 +25,7 @@ ALL = "all"
 _FROM = "set"
 _PERCENT = 100.0
 _MEASURED = (
-    "share of the question's words (of its word 4-grams) that stand in the sources of its own language; a letter is a "
+    "share of the question's words (of its word 4-grams) that occur in the sources of its own language; a letter is a "
     "word in scripts without spaces"
 )
 _NO_SOURCE = "no source in the question's language"

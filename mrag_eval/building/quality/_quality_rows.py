@@ -190,7 +190,5 @@ def _territories(folder: Path) -> BuiltSet:
         )
         for doc in loaded.docs
     ]
-    names = ("disputed_territories.csv", "countries_info.json")
-    return BuiltSet(
-        "territories", folder, tuple(rows), frozenset(sha256_file(folder / "borderlines" / name) for name in names[:1])
-    )
+    table = folder / "borderlines" / "disputed_territories.csv"
+    return BuiltSet("territories", folder, tuple(rows), frozenset({sha256_file(table)}))

@@ -260,7 +260,7 @@ def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Seque
     """Return the unweighted mean if every cell is present, with an interval from the sample files of the runs."""
     missing = [name for name in columns if name not in cells or cells[name].value is None]
     if missing or not columns:
-        return Cell(None, f"a mean needs all of its cells ({', '.join(missing) or 'none is there'})")
+        return Cell(None, f"a mean needs all of its cells ({', '.join(missing) or 'there are no cells'})")
     values = [float(cells[name].value or 0.0) for name in columns]
     n = sum(cells[name].n or 0 for name in columns) or None
     mean = sum(values) / len(values)

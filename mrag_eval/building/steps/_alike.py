@@ -25,10 +25,9 @@ def drop_alike(items: Sequence[Record], threshold: float, settle: Settle) -> Non
         if not words:
             settle(item["id"], dropped("empty question"))
             continue
-        group = (str(item.get("setting", "")), str(item.get("lang", "")))
+        setting, lang = str(item.get("setting", "")), str(item.get("lang", ""))
         ranked = sorted(words, key=lambda word: (frequency[word], word))
         prefix = ranked[: len(ranked) - math.ceil(threshold * len(ranked) - 1e-9) + 1]
-        setting, lang = group
         near = {other for word in prefix for other in kept_by[setting, lang, word]}
         like = next((n for n in sorted(near) if len(words & sets[n]) >= threshold * len(words | sets[n]) - 1e-9), None)
         if like is not None:

@@ -68,8 +68,8 @@ def write_datasheet(
         parts += ["## Calls", "Of the runs that finished each step; answers from the cache cost nothing.", calls]
     parts += [text for heading, body in (sections or {}).items() for text in (f"## {heading}", body)]
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "datasheet.json", json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n")
-    return _write(folder / "datasheet.md", "\n\n".join(parts) + "\n")
+    write_whole(folder / "datasheet.json", json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n")
+    return write_whole(folder / "datasheet.md", "\n\n".join(parts) + "\n")
 
 
 def _fact(key: str, value: Any) -> str:
@@ -90,7 +90,3 @@ def _cell(value: Any) -> str:
     else:
         text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     return " ".join(text.split())
-
-
-def _write(path: Path, text: str) -> Path:
-    return write_whole(path, text)

@@ -7,7 +7,6 @@ step is repeated if its settings, its input or an earlier step changed, or if ca
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from typing import Any
 from mrag_eval.building.steps._journal import Journal
 from mrag_eval.building.steps._records import Record, Settle, dropped
 from mrag_eval.core import content_key, replaced
+from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel, Ledger
 
 _FORMAT = "building/1"
@@ -234,13 +234,7 @@ def _replace(path: Path, lines: Iterator[str] | list[str]) -> None:
 
 
 def _sha256(path: Path | None) -> str:
-    if path is None:
-        return ""
-    digest = hashlib.sha256()
-    with path.open("rb") as handle:
-        while block := handle.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    return "" if path is None else sha256_file(path)
 
 
 def _totals(ledger: Ledger) -> dict[str, float]:

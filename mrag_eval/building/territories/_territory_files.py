@@ -23,10 +23,10 @@ def write_borderlines(
     territories, where every territory needs one. Files of languages without questions are removed.
     """
     english = {item["territory"]: item["question"] for item in questions if item["lang"] == "en"}
-    _write(folder / "disputed_territories.csv", _territories(entities, english))
+    write_whole(folder / "disputed_territories.csv", _territories(entities, english))
     named = {claimant for entity in entities for claimant in entity.claimants}
     table = {name: _country(claimants[name]) for name in claimants if name in named}
-    _write(folder / "countries_info.json", json.dumps(table, ensure_ascii=False, indent=2))
+    write_whole(folder / "countries_info.json", json.dumps(table, ensure_ascii=False, indent=2))
     places = {entity.name: i for i, entity in enumerate(entities)}
     langs = sorted({item["lang"] for item in questions} - {"en"})
     prompts, terms = folder / "translate" / "prompts_mc_q", folder / "translate" / "terms"
@@ -34,11 +34,11 @@ def write_borderlines(
         stale.unlink()
     for lang in langs:
         asked = [item for item in questions if item["lang"] == lang]
-        _write(prompts / f"prompts.{lang}", "".join(f"{item['question']}\n" for item in asked))
+        write_whole(prompts / f"prompts.{lang}", "".join(f"{item['question']}\n" for item in asked))
         options = (json.dumps(item["options"], ensure_ascii=False) for item in asked)
-        _write(prompts / f"choices.{lang}", "".join(f"{line}\n" for line in options))
-        _write(terms / f"line_inds.{lang}.txt", json.dumps([places[item["territory"]] for item in asked]))
-    _write(folder / OWN_LANGUAGES, json.dumps(langs))
+        write_whole(prompts / f"choices.{lang}", "".join(f"{line}\n" for line in options))
+        write_whole(terms / f"line_inds.{lang}.txt", json.dumps([places[item["territory"]] for item in asked]))
+    write_whole(folder / OWN_LANGUAGES, json.dumps(langs))
 
 
 def _territories(entities: Sequence[Entity], english: Mapping[str, str]) -> str:
@@ -58,7 +58,3 @@ def _country(claimant: Claimant) -> dict[str, str]:
         "Religion": claimant.religion,
         "Population": claimant.population,
     }
-
-
-def _write(path: Path, text: str) -> None:
-    write_whole(path, text)

@@ -245,12 +245,12 @@ class Library:
             for line in handle:
                 self._place[json.loads(line)["id"]] = position
                 position += len(line)
-        self._handle = path.open("rb")
 
     def article(self, name: str) -> dict[str, Any]:
         """Return the whole record."""
-        self._handle.seek(self._place[name])
-        record: dict[str, Any] = json.loads(self._handle.readline())
+        with self._path.open("rb") as handle:
+            handle.seek(self._place[name])
+            record: dict[str, Any] = json.loads(handle.readline())
         return record
 
     def text(self, name: str) -> str:

@@ -13,7 +13,7 @@ from mrag_eval.core import ConfigError
 
 QuestionType = Literal["aggregation", "comparison", "multihop", "set"]
 TYPES: tuple[QuestionType, ...] = ("aggregation", "comparison", "multihop", "set")
-# Tasks of a model, each a seat; all but the last two default to ``models.default``.
+# Tasks of a model, each a seat, filled by ``models.default`` unless it has a name in the settings.
 SEATS = ("entities", "topic", "summary", "simple_qa", "questions", "answer", "holds", "judge", "translation")
 PROMPTS = (
     "entities", "topic", "summary", "simple_qa", "questions", "answer", "closed_book", "holds", "translation",

@@ -143,8 +143,8 @@ class XragWork:
                 self._pair_settings(),
                 whole=True,
             ),
-            self._asking("topic", "topic", linked_questions.topic, self.library_of),
-            self._asking("summaries", "summary", linked_questions.summaries, self._settings_of, self.library_of),
+            self._asking("topic", "topic", linked_questions.topic, self._library_of),
+            self._asking("summaries", "summary", linked_questions.summaries, self._settings_of, self._library_of),
             self._asking("simple_qa", "simple_qa", linked_questions.simple_pairs, self._settings_of),
             self._asking("questions", "questions", linked_questions.questions, self._settings_of),
             Step(
@@ -153,16 +153,16 @@ class XragWork:
                 {"alike": s.limits.alike},
                 whole=True,
             ),
-            self._asking("answers", "answer", linked_questions.answers, self._settings_of, self.library_of),
+            self._asking("answers", "answer", linked_questions.answers, self._settings_of, self._library_of),
             self._closed_book(),
-            self._asking(BEFORE_REVIEW, "holds", what_each_holds, self.library_of),
+            self._asking(BEFORE_REVIEW, "holds", what_each_holds, self._library_of),
             Step("review", self._review, {"sheets": [_hash(path) for path in self.sheets]}, whole=True),
             self._distractors(),
             self._asking("translation", "translation", translate),
             Step("rows", self._rows, {"seed": s.seed}),
         ]
 
-    def library_of(self) -> Library:
+    def _library_of(self) -> Library:
         return self.library
 
     def _settings_of(self) -> XragSettings:
