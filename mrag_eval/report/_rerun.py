@@ -14,7 +14,7 @@ from mrag_eval.core import DataError, to_json
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._task_config import TaskConfig
 
-# The harness's defaults.
+# The device of the harness by default.
 _DEFAULT_DEVICE = "cuda:0"
 _SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 # Characters that end a value of the harness's key=value form, or begin another kind of value.
@@ -193,9 +193,9 @@ def _not_in_the_file(configs: Mapping[str, TaskConfig]) -> list[str]:
     if models:
         named = ", ".join(f"{name} ({model})" for name, model in models.items())
         notes.append(f"models of the config file (mrag.yaml) that it needs: {named}")
-    corpora = {str(config.corpus) for config in configs.values() if config.index}
-    if corpora - {"benchmark", "None"}:
-        notes.append(f"corpora that it needs: {', '.join(sorted(corpora - {'benchmark', 'None'}))}")
+    corpora = {config.corpus or "benchmark" for config in configs.values() if config.index} - {"benchmark"}
+    if corpora:
+        notes.append(f"corpora that it needs: {', '.join(sorted(corpora))}")
     there: Mapping[str, str] = next((config.versions for config in configs.values() if config.provenance), {})
     here = package_versions()
     other = [f"{name} {there.get(name, 'none')} (here {here.get(name, 'none')})" for name in sorted({*there, *here})

@@ -71,7 +71,7 @@ def test_flips_between_modes(tmp_path: Path) -> None:
     write(tmp_path, "mkqa_en", [*samples[1], sample("z", "en", "?", right=True)], mode="all")
     (found,) = flips([tmp_path])
     assert (found.before, found.after, found.rows, found.unpaired) == ("mkqa_norag_en", "mkqa_en", 4, 1)
-    assert found.changed["value"] == pytest.approx(3 / 4)
+    assert found.changed.value == pytest.approx(3 / 4)
     assert (found.gained, found.lost, found.judged, found.p) == (1, 1, 4, 1.0)
     assert found.groups == {"B": 1, "C": 1, "D": 1}
     assert found.transitions["2", "9"] == 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError, p_text, pipe_table, score_text
+from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._answers import AnswerSheet, Given, read_answers
 
 
@@ -27,7 +28,7 @@ class Flips:
     after: str
     rows: int
     unpaired: int
-    changed: dict[str, Any]
+    changed: Estimate
     transitions: dict[tuple[str, str], int]
     gained: int
     lost: int
@@ -37,8 +38,8 @@ class Flips:
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values; a transition is ``before -> after``."""
-        plain = {key: value for key, value in self.__dict__.items() if key != "transitions"}
-        return plain | {"transitions": {f"{a} -> {b}": n for (a, b), n in self.transitions.items()}}
+        transitions = {f"{a} -> {b}": n for (a, b), n in self.transitions.items()}
+        return {**vars(self), "changed": self.changed.as_dict(), "transitions": transitions}
 
 
 def flips(paths: Sequence[Path]) -> list[Flips]:
@@ -73,7 +74,7 @@ def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:
         b.task,
         len(rows),
         len(a.answers) + len(b.answers) - 2 * len(rows),
-        wilson(len(other), len(rows)).as_dict(),
+        wilson(len(other), len(rows)),
         dict(Counter((x.shown, y.shown) for x, y in other).most_common()),
         sum(y > x for x, y in judged),
         sum(x > y for x, y in judged),
@@ -92,7 +93,7 @@ def shown_flips(found: Sequence[Flips], most: int = 10) -> str:
             entry.before,
             entry.after,
             f"{entry.rows:,}",
-            score_text(entry.changed["value"], entry.changed["low"], entry.changed["high"]),
+            score_text(entry.changed.value, entry.changed.low, entry.changed.high),
             f"{entry.gained} of {entry.judged}",
             f"{entry.lost} of {entry.judged}",
             p_text(entry.p) or "-",

@@ -180,7 +180,7 @@ def p_drop(
 ) -> float | None:
     """Return the one-sided p of a drop from first to second by more than ``limit``; None below two units.
 
-    Without a limit and without groups, the paired tests of :mod:`mrag_eval.metrics._significance` are used (McNemar's
+    Without a limit and without groups, the paired tests of :mod:`mrag_eval.metrics` are used (McNemar's
     exact one for 0 and 1, a permutation of the runs for other values), halved on the side of a drop. Otherwise a t test
     of second - first + limit, with the cluster-robust error over groups and units - 1 degrees of freedom.
     """

@@ -195,6 +195,8 @@ def read_result_file(path: Path) -> ResultFile:
     """Return one result file. Raises DataError as :func:`read_results` does."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as err:
+        raise DataError(f"{path}: cannot be read ({err.strerror})", "name a readable results_*.json") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as err:
         raise DataError(
             f"{path}: not readable as JSON ({err})",

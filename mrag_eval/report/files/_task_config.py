@@ -1,4 +1,4 @@
-"""A task's configuration in a result file, by name. No other module looks up keys in it."""
+"""A task's configuration in a result file, with a name for each setting that reports read."""
 
 from __future__ import annotations
 

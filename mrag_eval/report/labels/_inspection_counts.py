@@ -40,7 +40,7 @@ class Inspection:
 def read_inspection(path: Path) -> Inspection:
     """Read a sheet of :func:`~mrag_eval.report.write_inspection` that people filled in.
 
-    A row counts once its cell ``categories`` holds numbers or names of categories, parted by ``;`` or ``,``. Raises
+    A row counts once its cell ``categories`` holds numbers or names of categories, separated by ``;`` or ``,``. Raises
     DataError for a file that is not such a sheet.
     """
     rows = read_sheet(path, ("categories", *IDENTITY))

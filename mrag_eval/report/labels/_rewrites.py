@@ -204,7 +204,7 @@ def rewrites_report(
     file of the pairs to label by hand. Raises ConfigError and DataError for invalid requests.
     """
     if people is not None and model is None:
-        raise ConfigError("--human needs a model whose labels are held against people's", "name one with --model")
+        raise ConfigError("--human requires a model, whose labels are compared with people's", "name one with --model")
     labelled = read_people(people) if people is not None else {}
     records = read_traces(places, task)
     asked = drawn(records, questions, seed)

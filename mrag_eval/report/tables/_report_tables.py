@@ -1,4 +1,6 @@
-"""Reports from result files: scores, the papers' tables with the user's figures, an HTML page."""
+"""The layouts of tables by name: those of the papers, with the user's figures, and our own."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
