@@ -253,7 +253,7 @@ class HarnessTask(ConfigurableTask):
     """A task of the harness that asks its subclass for rows, prompts and scores.
 
     The harness builds a task, iterates over its rows, renders a prompt for each, filters the replies, scores row by
-    row and averages. Its callbacks run several times, on all rows, and in an order of its own; the abstract methods
+    row and averages. Its callbacks run several times, on all rows, and in its own order; the abstract methods
     are asked once for each thing they do.
     """
 
@@ -384,9 +384,9 @@ class HarnessTask(ConfigurableTask):
 
         The harness's request cache is never used: it ignores ``--samples`` and knows nothing of the passages.
         """
-        if kwargs.pop("cache_requests", False) or kwargs.pop("rewrite_requests_cache", False):
+        asked = kwargs.pop("cache_requests", False), kwargs.pop("rewrite_requests_cache", False)
+        if any(asked):
             log.warning("[%s] the request cache is not used: prompts depend on what is retrieved", self._name)
-        kwargs.pop("rewrite_requests_cache", None)
         self._world = (kwargs.get("rank", 0), kwargs.get("world_size", 1))
         self._results = {}
         self.begin(getattr(kwargs.get("chat_template"), "__self__", None))
@@ -441,7 +441,7 @@ class HarnessTask(ConfigurableTask):
 
     @property
     def prompts(self) -> int:
-        """The number of requests of this rank."""
+        """Return the number of requests of this rank."""
         return len(self._instances or ())
 
     def apply_filters(self) -> Any:
