@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """The scores and samples of one run, read from its result file at ``path``. A notebook shows them as a table."""
+    """Hold the scores and samples of one run, read from the result file at ``path``; a notebook shows a table."""
 
     path: Path
 
     @cached_property
     def frame(self) -> DataFrame:
-        """All scores, as :func:`mrag_eval.load_results` returns them."""
+        """Return all scores, as :func:`mrag_eval.load_results` returns them."""
         return load_results(self.path)
 
     @cached_property
     def samples(self) -> DataFrame:
-        """One row a question: its task, the reply, the answer read off it, and a column for each metric."""
+        """Return one row a question: its task, the reply, the answer read off it, and a column for each metric."""
         from pandas import DataFrame
 
         (file,) = read_results([self.path])
@@ -36,7 +36,7 @@ class Results:
 
     @cached_property
     def table(self) -> DataFrame:
-        """The scores of whole tasks as texts, a row a task and a column a metric: ``41.3 [35.9, 46.9] n=300``."""
+        """Return the scores of whole tasks as texts, ``41.3 [35.9, 46.9] n=300``: a row a task, a column a metric."""
         from pandas import DataFrame
 
         whole = self.frame[self.frame["dimension"] == ""]

@@ -25,7 +25,7 @@ from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
 from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
-from mrag_eval.config._validation import deep_merge, dotted, validated
+from mrag_eval.config._validation import deep_merge, dotted, read_yaml, validated
 
 __all__ = [
     "CORRECT",
@@ -75,6 +75,7 @@ __all__ = [
     "passages_shown",
     "provenance",
     "ranking_measures",
+    "read_yaml",
     "rerank_measures",
     "reranker_name",
     "secret_in",

@@ -15,7 +15,7 @@ from mrag_eval.config._block import Block
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import ModelSpec
 from mrag_eval.config._translator import TranslatorSpec
-from mrag_eval.config._validation import validated
+from mrag_eval.config._validation import read_yaml, validated
 from mrag_eval.core import ConfigError, did_you_mean
 
 # Tags of the two kinds of entry in a list of models; they would mean nothing in the path of a fault.
@@ -100,12 +100,5 @@ def load_config() -> FileConfig:
 
 @lru_cache(maxsize=8)
 def _read_config(path: Path, _modified: int) -> FileConfig:
-    import yaml
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as err:
-        raise ConfigError(
-            f"{path}: not readable as YAML: {' '.join(str(err).split())}", "correct it, then: mrag-eval doctor --config"
-        ) from None
-    return validated(FileConfig, content or {}, str(path), joint=", ")
+    content = read_yaml(path, "correct it, then: mrag-eval doctor --config")
+    return validated(FileConfig, content, str(path), joint=", ")

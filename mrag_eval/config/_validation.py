@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +14,19 @@ from mrag_eval.config._block import Kind
 from mrag_eval.core import ConfigError, did_you_mean
 
 B = TypeVar("B", bound=BaseModel)
+
+
+def read_yaml(path: Path, fix: str = "correct it, and run the same command again") -> Any:
+    """Return the content of a YAML file, without keys if it is empty. Raise ConfigError for one that cannot be read."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as err:
+        raise ConfigError(f"{path}: cannot be read ({err.strerror})", "name a readable YAML file") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as err:
+        raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(err).split())}", fix) from None
+    return content or {}
 
 
 def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:

@@ -209,7 +209,7 @@ def test_a_file_that_is_not_a_baseline_is_named(tmp_path: Path, text: str) -> No
         ("rules: []", "rules"),
         ("rules: [{metric: acc, max_drop: -1}]", r"rules\[0\]\.max_drop"),
         ("rules: [{metric: acc, max_drop: .1, max_drop_relative: .1}]", "exclude each other"),
-        ("a: [", "cannot be read as YAML"),
+        ("a: [", "not readable as YAML"),
     ],
 )
 def test_a_fault_in_the_rules_names_the_file_and_the_key(tmp_path: Path, text: str, said: str) -> None:

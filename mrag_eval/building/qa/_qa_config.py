@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mrag_eval.config import Block, validated
+from mrag_eval.config import Block, read_yaml, validated
 from mrag_eval.core import ConfigError, normalize_language
 
 Balance = Literal["pairs", "documents", "none"]
@@ -137,18 +137,4 @@ def _choices(name: str, listed: Any) -> Any:
 
 def read_qa_config(path: Path | None) -> QaConfig:
     """Return the validated settings, or the defaults for None. Raises ConfigError naming file and key."""
-    if path is None:
-        return QaConfig()
-    import yaml
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as err:
-        raise ConfigError(
-            f"--settings: {path} cannot be read ({err.strerror or err})", "name a readable YAML file"
-        ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as err:
-        raise ConfigError(
-            f"{path}: not readable as YAML: {' '.join(str(err).split())}", "correct it, and run the same command again"
-        ) from None
-    return validated(QaConfig, content or {}, str(path), joint=", ")
+    return QaConfig() if path is None else validated(QaConfig, read_yaml(path), str(path), joint=", ")

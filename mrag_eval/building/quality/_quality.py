@@ -20,6 +20,7 @@ from mrag_eval.building.quality._quality_runs import difficulty_tables
 from mrag_eval.building.steps._words import copied_share, count_words
 from mrag_eval.core import same_language
 from mrag_eval.report import Cell, Row, Table
+from mrag_eval.scoring import RESAMPLES
 
 ALL = "all"
 _FROM = "set"
@@ -145,6 +146,6 @@ def _mean(values: Sequence[float | None], rows: Sequence[BuiltRow], scale: float
     grouped = groups if len(set(groups)) < len(groups) else None
     # shares are bounded by 1, lengths are not
     bounds = (0.0, 1.0 if scale == _PERCENT else float("inf"))
-    found = interval_for(values, groups=grouped, n_resamples=2_000, bounds=bounds)
+    found = interval_for(values, groups=grouped, n_resamples=RESAMPLES, bounds=bounds)
     value, low, high = (None if x is None else scale * x for x in (found.value, found.low, found.high))
     return Cell(value, found.reason if value is None else None, low, high, found.n)

@@ -21,7 +21,7 @@ from mrag_eval.report import (
     read_results,
     read_samples,
 )
-from mrag_eval.scoring import MetricScore
+from mrag_eval.scoring import RESAMPLES, MetricScore
 
 CLOSED, ORACLE, EVERYTHING = "no documents", "supporting documents", "all documents"
 # Metrics of correctness, the most trustworthy first.
@@ -270,7 +270,7 @@ def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Seque
     from mrag_eval.metrics import stratified_bootstrap
 
     cell_of, values_of, groups_of = zip(*rows, strict=True)
-    found = stratified_bootstrap(values_of, cell_of, groups=groups_of, n_resamples=2_000)
+    found = stratified_bootstrap(values_of, cell_of, groups=groups_of, n_resamples=RESAMPLES)
     if found.value is None or found.low is None or found.high is None or abs(_PERCENT * found.value - mean) > 1e-6:
         return Cell(mean, n=n)
     return Cell(mean, None, max(0.0, _PERCENT * found.low), min(_PERCENT, _PERCENT * found.high), n, metric=metric)

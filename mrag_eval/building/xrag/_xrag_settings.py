@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mrag_eval.config import Block, Languages, Names, validated
+from mrag_eval.config import Block, Languages, Names, deep_merge, read_yaml, validated
 from mrag_eval.core import ConfigError
 
 QuestionType = Literal["aggregation", "comparison", "multihop", "set"]
@@ -199,21 +199,7 @@ class XragSettings(Block):
 
 def read_settings(path: Path | None, **changes: Any) -> XragSettings:
     """Return the validated settings of a YAML file with ``changes`` merged over them; defaults without a file."""
-    from mrag_eval.config import deep_merge
-
-    content: Any = {}
-    if path is not None:
-        import yaml
-
-        try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        except OSError as err:
-            raise ConfigError(f"{path}: cannot be read ({err.strerror})", "name an existing YAML file") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as err:
-            raise ConfigError(
-                f"{path}: not readable as YAML: {' '.join(str(err).split())}",
-                "correct it, and run the same command again",
-            ) from None
+    content = {} if path is None else read_yaml(path)
     where = "settings" if path is None else str(path)
     if not isinstance(content, dict):
         raise ConfigError(

@@ -7,13 +7,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import DataError
 from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
 from mrag_eval.report.files._settings import EVERYTHING, differing
 
-_RESAMPLES = 10_000
+if TYPE_CHECKING:
+    from mrag_eval.metrics import PairedTest
+
+# Resamples of a difference between two runs.
+RESAMPLES = 10_000
 # Power at which the smallest detectable effect is given.
 POWER = 0.8
 
@@ -194,7 +198,7 @@ def difference(pair: Pair, metric: str, language: str | None = None, seed: int =
     groups = [row.group for row in pair.first]
     grouped = groups if len(set(groups)) < len(groups) else None
     changes = [(row.id, y - x) for row, x, y in zip(pair.first, a, b, strict=True) if x is not None and y is not None]
-    interval = paired_difference(b, a, groups=grouped, n_resamples=_RESAMPLES, seed=seed).within((-1.0, 1.0))
+    interval = paired_difference(b, a, groups=grouped, n_resamples=RESAMPLES, seed=seed).within((-1.0, 1.0))
     test = _test(b, a, grouped, seed)
     kept = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     return Difference(
@@ -219,15 +223,15 @@ def difference(pair: Pair, metric: str, language: str | None = None, seed: int =
 
 def _test(
     second: Sequence[float | None], first: Sequence[float | None], groups: Sequence[str] | None, seed: int
-) -> Any:
+) -> PairedTest:
     """Return the p-value: McNemar's for 0 and 1, a permutation for other values, the cluster bootstrap for groups."""
     from mrag_eval.metrics import mcnemar_exact, paired_cluster_bootstrap, paired_permutation
 
     if groups is not None:
-        return paired_cluster_bootstrap(second, first, groups, n_resamples=_RESAMPLES, seed=seed)
+        return paired_cluster_bootstrap(second, first, groups, n_resamples=RESAMPLES, seed=seed)
     if {*first, *second} <= {0.0, 1.0, None}:
         return mcnemar_exact(second, first)
-    return paired_permutation(second, first, n_resamples=_RESAMPLES, seed=seed)
+    return paired_permutation(second, first, n_resamples=RESAMPLES, seed=seed)
 
 
 def standard_error(

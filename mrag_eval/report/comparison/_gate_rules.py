@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, model_validator
 
-from mrag_eval.config import Block, validated
-from mrag_eval.core import ConfigError
+from mrag_eval.config import Block, read_yaml, validated
 
 
 class PerLanguage(Block):
@@ -69,13 +67,5 @@ class Rules(Block):
 
 def read_rules(path: Path) -> Rules:
     """Return the validated rules file. Raise ConfigError naming the file and the key."""
-    import yaml
-
-    try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as err:
-        raise ConfigError(
-            f"{path}: cannot be read as YAML ({' '.join(str(err).split())})",
-            "correct it; docs/gate.md shows a file of rules",
-        ) from None
-    return validated(Rules, content or {}, str(path), joint=", ")
+    content = read_yaml(path, "correct it; docs/gate.md shows a file of rules")
+    return validated(Rules, content, str(path), joint=", ")

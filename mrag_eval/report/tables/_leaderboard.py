@@ -13,6 +13,7 @@ from typing import Any
 
 from mrag_eval.core import base_language, language_tier
 from mrag_eval.metrics import Estimate
+from mrag_eval.report.files._leaves import PageRow
 from mrag_eval.report.files._systems import System, settings_apart
 from mrag_eval.scoring import RESAMPLES
 
@@ -155,7 +156,7 @@ def _common(systems: Sequence[System], metric: str) -> tuple[list[tuple[str, str
     return sorted(key for key in keys if key[0] in common), tuple(sorted({key[0] for key in keys} - common))
 
 
-def _rows(system: System) -> Mapping[tuple[str, str], Any]:
+def _rows(system: System) -> Mapping[tuple[str, str], PageRow]:
     assert system.rows is not None
     return system.rows
 

@@ -9,14 +9,13 @@ from typing import Any
 
 from mrag_eval.core import DataError, p_text
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
-from mrag_eval.report.comparison._compare import Pair, difference
+from mrag_eval.report.comparison._compare import RESAMPLES, Pair, difference
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.files._samples import SampleSet, ScoredRow, model_beside, read_runs, sample_files
 from mrag_eval.report.tables._layout_schema import Column, load_layout
 from mrag_eval.scoring import LoopTable
 
 _METRIC = "acc"
-_RESAMPLES = 10_000
 _PERCENT = 100.0
 
 
@@ -123,7 +122,7 @@ def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
             return Cell(0.0 if scored else None, "no row that both scored", n=n), f"{n} pairs, none of which differs"
         groups = [row.group for row in sides.ours]
         grouped = groups if len(set(groups)) < n else None
-        found = stratified_bootstrap(changes, sides.tasks, groups=grouped, n_resamples=_RESAMPLES, seed=seed)
+        found = stratified_bootstrap(changes, sides.tasks, groups=grouped, n_resamples=RESAMPLES, seed=seed)
         cell = Cell(_points(found.value), found.reason, _end(found.low), _end(found.high), n)
         return cell, f"{n} pairs, {found.method}"
     pair = Pair(column.name, sides.theirs, sides.ours, (0, 0))
