@@ -44,6 +44,11 @@ class Mode:
     refuses: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def shows_passages(self) -> bool:
+        """Return whether the prompt contains passages."""
+        return self.shows != "nothing"
+
+    @property
     def swaps(self) -> bool:
         """Return whether a row is searched for with the question of its sibling."""
         return "sibling" in self.languages

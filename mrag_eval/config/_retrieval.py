@@ -148,7 +148,7 @@ class Retrieval(Block):
             raise ValueError("kind 'precomputed' needs 'run', a TREC file")
         if self.kind == "milvus" and self.corpus in ("benchmark", PUBLISHED):
             raise ValueError("kind 'milvus' needs 'corpus', the collection that is searched")
-        if self.kind == "precomputed" and self.preset.shows != "nothing":
+        if self.kind == "precomputed" and self.preset.shows_passages:
             if not self.preset.takes_run:
                 takers = " or ".join(f"'{name}'" for name, mode in MODES.items() if mode.takes_run)
                 raise ValueError(f"kind 'precomputed' requires mode {takers}; this task has mode '{self.mode}'")

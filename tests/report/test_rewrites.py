@@ -19,7 +19,7 @@ from mrag_eval.prompts import Conversation
 from mrag_eval.report import rewrites_report, shown_report
 from mrag_eval.report.labels._rewrites import (
     TYPES,
-    Labels,
+    RewriteLabels,
     agreement,
     drawn,
     label_rewrites,
@@ -168,7 +168,7 @@ def test_agreement_with_the_labelled_pairs() -> None:
     assert found["kappa"]["value"] == pytest.approx(cohen_kappa_score(list(people.values()), model), abs=1e-12)
     assert 0 < found["kappa"]["value"] < 1
     assert sum(sum(row.values()) for row in found["confusion"].values()) == len(people)
-    assert agreement(people, Labels(people))["kappa"]["value"] == 1.0
+    assert agreement(people, RewriteLabels(people))["kappa"]["value"] == 1.0
 
 
 def test_kappa_by_hand() -> None:
@@ -181,7 +181,7 @@ def test_kappa_by_hand() -> None:
         ("a", "5"): "narrow",
     }
     model = {("a", "1"): "narrow", ("a", "2"): "narrow", ("a", "3"): "expand", ("a", "4"): "narrow"}
-    found = agreement(people, Labels(model, {("a", "5"): "unreadable"}))
+    found = agreement(people, RewriteLabels(model, {("a", "5"): "unreadable"}))
     assert found["kappa"]["value"] == pytest.approx(0.5)
     assert (found["labelled_by_people"], found["pairs"], found["equal"]) == (5, 4, 3)
     assert found["failed"] == {"unreadable": 1}

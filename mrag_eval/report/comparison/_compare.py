@@ -64,7 +64,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairedRows:
     """Hold the rows that both runs of a task contain, row by row, and the numbers of rows in only one run."""
 
     task: str
@@ -72,7 +72,7 @@ class Pair:
     second: tuple[ScoredRow, ...]
     unpaired: tuple[int, int]
 
-    def of_language(self, language: str) -> Pair:
+    def of_language(self, language: str) -> PairedRows:
         """Return the pairs in one language."""
         kept = [i for i, row in enumerate(self.first) if row.language == language]
         return replace(
@@ -134,7 +134,7 @@ def compare(
         alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
         notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
         for metric in [m for m in pair.metrics if not metrics or m in metrics]:
-            parts: list[tuple[str | None, Pair]] = [(None, pair)]
+            parts: list[tuple[str | None, PairedRows]] = [(None, pair)]
             if len(pair.languages) > 1:
                 parts += [(language, pair.of_language(language)) for language in pair.languages]
             found += [difference(part, metric, language, seed) for language, part in parts]
@@ -156,7 +156,7 @@ def _alone(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping
     ]
 
 
-def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> Pair:
+def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> PairedRows:
     """Return the rows of both runs, paired by row id.
 
     Raises DataError if a setting differs that ``differs`` does not name, and if the runs share no row.
@@ -181,7 +181,7 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
     ids = sorted(first.rows.keys() & second.rows.keys())
     if not ids:
         raise DataError(f"{name}: the runs share no row", "compare runs over the same rows (--limit, --samples)")
-    return Pair(
+    return PairedRows(
         name,
         tuple(first.rows[key] for key in ids),
         tuple(second.rows[key] for key in ids),
@@ -189,7 +189,7 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
     )
 
 
-def difference(pair: Pair, metric: str, language: str | None = None, seed: int = 0) -> Difference:
+def difference(pair: PairedRows, metric: str, language: str | None = None, seed: int = 0) -> Difference:
     """Return one difference, by the paired test for its values and the paired bootstrap over rows or groups."""
     from mrag_eval.metrics import paired_difference
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from mrag_eval.core import DataError, pipe_table, score_text
 from mrag_eval.metrics import Estimate
-from mrag_eval.report.files._answers import Given, read_answers
+from mrag_eval.report.files._answers import GivenAnswer, read_answers
 
 By = Literal["question", "group", "row"]
 
@@ -47,7 +47,7 @@ def consistency(paths: Sequence[Path], *, by: By = "question", seed: int = 0) ->
 
     Raises DataError if no question is asked in two languages.
     """
-    cells: dict[tuple[str, str, str, str], list[Given]] = defaultdict(list)
+    cells: dict[tuple[str, str, str, str], list[GivenAnswer]] = defaultdict(list)
     for sheet in read_answers(paths):
         cells[sheet.model, sheet.benchmark, sheet.mode, _form(sheet.task)] += sheet.answers
     found = [_consistency(cell, answers, by, seed) for cell, answers in cells.items()]
@@ -64,10 +64,10 @@ def _form(task: str) -> str:
     return task if task.startswith("bordirlines_") else ""
 
 
-def _consistency(cell: tuple[str, str, str, str], answers: Sequence[Given], by: By, seed: int) -> Consistency:
+def _consistency(cell: tuple[str, str, str, str], answers: Sequence[GivenAnswer], by: By, seed: int) -> Consistency:
     from mrag_eval.metrics import interval_for
 
-    versions: dict[str, list[Given]] = defaultdict(list)
+    versions: dict[str, list[GivenAnswer]] = defaultdict(list)
     for given in answers:
         versions[getattr(given, by)].append(given)
     ambiguous = {name for name, rows in versions.items() if len({g.language for g in rows}) < len(rows)}

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.core import DataError, p_text, pipe_table, score_text
 from mrag_eval.metrics import Estimate
-from mrag_eval.report.files._answers import AnswerSheet, Given, read_answers
+from mrag_eval.report.files._answers import AnswerSheet, read_answers
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:
     from mrag_eval.metrics import mcnemar_exact, wilson
 
     later = {given.row: given for given in b.answers}
-    rows: list[tuple[Given, Given]] = [(given, later[given.row]) for given in a.answers if given.row in later]
+    rows = [(given, later[given.row]) for given in a.answers if given.row in later]
     other = [(x, y) for x, y in rows if x.key != y.key]
     judged = [(float(x.correct), float(y.correct)) for x, y in rows if x.correct is not None and y.correct is not None]
     test = mcnemar_exact([y for _, y in judged], [x for x, _ in judged]) if judged else None

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import Pair, difference, paired, smallest_detectable, standard_error
+from mrag_eval.report.comparison._compare import PairedRows, difference, paired, smallest_detectable, standard_error
 from mrag_eval.report.comparison._gate_rules import Rule, Rules
 from mrag_eval.report.files._samples import SampleSet
 
@@ -73,7 +73,7 @@ def _apply(rule: Rule, rules: Rules, before: Mapping[str, SampleSet], after: Map
     blank = Check(rule.task, rule.metric, None, "not comparable")
     if not named:
         return [replace(blank, reason=f"no task of either run is called {rule.task}")]
-    pairs: list[Pair] = []
+    pairs: list[PairedRows] = []
     for task in named:
         for where, runs in (("baseline", before), ("candidate", after)):
             if task not in runs:
@@ -95,9 +95,9 @@ def _matches(pattern: str, run: SampleSet) -> bool:
     return fnmatchcase(run.task, pattern) or pattern in run.groups
 
 
-def _pooled(name: str, pairs: Sequence[Pair]) -> Pair:
+def _pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
     """Return the rows of several tasks as one; groups with the same name in several tasks are resampled together."""
-    return Pair(
+    return PairedRows(
         pairs[0].task if len(pairs) == 1 else name,
         tuple(row for pair in pairs for row in pair.first),
         tuple(row for pair in pairs for row in pair.second),
@@ -105,7 +105,7 @@ def _pooled(name: str, pairs: Sequence[Pair]) -> Pair:
     )
 
 
-def _languages(rule: Rule, rules: Rules, whole: Pair) -> list[Check]:
+def _languages(rule: Rule, rules: Rules, whole: PairedRows) -> list[Check]:
     guard = rule.per_language
     if guard is None:
         return []
@@ -122,7 +122,7 @@ def _languages(rule: Rule, rules: Rules, whole: Pair) -> list[Check]:
     ]
 
 
-def _check(rule: Rule, rules: Rules, pair: Pair, language: str | None) -> Check:
+def _check(rule: Rule, rules: Rules, pair: PairedRows, language: str | None) -> Check:
     first = [row.values.get(rule.metric) for row in pair.first]
     second = [row.values.get(rule.metric) for row in pair.second]
     check = Check(pair.task, rule.metric, language, "not comparable")

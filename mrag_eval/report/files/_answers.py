@@ -11,7 +11,7 @@ from mrag_eval.report.files._samples import Sample, config_beside, model_beside,
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenAnswer:
     """Hold one answer. ``key`` is an option's index, or the normalised text; None if no option could be read.
 
     ``shown`` is the answer to read. ``correct`` is None if it is not known. Rows of one ``group`` are resampled
@@ -37,11 +37,7 @@ class AnswerSheet:
     mode: str
     benchmark: str
     path: Path
-    answers: tuple[Given, ...]
-
-    @property
-    def name(self) -> str:
-        return self.task
+    answers: tuple[GivenAnswer, ...]
 
 
 def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
@@ -52,14 +48,14 @@ def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
         answers = tuple(_given(sample) for sample in read_samples(path))
         benchmark = config.benchmark or task
         out.append(AnswerSheet(model_beside(path), task, config.mode or "?", benchmark, path, answers))
-    return sorted(out, key=lambda sheet: (sheet.model, mode_named(sheet.mode).shows != "nothing", sheet.task))
+    return sorted(out, key=lambda sheet: (sheet.model, mode_named(sheet.mode).shows_passages, sheet.task))
 
 
-def _given(sample: Sample) -> Given:
+def _given(sample: Sample) -> GivenAnswer:
     record = sample.record
     key, shown, correct = _answer(sample)
     question = record.resampled_with if record.question is None else str(record.question)
-    return Given(record.row, record.resampled_with, question, record.query_lang, key, shown, correct)
+    return GivenAnswer(record.row, record.resampled_with, question, record.query_lang, key, shown, correct)
 
 
 def _answer(sample: Sample) -> tuple[str | None, str, bool | None]:

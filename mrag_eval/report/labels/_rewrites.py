@@ -47,7 +47,7 @@ class Rewrite:
 
 
 @dataclass(frozen=True)
-class Labels:
+class RewriteLabels:
     """Hold labels. ``types``: pair -> its type; ``failed``: pair -> why it has no type."""
 
     types: Mapping[Pair, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def drawn(records: Sequence[TracedQuestion], questions: int | None, seed: int) -
     return [records[int(index)] for index in sorted(picked)]
 
 
-def label_rewrites(pairs: Sequence[Pair], model: AuxModel | Annotator) -> Labels:
+def label_rewrites(pairs: Sequence[Pair], model: AuxModel | Annotator) -> RewriteLabels:
     """Label each pair's type by the model; equal pairs are asked once.
 
     After a reply that cannot be read, the model is asked once more. If that fails, the pair has no label, and its
@@ -102,7 +102,7 @@ def label_rewrites(pairs: Sequence[Pair], model: AuxModel | Annotator) -> Labels
     failed = {
         pair: answer.reason or "no label" for pair, answer in zip(asked, answered, strict=True) if answer.value is None
     }
-    return Labels(types, failed)
+    return RewriteLabels(types, failed)
 
 
 def read_type(reply: str) -> Parsed[str]:
@@ -147,7 +147,7 @@ def write_pairs(rewrites: Sequence[Rewrite], path: Path, seed: int) -> int:
     return len(pairs)
 
 
-def shares(rewrites: Sequence[Rewrite], labels: Labels) -> dict[str, Any]:
+def shares(rewrites: Sequence[Rewrite], labels: RewriteLabels) -> dict[str, Any]:
     """Return the share of each type among labelled rewritings, with Wilson intervals: overall, by task, by round."""
     cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for rewrite in rewrites:
@@ -173,7 +173,7 @@ def _shares(found: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def agreement(people: Mapping[Pair, str], labels: Labels) -> dict[str, Any]:
+def agreement(people: Mapping[Pair, str], labels: RewriteLabels) -> dict[str, Any]:
     """Return Cohen's kappa of people and model over the pairs that both labelled, equal labels, and the confusions."""
     from mrag_eval.metrics import cohen_kappa
 

@@ -36,7 +36,7 @@ class CaseRun:
 
 
 @dataclass(frozen=True)
-class Case:
+class TerritoryCase:
     """Hold a territory and every run that asked about it."""
 
     territory: str
@@ -50,7 +50,7 @@ class Case:
         return asdict(self)
 
 
-def read_case(territory: str, paths: Sequence[Path]) -> Case:
+def read_case(territory: str, paths: Sequence[Path]) -> TerritoryCase:
     """Return the answers and documents on a territory in the sample files at ``paths``.
 
     Raises DataError for a territory that no file asks about, naming the closest one that occurs.
@@ -71,8 +71,8 @@ def read_case(territory: str, paths: Sequence[Path]) -> Case:
     if facts is None:
         hint = did_you_mean(territory, known) if known else ": no file has questions about territories"
         raise DataError(f"no sample on '{territory}'{hint}", "the samples are those of tasks bordirlines_...")
-    ordered = sorted(runs, key=lambda run: (run.model, run.form, mode_named(run.mode).shows != "nothing", run.task))
-    return Case(territory, facts.claimants, facts.controller, tuple(sorted(languages)), tuple(ordered))
+    ordered = sorted(runs, key=lambda run: (run.model, run.form, mode_named(run.mode).shows_passages, run.task))
+    return TerritoryCase(territory, facts.claimants, facts.controller, tuple(sorted(languages)), tuple(ordered))
 
 
 def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseRun:
@@ -90,12 +90,12 @@ def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseR
     return CaseRun(model_beside(path), task, mode, form[1] if form else "?", answers, replies, documents)
 
 
-def shown_case(case: Case) -> str:
+def shown_case(case: TerritoryCase) -> str:
     """Return two Markdown tables: answers (``*`` if they differ from those without retrieval) and documents."""
     head = ["model", "mode", "answers", *case.languages]
     rows = []
     for run in case.runs:
-        plain = [r for r in case.runs if r.model == run.model and mode_named(r.mode).shows == "nothing"]
+        plain = [r for r in case.runs if r.model == run.model and not mode_named(r.mode).shows_passages]
         before = next((r for r in plain if r.form == run.form), plain[0] if plain else None)
         rows.append([run.model, run.mode, run.form, *(_answer(run, before, lang) for lang in case.languages)])
     controller = "nobody known" if case.controller == "Unknown" else case.controller
@@ -126,6 +126,6 @@ def _answer(run: CaseRun, before: CaseRun | None, lang: str) -> str:
     if lang not in run.answers:
         return ""
     answer = run.answers[lang]
-    others = before.answers if before is not None and mode_named(run.mode).shows != "nothing" else {}
+    others = before.answers if before is not None and mode_named(run.mode).shows_passages else {}
     changed = lang in others and others[lang] != answer
     return (answer or "(none)") + ("*" if changed else "")

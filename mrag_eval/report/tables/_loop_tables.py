@@ -9,7 +9,7 @@ from typing import Any
 
 from mrag_eval.core import DataError, p_text
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
-from mrag_eval.report.comparison._compare import RESAMPLES, Pair, difference
+from mrag_eval.report.comparison._compare import RESAMPLES, PairedRows, difference
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.files._samples import SampleSet, ScoredRow, model_beside, read_runs, sample_files
 from mrag_eval.report.tables._layout_schema import Column, load_layout
@@ -125,7 +125,7 @@ def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
         found = stratified_bootstrap(changes, sides.tasks, groups=grouped, n_resamples=RESAMPLES, seed=seed)
         cell = Cell(_points(found.value), found.reason, _end(found.low), _end(found.high), n)
         return cell, f"{n} pairs, {found.method}"
-    pair = Pair(column.name, sides.theirs, sides.ours, (0, 0))
+    pair = PairedRows(column.name, sides.theirs, sides.ours, (0, 0))
     one = difference(pair, _METRIC, seed=seed)
     cell = Cell(_points(one.difference), one.reason, _end(one.low), _end(one.high), n)
     p_value = "no test possible" if one.p_value is None else f"p {p_text(one.p_value)}"
