@@ -83,5 +83,5 @@ def test_ways_of_scoring_are_compared_with_their_own_run_without_retrieval(runs:
 def test_an_unknown_territory_names_the_nearest(runs: Path) -> None:
     with pytest.raises(DataError, match="no sample on 'Ilset'; did you mean 'Islet'"):
         read_case("Ilset", [runs])
-    with pytest.raises(DataError, match="no sample files"):
+    with pytest.raises(DataError, match="no such file or folder"):
         read_case("Islet", [runs / "nowhere"])

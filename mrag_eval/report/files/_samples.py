@@ -219,18 +219,31 @@ def sample_files(paths: Sequence[Path]) -> list[Path]:
 
     Raises DataError for a path without sample files.
     """
-    newest: dict[tuple[Path, str], tuple[tuple[str, bool], Path]] = {}
+    newest: dict[tuple[Path, str], Path] = {}
+    for file in _files_at(paths):
+        key = file.parent, task_of(file)
+        newest[key] = max(newest.get(key, file), file, key=_order)
+    return list(newest.values())
+
+
+def _files_at(paths: Sequence[Path]) -> list[Path]:
+    """Return the sample files among ``paths``, and those below the folders among them, each once."""
+    files: dict[Path, None] = {}
     for path in paths:
-        found = [path] if path.is_file() else sorted(path.rglob("*samples_*.jsonl"))
-        found = [p for p in found if path.is_file() or p.name.startswith(("samples_", "judged_"))]
+        below = [] if path.is_file() else sorted(path.rglob("*samples_*.jsonl"))
+        found = [path] if path.is_file() else [p for p in below if p.name.startswith(("samples_", "judged_"))]
         if not found:
-            raise DataError(f"{path}: no sample files", "run with --log_samples --output_path FOLDER")
-        for file in found:
-            task, date = _task_and_date(file)
-            key, order = (file.parent, task), (date, file.name.startswith("judged_"))
-            if key not in newest or order > newest[key][0]:
-                newest[key] = (order, file)
-    return [file for _, file in newest.values()]
+            raise DataError(
+                f"{path}: no sample files in this folder" if path.is_dir() else f"{path}: no such file or folder",
+                "run with --log_samples --output_path FOLDER, and name that folder",
+            )
+        files |= dict.fromkeys(found)
+    return list(files)
+
+
+def _order(path: Path) -> tuple[str, bool, str]:
+    """Return the order in which sample files of one task replace each other: by date, a judged one last."""
+    return _task_and_date(path)[1], path.name.startswith("judged_"), str(path)
 
 
 def task_of(path: Path) -> str:
@@ -249,25 +262,8 @@ def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
     A file that ``mrag-eval judge answers`` wrote takes precedence over its source. Raises DataError for a path without
     sample files.
     """
-    files: dict[Path, None] = {}
-    for path in paths:
-        if path.is_file():
-            files[path] = None
-            continue
-        found = [p for p in sorted(path.rglob("*samples_*.jsonl")) if p.name.startswith(("samples_", "judged_"))]
-        if not found:
-            raise DataError(
-                f"{path}: no samples_*.jsonl in this folder" if path.is_dir() else f"{path}: no such file or folder",
-                "run with --log_samples --output_path FOLDER, and name that folder",
-            )
-        files |= dict.fromkeys(found)
-    newest: dict[str, tuple[tuple[str, bool, str], Path]] = {}
-    for path in files:
-        task, date = _task_and_date(path)
-        order = (date, path.name.startswith("judged_"), str(path))
-        if task not in newest or order > newest[task][0]:
-            newest[task] = (order, path)
-    return {task: _sample_set(task, path) for task, (_, path) in sorted(newest.items())}
+    newest = {task_of(file): file for file in sorted(_files_at(paths), key=_order)}
+    return {task: _sample_set(task, path) for task, path in sorted(newest.items())}
 
 
 def _sample_set(task: str, path: Path) -> SampleSet:
