@@ -21,7 +21,7 @@ from mrag_eval.config import (
     ranking_measures,
     validated,
 )
-from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieved, Scored
+from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieved, Scored, write_whole
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -198,7 +198,6 @@ def _written(folder: Path, task: str, content: Mapping[str, Any], samples: Itera
     """Write a result file and the samples as the harness names them; return the result file."""
     stamp = datetime.now().isoformat().replace(":", "-")
     lines = (json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
-    (folder / f"samples_{task}_{stamp}.jsonl").write_text("".join(lines), encoding="utf-8")
-    path = folder / f"results_{stamp}.json"
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
-    return path
+    # half a surrogate pair, which a model may write, becomes a JSON escape
+    write_whole(folder / f"samples_{task}_{stamp}.jsonl", "".join(lines), errors="backslashreplace")
+    return write_whole(folder / f"results_{stamp}.json", json.dumps(content, ensure_ascii=False, indent=2))

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mrag_eval.cli._options import refuse_with
+from mrag_eval.core import write_whole
 
 
 def gate(
@@ -65,7 +66,7 @@ def _check(baseline: Path, candidate: Path, rules: Path, junit: Path | None, as_
 
     result = gate([baseline], [candidate], read_rules(rules))
     if junit is not None:
-        junit.write_text(junit_xml(result) + "\n", encoding="utf-8")
+        write_whole(junit, f"{junit_xml(result)}\n")
     if as_json:
         typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
     else:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.core import write_whole
+
 TracePlaces = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -50,4 +52,4 @@ def write_or_print(text: str, output: Path | None) -> None:
     if output is None:
         typer.echo(text)
     else:
-        output.write_text(f"{text}\n", encoding="utf-8")
+        write_whole(output, f"{text}\n")

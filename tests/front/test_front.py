@@ -186,6 +186,11 @@ def test_the_answer_is_read_off_the_reply() -> None:
     assert score([row], "exact_match").samples.exact_match[0] == 0.0
 
 
+def test_half_a_surrogate_pair_in_a_reply_is_kept(tmp_path: Path) -> None:
+    reply = "1841 \ud83d"
+    assert score([{**ROWS[0], "reply": reply}], "match", output=tmp_path).samples.reply[0] == reply
+
+
 @pytest.mark.parametrize(
     ("rows", "metrics", "what"),
     [

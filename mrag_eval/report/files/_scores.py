@@ -119,7 +119,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
     texts = {
         "languages": ", ".join(leaf.scores.query_langs),
         "retrieval_mode": config.mode,
-        "passages": config.k if config.mode is not None and mode_named(config.mode).shows != "nothing" else None,
+        "passages": config.k if config.mode is not None and mode_named(config.mode).shows_passages else None,
         "index": config.index.get("kind"),
         "embedder": config.index.get("embedder"),
         "index_content": config.index_content,
