@@ -89,7 +89,8 @@ def check_tasks(folder: Path | None = None) -> list[str]:
             else:
                 _check_leaf(path, config)
         except Exception as error:  # any error in a file is a finding, and the next file is still checked
-            faults.append(f"{path.relative_to(root)}: {str(error).strip().splitlines()[0]}")
+            said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            faults.append(f"{path.relative_to(root)}: {said}")
     faults += [
         f"{paths[1].relative_to(root)}: the name '{name}' is already that of {paths[0].relative_to(root)}"
         for name, paths in defined.items()
