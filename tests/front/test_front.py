@@ -188,7 +188,9 @@ def test_the_answer_is_read_off_the_reply() -> None:
 
 def test_half_a_surrogate_pair_in_a_reply_is_kept(tmp_path: Path) -> None:
     reply = "1841 \ud83d"
-    assert score([{**ROWS[0], "reply": reply}], "match", output=tmp_path).samples.reply[0] == reply
+    score([{**ROWS[0], "reply": reply}], "match", output=tmp_path)
+    (samples,) = tmp_path.glob("samples_*.jsonl")
+    assert json.loads(samples.read_text("utf-8"))["filtered_resps"] == [reply]
 
 
 @pytest.mark.parametrize(

@@ -218,4 +218,4 @@ def test_the_command_counts_writes_and_says_what_is_missing(tmp_path: Path, caps
     with pytest.raises(SystemExit) as failed:
         main(["judge", "rewrites", traces, "--human", pairs])
     assert failed.value.code not in (0, None)
-    assert "--human needs a model" in capsys.readouterr().err
+    assert "--human requires a model" in capsys.readouterr().err
