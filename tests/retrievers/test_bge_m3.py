@@ -99,5 +99,5 @@ def test_by_a_tasks_block(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("weights", [[0, 0, 0], [1, -1, 1]])
 def test_weights_must_make_sense(weights: list[float]) -> None:
-    with pytest.raises(ConfigError, match="none may be negative, and one must be more than 0"):
+    with pytest.raises(ConfigError, match="no weight may be negative, and one must be more than 0"):
         validated(Retrieval, {"mode": "all", "rerank": {"kind": "bge-m3", "weights": weights}}, "test")
