@@ -1,7 +1,8 @@
 """The one module that knows lm-evaluation-harness: its task class, its registry, its command and its result files.
 
-Everything here was written against lm-eval 0.4.13. Nothing else in this package imports ``lm_eval``, so that another
-release of the harness changes this file alone. Importing it takes seconds; import it inside functions.
+Everything here was written against lm-eval 0.4.13. Nothing else in this package imports ``lm_eval``; a new release of
+the harness is met here first. The model objects that it builds are also used in :mod:`mrag_eval.models`. Importing this
+module takes seconds; import it inside functions.
 """
 
 from __future__ import annotations
