@@ -24,6 +24,7 @@ from mrag_eval.cli._retrieve import retrieve
 from mrag_eval.cli._run import run
 from mrag_eval.cli._tasks import tasks
 from mrag_eval.cli._trace import trace
+from mrag_eval.cli._verify import verify
 
 
 @dataclass
@@ -129,6 +130,9 @@ app.command(
 )(export)
 app.command(rich_help_panel="Compare and gate", short_help="Compare runs, answers or languages with tests.")(compare)
 app.command(rich_help_panel="Compare and gate", short_help="Fail if a run is worse than its baseline.")(gate)
+app.command(rich_help_panel="Compare and gate", short_help="Compute scores again from samples, and say what differs.")(
+    verify
+)
 app.add_typer(judge_app, name="judge", rich_help_panel="Judge")
 app.add_typer(corpus_app, name="corpus", rich_help_panel="Corpora and indexes")
 app.add_typer(index_app, name="index", rich_help_panel="Corpora and indexes")

@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from mrag_eval.cli._options import refuse_with
+from mrag_eval.cli._options import refuse_with, warn_of_unsupported
 from mrag_eval.core import to_json
 
 
@@ -56,6 +56,7 @@ def compare(
     With --languages, read one or more runs on parallel questions. Print the share of language pairs with the same
     answer, and with the same correctness.
     """
+    warn_of_unsupported(runs)
     of_two = ("metric", "pair", "differs", "rows", "seed")
     if answers:
         refuse_with(context, "--answers", *of_two, "languages", "by")

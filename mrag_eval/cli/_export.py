@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from mrag_eval.cli._options import warn_of_unsupported
+
 
 class ExportCommand(TyperCommand):
     """List the formats at the end of the help; only there, since reading them takes time."""
@@ -83,6 +85,7 @@ def export(
     one_of("--relationship", relationship, ("first_party", "third_party", "collaborative", "other"))
     one_of("--deployment", deployment, ("self_deployed", "externally_managed"))
     one_of("--availability", availability, ("open_weights", "closed_weights"))
+    warn_of_unsupported(results)
     options = Options(
         output=output,
         metrics=tuple(metric or ()),

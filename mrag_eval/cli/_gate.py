@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import refuse_with
+from mrag_eval.cli._options import refuse_with, warn_of_unsupported
 from mrag_eval.core import write_whole
 
 
@@ -64,6 +64,7 @@ def _check(baseline: Path, candidate: Path, rules: Path, junit: Path | None, as_
     from mrag_eval.report import gate, gate_lines, github_annotations, read_rules, summary
     from mrag_eval.report import junit as junit_xml
 
+    warn_of_unsupported([baseline, candidate])
     result = gate([baseline], [candidate], read_rules(rules))
     if junit is not None:
         write_whole(junit, f"{junit_xml(result)}\n")

@@ -53,3 +53,11 @@ def write_or_print(text: str, output: Path | None) -> None:
         typer.echo(text)
     else:
         write_whole(output, f"{text}\n")
+
+
+def warn_of_unsupported(paths: Sequence[Path | None]) -> None:
+    """Print to standard error every score of the runs at ``paths`` that does not follow from its samples."""
+    from mrag_eval.report import unsupported
+
+    for line in unsupported([path for path in paths if path is not None]):
+        typer.echo(f"warning: {line}", err=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import form_of, refuse_with, write_or_print
+from mrag_eval.cli._options import form_of, refuse_with, warn_of_unsupported, write_or_print
 
 
 def report(
@@ -59,6 +59,7 @@ def report(
     from mrag_eval.report import read_case, render, report_tables, score_table, shown_case, write_report
 
     form = form_of(form, output, () if territory is not None else ("html",))
+    warn_of_unsupported(results)
     if form == "html" and output is not None:
         refuse_with(context, "an HTML page", "layout")
         data = write_report(results, output, samples=samples, text=text)

@@ -20,7 +20,7 @@ from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, secret_in
 from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown
 from mrag_eval.config._prompt import Prompt
-from mrag_eval.config._provenance import PLACES, Ran, package_versions, provenance
+from mrag_eval.config._provenance import PLACES, Ran, fingerprints, package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
@@ -69,6 +69,7 @@ __all__ = [
     "config_path",
     "deep_merge",
     "dotted",
+    "fingerprints",
     "load_config",
     "mode_named",
     "package_versions",

@@ -93,33 +93,8 @@ def provenance(
         seeds         retrieval, order of passages, data, imbalance (the run's own are in ``config`` of the results)
         versions      of Python and of every package that can move a number, as far as installed
     """
-    data = _portable({"data": config.get("data"), "source": config.get("source")})
-    translation = (config.get("scores") or {}).get("translation") or {}
-    judged = {name: text for name, text in texts.items() if name != "prompt"}
-    prints: dict[str, str | None] = {
-        "data": content_key(data),
-        "retrieval": content_key(
-            _portable({"retrieval": config.get("retrieval"), "agent": config.get("agent")}),
-            _portable(config.get("index")),
-            translation.get("identity"),
-            {name: model for name, model in models.items() if name != "judges"},
-        ),
-        "prompt": content_key(
-            _portable({"prompt": config.get("prompt")}), texts.get("prompt"), config.get("generation_kwargs")
-        ),
-        "judge": content_key(_portable({"judge": config.get("judge")}), judged, models.get("judges"))
-        if judged or models.get("judges")
-        else None,
-        "rows": None if ran is None else content_key(sorted(ran.rows)),
-    }
     versions = package_versions()
-    prints["task"] = content_key(
-        prints,
-        config.get("metrics"),
-        config.get("scored_by"),
-        (config.get("metadata") or {}).get("version"),
-        [versions.get(name) for name in _OWN],
-    )
+    prints = fingerprints(config, texts, models, None if ran is None else ran.rows, versions)
     source = (config.get("metadata") or {}).get("config_source")
     imbalance = blocks.data.get("imbalance")
     seeds = {
@@ -140,6 +115,46 @@ def provenance(
         "seeds": {name: seed for name, seed in seeds.items() if seed is not None},
         "versions": versions,
     }
+
+
+def fingerprints(
+    config: Mapping[str, Any],
+    texts: Mapping[str, str],
+    models: Mapping[str, Any],
+    rows: Sequence[str] | None,
+    versions: Mapping[str, str],
+) -> dict[str, str | None]:
+    """Return the fingerprints of a task's configuration, of a run or as read back from its results.
+
+    The arguments are those of :func:`provenance`; ``rows`` are the ids of the rows that ran, None if none has.
+    """
+    data = _portable({"data": config.get("data"), "source": config.get("source")})
+    translation = (config.get("scores") or {}).get("translation") or {}
+    judged = {name: text for name, text in texts.items() if name != "prompt"}
+    prints: dict[str, str | None] = {
+        "data": content_key(data),
+        "retrieval": content_key(
+            _portable({"retrieval": config.get("retrieval"), "agent": config.get("agent")}),
+            _portable(config.get("index")),
+            translation.get("identity"),
+            {name: model for name, model in models.items() if name != "judges"},
+        ),
+        "prompt": content_key(
+            _portable({"prompt": config.get("prompt")}), texts.get("prompt"), config.get("generation_kwargs")
+        ),
+        "judge": content_key(_portable({"judge": config.get("judge")}), judged, models.get("judges"))
+        if judged or models.get("judges")
+        else None,
+        "rows": None if rows is None else content_key(sorted(rows)),
+    }
+    prints["task"] = content_key(
+        prints,
+        config.get("metrics"),
+        config.get("scored_by"),
+        (config.get("metadata") or {}).get("version"),
+        [versions.get(name) for name in _OWN],
+    )
+    return prints
 
 
 @lru_cache(maxsize=1)

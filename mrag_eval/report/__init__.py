@@ -2,6 +2,7 @@
 
 from mrag_eval.report._rerun import repeated, rerun
 from mrag_eval.report._table import Cell, Row, Table, percent_cell, render
+from mrag_eval.report._verify import Verified, unsupported, verify
 from mrag_eval.report.comparison._baseline import write_baseline
 from mrag_eval.report.comparison._compare import compare
 from mrag_eval.report.comparison._compare_text import comparison_text
@@ -39,6 +40,7 @@ __all__ = [
     "Sender",
     "Table",
     "TaskConfig",
+    "Verified",
     "agreement",
     "annotate_files",
     "compare",
@@ -72,6 +74,8 @@ __all__ = [
     "shown_report",
     "shown_reports",
     "summary",
+    "unsupported",
+    "verify",
     "write_baseline",
     "write_inspection",
     "write_report",

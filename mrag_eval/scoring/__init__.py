@@ -2,7 +2,7 @@
 
 from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, parse_answer
-from mrag_eval.scoring._metrics import DECLINED, METRIC_NAMES, METRICS, NO_ANSWERS, score_rows
+from mrag_eval.scoring._metrics import DECLINED, METRIC_NAMES, METRICS, NO_ANSWERS, REPLY_METRICS, score_rows
 from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
 from mrag_eval.scoring._relevance_table import label_line
@@ -28,6 +28,7 @@ __all__ = [
     "METRICS",
     "METRIC_NAMES",
     "NO_ANSWERS",
+    "REPLY_METRICS",
     "RESAMPLES",
     "Answer",
     "AnswerRecord",

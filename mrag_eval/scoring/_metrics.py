@@ -298,6 +298,15 @@ METRICS: dict[str, Metric] = {
         Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )
 }
+# Metrics that a reply and its row alone decide.
+REPLY_METRICS = frozenset(METRICS) - {
+    "char3gram_recall_translated",
+    "match_translated",
+    "judged_accuracy",
+    "judge_correct",
+    "context_sufficiency",
+    "language_check",
+}
 # Every name that a task may list under ``metrics``, except ranking measures.
 METRIC_NAMES = (*METRICS, *TASK_SCORES)
 

@@ -1,0 +1,208 @@
+"""Verification of runs: every way in which a result can stop following from its samples is found and named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.cli import main
+from mrag_eval.report import unsupported, verify
+from tests.worlds.small import BASE, write_task, write_world
+
+Change = Callable[[dict[str, Any]], None]
+METRIC = "char3gram_recall"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a world with a finished run of two tasks and their group, in ``out``."""
+    world = write_world(tmp_path_factory.mktemp("world"))
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    searched = {"mode": "all", "k": 2, "kind": "bm25"}
+    write_task(world, "small", **BASE, data=data, retrieval=searched)
+    write_task(world, "plain", **{**BASE, "metrics": [METRIC, "exact_match"]}, data=data)
+    group = {"group": "both", "task": ["small", "plain"], "aggregate_metric_list": [{"metric": METRIC}]}
+    (world / "both.yaml").write_text(json.dumps(group), "utf-8")
+    arguments = ["--tasks", "both", "--include_path", str(world), "--output_path", str(world / "out")]
+    with pytest.raises(SystemExit) as done:
+        main(["run", "--model", "oracle_answer", "--log_samples", "--limit", "12", *arguments])
+    assert done.value.code == 0
+    return world
+
+
+@pytest.fixture
+def world(finished: Path, tmp_path: Path) -> Path:
+    """A copy of that run, to be tampered with; the task files serve as the official ones."""
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+def results_of(world: Path) -> Path:
+    return next((world / "out").rglob("results_*.json"))
+
+
+def change_results(world: Path, change: Change) -> None:
+    path = results_of(world)
+    content = json.loads(path.read_text("utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), "utf-8")
+
+
+def change_samples(world: Path, task: str, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    path = next((world / "out").rglob(f"samples_{task}_*.jsonl"))
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    change(rows)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+def faults(world: Path) -> list[str]:
+    (found,) = verify([world / "out"], world)
+    return [f"{finding.task}: {finding.text}" for finding in found.of("fault")]
+
+
+def test_a_run_as_it_was_written_has_no_faults(world: Path) -> None:
+    (found,) = verify([world / "out"], world)
+    assert found.of("fault") == found.of("note") == []
+    assert (found.tasks, found.rows) == (2, 24)
+    assert found.numbers > 100
+
+
+def test_a_part_of_the_rows_is_a_deviation(world: Path) -> None:
+    (found,) = verify([world / "out"], world)
+    assert {finding.text for finding in found.of("deviation")} == {"12 of 15 rows (--limit 12)"}
+
+
+def set_score(content: dict[str, Any]) -> None:
+    content["configs"]["small"]["scores"]["metrics"][METRIC]["value"] = 0.99
+
+
+def set_harness_score(content: dict[str, Any]) -> None:
+    content["results"]["small"][f"{METRIC},none"] = 0.99
+
+
+def set_interval(content: dict[str, Any]) -> None:
+    content["configs"]["small"]["scores"]["metrics"]["hit@2"]["low"] = 0.95
+
+
+def set_cell(content: dict[str, Any]) -> None:
+    content["configs"]["small"]["scores"]["metrics"]["hit@2"]["by"]["query_lang"]["de"]["value"] = 0.123
+
+
+def set_group(content: dict[str, Any]) -> None:
+    content["results"]["both"][f"{METRIC},none"] = 0.123
+
+
+def set_rows(content: dict[str, Any]) -> None:
+    content["configs"]["small"]["scores"]["rows"] = 500
+
+
+def set_setting(content: dict[str, Any]) -> None:
+    content["configs"]["small"]["retrieval"]["k"] = 5
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (set_score, f"small: {METRIC} is 0.99 in the scores, 1 by the samples"),
+        (set_harness_score, f"small: {METRIC} is 0.99 in the harness's results, 1 by the samples"),
+        (set_interval, "small: metrics.hit@2.low 0.95, "),
+        (set_cell, "small: metrics.hit@2.by.query_lang.de.value 0.123, "),
+        (set_group, f"both: {METRIC} is 0.123, "),
+        (set_rows, "small: 500 rows in the results, 12 in the samples"),
+        (set_setting, "small: the fingerprint 'retrieval' does not belong to the recorded settings"),
+    ],
+)
+def test_a_number_changed_by_hand_is_named(world: Path, change: Change, expected: str) -> None:
+    change_results(world, change)
+    assert any(line.startswith(expected) for line in faults(world)), faults(world)
+
+
+def test_a_changed_setting_also_differs_from_the_task_s_file(world: Path) -> None:
+    change_results(world, set_setting)
+    (found,) = verify([world / "out"], world)
+    assert "retrieval.k is 5, officially 2" in [finding.text for finding in found.of("deviation")]
+
+
+def test_rows_and_results_changed_together_are_found_by_the_replies(world: Path) -> None:
+    """A score of .5 in the row, the scores and the harness's results still contradicts the reply."""
+
+    def lower(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            row["rows"]["values"][METRIC] = row[METRIC] = 0.5
+
+    change_samples(world, "plain", lower)
+    first = f"plain: {METRIC} of 12 of 12 rows, first 'q-lighthouse-en': 0.5, 1 by its reply"
+    assert first in faults(world)
+
+
+def test_a_lost_and_a_doubled_row_are_found(world: Path) -> None:
+    change_samples(world, "small", lambda rows: rows.pop())
+    change_samples(world, "plain", lambda rows: rows.append(rows[0]))
+    found = faults(world)
+    assert "small: 12 rows in the results, 11 in the samples" in found
+    assert "small: the fingerprint 'rows' is of other rows" in found
+    assert "plain: 1 rows occur more than once, 'q-lighthouse-en' first" in found
+
+
+def test_a_verdict_against_its_votes_is_found(world: Path) -> None:
+    votes = {"a": True, "b": False, "c": False}
+
+    def judged(rows: list[dict[str, Any]]) -> None:
+        rows[0]["rows"]["judge"] = {"verdict": True, "outcome": "majority", "disagreement": 1 / 3, "votes": votes}
+
+    change_samples(world, "plain", judged)
+    assert "plain: the verdict on 1 rows is not that of their votes, first on 'q-lighthouse-en'" in faults(world)
+
+
+def test_without_samples_nothing_is_verified(world: Path) -> None:
+    next((world / "out").rglob("samples_small_*.jsonl")).unlink()
+    assert "small: no samples next to the results; run with --log_samples" in faults(world)
+
+
+def test_a_task_of_ones_own_and_a_missing_prompt_are_notes(world: Path) -> None:
+    change_results(world, lambda content: content["configs"]["plain"]["prompt"].update(template="/gone/own.jinja"))
+    (found,) = verify([world / "out"], world / "out")
+    notes = {f"{finding.task}: {finding.text}" for finding in found.of("note")}
+    assert "small: not a task of the package: there are no official settings to compare with" in notes
+    assert "plain: replies were not read again: no prompt template '/gone/own.jinja' here" in notes
+
+
+def exit_code(*arguments: str | Path) -> int:
+    with pytest.raises(SystemExit) as done:
+        main([str(argument) for argument in arguments])
+    return int(done.value.code or 0)
+
+
+def test_the_exit_code_is_that_of_faults_and_deviations(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("mrag_eval.core.tasks_folder", lambda: world)
+    out = world / "out"
+    assert exit_code("verify", out) == 1
+    assert "all scores follow from the samples, 2 deviations from the tasks' settings" in capsys.readouterr().out
+    assert exit_code("verify", out, "--own-settings") == 0
+    capsys.readouterr()
+    change_results(world, set_score)
+    assert exit_code("verify", out, "--own-settings", "--json") == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert {finding["kind"] for finding in found["findings"]} == {"fault", "deviation"}
+
+
+@pytest.mark.parametrize(
+    "command", [["report"], ["export", "--format", "latex", "-o", "table.tex"], ["compare", "--answers"]]
+)
+def test_commands_that_print_scores_warn(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    monkeypatch.chdir(world)
+    name, *options = command
+    exit_code(name, "out", *options)
+    assert "warning" not in capsys.readouterr().err
+    change_results(world, set_score)
+    assert unsupported([world / "out"])
+    exit_code(name, "out", *options)
+    assert f"warning: small: {METRIC} is 0.99 in the scores, 1 by the samples" in capsys.readouterr().err
