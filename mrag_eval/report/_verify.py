@@ -61,15 +61,15 @@ class Verified:
     @property
     def lines(self) -> list[str]:
         """Return the verification as text: the verdict, then each finding once, with its tasks."""
-        checked = f"{self.tasks} tasks, {self.rows:,} rows, {self.numbers:,} numbers"
+        checked = ", ".join([_count(self.tasks, "task"), _count(self.rows, "row"), _count(self.numbers, "number")])
         faults, deviations = len(self.of("fault")), len(self.of("deviation"))
-        verdict = f"{faults} faults" if faults else "all scores follow from the samples"
-        official = f"{deviations} deviations from the tasks' settings" if deviations else "the tasks' own settings"
+        verdict = _count(faults, "fault") if faults else "all scores follow from the samples"
+        official = f"{_count(deviations, 'deviation')} from" if deviations else "in"
         tasks: dict[str, list[str]] = {}
         for finding in sorted(self.findings, key=lambda finding: _KINDS.index(finding.kind)):
             tasks.setdefault(finding.line, []).append(finding.task)
         lines = [f"    {line}   [{_named(named)}]" for line, named in tasks.items()]
-        return [f"{self.path}: {verdict}, {official} ({checked})", *lines]
+        return [f"{self.path}: {verdict}, {official} the tasks' settings ({checked})", *lines]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verification as JSON."""
@@ -80,6 +80,10 @@ class Verified:
             "numbers": self.numbers,
             "findings": [{"task": f.task, "kind": f.kind, "text": f.text} for f in self.findings],
         }
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _named(tasks: Sequence[str]) -> str:
@@ -164,7 +168,7 @@ def _counts(file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]) ->
     ids = Counter(record.row for record in records)
     twice = [row for row, n in ids.items() if n > 1]
     if twice:
-        yield Finding(leaf.task, "fault", f"{len(twice)} rows occur more than once, '{twice[0]}' first")
+        yield Finding(leaf.task, "fault", f"{_count(len(twice), 'repeated row')}, '{twice[0]}' first")
     if leaf.scores.rows != len(ids):
         yield Finding(leaf.task, "fault", f"{leaf.scores.rows} rows in the results, {len(ids)} in the samples")
     counted = (file.content.get("n-samples") or {}).get(leaf.task) or {}
@@ -196,7 +200,7 @@ def _values(leaf: LeafResult, samples: Sequence[Sample]) -> Iterator[Finding]:
     tie = None if leaf.config.judge.get("tie") == "abstain" else False
     wrong = [record.row for sample in samples if not _follows_votes(record := sample.record, tie)]
     if wrong:
-        text = f"the verdict on {len(wrong)} rows is not that of their votes, first on '{wrong[0]}'"
+        text = f"{_count(len(wrong), 'verdict')} against the votes, first on '{wrong[0]}'"
         yield Finding(leaf.task, "fault", text)
 
 
@@ -312,9 +316,7 @@ def _settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Finding]:
 
     file = next(iter(sorted(tasks_folder.rglob(f"{leaf.task}.yaml"))), None)
     if file is None:
-        yield Finding(
-            leaf.task, "note", "not a task of the package: there are no official settings to compare with"
-        )
+        yield Finding(leaf.task, "note", "not a task of the package: there are no official settings to compare with")
         return
     content = read_task_file(file)
     metadata = {**(content.get("metadata") or {}), "config_source": str(file)}

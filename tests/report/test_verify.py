@@ -145,7 +145,7 @@ def test_a_lost_and_a_doubled_row_are_found(world: Path) -> None:
     found = faults(world)
     assert "small: 12 rows in the results, 11 in the samples" in found
     assert "small: the fingerprint 'rows' is of other rows" in found
-    assert "plain: 1 rows occur more than once, 'q-lighthouse-en' first" in found
+    assert "plain: 1 repeated row, 'q-lighthouse-en' first" in found
 
 
 def test_a_verdict_against_its_votes_is_found(world: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_verdict_against_its_votes_is_found(world: Path) -> None:
         rows[0]["rows"]["judge"] = {"verdict": True, "outcome": "majority", "disagreement": 1 / 3, "votes": votes}
 
     change_samples(world, "plain", judged)
-    assert "plain: the verdict on 1 rows is not that of their votes, first on 'q-lighthouse-en'" in faults(world)
+    assert "plain: 1 verdict against the votes, first on 'q-lighthouse-en'" in faults(world)
 
 
 def test_without_samples_nothing_is_verified(world: Path) -> None:
