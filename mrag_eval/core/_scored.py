@@ -17,12 +17,13 @@ class Scored:
     """Input to the metrics for one row: the question, the parsed answer, and the ranking (empty without a search).
 
     ``tagged`` and ``declined`` as in :class:`~mrag_eval.scoring.Answer`. ``judgement`` is the panel's, None without a
-    panel; ``in_language`` is the result of the judge block's language check, None without one. ``labels`` mark the
-    relevant passages of the ranking; with None the document's own ``relevant_ids`` do. ``reranked`` is the result of
-    the second stage, None without one. ``form`` is the position of the answer in the reply (the ``prompt`` block's
-    ``answer``). ``sufficiency`` is the panel's judgement of the passages shown, None if it was not requested.
-    ``translated`` is the answer in the language of the reference answers, ``untranslated`` the reason for its absence;
-    both are None if translation was not requested.
+    panel; ``in_language`` is the result of the judge block's language check, None without one, and ``detected`` the
+    language that the check found, None also for an answer without letters. ``labels`` mark the relevant passages of the
+    ranking; with None the document's own ``relevant_ids`` do. ``reranked`` is the result of the second stage, None
+    without one. ``form`` is the position of the answer in the reply (the ``prompt`` block's ``answer``).
+    ``sufficiency`` is the panel's judgement of the passages shown, None if it was not requested. ``translated`` is the
+    answer in the language of the reference answers, ``untranslated`` the reason for its absence; both are None if
+    translation was not requested.
     """
 
     doc: RagDoc
@@ -32,6 +33,7 @@ class Scored:
     declined: bool = False
     judgement: Judgement | None = None
     in_language: Value | None = None
+    detected: str | None = None
     labels: Labels | None = None
     reranked: Reranking | None = None
     form: str = "plain"

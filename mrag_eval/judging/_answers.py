@@ -13,15 +13,13 @@ from mrag_eval.config import JUDGED, SUFFICIENCY, VERDICTS, Judge
 from mrag_eval.core import Judgement, MetricError, Scored, Value
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric, verdict_rubric
-from mrag_eval.scoring import DECLINED, PanelShare
+from mrag_eval.scoring import DECLINED, EMPTY, PanelShare
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import LanguageDetector
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
-
-EMPTY = "the answer is empty"
 
 
 def panel_for(block: Judge, metrics: Sequence[str]) -> Panel | None:
@@ -60,10 +58,11 @@ class LanguageCheck:
     detector: LanguageDetector
     note: str
 
-    def of(self, rows: Sequence[Scored]) -> list[Value]:
-        """Return 1 if the answer is in the question's language, whatever its length; a reason if that is unknown.
+    def of(self, rows: Sequence[Scored]) -> list[Scored]:
+        """Return the rows with their check and the language found, whatever the answer's length.
 
-        An answer without letters (a year, a score) is in every language.
+        The check is 1 if that is the question's language, and a reason if it is unknown. An answer without letters (a
+        year, a score) is in every language.
         """
         from mrag_eval.metrics import correct_language_rate
 
@@ -75,9 +74,13 @@ class LanguageCheck:
             min_chars=None,
             detector=self.detector,
         )
+        labels: dict[int, str | None] = dict(zip(asked, rate.detected, strict=True))
         for i, correct, reason in zip(asked, rate.correct, rate.reasons, strict=True):
             out[i] = str(reason) if correct is None else float(correct)
-        return out
+        return [
+            replace(row, in_language=value, detected=labels.get(i))
+            for i, (row, value) in enumerate(zip(rows, out, strict=True))
+        ]
 
 
 def language_check(block: Judge, languages: Iterable[str]) -> LanguageCheck | None:
@@ -114,12 +117,8 @@ def judged(
         rubric = verdict_rubric(block.prompt, block.reply)
         judgements, ledgers = panel.judge(rubric, [_case(row) for row in rows], tie=block.tie)
         share = PanelShare(panel.model_names, ledgers, None if check is None else check.note)
-    languages: Sequence[Value | None] = [None] * len(rows) if check is None else check.of(rows)
-    out = [
-        replace(row, judgement=judgement, in_language=language)
-        for row, judgement, language in zip(rows, judgements, languages, strict=True)
-    ]
-    return out, share
+    checked = rows if check is None else check.of(rows)
+    return [replace(row, judgement=judgement) for row, judgement in zip(checked, judgements, strict=True)], share
 
 
 def _case(row: Scored) -> Case | Judgement:

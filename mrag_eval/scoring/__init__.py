@@ -2,7 +2,7 @@
 
 from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, parse_answer
-from mrag_eval.scoring._metrics import DECLINED, METRIC_NAMES, METRICS, NO_ANSWERS, REPLY_METRICS, score_rows
+from mrag_eval.scoring._metrics import DECLINED, EMPTY, METRIC_NAMES, METRICS, NO_ANSWERS, REPLY_METRICS, score_rows
 from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
 from mrag_eval.scoring._relevance_table import label_line
@@ -25,6 +25,7 @@ from mrag_eval.scoring._translated import with_translated_answers
 
 __all__ = [
     "DECLINED",
+    "EMPTY",
     "METRICS",
     "METRIC_NAMES",
     "NO_ANSWERS",

@@ -52,6 +52,7 @@ NO_VOTES = "the benchmark knows no votes for its answers"
 NO_ALIASES = "the benchmark knows no further spellings of its answers"
 NO_CHOICES = "the row has no choices"
 DECLINED = "the model declined to answer"
+EMPTY = "the answer is empty"
 NO_PANEL = "no panel judged the row"
 NO_CHECK = "the judge block asks for no language check"
 NO_TRANSLATION = "the reply was not translated"
@@ -173,11 +174,26 @@ def _correct_language(rows: Sequence[Scored]) -> list[Value]:
 
 
 def _answered_in_english(rows: Sequence[Scored]) -> list[Value]:
-    rate = _language_rate(rows)
-    return [
-        DECLINED if row.declined else str(reason) if label is None else float(accepts("en", label))
-        for row, label, reason in zip(rows, rate.detected, rate.reasons, strict=True)
-    ]
+    """Return 1 for an answer in English, however short; by the task's language check, else by the bundled detector."""
+    unchecked = [i for i, row in enumerate(rows) if row.in_language is None]
+    labels = [row.detected for row in rows]
+    if unchecked:
+        answers = [rows[i].answer for i in unchecked]
+        found = correct_language_rate(answers, "en", min_chars=None).detected
+        for i, label in zip(unchecked, found, strict=True):
+            labels[i] = label
+    return [_in_english(row, label) for row, label in zip(rows, labels, strict=True)]
+
+
+def _in_english(row: Scored, label: str | None) -> Value:
+    if row.declined:
+        return DECLINED
+    if not any(map(str.isalpha, row.answer)):
+        # a number is in no language; without any text there is no answer
+        return 0.0 if row.answer.strip() else EMPTY
+    if label is None:
+        return str(row.in_language)
+    return float(accepts("en", label))
 
 
 def _language_rate(rows: Sequence[Scored]) -> LanguageRate:
@@ -285,7 +301,7 @@ METRICS: dict[str, Metric] = {
             "sem_lemma_rule", _lemma_rule, False, "local answers are also compared by stem, not as text alone", None
         ),
         Metric("correct_language", _correct_language, False, "replies over 20 characters: right language"),
-        Metric("answered_in_english", _answered_in_english, False, "replies over 20 characters: in English", None),
+        Metric("answered_in_english", _answered_in_english, False, "the reply is in English, however short", None),
         Metric("judged_accuracy", _judged_accuracy, False, "judge_correct, and in the language asked for (XRAG)"),
         Metric("judge_correct", _judge_correct, False, "more than half of the panel's judges find the answer correct"),
         Metric("context_sufficiency", _context_sufficiency, False, "what is shown suffices for a good answer (XRAG)"),

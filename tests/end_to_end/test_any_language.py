@@ -132,12 +132,12 @@ def test_a_judges_detector_that_does_not_know_a_language_leaves_its_rows_unscore
     rows = [Scored(RagDoc("a", "?", "ig"), IGBO), Scored(RagDoc("b", "?", "eu"), "Ontzia zazpigarren moilatik.")]
     check = language_check(Judge(language_check="lingua"), ["ig", "eu"])
     assert check is not None
-    assert check.of(rows) == ["the detector lingua does not know Igbo", 1.0]
+    assert [row.in_language for row in check.of(rows)] == ["the detector lingua does not know Igbo", 1.0]
     # only English would be left to choose from
     check = language_check(Judge(language_check="lingua"), ["ig"])
     assert check is not None
     assert check.note == "language by fasttext (lingua needs two languages to tell apart, and does not know Igbo)"
-    assert check.of(rows[:1]) == ["the detector fasttext does not know Igbo"]
+    assert [row.in_language for row in check.of(rows[:1])] == ["the detector fasttext does not know Igbo"]
 
 
 def test_a_run_in_languages_that_the_detector_knows_and_does_not(tmp_path: Path) -> None:
