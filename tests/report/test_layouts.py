@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.core import ConfigError, DataError
+from mrag_eval.datasets._xrag import HUB
 from mrag_eval.report import Table, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, layout_names, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
@@ -22,6 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 GIVEN = {"mode": "given", "given": {"subset": "all", "n": None}}
 ORACLE = {"mode": "given", "given": {"subset": "gold", "n": None}}
 NONE = {"mode": "no_ir", "given": {"subset": "all", "n": None}}
+# The settings of the committed tasks, as a result file contains them.
+SETTINGS: dict[str, Any] = {
+    "prompt": {"template": "articles"},
+    "generation_kwargs": {"max_gen_toks": 512, "temperature": 0.0},
+    "judge": {"prompt": "correctness", "tie": "incorrect", "language_check": "lingua"},
+    "source": {"revision": HUB.revision},
+}
 
 
 def leaf(value: float | None, *, n: int = 300, retrieval: dict[str, Any] = GIVEN, **more: Any) -> dict[str, Any]:
@@ -31,12 +40,16 @@ def leaf(value: float | None, *, n: int = 300, retrieval: dict[str, Any] = GIVEN
     scores = {"metrics": metrics | more.pop("metrics", {}), "unscored": more.pop("unscored", {})}
     if "judges" in more:
         scores["judge"] = {"judges": more.pop("judges")}
-    return {"retrieval": retrieval, "data": {"benchmark": "xrag", **more}, "scores": scores}
+    settings = {**SETTINGS, **more.pop("settings", {}), "retrieval": {"shuffle": None, **retrieval}}
+    return {"data": {"benchmark": "xrag", **more}, "scores": scores} | settings
 
 
-def write(path: Path, leaves: dict[str, Any], model: str = "org/model", date: float = 1.0) -> Path:
+def write(
+    path: Path, leaves: dict[str, Any], model: str = "org/model", date: float = 1.0, limit: float | None = None
+) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"model_name": model, "date": date, "configs": leaves, "results": {}}), encoding="utf-8")
+    content = {"model_name": model, "date": date, "configs": leaves, "results": {}, "config": {"limit": limit}}
+    path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
 
@@ -45,7 +58,7 @@ def tables(*paths: Path) -> dict[str, Table]:
 
 
 def row(table: Table, *labels: str, source: str = "this run") -> dict[str, Any]:
-    (found,) = [r for r in table.rows if r.labels == labels and r.source.startswith(source)]
+    (found,) = [r for r in table.rows if r.labels == labels and re.match(rf"{source}(, Table|$)", r.source)]
     return dict(zip(table.columns, found.cells, strict=True))
 
 
@@ -167,13 +180,6 @@ def test_cells_without_a_run_are_blank_with_a_reason(run: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        (
-            leaf(0.5, retrieval={"mode": "given", "given": {"subset": "distractors", "n": 2}}),
-            "run with retrieval.given.subset=distractors, the table shows all",
-        ),
-        (leaf(0.5, retrieval=NONE), "run with retrieval.mode=no_ir, the table shows given"),
-        (leaf(0.5, english=["question"]), "run with data.english=['question'], the table shows []"),
-        (leaf(0.5, split="dev"), "run with data.split=dev, the table shows test"),
         (leaf(None), "scored without judged_accuracy: no judge was configured"),
         (leaf(None, unscored={"judged_accuracy": {"timeout": 3}}), "no row has a judged_accuracy (timeout: 3)"),
         (
@@ -182,12 +188,69 @@ def test_cells_without_a_run_are_blank_with_a_reason(run: Path) -> None:
         ),
     ],
 )
-def test_a_run_that_does_not_belong_into_a_cell_leaves_it_blank(
-    made: dict[str, Any], reason: str, tmp_path: Path
-) -> None:
+def test_a_run_without_a_score_leaves_its_cell_blank(made: dict[str, Any], reason: str, tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"xrag_mono_de": made})
     cell = row(tables(path)["4"], "org/model")["De"]
     assert (cell.value, cell.reason) == (None, reason)
+
+
+@pytest.mark.parametrize(
+    ("made", "differs"),
+    [
+        (
+            leaf(0.5, retrieval={"mode": "given", "given": {"subset": "distractors", "n": 2}}),
+            "retrieval.given.subset=distractors, not all",
+        ),
+        (leaf(0.5, retrieval=NONE), "retrieval.mode=no_ir, not given"),
+        (leaf(0.5, english=["question"]), "data.english=question, not []"),
+        (leaf(0.5, split="dev"), "data.split=dev, not test"),
+        (leaf(0.5, settings={"provenance": {"samples": [3, 4]}}), "rows=2 chosen, not all"),
+        (leaf(0.5, settings={"prompt": {"template": "mine"}}), "prompt.template=mine, not articles"),
+        (
+            leaf(0.5, settings={"generation_kwargs": {"max_gen_toks": 16, "temperature": 0.0}}),
+            "generation_kwargs.max_gen_toks=16, not 512",
+        ),
+        (leaf(0.5, settings={"source": {"revision": "main"}}), f"revision=main, not {HUB.revision}"),
+    ],
+)
+def test_a_run_with_other_settings_is_beneath_the_table_with_what_differs(
+    made: dict[str, Any], differs: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "results_1.json", {"xrag_mono_de": made, "xrag_mono_es": leaf(0.25)})
+    table = tables(path)["4"]
+    ours, beneath = table.rows[-2:]
+    assert (ours.source, ours.cells[1].value, ours.cells[2].value) == ("this run", None, 25.0)
+    assert ours.cells[1].reason == "run with other settings, see below"
+    assert (beneath.labels, beneath.source) == (("org/model",), f"this run, other settings: {differs}")
+    assert (beneath.cells[1].value, beneath.cells[2].reason) == (50.0, "not run")
+
+
+def test_a_run_with_a_limit_is_not_the_papers(tmp_path: Path) -> None:
+    table = tables(write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(1.0, n=1)}, limit=1.0))["4"]
+    assert [r.source for r in table.rows if r.labels == ("org/model",)] == [
+        "this run, other settings: rows=--limit 1, not all"
+    ]
+    assert "org/model: not run" in table.notes
+
+
+def test_an_earlier_run_has_a_row_if_its_settings_differ_and_a_line_if_they_do_not(tmp_path: Path) -> None:
+    panels = [{"a": {"model": f"judge-{n}"}} for n in (1, 2)]
+    write(tmp_path / "a" / "results_1.json", {"xrag_mono_de": leaf(0.1, judges=panels[0])}, date=1.0)
+    write(tmp_path / "b" / "results_2.json", {"xrag_mono_de": leaf(0.2, judges=panels[1])}, date=2.0)
+    write(tmp_path / "c" / "results_3.json", {"xrag_mono_de": leaf(0.3, judges=panels[1])}, date=3.0)
+    table = tables(tmp_path)["4"]
+    assert row(table, "org/model")["De"].value == pytest.approx(30.0)
+    beneath = table.rows[-1]
+    assert (beneath.source, beneath.cells[1].value) == ("this run, other settings: judges.a=judge-1, not judge-2", 10.0)
+    left_out = [note for note in table.notes if "left out" in note]
+    assert left_out == ["org/model, xrag_mono_de: an earlier run with the same settings is left out (results_2.json)"]
+
+
+def test_settings_that_results_do_not_record_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(0.1, settings={"source": {}, "prompt": {}})})
+    assert tables(path)["4"].notes[-1] == (
+        "org/model: not recorded in the results, and so not compared with the table's: revision, prompt.template"
+    )
 
 
 def test_a_score_of_nought_is_a_figure(tmp_path: Path) -> None:

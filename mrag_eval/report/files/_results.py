@@ -216,14 +216,14 @@ def read_result_file(path: Path) -> ResultFile:
 
 
 def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a leaf takes from its run: the seed, and how options were scored if not set by the
-    task.
+    """Return the settings that a leaf takes from its run: the seed, ``--limit``, and how options were scored if not set
+    by the task.
     """
     run = content.get("config") or {}
     generation = run.get("gen_kwargs")
     seed = (generation.get("seed") if isinstance(generation, Mapping) else None) or run.get("torch_seed")
     by_path = config.get("scored_by") == "likelihood" and run.get("model") == "hf-greedy-path"
-    return {"seed": seed} | ({"scored_by": "greedy path"} if by_path else {})
+    return {"seed": seed, "limit": run.get("limit")} | ({"scored_by": "greedy path"} if by_path else {})
 
 
 def model_name(content: Mapping[str, Any]) -> str:

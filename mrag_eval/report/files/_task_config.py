@@ -50,6 +50,7 @@ class TaskConfig:
     approximate = _at("index.approximate")  # the settings of an approximate index
     version = _at("metadata.version")
     seed = _at("seed")
+    limit = _at("limit")  # of --limit
     scored_by = _at("scored_by")  # how options were scored: generation, likelihood or greedy path
 
     def __bool__(self) -> bool:

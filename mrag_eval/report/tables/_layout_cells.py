@@ -1,0 +1,129 @@
+"""The cells of a paper's table that show runs: scores, means over tasks and seeds, and the reasons for blanks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from mrag_eval.metrics import Estimate
+from mrag_eval.report._table import Cell, percent_cell
+from mrag_eval.report.files._results import LeafResult
+from mrag_eval.report.tables._layout_schema import Column, LayoutTable
+from mrag_eval.report.tables._row_runs import OwnRow
+
+NOT_RUN = "not run"
+OTHER_SETTINGS = "run with other settings, see below"
+_NO_TASK = "no figure in the paper, and no task of ours"
+_NO_MEAN = "a mean needs all of its cells"
+# Scores are 0 to 1 in files, percent in the papers.
+_PERCENT = 100.0
+
+# A cell, and the result that it shows.
+Own = tuple[Cell, LeafResult | None]
+
+
+def own_cells(table: LayoutTable, row: OwnRow, elsewhere: Callable[[str], bool]) -> tuple[Own, ...]:
+    """Return our cells of a row; ``elsewhere`` tells whether a task has a row with other settings."""
+    part, at = (row.condition.part, row.condition.at) if row.condition else ("", "")
+    without = row.condition.without if row.condition else ()
+    cells: dict[str, Own] = {}
+    for column in table.columns:
+        tasks = [task.replace("{part}", part) for task in ((column.task,) if column.task else column.tasks)]
+        if column.name in without:
+            cells[column.name] = (Cell(None, _NO_TASK), None)
+        elif tasks:
+            named = tuple(metric.replace("{at}", at) for metric in column.metrics or table.metrics)
+            parts = []
+            for task in tasks:
+                results = row.picked.get((column.name, task), ())
+                missing = OTHER_SETTINGS if not row.differs and elsewhere(task) else NOT_RUN
+                parts.append(_cell(table, column, named, task, results, missing))
+            cells[column.name] = parts[0] if column.task else (_over_tasks([c for c, _ in parts], column), parts[0][1])
+        elif column.blank:
+            cells[column.name] = (Cell(None, ""), None)
+    for column in table.columns:
+        if column.name not in cells:
+            cells[column.name] = (_mean([cells[name][0] for name in column.mean_of]), None)
+    return tuple(cells[column.name] for column in table.columns)
+
+
+def scale(column: Column) -> float:
+    """Return the factor from a score in a file to the figures of a column."""
+    return _PERCENT if column.unit == "percent" else 1.0
+
+
+def metric_name(name: str) -> str:
+    """Return the metric of ``metric[part]``."""
+    return name.partition("[")[0]
+
+
+def _cell(
+    table: LayoutTable, column: Column, metrics: Sequence[str], task: str, results: Sequence[LeafResult], missing: str
+) -> Own:
+    """Return the score of the latest result, or, where the paper has seeds, the mean over them."""
+    if not results:
+        return Cell(None, missing, task=task), None
+    latest = replace(_shown(metrics, task, results[0], scale(column)), digits=column.digits)
+    if table.seeds and len(results) > 1:
+        cells = [_shown(metrics, task, result, scale(column)) for result in results]
+        return _over_seeds(latest, [cell.value for cell in cells if cell.value is not None]), results[0]
+    return latest, results[0]
+
+
+def _over_tasks(cells: Sequence[Cell], column: Column) -> Cell:
+    """Return the mean of several tasks' scores, or of all their questions, if every task has a score."""
+    missing = [cell for cell in cells if cell.value is None]
+    if missing:
+        reasons = list(dict.fromkeys(str(cell.reason) for cell in missing))
+        if len(missing) == len(cells) and reasons in ([NOT_RUN], [OTHER_SETTINGS]):
+            return Cell(None, reasons[0], digits=column.digits)
+        what = f"{len(missing)} of its {len(cells)} tasks without a score ({'; '.join(reasons)})"
+        return Cell(None, f"{_NO_MEAN}: {what}", digits=column.digits)
+    values = [float(cell.value or 0) for cell in cells]
+    counts = [cell.n or 0 for cell in cells]
+    if column.weight == "tasks":
+        mean = sum(values) / len(values)
+    elif not all(counts):
+        return Cell(None, f"{_NO_MEAN}: a task's number of questions is not known", digits=column.digits)
+    else:
+        mean = sum(value * n for value, n in zip(values, counts, strict=True)) / sum(counts)
+    return Cell(mean, n=sum(counts) or None, metric=cells[0].metric, digits=column.digits)
+
+
+def _over_seeds(latest: Cell, values: Sequence[float]) -> Cell:
+    """Return the mean over runs with a 95% t interval, n - 1 degrees of freedom."""
+    from mrag_eval.metrics import t_interval
+
+    if len(values) < 2:
+        return latest
+    low, high = t_interval(values)
+    return replace(latest, value=sum(values) / len(values), low=low, high=high)
+
+
+def _mean(cells: Sequence[Cell]) -> Cell:
+    blank = sum(cell.value is None for cell in cells)
+    if blank or not cells:
+        return Cell(None, _NO_MEAN)
+    return Cell(sum(float(cell.value or 0) for cell in cells) / len(cells))
+
+
+def _shown(metrics: Sequence[str], task: str, leaf: LeafResult, times: float) -> Cell:
+    metric = next((name for name in metrics if leaf.score(name) is not None), None)
+    if metric is None:
+        return Cell(None, _why_unscored(metrics, leaf), task=task)
+    score = leaf.score(metric) or Estimate(None)
+    cell = percent_cell(score, task, metric, times)
+    if score.value is not None:
+        return cell
+    why = ", ".join(leaf.unscored.get(metric_name(metric)) or ())
+    return replace(cell, reason=(score.reason or "no value") + (f" ({why})" if why else ""))
+
+
+def _why_unscored(metrics: Sequence[str], leaf: LeafResult) -> str:
+    metrics = [metric_name(metric) for metric in metrics]
+    for metric in metrics:
+        if metric in leaf.unscored:
+            reasons = ", ".join(f"{reason}: {n}" for reason, n in leaf.unscored[metric].items())
+            return f"no row has a {metric} ({reasons})"
+    hint = ": no judge was configured" if metrics[0].startswith(("judge", "attribution")) else ""
+    return f"scored without {' or '.join(metrics)}{hint}"

@@ -1,0 +1,190 @@
+"""The runs of a table's rows: those with the settings that a row states, and those with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrag_eval.report.files._results import LeafResult, ResultFile
+from mrag_eval.report.files._settings import differing
+from mrag_eval.report.tables._layout_schema import Column, Condition, Layout, LayoutTable
+from mrag_eval.report.tables._row_settings import STATED, fit, retriever_name
+
+# A setting in which runs differ on purpose if their table is a mean over seeds.
+_SEED = "generation_kwargs.seed"
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """Hold one task of a result file, and the labels of the rows that it belongs to."""
+
+    file: ResultFile
+    leaf: LeafResult
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Hold a task's place in a table, and the settings that it states."""
+
+    condition: Condition | None
+    column: Column
+    task: str
+    stated: Mapping[str, Any]
+
+    @property
+    def row(self) -> str:
+        """Return the name of the row, empty in a table with one row for each model."""
+        return self.condition.name if self.condition else ""
+
+
+# (column, task) -> the results that it shows, the latest first.
+Picked = dict[tuple[str, str], list[LeafResult]]
+
+
+@dataclass
+class OwnRow:
+    """Hold a row of ours: its results by column and task, and the settings in which they differ from the row's."""
+
+    condition: Condition | None
+    label: str
+    differs: tuple[str, ...] = ()
+    picked: Picked = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Return the name of the row, empty in a table with one row for each model."""
+        return self.condition.name if self.condition else ""
+
+
+@dataclass
+class TableRuns:
+    """Hold a table's rows of ours, and lines on runs that are not in them."""
+
+    rows: list[OwnRow]
+    notes: list[str]
+
+    @property
+    def fitting(self) -> list[OwnRow]:
+        """Return the rows with the settings of the table."""
+        return [row for row in self.rows if not row.differs]
+
+    @property
+    def others(self) -> list[OwnRow]:
+        """Return the rows with other settings."""
+        return [row for row in self.rows if row.differs]
+
+
+def slots(table: LayoutTable, layout: Layout) -> Iterator[Slot]:
+    """Yield the places of a table that a task fills, row by row."""
+    for condition in table.conditions or (None,):
+        part, own = (condition.part, condition.expect) if condition else ("", {})
+        for column in table.columns:
+            if condition and column.name in condition.without:
+                continue
+            stated = {**STATED, **layout.expect, **table.expect, **own, **column.expect}
+            for task in (column.task,) if column.task else column.tasks:
+                yield Slot(condition, column, task.replace("{part}", part), stated)
+
+
+def task_runs(files: Sequence[ResultFile], layout: Layout) -> list[TaskRun]:
+    """Return the runs of the layout's tasks, the latest first; ``files`` are in order of their date."""
+    tasks = {slot.task for table in layout.tables for slot in slots(table, layout)}
+    found = [(file, leaf) for file in reversed(files) for task, leaf in file.leaves.items() if task in tasks]
+    retrievers: dict[str, dict[str, None]] = {}
+    for file, leaf in reversed(found):
+        known = retrievers.setdefault(file.model, {})
+        if (name := retriever_name(leaf.config)) is not None:
+            known[name] = None
+    return [TaskRun(file, leaf, _labels(file.model, leaf, layout, retrievers[file.model])) for file, leaf in found]
+
+
+def _labels(model: str, leaf: LeafResult, layout: Layout, retrievers: Mapping[str, None]) -> tuple[str, ...]:
+    """Return the model's name, with the retriever or the agents if the paper compares them.
+
+    A run without a retriever belongs to all of a model's.
+    """
+    if layout.apart == "retriever":
+        own = retriever_name(leaf.config)
+        names = [own] if own is not None else [*retrievers] or ["no retrieval"]
+        return tuple(f"{model} · {name}" for name in names)
+    if layout.apart == "agents" and leaf.config.agent:
+        agent = leaf.config.agent
+        return (f"{model} · planner {agent.get('planner')}, critic {agent.get('critic')}",)
+    return (model,)
+
+
+def placed(layout: Layout, runs: Sequence[TaskRun]) -> dict[int, list[str]]:
+    """Return, for the number of each run, the tables in which its settings are those of a row."""
+    out: dict[int, list[str]] = {}
+    for table in layout.tables:
+        found = list(slots(table, layout))
+        for number, run in enumerate(runs):
+            if any(slot.task == run.leaf.task and not fit(run.leaf.config, slot.stated).differs for slot in found):
+                out.setdefault(number, []).append(table.id)
+    return out
+
+
+def table_runs(
+    table: LayoutTable, layout: Layout, runs: Sequence[TaskRun], where: Mapping[int, Sequence[str]]
+) -> TableRuns:
+    """Return a table's rows of ours.
+
+    A run is in every place whose settings are its own. If it has none in this table, it is beneath the row that it
+    differs from in the fewest settings, or, if it is in another table of the paper, in a line that names that table.
+    Among runs that fit one place the latest is shown; an earlier one is beneath it if it differs in any setting.
+    """
+    made: dict[tuple[str, str, tuple[str, ...]], OwnRow] = {}
+    notes: dict[str, None] = {}
+    elsewhere: dict[tuple[str, str], dict[str, None]] = {}
+    unrecorded: dict[str, dict[str, None]] = {}
+    found = list(slots(table, layout))
+
+    def place(slot: Slot, label: str, differs: tuple[str, ...], run: TaskRun) -> None:
+        """Put a run into its row, or beneath it if a later run with other settings is there."""
+        row = made.setdefault((slot.row, label, differs), OwnRow(slot.condition, label, differs))
+        later = row.picked.setdefault((slot.column.name, slot.task), [])
+        changed = _changed(run.leaf, later[0], seeds=table.seeds) if later else ()
+        if changed:
+            place(slot, label, tuple(dict.fromkeys((*differs, *changed))), run)
+        elif not later or (table.seeds and all(run.leaf.config.seed != one.config.seed for one in later)):
+            later.append(run.leaf)
+        else:
+            name = run.file.path.name
+            notes[f"{label}, {run.leaf.task}: an earlier run with the same settings is left out ({name})"] = None
+
+    for number, run in enumerate(runs):
+        fits = [(slot, fit(run.leaf.config, slot.stated)) for slot in found if slot.task == run.leaf.task]
+        if not fits:
+            continue
+        shown: list[tuple[Slot, tuple[str, ...]]] = [(slot, ()) for slot, how in fits if not how.differs]
+        if not shown and number in where:
+            elsewhere.setdefault((run.file.model, ", ".join(where[number])), {})[run.leaf.task] = None
+            continue
+        if not shown:
+            nearest, how = min(fits, key=lambda one: len(one[1].differs))
+            wanted = (nearest.row, how.differs)
+            shown = [(slot, one.differs) for slot, one in fits if (slot.row, one.differs) == wanted]
+        for label in run.labels:
+            for slot, differs in shown:
+                place(slot, label, differs, run)
+        for slot, how in fits:
+            if (slot, how.differs) in shown:
+                unrecorded.setdefault(run.file.model, {}).update(dict.fromkeys(how.unrecorded))
+    lines = [
+        f"{model}, with the settings of another table ({tables}): {', '.join(tasks)}"
+        for (model, tables), tasks in elsewhere.items()
+    ]
+    lines += [
+        f"{model}: not recorded in the results, and so not compared with the table's: {', '.join(keys)}"
+        for model, keys in unrecorded.items()
+        if keys
+    ]
+    return TableRuns(list(made.values()), [*notes, *lines])
+
+
+def _changed(leaf: LeafResult, later: LeafResult, *, seeds: bool) -> tuple[str, ...]:
+    """Return the settings in which an earlier run differs from the later one that is shown."""
+    found = differing(leaf.settings, later.settings, (_SEED,) if seeds else ())
+    return tuple(f"{key}={change.replace(' | ', ', not ')}" for key, change in found.items())
