@@ -11,9 +11,11 @@ import pytest
 
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.report import Table, report_tables
-from mrag_eval.report.tables._loop_tables import cost_table, language_table, margin_table
+from mrag_eval.report.tables._loop_tables import cost_table, language_table
+from mrag_eval.report.tables._margins import margin_table
 
 SUBJECTS = ("society", "tradition", "history", "law", "politics", "economy", "geography", "popular")
+LABEL = "org/m · planner p, critic c"
 DATE = "2026-11-22T00-00-00.000001"
 MODES = {"coral": "coral", "norag": "no_ir", "monorag": "qlang", "multirag": "all"}
 
@@ -68,7 +70,7 @@ def click(tmp_path: Path) -> Path:
 
 def test_the_margin_is_over_the_strongest_baseline_and_paired(click: Path) -> None:
     table = margin_table([click])
-    found = cells(table, "org/m")["CLIcK"]
+    found = cells(table, LABEL)["CLIcK"]
     # 16 of 16 against 8 of 16: 50 points, no question lost
     assert found.value == pytest.approx(50.0)
     assert found.n == 16
@@ -76,8 +78,8 @@ def test_the_margin_is_over_the_strongest_baseline_and_paired(click: Path) -> No
     assert 0 < found.low < 50 < found.high
     assert table is not None
     # McNemar: 8 discordant pairs, all one way: 2 × 0.5^8 = 0.0078
-    assert any(note.startswith("org/m, CLIcK: against multiRAG, 16 pairs, p .0078") for note in table.notes)
-    assert cells(table, "org/m")["low"].value is None
+    assert any(note.startswith(f"{LABEL}, CLIcK: against multiRAG, 16 pairs, p .0078") for note in table.notes)
+    assert cells(table, LABEL)["low"].value is None
 
 
 def test_a_tier_is_a_mean_over_languages(tmp_path: Path) -> None:
@@ -87,22 +89,22 @@ def test_a_tier_is_a_mean_over_languages(tmp_path: Path) -> None:
         answers[f"blend_coral_{code}"] = [1] if code == "am" else [1, 0, 0, 1]
         answers[f"blend_monorag_{code}"] = [0] if code == "am" else [1, 0, 1, 0]
     table = margin_table([write_run(tmp_path / "blend", answers)])
-    assert cells(table, "org/m")["low"].value == pytest.approx(20.0)
-    assert cells(table, "org/m")["low"].n == 17
-    assert cells(table, "org/m")["su"].value == pytest.approx(0.0)
-    assert cells(table, "org/m")["all"].value is None
+    assert cells(table, LABEL)["low"].value == pytest.approx(20.0)
+    assert cells(table, LABEL)["low"].n == 17
+    assert cells(table, LABEL)["su"].value == pytest.approx(0.0)
+    assert cells(table, LABEL)["all"].value is None
 
 
 def test_answers_without_a_difference_have_a_margin_of_nothing_and_no_interval(tmp_path: Path) -> None:
     tasks = (f"blend_{mode}_{code}" for mode in ("coral", "monorag") for code in CORAL_TIERS["low"])
     table = margin_table([write_run(tmp_path / "blend", dict.fromkeys(tasks, (1, 0, 0, 1)))])
-    found = cells(table, "org/m")["low"]
+    found = cells(table, LABEL)["low"]
     assert (found.value, found.low, found.high, found.n) == (0.0, None, None, 20)
 
 
 def test_an_interval_goes_no_further_than_a_difference_can(tmp_path: Path) -> None:
     answers = {"blend_coral_su": [1, 1, 1, 0], "blend_norag_su": [0, 0, 1, 1]}
-    cell = cells(margin_table([write_run(tmp_path / "a", answers)]), "org/m")["su"]
+    cell = cells(margin_table([write_run(tmp_path / "a", answers)]), LABEL)["su"]
     assert cell.value == pytest.approx(25.0)
     assert cell.low is not None
     assert -100 <= cell.low < cell.high <= 100
@@ -122,8 +124,8 @@ def test_models_stay_distinct(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {"blend_coral_su": [1, 1], "blend_norag_su": [0, 0]}, "org/a")
     b = write_run(tmp_path / "b", {"blend_coral_su": [1, 0], "blend_norag_su": [1, 0]}, "org/b")
     table = margin_table([a, b])
-    assert cells(table, "org/a")["su"].value == 100.0
-    assert cells(table, "org/b")["su"].value == 0.0
+    assert cells(table, "org/a · planner p, critic c")["su"].value == 100.0
+    assert cells(table, "org/b · planner p, critic c")["su"].value == 0.0
 
 
 def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
@@ -143,6 +145,44 @@ def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
     assert second["calls a question"].value == pytest.approx(80 / 6)
     assert second["rounds"].value == pytest.approx(10 / 6)
     assert second["without documents"].value == pytest.approx(200 / 6)
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"max_corpora": 1}, "agent.max_corpora 1"),
+        ({"k": 3}, "agent.k 3"),
+        ({"min_score": 0}, "agent.min_score 0"),
+        ({"weights": {"relevance": 2.0}}, "agent.weights.relevance 2.0"),
+        ({"fallback": "best_scored"}, "agent.fallback best_scored"),
+        ({"rewrite": False}, "agent.rewrite False"),
+        ({"filter": "none"}, "agent.filter none"),
+        ({"corpora": "own"}, "agent.corpora own"),
+        ({"prompts": {"plan": "/mine.jinja"}}, "agent.prompts.plan /mine.jinja"),
+        ({"pool": ["en", "ko"]}, "agent.pool en ko"),
+    ],
+)
+def test_two_loops_with_different_settings_have_two_rows(changed: dict[str, Any], name: str, tmp_path: Path) -> None:
+    usual = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 0]})
+    other = write_run(tmp_path / "b", {"click_coral_law": [1, 0, 0, 0]}, **changed)
+    table = cost_table([usual, other])
+    assert table is not None
+    found = {row.labels[2].split("; ")[-1]: row.cells[0].value for row in table.rows}
+    assert len(found) == 2
+    assert found[name] == 25.0
+
+
+def test_a_later_run_of_one_task_leaves_the_other_tasks_of_an_earlier_one(tmp_path: Path) -> None:
+    """Five of eight questions: three of four in the task that was run once, two of four in the later run."""
+    a = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 1], "click_coral_popular": [1, 1, 1, 0]})
+    b = write_run(tmp_path / "b", {"click_coral_law": [1, 1, 0, 0]})
+    (result,) = b.glob("results_*")
+    result.write_text(result.read_text("utf-8").replace('"date": 1.0', '"date": 2.0'), "utf-8")
+    table = cost_table([a, b])
+    assert table is not None
+    (row,) = table.rows
+    assert (row.cells[0].value, row.cells[0].n) == (62.5, 8)
+    assert table.notes[-1].startswith("org/m, click_coral_law: an earlier run with the same settings is left out")
 
 
 def test_languages_chosen_against_languages_shown(tmp_path: Path) -> None:

@@ -1,0 +1,137 @@
+"""CORAL's margin over the strongest baseline, from the samples of runs with the settings of its Table 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mrag_eval.core import p_text
+from mrag_eval.report._table import Cell, Row, Table
+from mrag_eval.report.comparison._compare import RESAMPLES, PairedRows, difference
+from mrag_eval.report.files._results import ResultFile, read_results
+from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
+from mrag_eval.report.tables._layout_schema import Column, load_layout
+from mrag_eval.report.tables._row_runs import OwnRow, placed, table_runs, task_runs
+
+_METRIC = "acc"
+_CORAL = "CORAL"
+_PERCENT = 100.0
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Hold the rows of CORAL and of a baseline in one column, pair by pair, each with its task."""
+
+    name: str
+    tasks: tuple[str, ...]
+    ours: tuple[ScoredRow, ...]
+    theirs: tuple[ScoredRow, ...]
+
+
+def margin_table(results: Sequence[Path], seed: int = 0) -> Table | None:
+    """Return CORAL minus the strongest baseline of each column of Table 1, in points, paired by row.
+
+    Both are runs with the settings of Table 1. Over several languages the difference is that of the plain means over
+    languages, resampled within each language (questions asked in several languages together). The strongest baseline is
+    found in the same figures. None without samples.
+    """
+    layout = load_layout("coral")
+    one = next(table for table in layout.tables if table.id == "1")
+    runs = task_runs(read_results(list(results)), layout)
+    own = table_runs(one, layout, runs, placed(layout, runs)).fitting
+    files = {id(run.leaf): run.file for run in runs}
+    models = {label: run.file.model for run in runs for label in run.labels}
+    rows, notes = [], []
+    for coral in [row for row in own if row.name == _CORAL]:
+        ours = _samples(coral, files)
+        baselines = [row for row in own if row.name != _CORAL and row.label == models[coral.label]]
+        rivals = {row.name: (str(row.condition and row.condition.part), _samples(row, files)) for row in baselines}
+        cells = []
+        for column in one.columns:
+            tasks = [str(task) for task in ((column.task,) if column.task else column.tasks)]
+            found = [_sides(name, part, tasks, ours, theirs) for name, (part, theirs) in rivals.items()]
+            sides = [side for side in found if side is not None]
+            if not sides:
+                cells.append(Cell(None, "CORAL or every baseline lacks a task or its samples"))
+                continue
+            best = max(sides, key=lambda side: _score(column, side.tasks, side.theirs))
+            cell, note = _margin(column, best, seed)
+            cells.append(cell)
+            notes.append(f"{coral.label}, {column.name}: against {best.name}, {note}")
+        if any(cell.value is not None for cell in cells):
+            rows.append(Row((coral.label,), "this run", tuple(cells)))
+    if not rows:
+        return None
+    notes.append("the strongest baseline is found in the same rows, which makes its score a little too high")
+    notes.append("runs with other settings than Table 1 (above) have no margin")
+    names = tuple(column.name for column in one.columns)
+    title = "CORAL less the strongest baseline, in points, with 95% intervals"
+    return Table("margins", title, ("model",), names, tuple(rows), 2, tuple(notes), intervals=True)
+
+
+def _samples(row: OwnRow, files: Mapping[int, ResultFile]) -> dict[str, SampleSet]:
+    """Return the samples of the results that a row shows, by task."""
+    shown = {task: leaves[0] for (_, task), leaves in row.picked.items()}
+    paths = [path for task, leaf in shown.items() if (path := files[id(leaf)].samples(task)) is not None]
+    return read_runs(paths)
+
+
+def _sides(
+    name: str, part: str, tasks: Sequence[str], ours: Mapping[str, SampleSet], theirs: Mapping[str, SampleSet]
+) -> _Sides | None:
+    """Return the pairs of one baseline; None if a task was not run, or not on the rows that CORAL ran on."""
+    kept: list[str] = []
+    pairs: list[tuple[ScoredRow, ScoredRow]] = []
+    for task in tasks:
+        mine, other = ours.get(task.replace("{part}", "coral")), theirs.get(task.replace("{part}", part))
+        if mine is None or other is None or mine.rows.keys() != other.rows.keys():
+            return None
+        for key in sorted(mine.rows):
+            kept.append(task)
+            pairs.append((mine.rows[key], other.rows[key]))
+    return _Sides(name, tuple(kept), tuple(a for a, _ in pairs), tuple(b for _, b in pairs))
+
+
+def _score(column: Column, tasks: Sequence[str], rows: Sequence[ScoredRow]) -> float:
+    values: dict[str, list[float]] = {}
+    for task, row in zip(tasks, rows, strict=True):
+        if _METRIC in row.values:
+            values.setdefault(task if column.weight == "tasks" else "", []).append(row.values[_METRIC])
+    return sum(sum(found) / len(found) for found in values.values()) / len(values) if values else -1.0
+
+
+def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
+    n = len(sides.ours)
+    if len(column.tasks) > 1 and column.weight == "tasks":
+        from mrag_eval.metrics import stratified_bootstrap
+
+        changes = [_change(a, b) for a, b in zip(sides.ours, sides.theirs, strict=True)]
+        if not any(changes):
+            # no row differs: the rows cannot give an interval
+            scored = any(change is not None for change in changes)
+            return Cell(0.0 if scored else None, "no row that both scored", n=n), f"{n} pairs, none of which differs"
+        groups = [row.group for row in sides.ours]
+        grouped = groups if len(set(groups)) < n else None
+        found = stratified_bootstrap(changes, sides.tasks, groups=grouped, n_resamples=RESAMPLES, seed=seed)
+        cell = Cell(_points(found.value), found.reason, _end(found.low), _end(found.high), n)
+        return cell, f"{n} pairs, {found.method}"
+    pair = PairedRows(column.name, sides.theirs, sides.ours, (0, 0))
+    one = difference(pair, _METRIC, seed=seed)
+    cell = Cell(_points(one.difference), one.reason, _end(one.low), _end(one.high), n)
+    p_value = "no test possible" if one.p_value is None else f"p {p_text(one.p_value)}"
+    return cell, f"{n} pairs, {p_value} ({one.method})"
+
+
+def _end(value: float | None) -> float | None:
+    """Return an end of an interval in points, limited to the range of a difference of two shares."""
+    return None if value is None else _PERCENT * max(-1.0, min(1.0, value))
+
+
+def _change(ours: ScoredRow, theirs: ScoredRow) -> float | None:
+    a, b = ours.values.get(_METRIC), theirs.values.get(_METRIC)
+    return None if a is None or b is None else a - b
+
+
+def _points(value: float | None) -> float | None:
+    return None if value is None else _PERCENT * value
