@@ -275,7 +275,7 @@ def test_modes_are_side_by_side_in_the_papers_table(
     (table,) = (table for table in layout_tables("xrag", paths) if table.id == "7")
     ours = {row.labels[0]: row for row in table.rows if row.source == "this run"}
     assert len(ours) == 5
-    german = ours["German (jsonl, 1 passage of 'benchmark')"]
+    german = ours["German (jsonl, 1 passage of 'benchmark', bm25, not reranked)"]
     # one German question of three is about the lighthouse; its English document shares only the word "Varn" with it
     assert german.cells[0].value == pytest.approx(100 / 3)
     assert [cell.n for cell in german.cells] == [3, 3, 3]
@@ -285,6 +285,11 @@ def test_modes_are_side_by_side_in_the_papers_table(
     assert "- context: judged by acme/judge-1" in shown
     assert "- context: mode en_only" in shown
     assert "the paper searched the web" in shown
+    # an earlier run of the same mode and settings is named, not dropped silently
+    again = json.loads(paths[0].read_text("utf-8")) | {"date": 9.0}
+    (later := paths[0].with_name("results_again.json")).write_text(json.dumps(again), "utf-8")
+    (twice,) = (table for table in layout_tables("xrag", [*paths, later]) if table.id == "7")
+    assert any(note.endswith(f"is left out ({paths[0].name})") for note in twice.notes)
     # one mode alone: the other cells are blank, with the reason
     (alone,) = (table for table in layout_tables("xrag", paths[:1]) if table.id == "7")
     row = next(row for row in alone.rows if row.labels[0].startswith("German ("))

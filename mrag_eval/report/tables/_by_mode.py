@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from mrag_eval.core import is_language, language_name
 from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, rows_of, task_frame
+from mrag_eval.report.tables._row_settings import retriever_name
 from mrag_eval.scoring import PanelTable
 
 # A task's score, and that of its questions in one language.
 _Found = tuple[Score, Score | None]
+# Language, benchmark, number of passages, corpus, retriever.
+_Key = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -26,44 +30,50 @@ class ModeRow:
 def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return the rows that the results fill, in percent; ``columns`` -> modes, of which the first one run is shown.
 
-    Runs belong to one row if benchmark, language of the question, corpus and number of passages are the same; the
-    metric does not depend on the evaluated model. ``files`` are in order of their date: the latest run of a mode
-    counts.
+    Runs belong to one row if benchmark, language of the question, number of passages, corpus, retriever and ``--limit``
+    are the same; the metric does not depend on the evaluated model. ``files`` are in order of their date: the latest
+    run of a mode counts, and a line names the others.
     """
     frame = task_frame(files)
     frame = frame[frame["metric"] == metric]
     parts = {(row.path, row.name, row.cell): row for row in rows_of(frame[frame["dimension"] == "query_lang"])}
-    found: dict[tuple[str, str, str, str], dict[str, _Found]] = {}
+    leaves = {(str(file.path), leaf.task): leaf for file in files for leaf in file.leaves.values()}
+    found: dict[_Key, dict[str, list[_Found]]] = {}
     for whole in rows_of(frame[frame["dimension"] == ""]):
         languages = whole.languages.split(", ") if whole.languages else []
         for lang in languages:
-            key = (lang, str(whole.benchmark), str(whole.corpus), str(whole.passages))
+            config = leaves[whole.path, whole.name].config
+            search = retriever_name(config) or "nothing searched"
+            limit = "" if config.limit is None else f", --limit {config.limit:g}"
+            key = (lang, str(whole.benchmark), str(whole.passages), f"'{whole.corpus}'", search + limit)
             part = whole if len(languages) == 1 else parts.get((whole.path, whole.name, lang))
-            found.setdefault(key, {})[str(whole.mode)] = (whole, part)
-    judges = {(str(file.path), leaf.task): leaf.scores.sufficiency for file in files for leaf in file.leaves.values()}
+            found.setdefault(key, {}).setdefault(str(whole.mode), []).insert(0, (whole, part))
+    judges = {key: leaf.scores.sufficiency for key, leaf in leaves.items()}
     wanted = {mode for modes in columns.values() for mode in modes}
     return [_row(key, columns, runs, judges) for key, runs in sorted(found.items()) if not wanted.isdisjoint(runs)]
 
 
 def _row(
-    key: tuple[str, str, str, str],
+    key: _Key,
     columns: Mapping[str, Sequence[str]],
-    runs: Mapping[str, _Found],
+    runs: Mapping[str, Sequence[_Found]],
     judges: Mapping[tuple[str, str], PanelTable | None],
 ) -> ModeRow:
-    lang, benchmark, corpus, k = key
+    lang, benchmark, k, corpus, search = key
     passages = "1 passage" if k == "1" else f"{k} passages"
-    label = f"{language_name(lang) if is_language(lang) else lang} ({benchmark}, {passages} of '{corpus}')"
+    label = f"{language_name(lang) if is_language(lang) else lang} ({benchmark}, {passages} of {corpus}, {search})"
     cells, notes = [], []
     for modes in columns.values():
         mode = next((mode for mode in modes if mode in runs), None)
         if mode is None:
             cells.append(Cell(None, f"no run in mode {' or '.join(modes)}"))
             continue
-        whole, part = runs[mode]
+        (whole, part), *earlier = runs[mode]
         cells.append(_cell(whole, part))
         if len(modes) > 1:
             notes.append(f"{whole.name}: mode {mode}")
+        left_out = [*earlier, *(run for other in modes if other != mode for run in runs.get(other, ()))]
+        notes += [f"{label}: a run in mode {run.mode} is left out ({PurePath(run.path).name})" for run, _ in left_out]
         if whole.unscored_reasons and whole.value is not None:
             counts = ", ".join(f"{n} ({reason})" for reason, n in whole.unscored_reasons.items())
             notes.append(f"{whole.name}: {whole.unscored_rows} rows without {whole.metric}: {counts}")
