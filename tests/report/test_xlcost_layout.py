@@ -108,7 +108,10 @@ def metric(overall: float, pairs: tuple[float | None, ...]) -> dict[str, Any]:
     return {**estimate(overall), "by": {"pair": by}, "macro": macro}
 
 
-def leaf(mode: str, *, proxy: bool = False, judged: bool = True, retrieval: Any = None) -> dict[str, Any]:
+def leaf(
+    mode: str, *, proxy: bool = False, judged: bool = True, retrieval: Any = None, english: int = 95
+) -> dict[str, Any]:
+    """Return a task's configuration and scores; ``english`` of its 191 documents are in English."""
     suffix = "_proxy" if proxy else ""
     pairs = (0.5, None, None, 0.7) if proxy else (0.5, 0.2, 0.3, 0.7)
     metrics: dict[str, Any] = {}
@@ -140,7 +143,8 @@ def leaf(mode: str, *, proxy: bool = False, judged: bool = True, retrieval: Any 
             scores["unscored"][f"hit@20{suffix}"] = {"two languages": 50}
     block = {"mode": mode, "k": 5, "depth": 20, "corpus": "benchmark", "kind": "dense", "embedder": "BAAI/bge-m3"}
     block |= {"rerank": {"model": "BAAI/bge-reranker-v2-m3"}, **(retrieval or {})}
-    return {"retrieval": block, "data": {"benchmark": "xlcost"}, "scores": scores}
+    source = {"corpus": {"languages": {"ar": 191 - english, "en": english}}}
+    return {"retrieval": block, "data": {"benchmark": "xlcost"}, "scores": scores, "source": source}
 
 
 def write(path: Path, leaves: dict[str, Any], *, model: str = "org/model", date: float = 1.0) -> Path:
@@ -179,8 +183,7 @@ def test_every_cell_comes_from_its_place(tmp_path: Path) -> None:
     assert thirds == pytest.approx([10, 75, 40])
     sixth = own(found["6"], "cross language, Balanced (Equal)")
     assert sixth["50% English"].value == pytest.approx(25)
-    assert (sixth["25% English"].value, sixth["25% English"].reason) == (None, "")
-    assert any(note.startswith("25% English, no task of ours") for note in found["6"].notes)
+    assert (sixth["25% English"].value, sixth["25% English"].reason) == (None, "not run")
     figure = own(found["Figure 1"], "Travel, balanced")
     assert [cell.value for cell in figure.values()] == pytest.approx([50, 20, 30, 70, 45])
     assert own(found["Figure 3"], "Travel, language-oracle")["overall"].value == pytest.approx(25)
@@ -190,6 +193,33 @@ def test_every_cell_comes_from_its_place(tmp_path: Path) -> None:
     text = single_spaced(render(list(found.values())))
     assert "| 27 ± 3 | 81 ± 2 | 88 ± 2 | 78 ± 3 | 58 ± 3 |" in text
     assert "45 ± 10 (n=100)" in text
+
+
+def test_corpora_with_other_shares_of_english_fill_the_columns_of_table_6(tmp_path: Path) -> None:
+    """50, 95 and 140 of 191 documents are 26%, 50% and 73%; 20 are 10%, which no column shows."""
+    paths = []
+    for number, english in enumerate((50, 95, 140, 20)):
+        made = leaf("balanced", english=english)
+        made["scores"]["metrics"]["hit@20"] = metric(0.1, (0.1 * (number + 1), None, None, 0.1 * (number + 1)))
+        paths.append(write(tmp_path / f"results_{number}.json", {"xlcost_travel_balanced": made}, date=float(number)))
+    found = tables(*paths)
+    name = "same language, Balanced (Equal)"
+    (ours,) = [row for row in found["6"].rows if row.labels[0] == name and row.source == "this run"]
+    assert [cell.value for cell in ours.cells] == pytest.approx([10, 20, 30])
+    beneath = [row for row in found["6"].rows if "other settings" in row.source]
+    assert [row.source.partition("english_share=")[2] for row in beneath] == ["10%, not 25%"] * 2
+    assert beneath[0].cells[0].value == pytest.approx(40)
+    # Figure 1 is about the corpus as it is
+    (figure,) = [row for row in found["Figure 1"].rows if row.source == "this run"]
+    assert figure.cells[0].value == pytest.approx(20)
+
+
+def test_a_benchmark_of_ones_own_has_a_table_like_table_6(tmp_path: Path) -> None:
+    made = {"xlcost_own": leaf("all"), "xlcost_own_balanced": leaf("balanced", english=48)}
+    found = tables(write(tmp_path / "results_1.json", made))["6 (own)"]
+    assert own(found, "cross language, Direct")["50% English"].value == pytest.approx(25)
+    assert own(found, "same language, Balanced (Equal)")["25% English"].value == pytest.approx(60)
+    assert "6 (own)" not in tables(write(tmp_path / "results_2.json", {"xlcost_travel": leaf("all")}))
 
 
 def test_a_proxy_says_so_and_leaves_cross_language_cells_blank(tmp_path: Path) -> None:

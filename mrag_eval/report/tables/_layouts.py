@@ -11,9 +11,13 @@ from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.tables._by_mode import ModeRow, rows_by_mode
 from mrag_eval.report.tables._layout_cells import metric_name, own_cells, scale
 from mrag_eval.report.tables._layout_schema import Computed, Layout, LayoutTable, PublishedRow, load_layout
+from mrag_eval.report.tables._lengths import length_rows
 from mrag_eval.report.tables._row_runs import OwnRow, TableRuns, TaskRun, placed, slots, table_runs, task_runs
 from mrag_eval.report.tables._row_settings import fit
 from mrag_eval.scoring import LabelTable
+
+# Rows of ours that no metric of a task fills, by table.
+_MEASURED = {"mrag": length_rows}
 
 
 def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
@@ -27,6 +31,8 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
     files = read_results([Path(path) for path in results])
     runs = task_runs(files, layout)
     side_by_side = {table.id: _by_mode(table, files) for table in layout.tables}
+    if name in _MEASURED:
+        side_by_side |= _MEASURED[name](files, [Path(path) for path in results])
     if not runs and not any(side_by_side.values()):
         tasks = sorted({slot.task for table in layout.tables for slot in slots(table, layout)})
         raise DataError(

@@ -131,7 +131,7 @@ def table_runs(
 ) -> TableRuns:
     """Return a table's rows of ours.
 
-    A run is in every place whose settings are its own. If it has none in this table, it is beneath the row that it
+    A run is in every place whose settings are its own. If it has none in this table, it is beneath the rows that it
     differs from in the fewest settings, or, if it is in another table of the paper, in a line that names that table.
     Among runs that fit one place the latest is shown; an earlier one is beneath it if it differs in any setting.
     """
@@ -163,9 +163,8 @@ def table_runs(
             elsewhere.setdefault((run.file.model, ", ".join(where[number])), {})[run.leaf.task] = None
             continue
         if not shown:
-            nearest, how = min(fits, key=lambda one: len(one[1].differs))
-            wanted = (nearest.row, how.differs)
-            shown = [(slot, one.differs) for slot, one in fits if (slot.row, one.differs) == wanted]
+            nearest = min((how.differs for _, how in fits), key=len)
+            shown = [(slot, nearest) for slot, how in fits if how.differs == nearest]
         for label in run.labels:
             for slot, differs in shown:
                 place(slot, label, differs, run)

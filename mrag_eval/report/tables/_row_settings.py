@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from mrag_eval.config import reranker_name
+from mrag_eval.config import mode_named, reranker_name
 from mrag_eval.datasets import declaration_of
 from mrag_eval.report.files._task_config import TaskConfig
 
@@ -18,7 +18,12 @@ _ANY = "any"
 # An expected value that a run fits if the setting is off.
 _NONE = "none"
 # Settings of a search: without one they change nothing.
-_OF_A_SEARCH = ("retriever", "kind", "reranker", "retrieval.k", "retrieval.depth", "retrieval.query_text")
+_OF_A_SEARCH = (
+    *("retriever", "kind", "reranker", "english_share"),
+    *("retrieval.k", "retrieval.depth", "retrieval.query_text"),
+)
+# Points between the share of English documents and the share that a table names.
+_NEAR = 10
 # Models, which are compared without the folder or organisation in front of their names.
 _MODELS = ("retriever", "reranker")
 
@@ -60,6 +65,8 @@ def fit(config: TaskConfig, stated: Mapping[str, Any]) -> Fit:
 def _applies(key: str, config: TaskConfig) -> bool:
     if key.startswith("agent."):
         return bool(config.agent)
+    if key == "pool":
+        return bool(config.agent) or "all" in mode_named(config.mode).languages
     return config.searches or key not in _OF_A_SEARCH
 
 
@@ -103,8 +110,23 @@ def _rows(config: TaskConfig) -> str:
     return f"{len(config.samples)} chosen" if config.samples else "all"
 
 
+def _pool(config: TaskConfig) -> Any:
+    found = [block["pool"] for block in (config.retrieval, config.agent) if "pool" in block]
+    return next((pool for pool in found if pool), "every language" if found else _MISSING)
+
+
 def _english_share(config: TaskConfig) -> Any:
-    return "as published" if config.english_share is None else config.english_share
+    """Return the quarter that the share of English documents is nearest to; the exact share if it is 10 points away.
+
+    Documents are drawn with a probability, so that a corpus of 25% may hold 27%.
+    """
+    corpus = config.source.get("corpus")
+    counts = corpus.get("languages") if isinstance(corpus, Mapping) else None
+    if not counts:
+        return _MISSING
+    share = 100 * counts.get("en", 0) / sum(counts.values())
+    near = round(share / 25) * 25
+    return f"{near if abs(share - near) < _NEAR else round(share)}%"
 
 
 def _or_missing(value: Any) -> Any:
@@ -119,6 +141,7 @@ _NAMED: Mapping[str, Callable[[TaskConfig], Any]] = {
     "kind": lambda config: _or_missing(config.kind),
     "reranker": _reranker,
     "english_share": _english_share,
+    "pool": _pool,
     "retrieval.depth": lambda config: config.depth or _MISSING,
 }
 
@@ -157,6 +180,4 @@ def _text(value: Any) -> str:
         return " or ".join(_text(one) for one in value[_ANY])
     if isinstance(value, list):
         return " ".join(map(str, value)) or "[]"
-    if isinstance(value, Mapping):
-        return " ".join(f"{key} {_text(one)}" for key, one in value.items())
     return _NONE if value is None else str(value)
