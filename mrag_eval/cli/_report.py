@@ -48,7 +48,7 @@ def report(
 ) -> None:
     """Show the scores of runs with their confidence intervals.
 
-    With --layout, the figures of a paper are printed next to yours; a cell is blank if no run matches it.
+    With --layout, the figures of a paper are printed next to yours; runs with other settings are below the table.
 
     With --territory, print the answers about a territory by model, mode and language, with the viewpoints of the
     documents shown. RESULTS are then sample files (--log_samples), or folders that contain them.

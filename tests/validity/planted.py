@@ -50,9 +50,15 @@ def served(reply: Reply, correct: Verdict) -> Iterator[ModelServer]:
 
 
 def evaluate(
-    programs: Programs, folder: Path, server: ModelServer, tasks: Sequence[str], judges: Sequence[str], **data: str
+    programs: Programs,
+    folder: Path,
+    server: ModelServer,
+    tasks: Sequence[str],
+    judges: Sequence[str],
+    *more: str,
+    **data: str,
 ) -> Path:
-    """Run the committed tasks with ``mrag-eval run``; return the folder of its results."""
+    """Run the committed tasks with ``mrag-eval run`` and ``more`` options; return the folder of its results."""
     seats = [
         {"model": "local-chat-completions", "model_args": {"model": name, "base_url": server.url}} for name in judges
     ]
@@ -61,6 +67,7 @@ def evaluate(
     words += ["--model_args", f"model={MODEL},base_url={server.url},num_concurrent=8,max_length=100000"]
     words += ["--tasks", ",".join(tasks), "--output_path", str(folder / "out")]
     words += ["--metadata", ",".join(f"data.{key}={value}" for key, value in data.items())]
+    words += more
     environment = {**os.environ, "MRAG_CONFIG": str(folder / "mrag.yaml"), "OPENAI_API_KEY": "none"}
     environment |= {"MRAG_CACHE": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(ROOT), *_path()])}
     command = [programs / "mrag-eval", *words]

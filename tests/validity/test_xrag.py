@@ -162,6 +162,16 @@ def test_figure_5_counts_short_answers(tables: dict[str, str]) -> None:
     assert ours(tables["Figure 5"]) == n("20.00", "10.00")
 
 
+def test_a_run_of_one_question_is_below_the_table(tmp_path: Path, programs: Programs) -> None:
+    """The only question is answered rightly: 100.00, which is not the paper's measurement."""
+    write(tmp_path, rows())
+    with served(reply, correct) as server:
+        out = evaluate(programs, tmp_path, server, ["xrag_mono_es"], JUDGES, "--limit", "1", path=str(tmp_path))
+    text = printed(programs, "report", out, "--layout", "xrag")
+    assert "| planted | this run, other settings: rows=--limit 1, not all | | | 100.00 (n=1) |" in text
+    assert "| planted | this run |" not in text
+
+
 def test_every_form_and_export_has_the_same_figures(out: Path, programs: Programs, tmp_path: Path) -> None:
     for form in ("csv", "json"):
         printed(programs, "report", out, "--layout", "xrag", "--format", form, "-o", tmp_path / f"tables.{form}")

@@ -160,7 +160,8 @@ def _found(config: TaskConfig, key: str) -> Any:
 def _pinned(config: TaskConfig) -> str | None:
     """Return the revision that the benchmark's loader reads, None if it pins none."""
     declared = declaration_of(config.data)
-    return next((found for source in (declared.sources if declared else ()) if (found := source.revision)), None)
+    found = [getattr(source, "revision", None) for source in (declared.sources if declared else ())]
+    return next((revision for revision in found if revision), None)
 
 
 def _same(key: str, found: Any, wanted: Any) -> bool:
