@@ -322,6 +322,7 @@ REPLY_METRICS = frozenset(METRICS) - {
     "judge_correct",
     "context_sufficiency",
     "language_check",
+    "answered_in_english",
 }
 # Every name that a task may list under ``metrics``, except ranking measures.
 METRIC_NAMES = (*METRICS, *TASK_SCORES)
