@@ -214,7 +214,7 @@ def test_corpora_with_other_shares_of_english_fill_the_columns_of_table_6(tmp_pa
     assert figure.cells[0].value == pytest.approx(20)
 
 
-def test_a_benchmark_of_ones_own_has_a_table_like_table_6(tmp_path: Path) -> None:
+def test_a_users_benchmark_has_a_table_like_table_6(tmp_path: Path) -> None:
     made = {"xlcost_own": leaf("all"), "xlcost_own_balanced": leaf("balanced", english=48)}
     found = tables(write(tmp_path / "results_1.json", made))["6 (own)"]
     assert own(found, "cross language, Direct")["50% English"].value == pytest.approx(25)
