@@ -18,6 +18,8 @@ from mrag_eval.core import ConfigError, content_key, did_you_mean, is_language, 
 from mrag_eval.prompts._system_prompts import SystemPrompt, system_prompts
 
 _FOLDER = Path(__file__).parent
+# The macro that every template may call.
+_PASSAGES = _FOLDER / "_passages.jinja"
 # Default position of the answer in the built-in templates.
 _ANSWER_FORMATS = {
     "articles": "tag",
@@ -79,7 +81,7 @@ def defuse(text: str) -> str:
 
 def builtin_names(role: str = "") -> list[str]:
     """Return the names of the built-in templates: for the task's own prompt, or for a role (judge, agent)."""
-    stems = sorted(path.stem for path in _FOLDER.glob("*.jinja"))
+    stems = sorted(path.stem for path in _FOLDER.glob("[!_]*.jinja"))
     if role:
         return [stem.removeprefix(f"{role}_") for stem in stems if stem.startswith(f"{role}_")]
     return [stem for stem in stems if not stem.startswith(tuple(f"{r}_" for r in _ROLES))]
@@ -108,16 +110,13 @@ class PromptTemplate:
         system: str | SystemPrompt | None = None,
         clean: Callable[[str], str] = fence,
     ) -> None:
-        env = ImmutableSandboxedEnvironment(
-            undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
-        )
         self.name = name_
         self._source = source
         self.answer_format = _ANSWER_FORMATS.get(name_, "plain")
         self._system = system
         self._clean = clean
         try:
-            self._template = env.from_string(source)
+            self._template = _environment().from_string(source)
         except jinja2.TemplateSyntaxError as err:
             raise ConfigError(f"prompt template {name_}, line {err.lineno}: {err.message}", _NEXT_STEP) from None
         if "user" not in self._template.blocks:
@@ -132,7 +131,7 @@ class PromptTemplate:
         """
         system = self._system
         texts = system.texts() if isinstance(system, SystemPrompt) else system
-        return content_key(self._source, texts)
+        return content_key(self._source, _PASSAGES.read_text(encoding="utf-8"), texts)
 
     def render(
         self,
@@ -192,6 +191,21 @@ class PromptTemplate:
             what = err.message if isinstance(err, jinja2.TemplateError) else f"{type(err).__name__}: {err}"
             line = " ".join(str(what).split())
             raise ConfigError(f"prompt template {self.name}, block '{block}': {line}", _NEXT_STEP) from None
+
+
+@lru_cache(maxsize=1)
+def _passages_source() -> str:
+    return _PASSAGES.read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> ImmutableSandboxedEnvironment:
+    """Return the environment of all templates, in which the macro ``listed`` writes passages."""
+    env = ImmutableSandboxedEnvironment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
+    )
+    env.globals["listed"] = env.from_string(_passages_source()).module.listed
+    return env
 
 
 @lru_cache(maxsize=512)
