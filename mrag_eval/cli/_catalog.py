@@ -174,4 +174,4 @@ def _check_leaf(path: Path, config: dict[str, Any]) -> None:
         {**config, "metadata": {**(config.get("metadata") or {}), "config_source": str(path)}}, METRIC_NAMES
     )
     validate_data(blocks.data)
-    load_template(blocks.prompt.template, blocks.prompt.system)
+    load_template(blocks.prompt.template, blocks.prompt.system, name_language=blocks.prompt.name_language)

@@ -99,8 +99,8 @@ class PromptTemplate:
 
     Variables in both blocks: ``query``, ``lang`` (BCP 47), ``language`` (its English name), ``options`` (list of
     ``letter``, ``text``), ``passages`` (list of ``index`` from 1, ``title``, ``text``, ``lang``, ``date``), ``extra``
-    (the benchmark's own texts of the row; a missing one is false), and the further texts passed to :meth:`render`.
-    ``clean`` makes values safe for the prompt.
+    (the benchmark's own texts of the row; a missing one is false), ``name_language`` (whether the answer's language is
+    to be named), and the further texts passed to :meth:`render`. ``clean`` makes values safe for the prompt.
     """
 
     def __init__(
@@ -109,12 +109,19 @@ class PromptTemplate:
         name_: str,
         system: str | SystemPrompt | None = None,
         clean: Callable[[str], str] = fence,
+        name_language: bool = False,
     ) -> None:
         self.name = name_
         self._source = source
         self.answer_format = _ANSWER_FORMATS.get(name_, "plain")
         self._system = system
         self._clean = clean
+        self._name_language = name_language
+        if name_language and "name_language" not in source:
+            raise ConfigError(
+                f"prompt.name_language: template '{name_}' cannot name the language",
+                "choose articles, elaborate or short_answer_line, or use name_language in a template of your own",
+            )
         try:
             self._template = _environment().from_string(source)
         except jinja2.TemplateSyntaxError as err:
@@ -131,7 +138,7 @@ class PromptTemplate:
         """
         system = self._system
         texts = system.texts() if isinstance(system, SystemPrompt) else system
-        return content_key(self._source, _PASSAGES.read_text(encoding="utf-8"), texts)
+        return content_key(self._source, _passages_source(), texts, self._name_language)
 
     def render(
         self,
@@ -152,6 +159,7 @@ class PromptTemplate:
             "query": clean(doc["query"]),
             "lang": doc["query_lang"],
             "language": _language_name(doc["query_lang"]),
+            "name_language": self._name_language,
             "options": [
                 {"letter": chr(65 + i), "text": clean(text)} for i, text in enumerate(doc.get("choices") or ())
             ],
@@ -214,15 +222,19 @@ def _language_name(code: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def load_template(template: str, system: str | None = None, role: str = "") -> PromptTemplate:
-    """Load the built-in template of that name, or the file at that path; ``system`` as in the ``prompt`` block.
+def load_template(
+    template: str, system: str | None = None, role: str = "", name_language: bool = False
+) -> PromptTemplate:
+    """Load the built-in template of that name, or the file at that path.
+
+    ``system`` and ``name_language`` are as in the ``prompt`` block.
 
     ``role`` is its use (``judge``, ``translator``, ``agent``, ``build``). Values in the prompt of a judge or an agent
     are defused, since its reply is parsed for a decision. Those of a translator are only fenced, since its reply
     repeats them; so are those of ``build``, whose own tags are fenced as well.
     """
     clean = fence_build if role == "build" else defuse if role in _DEFUSED else fence
-    return PromptTemplate(template_source(template, role), template, _system_text(system), clean)
+    return PromptTemplate(template_source(template, role), template, _system_text(system), clean, name_language)
 
 
 def template_source(template: str, role: str = "") -> str:

@@ -72,7 +72,10 @@ class RagTask(HarnessTask):
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
         with naming(name):
-            self._template: PromptTemplate = load_template(self.blocks.prompt.template, self.blocks.prompt.system)
+            prompt = self.blocks.prompt
+            self._template: PromptTemplate = load_template(
+                prompt.template, prompt.system, name_language=prompt.name_language
+            )
         self._as_read: dict[str, AnswerRecord | None] = {}
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0

@@ -41,8 +41,8 @@ def test_corals_prompts_put_evidence_first_and_end_on_a_line(name: str) -> None:
     bare_system, bare_user = template.render(DOC, [])
     assert user.index("# Reference Evidence") < user.index("Varn lies") < user.index("# Question")
     assert user.endswith(bare_user)
-    assert system.replace(", guided by the reference evidence you are given", "") == bare_system
-    assert "End your reply with a line of its own in exactly this form" in bare_system
+    assert system.replace(", using the reference evidence", "") == bare_system
+    assert "The last line of your reply has this form" in bare_system
     assert "Answer: " in bare_system
     assert template.answer_format == {"multiple_choice": "choice", "short_answer_line": "line"}[name]
 
