@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from mrag_eval.config._block import Block, Languages
+from mrag_eval.config._block import Block
 from mrag_eval.core import did_you_mean
 
 # CORAL's ablations and similar variants: a name for several settings, each of which may still be overridden.
@@ -80,8 +80,8 @@ class Agent(Block):
 
     ``planner`` and ``critic`` name models of the config file; without them its own ``planner`` and ``critic`` are
     taken, and the planner where no critic is named. In each round ``k`` documents are retrieved from each of at most
-    ``max_corpora`` languages of the ``pool`` (default: every language of the corpus). A document is valid if each
-    score is at least ``min_score`` and the weighted total at least ``min_total``.
+    ``max_corpora`` languages of ``retrieval.pool``. A document is valid if each score is at least ``min_score`` and the
+    weighted total at least ``min_total``.
 
     ``corpora`` other than ``dynamic`` fixes the scope of the search, with ``k`` documents in all: then the planner
     chooses no languages, and is only asked for a rewritten query. ``rewrite: false`` keeps the query.
@@ -96,7 +96,6 @@ class Agent(Block):
     max_rounds: int = Field(default=3, ge=1)
     max_corpora: int = Field(default=3, ge=1)
     k: int = Field(default=5, ge=1)
-    pool: Languages | None = None
     corpora: Literal["dynamic", "query", "own", "own+en", "all"] = "dynamic"
     rewrite: bool = True
     filter: Literal["critic", "none"] = "critic"
@@ -119,13 +118,6 @@ class Agent(Block):
         if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"no preset '{name}'{did_you_mean(str(name), PRESETS)}")
         return {**PRESETS[name], **value}
-
-    @field_validator("pool")
-    @classmethod
-    def _each_once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        if value is not None and not value:
-            raise ValueError("a pool needs at least one language")
-        return value and tuple(dict.fromkeys(value))
 
     @model_validator(mode="after")
     def _possible(self) -> Agent:

@@ -55,7 +55,7 @@ class Mode:
 
 
 _SEARCHES_NOTHING = "this mode searches nothing"
-_AGENTS_CHOOSE = "agents choose the languages; set agent.pool or agent.corpora instead"
+_AGENTS_CHOOSE = "agents choose the languages; set retrieval.pool or agent.corpora instead"
 _NO_RUN = "this mode searches an index, with queries that a run made beforehand does not have"
 
 MODES: Mapping[str, Mode] = {

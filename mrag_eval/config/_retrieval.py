@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mrag_eval.config._block import Block, Device, Names
+from mrag_eval.config._block import Block, Device, Languages, Names
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
 from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._translator import TranslatorSpec
@@ -57,6 +57,9 @@ class Retrieval(Block):
     shown is as it is, in English (``en``) or in the query's language (``query``). The evaluated model always gets the
     original question. ``translator`` is by default that of the config file.
 
+    ``pool`` is what "all" languages are, in modes that search all of them and for the planner of ``coral``; by default
+    every language of the corpus.
+
     ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures. ``rerank``
     orders the first ``rerank.depth`` of them (default: all) once more before ``k`` are taken; a name alone is that of a
     cross-encoder. ``rerank.query`` is the text that passages are compared with: the one that was ``searched`` with, or
@@ -89,6 +92,7 @@ class Retrieval(Block):
     run_may_differ: Names = ()
     embedder: str | dict[str, Any] | None = None
     languages: tuple[str, ...] | None = None
+    pool: Languages | None = None
     merge: Merge | None = None
     query_translation: Literal["none", "en", "each"] | None = None
     document_translation: Literal["none", "en", "query"] | None = None
@@ -112,6 +116,13 @@ class Retrieval(Block):
             return tuple(n if n in LANGUAGE_ROLES else normalize_language(str(n)) for n in names)
         except ConfigError as err:
             raise ValueError(f"{err.message}; {err.next_step}, or one of {', '.join(LANGUAGE_ROLES)}") from None
+
+    @field_validator("pool")
+    @classmethod
+    def _each_once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is not None and not value:
+            raise ValueError("a pool needs at least one language")
+        return value and tuple(dict.fromkeys(value))
 
     @field_validator("rerank", mode="before")
     @classmethod
@@ -175,6 +186,11 @@ class Retrieval(Block):
     def preset(self) -> Mode:
         """Return the mode that ``mode`` names."""
         return MODES[self.mode]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Return the languages searched, as roles or codes: the block's own choice, else the mode's."""
+        return self.languages or self.preset.languages
 
     @property
     def searches(self) -> bool:

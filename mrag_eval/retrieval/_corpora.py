@@ -218,7 +218,8 @@ def known_corpora() -> dict[str, Path | MilvusPlace]:
 
 
 def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
-    """Raise CorpusError for the first row that asks for a language which the corpus (languages ``held``) lacks."""
+    """Raise CorpusError for languages of the pool, or of the first row, that the corpus (languages ``held``) lacks."""
+    check_pool(held, retrieval)
     known: dict[str, bool] = {}
     for doc, plan in zip(docs, plans, strict=True):
         for code in plan.languages or ():
@@ -231,6 +232,19 @@ def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Pla
                     f"{_how_to_add(retrieval.corpus, code)}, "
                     f"or choose another mode, e.g. --metadata retrieval.mode=all",
                 )
+
+
+def check_pool(held: Sequence[str], retrieval: Retrieval) -> None:
+    """Raise CorpusError for languages of the pool that the corpus (languages ``held``) lacks, if all are searched."""
+    missing = [code for code in retrieval.pool or () if not matching_languages(code, held)]
+    if missing and "all" in retrieval.roles:
+        there = ", ".join(f'"{code}"' for code in retrieval.pool or () if code not in missing)
+        raise CorpusError(
+            f"retrieval.pool: corpus '{retrieval.corpus}' has no {' and no '.join(map(language_name, missing))} shard "
+            f"(it holds: {', '.join(held)})",
+            f"{_how_to_add(retrieval.corpus, ' '.join(missing))}, or search fewer languages: "
+            f'--metadata \'{{"retrieval": {{"pool": [{there}]}}}}\'',
+        )
 
 
 def _how_to_add(corpus: str, code: str) -> str:

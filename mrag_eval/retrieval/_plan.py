@@ -95,11 +95,11 @@ def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[R
     ``siblings`` are the rows among which ``swap_docs`` looks for partners (the whole benchmark; default ``docs``).
     Raises DataError naming the row and the field if a row lacks one that the mode needs.
     """
-    roles = retrieval.languages or retrieval.preset.languages
     plans = []
     for doc, asker in zip(docs, askers(docs, retrieval, siblings), strict=True):
         candidates = _candidates(doc) if retrieval.candidates == "row" else None
-        plans.append(Plan(query_text(asker, retrieval), _scope(doc, roles, asker, retrieval.mode), candidates))
+        scope = _scope(doc, retrieval.roles, asker, retrieval.mode, retrieval.pool)
+        plans.append(Plan(query_text(asker, retrieval), scope, candidates))
     return plans
 
 
@@ -148,9 +148,11 @@ def _candidates(doc: RagDoc) -> tuple[str, ...]:
     return tuple(str(c) for c in found)
 
 
-def _scope(doc: RagDoc, roles: Sequence[str], asker: RagDoc, mode: str) -> tuple[str, ...] | None:
+def _scope(
+    doc: RagDoc, roles: Sequence[str], asker: RagDoc, mode: str, pool: tuple[str, ...] | None = None
+) -> tuple[str, ...] | None:
     if "all" in roles:
-        return None
+        return pool
     codes: list[str] = []
     for role in roles:
         if role == "query":

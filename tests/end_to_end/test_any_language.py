@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import Agent, Judge, Retrieval
+from mrag_eval.config import Judge, Retrieval
 from mrag_eval.core import ConfigError, Passage, RagDoc, Scored, language_name
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.judging import language_check
@@ -95,9 +95,9 @@ def test_blocks_take_every_language() -> None:
     codes = tuple(NEW)
     assert Retrieval(mode="all", languages=[language_name(code) for code in codes]).languages == codes
     assert Judge(languages=codes).languages == codes
-    assert Agent(pool=codes).pool == codes
+    assert Retrieval(pool=codes).pool == codes
     assert in_pool("Malayalam", codes) == in_pool("mal", codes) == "ml"
-    for block in (Judge, Agent):
+    for block in (Judge, Retrieval):
         with pytest.raises(ValueError, match=r"unknown language 'jp'; did you mean ja \(Japanese\)"):
             block(**{"languages" if block is Judge else "pool": ("jp",)})
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import ConfigError
+from mrag_eval.core import CORAL_POOL, ConfigError
 from mrag_eval.datasets._blend import COUNTRIES
 from mrag_eval.prompts import builtin_names, load_template, template_source
 from mrag_eval.prompts._render import _ROLES
 
 ROOT = Path(__file__).resolve().parents[2]
-CORAL_POOL = ("id", "am", "su", "ar", "ha", "en", "zh", "ko", "as", "el", "fa", "es", "az")
 DOC = {"id": "r", "query": "Wo liegt Varn?", "query_lang": "de"}
 HIT = {"id": "p", "lang": "en", "title": "Varn", "text": "Varn lies in the north.", "date": "2024-07-01"}
 # XRAG, Figure 18; The Cross-Lingual Cost, A.1; CORAL, C.1.2
@@ -36,8 +35,8 @@ def test_naming_the_language_is_a_variant(name: str) -> None:
     assert "German" in asked(name, name_language=True)
     assert load_template(name).sha256 != load_template(name, name_language=True).sha256
     plain, named = asked(name, name_language=False), asked(name, name_language=True)
-    # nothing else differs
-    assert set(re.findall(r"\w+", named)) - set(re.findall(r"\w+", plain)) <= {"German", "this", "one", "is", "in", "It"}
+    more = set(re.findall(r"\w+", named)) - set(re.findall(r"\w+", plain))
+    assert more <= {"German", "this", "one", "is", "in"}
 
 
 def test_a_template_that_cannot_name_the_language_refuses_to() -> None:

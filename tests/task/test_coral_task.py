@@ -17,7 +17,7 @@ from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, RagDoc
 from mrag_eval.models import Reply, Translation, Translator
 from mrag_eval.retrieval import _rows as supply_module
 from mrag_eval.retrieval import find_trace, retrieve, shown_trace
-from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_pool, retrieve_by_agents
+from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_fixed_scope, retrieve_by_agents
 from tests.retrieval.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.small import BASE, ScriptedLM, write_task
@@ -189,13 +189,13 @@ def test_agents_are_named_in_the_config_file_or_the_block(tmp_path: Path, monkey
     [
         ({"agent": {"max_round": 2}}, ConfigError, r"agent: unknown key 'max_round'; did you mean 'max_rounds'\?"),
         ({"agent": {"max_rounds": 0}}, ConfigError, "agent.max_rounds"),
-        ({"agent": {"pool": ["en", "xx"]}}, ConfigError, "unknown language 'xx'"),
-        ({"agent": {"pool": ["en", "ko", "am"]}}, CorpusError, "has no Korean and no Amharic shard"),
+        ({"retrieval": {"pool": ["en", "xx"]}}, ConfigError, "unknown language 'xx'"),
+        ({"retrieval": {"pool": ["en", "ko", "am"]}}, CorpusError, "has no Korean and no Amharic shard"),
         ({"agent": {"min_total": 13}}, ConfigError, r"min_total 13 cannot be reached: with these weights 12\.5"),
         ({"agent": {"corpora": "own", "rewrite": False}}, ConfigError, "set max_rounds=1"),
         ({"agent": {"preset": "fixed"}}, ConfigError, "no preset 'fixed'"),
         ({"agent": {"preset": "no_filter", "fallback": "best_scored"}}, ConfigError, "scores nothing"),
-        ({"retrieval": {"languages": ["en"]}}, ConfigError, "set agent.pool or agent.corpora instead"),
+        ({"retrieval": {"languages": ["en"]}}, ConfigError, "set retrieval.pool or agent.corpora instead"),
         ({"retrieval": {"candidates": "row"}}, ConfigError, "searches whole corpora"),
         ({"retrieval": {"corpus": "published"}}, ConfigError, "searches an index"),
         ({"retrieval": {"rerank": {"model": "x"}}}, ConfigError, "the critic orders the documents"),
@@ -215,10 +215,10 @@ def test_a_fixed_scope_that_the_corpus_lacks_is_found_before_the_run() -> None:
     rows = [RagDoc("a", "q", "en", culture_lang="es")]
     retrieval, held = Retrieval(mode="coral"), ["en"]
     with pytest.raises(CorpusError, match="no Spanish shard"):
-        check_pool(retrieval, Agent(preset="fixed_own"), rows, held)
-    check_pool(retrieval, Agent(), rows, held)
+        check_fixed_scope(retrieval, Agent(preset="fixed_own"), rows, held)
+    check_fixed_scope(retrieval, Agent(), rows, held)
     with pytest.raises(DataError, match="row 'b' has no culture_lang"):
-        check_pool(retrieval, Agent(preset="fixed_own"), [RagDoc("b", "q", "en")], held)
+        check_fixed_scope(retrieval, Agent(preset="fixed_own"), [RagDoc("b", "q", "en")], held)
 
 
 def test_the_loop_is_retrieved_with_as_any_other_mode_is(seat: ScriptedAgents) -> None:

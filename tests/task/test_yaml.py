@@ -20,7 +20,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from mrag_eval.cli._catalog import list_tags
 from mrag_eval.config import MODES, load_config, split_config
-from mrag_eval.core import CORAL_POOL
+from mrag_eval.core import CORAL_POOL, RagDoc
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.datasets._blend import COUNTRIES, BlendBlock
@@ -34,6 +34,7 @@ from mrag_eval.datasets._xrag import LANGUAGES as XRAG_LANGUAGES
 from mrag_eval.datasets._xrag import XragBlock
 from mrag_eval.prompts import load_template
 from mrag_eval.report.tables._layout_schema import layout_names, load_layout
+from mrag_eval.retrieval._plan import plan_rows
 from mrag_eval.scoring import METRIC_NAMES
 from tests.task.test_hook import run
 from tests.worlds.small import BASE, write_task
@@ -186,7 +187,7 @@ def test_the_axes_are_the_lists_of_the_loaders() -> None:
     assert sorted(axis("xrag", "language")) == sorted(XRAG_LANGUAGES)
     assert axis("bordirlines", "hits") == [*EMBEDDERS, "own"]
     for benchmark in ("click", "blend", "blend_saq"):
-        assert tuple(matrix(benchmark)["axes"]["mode"]["coral"]["agent"]["pool"]) == CORAL_POOL
+        assert tuple(matrix(benchmark)["bases"][benchmark]["retrieval"]["pool"]) == CORAL_POOL
 
 
 def test_names_are_unique() -> None:
@@ -329,13 +330,26 @@ def test_coral_runs_as_in_its_paper() -> None:
     for name in ("click_coral_law", "blend_coral_su"):
         blocks = split_leaf(name)
         agent = blocks.agent
-        assert agent.pool == CORAL_POOL
-        assert len(agent.pool) == 13
+        assert blocks.retrieval.pool == CORAL_POOL
+        assert len(CORAL_POOL) == 13
         assert (agent.k, agent.max_corpora, blocks.retrieval.k) == (5, 3, 5)
         assert (agent.min_score, agent.min_total, agent.rewrite) == (2, 6.0, True)
         assert (agent.generation.temperature, agent.generation.max_tokens) == (0.6, 32_768)
     assert split_leaf("blend_coral_norewrite_su").agent.rewrite is False
-    assert split_leaf("blend_coral_norewrite_su").agent.pool == CORAL_POOL
+
+
+@pytest.mark.parametrize("suite", ["blend_coral_suite", "click_coral_suite", "blend_saq_coral_suite"])
+def test_all_rows_of_corals_comparison_search_the_same_pool(suite: str, configs: dict[str, dict[str, Any]]) -> None:
+    """Section 4.3: the 13 Wikipedias are the corpus of multiRAG and crossRAG, and the planner's list."""
+    seen = set()
+    for group in configs[suite]["task"]:
+        for name in _leaf_names(group):
+            retrieval = split_leaf(name).retrieval
+            if "all" in retrieval.preset.languages:
+                seen.add(retrieval.mode)
+                (plan,) = plan_rows([RagDoc("r", "what?", "en", culture_lang="su")], retrieval)
+                assert plan.languages == CORAL_POOL
+    assert seen == {"all", "crossrag", "coral"}
 
 
 def test_short_answers_cover_every_country_in_each_mode(configs: dict[str, dict[str, Any]]) -> None:
@@ -346,7 +360,6 @@ def test_short_answers_cover_every_country_in_each_mode(configs: dict[str, dict[
         assert [blocks.data["country"] for blocks in leaves] == list(COUNTRIES)
         assert {blocks.retrieval.mode for blocks in leaves} == {mode}
         assert {blocks.metrics for blocks in leaves} == {("sem_b", "sem_w", "sem_lemma_rule")}
-    assert split_leaf("blend_saq_coral_iran").agent.pool == CORAL_POOL
     assert configs["blend_saq_iran"]["task"] == [f"blend_saq_{short}_iran" for short in modes]
     assert all(not entry["weight_by_size"] for entry in configs["blend_saq_coral"]["aggregate_metric_list"])
 

@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.config import Agent, Retrieval, config_path, load_config
 from mrag_eval.core import (
     ConfigError,
-    CorpusError,
     DataError,
     Hit,
     Passage,
     RagDoc,
     Ranked,
     Retrieved,
-    language_name,
-    matching_languages,
     to_json,
 )
 from mrag_eval.models import AuxModel, behind_api, get, portable_identity
-from mrag_eval.retrieval._corpora import check_scope, open_index
+from mrag_eval.retrieval._corpora import check_pool, check_scope, open_index
 from mrag_eval.retrieval._plan import Plan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.agents._coral import Coral, Start
@@ -77,30 +74,14 @@ def agents_for(agent: Agent) -> Agents:
     return Agents(get(planner), get(critic))
 
 
-def check_pool(retrieval: Retrieval, agent: Agent, docs: Sequence[RagDoc], held: Sequence[str]) -> None:
-    """Raise CorpusError for a language of the pool, or of a row's fixed scope, that the corpus does not hold.
+def check_fixed_scope(retrieval: Retrieval, agent: Agent, docs: Sequence[RagDoc], held: Sequence[str]) -> None:
+    """Raise CorpusError for a language of a row's fixed scope that the corpus does not hold.
 
     ``held`` are the corpus's languages.
     """
-    pool = _pool(agent, held, retrieval.corpus)
     if agent.corpora not in ("dynamic", "all"):
-        plans = [Plan(doc.query, _fixed(doc, agent, pool)) for doc in docs]
+        plans = [Plan(doc.query, _fixed(doc, agent, ())) for doc in docs]
         check_scope(held, docs, plans, retrieval)
-
-
-def _pool(agent: Agent, held: Sequence[str], corpus: str) -> tuple[str, ...]:
-    if agent.pool is None:
-        return tuple(held)
-    missing = [code for code in agent.pool if not matching_languages(code, held)]
-    if missing:
-        there = [code for code in agent.pool if code not in missing]
-        raise CorpusError(
-            f"agent.pool: corpus '{corpus}' has no {' and no '.join(map(language_name, missing))} shard "
-            f"(it holds: {', '.join(held)})",
-            f"add the documents and rebuild (mrag-eval index build), or choose from fewer corpora: "
-            f'--metadata \'{{"agent": {{"pool": [{", ".join(f"{chr(34)}{code}{chr(34)}" for code in there)}]}}}}\'',
-        )
-    return agent.pool
 
 
 def retrieve_by_agents(
@@ -123,7 +104,8 @@ def retrieve_by_agents(
                 f"row '{doc.id}' has an empty query, which cannot be searched for", "correct the row, or leave it out"
             )
     index = open_index(retrieval, corpus)
-    pool = _pool(agent, index.languages, retrieval.corpus)
+    check_pool(index.languages, retrieval)
+    pool = retrieval.pool or tuple(index.languages)
     starts = [Start(doc, query_text(doc, retrieval), _fixed(doc, agent, pool)) for doc in docs]
     loop = Coral(
         agent,

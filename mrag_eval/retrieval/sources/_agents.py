@@ -8,7 +8,7 @@ from typing import Any
 from mrag_eval.core import RagDoc, Retrieved
 from mrag_eval.models import Translator
 from mrag_eval.retrieval._corpora import held_languages
-from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_pool, retrieve_by_agents
+from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_fixed_scope, retrieve_by_agents
 from mrag_eval.retrieval.saved._settings import prompt_identity
 from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.retrieval.sources._source import Missing, Setup
@@ -30,7 +30,7 @@ class AgentLoop(IndexSearch):
         with missing.allowed("agent.planner", "agent.critic"):
             self._agents = agents_for(agent)
         if "corpus" not in missing.names:
-            check_pool(retrieval, agent, docs, held_languages(retrieval, self._benchmark.corpus))
+            check_fixed_scope(retrieval, agent, docs, held_languages(retrieval, self._benchmark.corpus))
 
     def check_models(self) -> None:
         """Raise ConfigError if planner or critic cannot be reached."""
