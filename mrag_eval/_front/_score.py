@@ -71,7 +71,8 @@ def score(
     given = [_given(row, where, number, names) for number, (where, row) in enumerate(_read(rows))]
     _check_ids([row.doc.id for row in given])
     check_task_scores(names, [row.doc for row in given])
-    read = [parse_answer(row.reply, form) for row in given]
+    # as in XRAG: a question without passages may be passed on
+    read = [parse_answer(row.reply, form, may_decline=not row.passages) for row in given]
     scored = [
         Scored(row.doc, found.text, row.ranking, found.tagged, found.declined, form=form)
         for row, found in zip(given, read, strict=True)

@@ -30,7 +30,7 @@ class Scored:
     answer: str
     ranking: tuple[Ranked, ...] = ()
     tagged: bool | None = None
-    declined: bool = False
+    declined: bool | None = None
     judgement: Judgement | None = None
     in_language: Value | None = None
     detected: str | None = None

@@ -50,6 +50,8 @@ _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
 _NEXT_STEP = "correct the template; its variables are listed in mrag_eval.prompts.PromptTemplate"
+# The reply that a template offers to a model that does not know.
+_PASS = "<answer>None</answer>"
 # Roles of templates other than the task's own prompt; a template's file name begins with its role.
 _ROLES = ("judge", "rerank", "translator", "agent", "annotate", "build")
 # Roles whose values are defused: text of a sample must not be parsed as their reply.
@@ -176,6 +178,10 @@ class PromptTemplate:
             ],
         }
         return self._system_part(doc["query_lang"], bool(passages), values), self._block("user", values)
+
+    def offers_none(self, row: Mapping[str, Any]) -> bool:
+        """Return whether the prompt of a row, with its passages, lets the model reply that it does not know."""
+        return _PASS in self._source and _PASS in self.render(row, row.get("passages", ()))[1]
 
     def check_languages(self, languages: Iterable[str]) -> None:
         """Raise ConfigError for a question language without a text of the system prompt."""

@@ -10,7 +10,7 @@ _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _LINE = re.compile(r"^[ \t>#*_-]*answer[ \t*_]*[:：][ \t*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 # Closed, or cut off by the token limit: an unfinished thought contains no answer.
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.IGNORECASE | re.DOTALL)
-# The reply with which a prompt without passages lets a model pass, in the language of the prompt.
+# The reply with which a prompt may let a model pass, in the language of the prompt.
 _NONE = "none"
 
 
@@ -18,21 +18,22 @@ _NONE = "none"
 class Answer:
     """Hold the answer as read. ``tagged``: whether it was in the tag, None if no tag was asked for.
 
-    ``declined``: the tag holds ``None``, the reply by which a model says that it does not know.
+    ``declined``: whether the tag holds ``None``, the reply by which a model says that it does not know; None if the
+    prompt does not offer that.
     """
 
     text: str
     tagged: bool | None = None
-    declined: bool = False
+    declined: bool | None = None
 
 
-def parse_answer(reply: str, form: str) -> Answer:
+def parse_answer(reply: str, form: str, *, may_decline: bool = False) -> Answer:
     """Return the answer in ``reply``; the whole reply if the form was not kept.
 
     ``form`` is ``plain`` (all of it), ``tag`` (inside the last ``<answer>``), ``line`` (behind ``Answer:`` on the last
     line that begins so), ``choice`` (all of it: the choice extractor reads that line, and knows the word in more
     languages), or ``citation`` (all of it: option and citations are read from its parts). A reasoning model's thinking
-    is left out first.
+    is left out first. ``may_decline``: whether the prompt offered the reply ``None``; otherwise it is an answer.
     """
     text = _THINKING.sub("", reply)
     if "</think>" in text:
@@ -45,6 +46,7 @@ def parse_answer(reply: str, form: str) -> Answer:
         return Answer(text)
     found = _TAG.findall(text)
     if not found:
-        return Answer(text, tagged=False)
+        return Answer(text, tagged=False, declined=False if may_decline else None)
     inside = found[-1].strip()
-    return Answer(inside, tagged=True, declined=inside.strip("'\"`.").casefold() == _NONE)
+    none = inside.strip("'\"`.").casefold() == _NONE
+    return Answer(inside, tagged=True, declined=none if may_decline else None)

@@ -57,6 +57,7 @@ NO_PANEL = "no panel judged the row"
 NO_CHECK = "the judge block asks for no language check"
 NO_TRANSLATION = "the reply was not translated"
 NO_TAG = "the prompt asks for no answer tag"
+NO_WAY_TO_DECLINE = "the prompt offers no way to decline"
 NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
 
 
@@ -252,7 +253,10 @@ def _context_sufficiency(rows: Sequence[Scored]) -> list[Value]:
 
 
 def _declined(rows: Sequence[Scored]) -> list[Value]:
-    return [NO_TAG if row.tagged is None else float(row.declined) for row in rows]
+    return [
+        NO_TAG if row.tagged is None else NO_WAY_TO_DECLINE if row.declined is None else float(row.declined)
+        for row in rows
+    ]
 
 
 def _option_outcome(rows: Sequence[Scored], counts: Collection[str]) -> list[Value]:
@@ -306,7 +310,13 @@ METRICS: dict[str, Metric] = {
         Metric("judge_correct", _judge_correct, False, "more than half of the panel's judges find the answer correct"),
         Metric("context_sufficiency", _context_sufficiency, False, "what is shown suffices for a good answer (XRAG)"),
         Metric("language_check", _language_check, False, "right language, by the judge block's language_check"),
-        Metric("declined", _declined, False, "the answer tag holds None (counts as incorrect)", None),
+        Metric(
+            "declined",
+            _declined,
+            False,
+            "the answer tag holds None, if the prompt offers that (incorrect)",
+            None,
+        ),
         Metric("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
         Metric("option_read", _option_read, False, "an option can be read from the reply by BordIRlines' rule"),
         Metric("option_refused", _option_refused, False, "the reply names no option", None),

@@ -240,7 +240,7 @@ class RowRecord:
         if self.answer is None:
             return Answer(reply)
         text = reply if self.answer.text is None else self.answer.text
-        return Answer(text, self.answer.tagged, bool(self.answer.declined))
+        return Answer(text, self.answer.tagged, self.answer.declined)
 
     @property
     def resampled_with(self) -> str:

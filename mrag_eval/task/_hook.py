@@ -224,7 +224,7 @@ class RagTask(HarnessTask):
             return Scored(doc, text, found.ranking, reranked=found.reranked)
         reply = str(replies[0][0] if isinstance(replies[0], list) else replies[0])
         form = self.blocks.prompt.answer or self._template.answer_format
-        answer = parse_answer(reply, form)
+        answer = parse_answer(reply, form, may_decline=self._template.offers_none(self._supply.row(row)))
         self._as_read[row] = AnswerRecord.of(answer, reply)
         return Scored(
             doc,

@@ -28,11 +28,11 @@ Judges = dict[str, ScriptedJudge]
 
 @pytest.fixture
 def judged_tasks(tasks: Path) -> Path:
-    """The folder with the task ``judged``: no retrieval, answers in a tag, language checked."""
+    """The folder with the task ``judged``: no retrieval, answers in a tag or none, the language checked."""
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl")}
     block = {"prompt": "correctness", "language_check": "fasttext"}
     keys = {**BASE, "metrics": METRIC_NAMES}
-    write_task(tasks, "judged", **keys, data=data, judge=block, prompt={"template": "short_answer", "answer": "tag"})
+    write_task(tasks, "judged", **keys, data=data, judge=block, prompt={"template": "articles"})
     return tasks
 
 
@@ -166,6 +166,27 @@ def test_declined_and_empty_answers_are_incorrect_and_cost_no_call(
     assert rows["zh"]["answer"]["text"] == "1841"
     assert rows["ru"]["answer"] == {"tagged": False, "declined": False}
     assert rows["en"]["unscored"]["language_check"] == "the model declined to answer"
+
+
+def test_none_is_an_answer_where_the_prompt_offers_no_way_to_decline(
+    judged_tasks: Path, seat: Callable[..., Judges]
+) -> None:
+    """With articles XRAG's prompt (Figure 18) asks for an answer: a gold answer "None" can be met by it."""
+    judges = seat(YES)
+    shown = {
+        "data.corpus": str(judged_tasks / "corpus.jsonl"),
+        "retrieval.mode": "all",
+        "retrieval.kind": "bm25",
+        "judge.language_check": "none",
+    }
+    lm = ScriptedLM(lambda _: "<answer>None</answer>")
+    results = run(judged_tasks, "judged", lm=lm, samples={"judged": [0]}, metadata=shown)
+    assert "<articles>" in lm.prompts[0]
+    assert len(judges["j1"].asked) == 1
+    assert scores_of(results)["judge"]["outcomes"] == {"unanimous": 1}
+    assert results["results"]["judged"]["judge_correct,none"] == 1.0
+    assert "declined,none" not in results["results"]["judged"]
+    assert scores_of(results)["unscored"]["declined"] == {"the prompt offers no way to decline": 1}
 
 
 def test_the_wrong_language_is_wrong_whatever_the_panel_says(judged_tasks: Path, seat: Callable[..., Judges]) -> None:
