@@ -275,8 +275,8 @@ class HarnessTask(ConfigurableTask):
         """Load the benchmark; return its rows, each with a unique ``id``."""
 
     @abstractmethod
-    def retrieved_rows(self, numbered: Sequence[tuple[int, str]], rank: int, world_size: int) -> list[dict[str, Any]]:
-        """Return these rows (number, id) of a rank with their passages."""
+    def retrieved_rows(self, rows: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the rows of these ids with their passages."""
 
     @abstractmethod
     def begin(self, model: Any) -> None:
@@ -351,7 +351,8 @@ class HarnessTask(ConfigurableTask):
         """
         self._samples = list(samples) if samples else None
         numbered = self._numbered(rank, limit, world_size, samples)
-        return iter(list(zip((n for n, _ in numbered), self.retrieved_rows(numbered, rank, world_size), strict=True)))
+        rows = self.retrieved_rows([row for _, row in numbered])
+        return iter(list(zip((number for number, _ in numbered), rows, strict=True)))
 
     def _numbered(
         self, rank: int, limit: int | None, world_size: int, samples: list[int] | None

@@ -12,7 +12,7 @@ from mrag_eval.cli._options import TracePlaces
 
 
 def rewrites(
-    places: TracePlaces = None,
+    places: TracePlaces,
     model: Annotated[
         str | None, typer.Option(help="The model of the config file that labels. The default only counts the rewrites.")
     ] = None,
@@ -22,8 +22,12 @@ def rewrites(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the draw and of the order in the file.")] = 0,
     human: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", help="People's labels to compare with: columns previous, rewritten, label."),
+        list[Path] | None,
+        typer.Option(
+            metavar="CSV",
+            help="A person's labels: columns previous, rewritten, label. Give one file per person; two or more are "
+            "also compared with each other.",
+        ),
     ] = None,
     write: Annotated[
         Path | None, typer.Option(metavar="CSV", help="Write the pairs of queries to this file, for people to label.")
@@ -33,7 +37,6 @@ def rewrites(
     """Count the planner's rewritten queries, and have a model label whether each narrows, paraphrases or expands."""
     from mrag_eval.report import rewrites_report, shown_report
 
-    report = rewrites_report(
-        places or [Path("traces")], model, task=task, questions=questions, seed=seed, people=human, write=write
-    )
+    people = human or ()
+    report = rewrites_report(places, model, task=task, questions=questions, seed=seed, people=people, write=write)
     typer.echo(json.dumps(report, indent=2, ensure_ascii=False) if as_json else shown_report(report))

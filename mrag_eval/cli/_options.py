@@ -11,11 +11,7 @@ import typer
 from mrag_eval.core import write_whole
 
 TracePlaces = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="PLACE",
-        help="Trace or sample files, or folders that contain them. The default is the folder `traces`.",
-    ),
+    list[Path], typer.Argument(metavar="PLACE...", help="Output folders or sample files of runs (--log_samples).")
 ]
 FORMS = ("md", "csv", "json")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +11,7 @@ from mrag_eval.cli._options import TracePlaces
 
 def trace(
     row: Annotated[str, typer.Argument(metavar="ROW", help="The id of a row, or its number in the samples.")],
-    places: TracePlaces = None,
+    places: TracePlaces,
     task: Annotated[str | None, typer.Option(help="The task of the row, if several tasks have such a row.")] = None,
 ) -> None:
     """Show how the agents' loop (retrieval.mode=coral) answered one question: the queries, passages, scores and
@@ -20,4 +19,4 @@ def trace(
     """
     from mrag_eval.retrieval import find_trace, shown_trace
 
-    typer.echo(shown_trace(find_trace(places or [Path("traces")], row, task)))
+    typer.echo(shown_trace(find_trace(places, row, task)))

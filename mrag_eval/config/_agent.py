@@ -87,7 +87,6 @@ class Agent(Block):
     chooses no languages, and is only asked for a rewritten query. ``rewrite: false`` keeps the query.
     ``filter: none`` keeps every document, unscored and in the order of retrieval. If no document is valid, the
     question is answered without documents (``fallback: none``) or with the best that were scored (``best_scored``).
-    ``traces`` is the folder for the traces, null for none.
     """
 
     preset: str = "coral"
@@ -107,7 +106,6 @@ class Agent(Block):
     budget: AgentBudget = AgentBudget()
     generation: AgentGeneration = AgentGeneration()
     prompts: AgentPrompts = AgentPrompts()
-    traces: str | None = "traces"
 
     @model_validator(mode="before")
     @classmethod

@@ -24,7 +24,6 @@ _FORMAT = 1
 # identified by their hashes.
 PLACES = frozenset(
     {
-        "agent.traces",
         "data.assignment",
         "data.path",
         "judge.required",

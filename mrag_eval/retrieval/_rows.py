@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextvars import ContextVar
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import TRANSLATED, TaskBlocks
-from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, TracedQuestion, ranking_dict
+from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, ranking_dict
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.models import Translator, build_translator, total_counts
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
-from mrag_eval.retrieval.agents._trace import write_traces
 from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry, file_name
 from mrag_eval.retrieval.saved._settings import fingerprint_of, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.sources import Missing, Saved, Source, source_for
@@ -139,18 +137,6 @@ class TaskRows:
     def ranked_texts(self, keys: Sequence[str]) -> dict[str, Passage]:
         """Return the passages in the rankings of prepared rows (``depth`` deep), by id."""
         return passages_by_id((place.id for key in keys for place in self._retrieved[key].ranking), self._source)
-
-    def write_traces(self, task: str, numbered: Sequence[tuple[int, str]], rank: int, world_size: int) -> None:
-        """Write the agents' traces of these rows, if the block asks for them, under the harness's numbers."""
-        folder = self.blocks.agent.traces
-        if not self._source.traced or folder is None:
-            return
-        records = [
-            TracedQuestion(task, number, key, doc.query, doc.query_lang, trace, doc.choices)
-            for number, key, doc in ((number, key, self.docs[key]) for number, key in numbered)
-            if (trace := self._retrieved[key].trace) is not None
-        ]
-        write_traces(Path(folder).expanduser(), task, records, rank, world_size)
 
     def described(self) -> list[str]:
         """Return a description of what is retrieved and what is left out, for the log."""

@@ -109,11 +109,10 @@ class RagTask(HarnessTask):
         """Return the task's rows and their retrieval."""
         return self._supply
 
-    def retrieved_rows(self, numbered: Sequence[tuple[int, str]], rank: int, world_size: int) -> list[dict[str, Any]]:
+    def retrieved_rows(self, rows: Sequence[str]) -> list[dict[str, Any]]:
         with naming(self._name):
-            self._supply.prepare([row for _, row in numbered])
-            self._supply.write_traces(self._name, numbered, rank, world_size)
-        return [self._supply.row(row) for _, row in numbered]
+            self._supply.prepare(rows)
+        return [self._supply.row(row) for row in rows]
 
     # --------------------------------------------------------------- prompts
 

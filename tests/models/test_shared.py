@@ -71,7 +71,7 @@ def judge(text: str) -> str | None:
 
 def planner(text: str) -> str | None:
     # one call per question: only the plan
-    agent = Agent(max_rounds=1, filter="none", traces=None, budget=AgentBudget(calls_per_question=1))
+    agent = Agent(max_rounds=1, filter="none", budget=AgentBudget(calls_per_question=1))
     retrieval = Retrieval(mode="coral", kind="bm25", query_text="question")
     (found,) = retrieve_by_agents([RagDoc(text, text, "en")], retrieval, agent, agents_for(agent), corpus=CORPUS)
     assert found.trace is not None

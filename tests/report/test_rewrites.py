@@ -26,6 +26,7 @@ from mrag_eval.report.labels._rewrites import (
     read_people,
     read_type,
     rewrites_of,
+    with_model,
     write_pairs,
 )
 
@@ -162,13 +163,13 @@ def test_agreement_with_the_labelled_pairs() -> None:
     labels = label_rewrites(list(people), Labeller(by_length))
     from sklearn.metrics import cohen_kappa_score
 
-    found = agreement(people, labels)
+    found = agreement(people, labels.types)
     model = [labels.types[pair] for pair in people]
     assert found["pairs"] == len(people)
     assert found["kappa"]["value"] == pytest.approx(cohen_kappa_score(list(people.values()), model), abs=1e-12)
     assert 0 < found["kappa"]["value"] < 1
     assert sum(sum(row.values()) for row in found["confusion"].values()) == len(people)
-    assert agreement(people, RewriteLabels(people))["kappa"]["value"] == 1.0
+    assert agreement(people, people)["kappa"]["value"] == 1.0
 
 
 def test_kappa_by_hand() -> None:
@@ -181,10 +182,38 @@ def test_kappa_by_hand() -> None:
         ("a", "5"): "narrow",
     }
     model = {("a", "1"): "narrow", ("a", "2"): "narrow", ("a", "3"): "expand", ("a", "4"): "narrow"}
-    found = agreement(people, RewriteLabels(model, {("a", "5"): "unreadable"}))
+    (found,) = with_model({"ann.csv": people}, RewriteLabels(model, {("a", "5"): "unreadable"}))
     assert found["kappa"]["value"] == pytest.approx(0.5)
-    assert (found["labelled_by_people"], found["pairs"], found["equal"]) == (5, 4, 3)
+    assert (found["labelled"], found["pairs"], found["equal"]) == ([5], 4, 3)
     assert found["failed"] == {"unreadable": 1}
+
+
+def test_kappa_between_two_people_needs_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """CORAL, section 5.4: two people label every rewriting; their agreement is Cohen's kappa."""
+    traces = tmp_path / "t.jsonl"
+    traces.write_text(json.dumps(trace("a", "q", "n1", "p1").to_dict()) + "\n", encoding="utf-8")
+    labels = {
+        # both labelled 1 to 4; Ann also 5
+        "ann": ["narrow", "narrow", "paraphrase", "expand", "narrow"],
+        "ben": ["narrow", "paraphrase", "paraphrase", "expand", ""],
+    }
+    files = []
+    for name, given in labels.items():
+        path = tmp_path / f"{name}.csv"
+        rows = "".join(f"q,{number},{label}\n" for number, label in enumerate(given, 1))
+        path.write_text(f"previous,rewritten,label\n{rows}", encoding="utf-8")
+        files += ["--human", str(path)]
+    with pytest.raises(SystemExit, match="0"):
+        main(["judge", "rewrites", str(traces), *files, "--json"])
+    (found,) = json.loads(capsys.readouterr().out)["people"]
+    # equal 3 of 4: p_o = 3/4; narrow 2 and 1, paraphrase 1 and 2, expand 1 and 1: p_e = (2 + 2 + 1)/16 = 5/16
+    # (12/16 - 5/16) / (11/16) = 7/11
+    assert found["kappa"]["value"] == pytest.approx(7 / 11)
+    assert (found["pairs"], found["equal"], found["labelled"]) == (4, 3, [5, 4])
+    assert found["confusion"]["narrow"] == {"narrow": 1, "paraphrase": 1, "expand": 0}
+    with pytest.raises(SystemExit, match="0"):
+        main(["judge", "rewrites", str(traces), *files])
+    assert "ben.csv: kappa 0.64" in capsys.readouterr().out
 
 
 def test_pairs_are_written_blind_and_read_back(tmp_path: Path) -> None:
@@ -218,4 +247,4 @@ def test_the_command_counts_writes_and_says_what_is_missing(tmp_path: Path, caps
     with pytest.raises(SystemExit) as failed:
         main(["judge", "rewrites", traces, "--human", pairs])
     assert failed.value.code not in (0, None)
-    assert "--human requires a model" in capsys.readouterr().err
+    assert "there is nothing to compare one person's labels with" in capsys.readouterr().err

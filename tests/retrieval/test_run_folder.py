@@ -183,14 +183,14 @@ def test_planned(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Agents, "check", lambda self: None)
     monkeypatch.setattr(Agents, "identities", lambda self: {"planner": "scripted", "critic": "scripted"})
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
-    block = {"k": 2, "max_rounds": 2, "traces": str(tmp_path / "traces")}
+    block = {"k": 2, "max_rounds": 2}
     write_task(tasks, "looped", **BASE, data=data, agent=block, retrieval={"mode": "coral", "k": 2, "kind": "bm25"})
     taken = same_run(tasks, tmp_path / "run", "looped", monkeypatch)
     table = taken["configs"]["looped"]["scores"]["loop"]
     assert table["rows"] == 15
     assert table["rounds"]["2"] > 0
-    traces = (tmp_path / "traces" / "looped.jsonl").read_text("utf-8").splitlines()
-    assert json.loads(traces[0])["rounds"] == lines(tmp_path / "run", "looped")[0]["trace"]["rounds"]
+    trace = taken["samples"]["looped"][0]["doc"]["trace"]
+    assert trace["rounds"] == lines(tmp_path / "run", "looped")[0]["trace"]["rounds"]
 
     def no_models(block: Any) -> Any:
         raise ConfigError("there is no config file")

@@ -29,7 +29,7 @@ ScriptedAgents = Callable[..., ScriptedAgent]
 def looped(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder with the task ``looped``: mode coral over the small corpus, with a folder for traces."""
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
-    agent = {"k": 2, "max_rounds": 2, "traces": str(tasks / "traces")}
+    agent = {"k": 2, "max_rounds": 2}
     write_task(tasks, "looped", **BASE, data=data, agent=agent, retrieval={"mode": "coral", "k": 2, "kind": "bm25"})
     return tasks
 
@@ -52,7 +52,7 @@ def to_german(asked: Asked) -> str:
     return plan("en") if asked.role == "plan" else plan("en", "de", query=asked.question)
 
 
-def test_passages_scores_and_traces_are_in_samples_results_and_files(
+def test_passages_scores_and_traces_are_in_samples_and_results(
     looped: Path, seat: ScriptedAgents, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -84,10 +84,6 @@ def test_passages_scores_and_traces_are_in_samples_results_and_files(
     assert any(m.startswith("[looped] rounds: ") for m in (r.getMessage() for r in caplog.records))
     json.dumps(results, default=handle_non_serializable, allow_nan=False)
     assert len(agent.of("plan")) == 15
-
-    lines = [json.loads(line) for line in (looped / "traces" / "looped.jsonl").read_text("utf-8").splitlines()]
-    assert [line["id"] for line in lines] == [s["doc"]["id"] for s in results["samples"]["looped"]]
-    assert {key: lines[0][key] for key in first["doc"]["trace"]} == samples[lines[0]["id"]]["doc"]["trace"]
 
 
 def test_the_ranking_is_measured_as_any_other(looped: Path, seat: ScriptedAgents) -> None:
@@ -133,18 +129,23 @@ def test_a_planner_that_is_down_leaves_rows_without_documents_and_the_run_contin
     assert results["results"]["looped"]["char3gram_recall,none"] == 1.0
 
 
-def test_two_ranks_write_a_trace_file_each_and_count_together(looped: Path, seat: ScriptedAgents) -> None:
+def test_two_ranks_count_together(looped: Path, seat: ScriptedAgents) -> None:
     seat(critic=lambda a: GOOD)
     results, _ = run_ranks(looped, knows_everything, name="looped")
     assert results["configs"]["looped"]["scores"]["loop"]["rows"] == 15
-    files = {f.name: len(f.read_text("utf-8").splitlines()) for f in (looped / "traces").iterdir()}
-    assert files == {"looped.rank0of2.jsonl": 8, "looped.rank1of2.jsonl": 7}
 
 
-def test_no_traces_where_none_are_wanted(looped: Path, seat: ScriptedAgents) -> None:
+def test_a_run_leaves_nothing_in_the_working_directory(
+    looped: Path, seat: ScriptedAgents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Traces are part of the samples, so that a later run overwrites none of them."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
     seat()
-    run(looped, "looped", limit=1, metadata={"agent": {"traces": None}})
-    assert not (looped / "traces").exists()
+    results = run(looped, "looped", limit=1)
+    assert results["samples"]["looped"][0]["doc"]["trace"]["rounds"]
+    assert list(here.iterdir()) == []
 
 
 def test_an_agent_block_does_nothing_in_another_mode(looped: Path) -> None:
@@ -270,15 +271,23 @@ def test_fixed_scopes_are_those_of_the_modes(
 # ------------------------------------------------------------------ traces
 
 
+def written(results: Any, folder: Path) -> Path:
+    """Write the samples of the task ``looped`` as the harness does, into the folder."""
+    folder.mkdir()
+    text = "".join(json.dumps(s, default=handle_non_serializable) + "\n" for s in results["samples"]["looped"])
+    (folder / "samples_looped_2026-11-22.jsonl").write_text(text, encoding="utf-8")
+    return folder
+
+
 @pytest.fixture
-def traced(looped: Path, seat: ScriptedAgents) -> Path:
+def traced(looped: Path, seat: ScriptedAgents, tmp_path: Path) -> Path:
+    """The folder with the samples of a run."""
     seat(
         planner=lambda a: plan("en") if a.role == "plan" else plan("de", "en", query="lighthouse of Varn, year"),
         critic=lambda a: GOOD if "Leuchtturm" in a.user else BAD,
         sufficiency=lambda a: enough(True, "the year is there"),
     )
-    run(looped, "looped", lm=ScriptedLM(knows_everything))
-    return looped / "traces"
+    return written(run(looped, "looped", lm=ScriptedLM(knows_everything)), tmp_path / "out")
 
 
 def test_a_trace_reads_like_the_papers_figure(traced: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -316,43 +325,37 @@ def test_a_rewritten_query_that_begins_like_the_question_is_shown(looped: Path, 
         planner=lambda a: plan("en") if a.role == "plan" else plan("en", query=f"{a.question}\nIn which year?"),
         critic=lambda a: BAD,
     )
-    run(looped, "looped", samples={"looped": [0]})
-    shown = shown_trace(find_trace([looped / "traces"], "0"))
+    out = written(run(looped, "looped", samples={"looped": [0]}), looped / "out")
+    shown = shown_trace(find_trace([out], "0"))
     assert "query       the question\n" in shown
     assert "query       When was the lighthouse of Varn built? In which year?" in shown
 
 
-def test_a_trace_is_found_by_number_and_in_samples(traced: Path, tmp_path: Path) -> None:
+def test_a_trace_is_found_by_id_and_by_number(traced: Path) -> None:
     by_id = find_trace([traced], "q-lighthouse-en")
     assert find_trace([traced], str(by_id.doc_id)) == by_id
     assert shown_trace(by_id).startswith("looped · q-lighthouse-en")
-    row = {"id": by_id.id, "query": by_id.query, "query_lang": by_id.query_lang}
-    sample = tmp_path / "samples_looped_2026-11-22T00-00-00.000001.jsonl"
-    sample.write_text(
-        json.dumps({"doc_id": 0, "doc": {**row, "trace": by_id.trace.to_dict()}}) + "\n", encoding="utf-8"
-    )
-    assert find_trace([sample], "q-lighthouse-en") == by_id
 
 
 def test_the_newest_trace_counts_and_tasks_stay_distinct(traced: Path) -> None:
-    line = (traced / "looped.jsonl").read_text("utf-8").splitlines()[0]
-    record = json.loads(line)
-    later = traced / "looped.rank0of2.jsonl"
-    later.write_text(json.dumps(record | {"stopped": "budget"}) + "\n", encoding="utf-8")
-    assert find_trace([traced], record["id"]).trace.stopped == "budget"
-    (traced / "other.jsonl").write_text(json.dumps(record | {"task": "other"}) + "\n", encoding="utf-8")
+    (samples,) = traced.iterdir()
+    record = json.loads(samples.read_text("utf-8").splitlines()[0])
+    row = record["doc"]["id"]
+    changed = record | {"doc": record["doc"] | {"trace": record["doc"]["trace"] | {"stopped": "budget"}}}
+    (traced / "samples_looped_2026-11-23.jsonl").write_text(json.dumps(changed) + "\n", encoding="utf-8")
+    assert find_trace([traced], row).trace.stopped == "budget"
+    (traced / "samples_other_2026-11-23.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
     with pytest.raises(DataError, match="several tasks: looped, other"):
-        find_trace([traced], record["id"])
-    assert find_trace([traced], record["id"], "other").task == "other"
+        find_trace([traced], row)
+    assert find_trace([traced], row, "other").task == "other"
 
 
-@pytest.mark.parametrize("places", [["nowhere"], []])
 def test_a_missing_trace_is_an_error_of_one_line(
-    places: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as done:
-        main(["trace", "x", *places])
+        main(["trace", "x", "nowhere"])
     assert done.value.code == 2
     assert "no such file or folder" in capsys.readouterr().err
 
@@ -360,10 +363,3 @@ def test_a_missing_trace_is_an_error_of_one_line(
 def test_a_row_without_trace_names_the_tasks_that_have_some(traced: Path) -> None:
     with pytest.raises(DataError, match=r"no trace of row 'q-nothing' in .*; tasks there: looped"):
         find_trace([traced], "q-nothing")
-
-
-def test_a_folder_that_cannot_be_written_is_named(looped: Path, seat: ScriptedAgents) -> None:
-    seat()
-    (looped / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"task looped: agent\.traces: .* cannot be written"):
-        run(looped, "looped", limit=1, metadata={"agent": {"traces": str(looped / "file")}})

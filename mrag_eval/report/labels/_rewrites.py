@@ -11,6 +11,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -173,19 +174,39 @@ def _shares(found: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def agreement(people: Mapping[Pair, str], labels: RewriteLabels) -> dict[str, Any]:
-    """Return Cohen's kappa of people and model over the pairs that both labelled, equal labels, and the confusions."""
+def agreement(first: Mapping[Pair, str], second: Mapping[Pair, str]) -> dict[str, Any]:
+    """Return Cohen's kappa of two labellers over the pairs that both labelled, equal labels, and the confusions."""
     from mrag_eval.metrics import cohen_kappa
 
-    both = [(label, labels.types[pair]) for pair, label in people.items() if pair in labels.types]
+    both = [(label, second[pair]) for pair, label in first.items() if pair in second]
     return {
-        "labelled_by_people": len(people),
         "pairs": len(both),
         "equal": sum(a == b for a, b in both),
         "kappa": cohen_kappa([a for a, _ in both], [b for _, b in both]).as_dict(),
         "confusion": {a: {b: both.count((a, b)) for b in TYPES} for a in TYPES},
-        "failed": dict(Counter(labels.failed[pair] for pair in people if pair in labels.failed)),
     }
+
+
+def between_people(people: Mapping[str, Mapping[Pair, str]]) -> list[dict[str, Any]]:
+    """Return the agreement of each two people; ``people`` are their labels by name."""
+    return [
+        {"first": a, "second": b, **agreement(people[a], people[b]), "labelled": [len(people[a]), len(people[b])]}
+        for a, b in combinations(people, 2)
+    ]
+
+
+def with_model(people: Mapping[str, Mapping[Pair, str]], labels: RewriteLabels) -> list[dict[str, Any]]:
+    """Return the agreement of each person with the model, and why pairs of theirs have no label of the model's."""
+    return [
+        {
+            "first": name,
+            "second": "model",
+            **agreement(given, labels.types),
+            "labelled": [len(given)],
+            "failed": dict(Counter(labels.failed[pair] for pair in given if pair in labels.failed)),
+        }
+        for name, given in people.items()
+    ]
 
 
 def rewrites_report(
@@ -195,17 +216,21 @@ def rewrites_report(
     task: str | None = None,
     questions: int | None = None,
     seed: int = 0,
-    people: Path | None = None,
+    people: Sequence[Path] = (),
     write: Path | None = None,
 ) -> dict[str, Any]:
     """Return the rewritings in the traces under ``places`` and, with a model, their types.
 
-    ``questions``: the number of questions drawn at random. ``people``: labels to compare the model with. ``write``: a
-    file of the pairs to label by hand. Raises ConfigError and DataError for invalid requests.
+    ``questions``: the number of questions drawn at random. ``people``: files of labels, one per person, to compare with
+    each other and with the model. ``write``: a file of the pairs to label by hand. Raises ConfigError and DataError for
+    invalid requests.
     """
-    if people is not None and model is None:
-        raise ConfigError("--human requires a model, whose labels are compared with people's", "name one with --model")
-    labelled = read_people(people) if people is not None else {}
+    if len(set(people)) == 1 and model is None:
+        raise ConfigError(
+            f"--human {people[0]}: there is nothing to compare one person's labels with",
+            "name a model with --model, or give a second person's labels with another --human",
+        )
+    labelled = {str(path): read_people(path) for path in people}
     records = read_traces(places, task)
     asked = drawn(records, questions, seed)
     found = rewrites_of(asked)
@@ -217,16 +242,19 @@ def rewrites_report(
     }
     if write is not None:
         report["written"] = {"file": str(write), "pairs": write_pairs(found, write, seed)}
+    if len(labelled) > 1:
+        report["people"] = between_people(labelled)
     if model is None:
         return report
     client: Any = get(model) if isinstance(model, str) else model
     if isinstance(client, AuxModel):
         client.check()
-    labels = label_rewrites([*(rewrite.pair for rewrite in found), *labelled], client)
+    theirs = [pair for given in labelled.values() for pair in given]
+    labels = label_rewrites([*(rewrite.pair for rewrite in found), *theirs], client)
     report["shares"] = shares(found, labels)
     report["unlabelled"] = dict(Counter(labels.failed[r.pair] for r in found if r.pair in labels.failed))
-    if people is not None:
-        report["agreement"] = agreement(labelled, labels)
+    if labelled:
+        report["agreement"] = with_model(labelled, labels)
     return report
 
 
@@ -244,8 +272,8 @@ def shown_report(report: Mapping[str, Any]) -> str:
         cells |= {f"round {number}": found for number, found in report["shares"]["by_round"].items()}
         lines += columns([(cell, _line(found)) for cell, found in cells.items()])
         lines += [f"no label: {count:,} ({reason})" for reason, count in report["unlabelled"].items()]
-    if "agreement" in report:
-        lines += _agreement_lines(report["agreement"])
+    for found in [*report.get("people", ()), *report.get("agreement", ())]:
+        lines += _agreement_lines(found)
     return "\n".join(lines)
 
 
@@ -261,10 +289,12 @@ def _agreement_lines(found: Mapping[str, Any]) -> list[str]:
     value = score_text(
         kappa["value"], kappa["low"], kappa["high"], scale=1, digits=2, undefined=str(kappa.get("reason"))
     )
+    first, second = found["first"], found["second"]
+    labelled = " and ".join(f"{count:,}" for count in found["labelled"])
     lines = [
-        f"with people: kappa {value} · {found['equal']} of {found['pairs']} equal, "
-        f"{found['labelled_by_people']} labelled by people"
+        f"{first} and {second}: kappa {value} · {found['equal']} of {found['pairs']} equal "
+        f"(labelled by hand: {labelled})"
     ]
-    lines += [f"  people: {name:<11} model: {json.dumps(row)[1:-1]}" for name, row in found["confusion"].items()]
-    lines += [f"no label: {count} of people's pairs ({reason})" for reason, count in found["failed"].items()]
+    lines += [f"  {first}: {name:<11} {second}: {json.dumps(row)[1:-1]}" for name, row in found["confusion"].items()]
+    lines += [f"  no label of the model: {count} ({reason})" for reason, count in found.get("failed", {}).items()]
     return lines

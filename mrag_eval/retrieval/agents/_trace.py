@@ -1,16 +1,14 @@
-"""Traces of the loop: one line per question in ``traces/<task>.jsonl``, and one of them formatted for reading."""
+"""Traces of the loop, as the samples of a run hold them, and one of them formatted for reading."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mrag_eval.core import (
     CRITERIA,
     AgentUsage,
-    ConfigError,
     DataError,
     Trace,
     TracedHit,
@@ -22,30 +20,8 @@ from mrag_eval.core import (
 )
 
 _RULE = "─" * 72
+_NEXT = "name the output folder of a run with retrieval.mode=coral and --log_samples, or its samples"
 _SHORT = dict(zip(CRITERIA, ("rel", "use", "spec", "comp"), strict=True))
-
-
-def write_traces(
-    folder: Path, task: str, records: Sequence[TracedQuestion], rank: int = 0, world_size: int = 1
-) -> Path:
-    """Write the traces of one rank's rows of a task, replacing those of an earlier run of it.
-
-    Raises ConfigError if the folder cannot be written to.
-    """
-    path = folder / (f"{task}.jsonl" if world_size == 1 else f"{task}.rank{rank}of{world_size}.jsonl")
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        text = "".join(f"{json.dumps(record.to_dict(), ensure_ascii=False)}\n" for record in records)
-        # half a surrogate pair in a question must not cost the run its traces
-        part.write_text(text, encoding="utf-8", errors="backslashreplace")
-        part.replace(path)
-    except OSError as err:
-        raise ConfigError(
-            f"agent.traces: {path} cannot be written ({err.strerror})",
-            "name another folder (--metadata agent.traces=FOLDER), or none (null)",
-        ) from None
-    return path
 
 
 def find_trace(places: Sequence[Path], row: str, task: str | None = None) -> TracedQuestion:
@@ -67,7 +43,7 @@ def find_trace(places: Sequence[Path], row: str, task: str | None = None) -> Tra
         where = ", ".join(map(str, places))
         raise DataError(
             f"no trace of row '{row}'{f' of task {task}' if task else ''} in {where}{there}",
-            "traces are written by tasks with retrieval.mode=coral; name their folder, or the samples of a run",
+            _NEXT,
         )
     if len(found) > 1:
         raise DataError(f"row '{row}' has traces in several tasks: {', '.join(sorted(found))}", "name one with --task")
@@ -87,7 +63,7 @@ def read_traces(places: Sequence[Path], task: str | None = None) -> list[TracedQ
     if not found:
         raise DataError(
             f"no trace{f' of task {task}' if task else ''} in {', '.join(map(str, places))}",
-            "traces are written by tasks with retrieval.mode=coral; name their folder, or the samples of a run",
+            _NEXT,
         )
     return list(found.values())
 
@@ -100,7 +76,7 @@ def _files(places: Sequence[Path]) -> list[Path]:
         elif place.is_file():
             files.append(place)
         else:
-            raise DataError(f"{place}: no such file or folder", "name the folder of traces, or the samples of a run")
+            raise DataError(f"{place}: no such file or folder", "name the output folder of a run, or its samples")
     return files
 
 
@@ -113,7 +89,7 @@ def _records(path: Path) -> Iterator[TracedQuestion]:
             except json.JSONDecodeError as err:
                 raise DataError(
                     f"{path}, line {number}: not JSON ({err.msg})",
-                    "write the traces again: run with --metadata agent.traces=FOLDER",
+                    "run the task again with --log_samples",
                 ) from None
             if not isinstance(record, dict):
                 continue

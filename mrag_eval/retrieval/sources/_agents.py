@@ -17,8 +17,6 @@ from mrag_eval.retrieval.sources._source import Missing, Setup
 class AgentLoop(IndexSearch):
     """Retrieve by a planner and a critic over the index that the block names."""
 
-    traced = True
-
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self._agents: Agents | None = None
@@ -45,7 +43,7 @@ class AgentLoop(IndexSearch):
 
     def identity(self) -> dict[str, Any]:
         """Return corpus and agents; prompts of the user's are identified by their text."""
-        block = self._setup.agent.model_dump(mode="json", exclude={"traces", "planner", "critic"})
+        block = self._setup.agent.model_dump(mode="json", exclude={"planner", "critic"})
         block["prompts"] = {role: prompt_identity(name) for role, name in block["prompts"].items()}
         return {**super().identity(), "agent": {**block, **self.models()}}
 

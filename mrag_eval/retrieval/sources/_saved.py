@@ -30,7 +30,6 @@ class Saved(Source):
     ) -> None:
         self.folder, self.entry, self.differs = folder, entry, differs
         self._live, self._task = live, task
-        self.traced = live.traced
 
     @classmethod
     def of(

@@ -49,11 +49,8 @@ class Missing:
 class Source(Protocol):
     """Find the passages of a task's rows.
 
-    A source is made by the function ``open_source(setup)`` of its module. Only ``retrieve`` is required. ``traced``
-    sources give every row a trace of how its passages were found.
+    A source is made by the function ``open_source(setup)`` of its module. Only ``retrieve`` is required.
     """
-
-    traced: bool = False
 
     def select(self, docs: Sequence[RagDoc]) -> Selection:
         """Return the rows that can be served; the others are skipped and counted."""
