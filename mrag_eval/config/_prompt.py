@@ -13,11 +13,11 @@ class Prompt(Block):
     """The ``prompt`` block: a template (built-in name, or a path to a file) and its length limit.
 
     ``system`` replaces the template's system text: a name of :func:`mrag_eval.prompts.system_prompts`, literal text, or
-    a path to a file. ``name_language`` names the language of the answer ("German"), which the papers' prompts do not.
-    ``max_tokens`` bounds the whole prompt; without it the limit is the evaluated model's context less
-    the tokens to generate. ``answer`` says where the answer is in the reply: all of it (``plain``), inside ``<answer>``
-    (``tag``), on the last line that reads ``Answer: ...`` (``line``), anywhere as a choice (``choice``), or behind
-    ``Chosen Option:`` (``citation``); by default as the built-in template asks.
+    a path to a file. ``name_language`` adds the name of the answer's language ("German") to a prompt whose paper asks
+    for the language of the question. ``max_tokens`` bounds the whole prompt; without it the limit is the evaluated
+    model's context less the tokens to generate. ``answer`` says where the answer is in the reply: all of it
+    (``plain``), inside ``<answer>`` (``tag``), on the last line that reads ``Answer: ...`` (``line``), anywhere as a
+    choice (``choice``), or behind ``Chosen Option:`` (``citation``); by default as the built-in template asks.
     """
 
     template: str = "short_answer"

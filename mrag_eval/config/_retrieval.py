@@ -57,8 +57,8 @@ class Retrieval(Block):
     shown is as it is, in English (``en``) or in the query's language (``query``). The evaluated model always gets the
     original question. ``translator`` is by default that of the config file.
 
-    ``pool`` is what "all" languages are, in modes that search all of them and for the planner of ``coral``; by default
-    every language of the corpus.
+    ``pool`` limits the search to these languages in modes that search all of them, and is the planner's list in mode
+    ``coral``; by default every language of the corpus.
 
     ``k`` passages go into the prompt; ``depth`` (default ``k``) are retrieved for the ranking measures. ``rerank``
     orders the first ``rerank.depth`` of them (default: all) once more before ``k`` are taken; a name alone is that of a

@@ -13,6 +13,7 @@ from mrag_eval.prompts import builtin_names, load_template, template_source
 from mrag_eval.prompts._render import _ROLES
 
 ROOT = Path(__file__).resolve().parents[2]
+PROMPTS = ROOT / "mrag_eval" / "prompts"
 DOC = {"id": "r", "query": "Wo liegt Varn?", "query_lang": "de"}
 HIT = {"id": "p", "lang": "en", "title": "Varn", "text": "Varn lies in the north.", "date": "2024-07-01"}
 # XRAG, Figure 18; The Cross-Lingual Cost, A.1; CORAL, C.1.2
@@ -44,11 +45,15 @@ def test_a_template_that_cannot_name_the_language_refuses_to() -> None:
         load_template("multiple_choice", name_language=True)
 
 
+@pytest.mark.parametrize("path", sorted(PROMPTS.glob("*.jinja")), ids=lambda path: path.stem)
+def test_no_prompt_names_a_country_of_blend(path: Path) -> None:
+    source = path.read_text("utf-8")
+    assert not [country for country in COUNTRIES if country.replace("_", " ") in source]
+
+
 @pytest.mark.parametrize("name", builtin_names("agent"))
 def test_the_agents_prompts_hold_nothing_of_the_benchmarks_they_are_used_on(name: str) -> None:
     source = template_source(name, "agent")
-    countries = [country.replace("_", " ") for country in COUNTRIES]
-    assert not [country for country in countries if country in source]
     assert not re.findall(r"\b(?:everyday|Korean|Korea|Greek|Persian|Chinese|Spanish)\b", source, re.IGNORECASE)
     assert not [code for code in CORAL_POOL if f'"{code}"' in source]
 
@@ -75,5 +80,5 @@ def sections() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("names", "quote"), sections())
 def test_the_words_that_the_page_quotes_are_in_the_template(names: str, quote: str) -> None:
-    files = [ROOT / "mrag_eval" / "prompts" / f"{name}.jinja" for name in names.split()]
+    files = [PROMPTS / f"{name}.jinja" for name in names.split()]
     assert any(quote in file.read_text("utf-8") for file in files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -234,6 +235,17 @@ def test_pairs_are_written_blind_and_read_back(tmp_path: Path) -> None:
     path.write_text("previous,rewritten,label\na,b,narrow\na,b,expand\n", encoding="utf-8")
     with pytest.raises(DataError, match="row 2: the pair has another label"):
         read_people(path)
+
+
+def test_traces_of_an_older_run_are_left_out_with_a_line_that_says_so(tmp_path: Path) -> None:
+    for number, name in enumerate(("first", "second")):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(json.dumps(trace("a", "q", f"{name} rewriting").to_dict()) + "\n", encoding="utf-8")
+        os.utime(path, (number, number))
+    report = rewrites_report([tmp_path])
+    assert (report["questions"], report["rewrites"], report["older"]) == (1, 1, 1)
+    assert "left out: 1 traces of the same rows in older samples" in shown_report(report)
+    assert rewrites_report([tmp_path / "first.jsonl"])["older"] == 0
 
 
 def test_the_command_counts_writes_and_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -231,12 +231,13 @@ def rewrites_report(
             "name a model with --model, or give a second person's labels with another --human",
         )
     labelled = {str(path): read_people(path) for path in people}
-    records = read_traces(places, task)
+    records, older = read_traces(places, task)
     asked = drawn(records, questions, seed)
     found = rewrites_of(asked)
     report: dict[str, Any] = {
         "questions": len(asked),
         "of": len(records),
+        "older": older,
         "rewritten": len({(rewrite.task, rewrite.row) for rewrite in found}),
         "rewrites": len(found),
     }
@@ -264,6 +265,8 @@ def shown_report(report: Mapping[str, Any]) -> str:
         f"{report['rewrites']:,} rewritings in {report['rewritten']:,} of {report['questions']:,} questions"
         + (f" (drawn from {report['of']:,})" if report["questions"] != report["of"] else "")
     ]
+    if report["older"]:
+        lines.append(f"left out: {report['older']:,} traces of the same rows in older samples; name one run's samples")
     if "written" in report:
         lines.append(f"{report['written']['pairs']:,} pairs to label in {report['written']['file']}")
     if "shares" in report:

@@ -50,22 +50,21 @@ def find_trace(places: Sequence[Path], row: str, task: str | None = None) -> Tra
     return next(iter(found.values()))
 
 
-def read_traces(places: Sequence[Path], task: str | None = None) -> list[TracedQuestion]:
-    """Return every trace under ``places`` (of ``task`` if given); of several for one row, the newest counts.
+def read_traces(places: Sequence[Path], task: str | None = None) -> tuple[list[TracedQuestion], int]:
+    """Return the newest trace of each row under ``places`` (of ``task`` if given), and the number of older ones.
 
     Raises DataError if there are no traces.
     """
     found: dict[tuple[str, str], TracedQuestion] = {}
+    read = 0
     for path in sorted(_files(places), key=lambda p: p.stat().st_mtime):
         for record in _records(path):
             if task in (None, record.task):
                 found[record.task, record.id] = record
+                read += 1
     if not found:
-        raise DataError(
-            f"no trace{f' of task {task}' if task else ''} in {', '.join(map(str, places))}",
-            _NEXT,
-        )
-    return list(found.values())
+        raise DataError(f"no trace{f' of task {task}' if task else ''} in {', '.join(map(str, places))}", _NEXT)
+    return list(found.values()), read - len(found)
 
 
 def _files(places: Sequence[Path]) -> list[Path]:
