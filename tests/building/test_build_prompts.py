@@ -81,3 +81,6 @@ def test_each_type_of_question_has_its_definition(kind: str, word: str) -> None:
     found = Prompts(["questions"]).conversation("questions", texts)[0]["content"]
     assert word in found
     assert f"Write {kind} questions" in found
+    # Figures 12 and 15 forbid a conjunction, 13 and 14 answers side by side
+    assert ("by a conjunction" in found) == (kind in ("aggregation", "set"))
+    assert ("side by side" in found) == (kind in ("comparison", "multihop"))
