@@ -218,7 +218,8 @@ def _environment() -> ImmutableSandboxedEnvironment:
     env = ImmutableSandboxedEnvironment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
     )
-    env.globals["listed"] = env.from_string(_passages_source()).module.listed
+    macros: Any = env.from_string(_passages_source()).module
+    env.globals["listed"] = macros.listed
     return env
 
 
