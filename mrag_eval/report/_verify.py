@@ -216,10 +216,11 @@ def _answer_form(leaf: LeafResult) -> str | None:
 
 
 def _scored(sample: Sample, form: str) -> Scored:
-    if sample.record.answer is not None and sample.record.answer.loglikelihoods:
+    read = sample.record.answer
+    if read is not None and read.loglikelihoods:
         # the likeliest option is not a reply
         return Scored(sample.doc, sample.answer, form=form)
-    answer = parse_answer(sample.reply, form)
+    answer = parse_answer(sample.reply, form, may_decline=read is not None and read.declined is not None)
     return Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined, form=form)
 
 

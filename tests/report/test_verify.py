@@ -71,6 +71,18 @@ def test_a_run_as_it_was_written_has_no_faults(world: Path) -> None:
     assert found.numbers > 100
 
 
+def test_replies_that_may_decline_are_read_as_the_run_read_them(tmp_path: Path) -> None:
+    world = write_world(tmp_path)
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl")}
+    keys = {**BASE, "metrics": ["declined", "answer_tag"]}
+    write_task(world, "closed", **keys, data=data, prompt={"template": "articles"})
+    arguments = ["--tasks", "closed", "--include_path", str(world), "--output_path", str(world / "out")]
+    with pytest.raises(SystemExit) as done:
+        main(["run", "--model", "oracle_answer", "--log_samples", "--limit", "2", *arguments])
+    assert done.value.code == 0
+    assert faults(world) == []
+
+
 def test_a_part_of_the_rows_is_a_deviation(world: Path) -> None:
     (found,) = verify([world / "out"], world)
     assert {finding.text for finding in found.of("deviation")} == {"12 of 15 rows (--limit 12)"}
