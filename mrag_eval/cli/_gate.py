@@ -17,7 +17,7 @@ def gate(
     context: typer.Context,
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RUN", help="With --save: the output folders or sample files of the baseline."),
+        typer.Argument(metavar="RUN", help="With --save or --init: output folders or sample files of a run."),
     ] = None,
     baseline: Annotated[
         Path | None, typer.Option(help="A file written by --save, or the output folder of a run.")
@@ -27,29 +27,47 @@ def gate(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the scores of RUN to this file and check nothing.")
     ] = None,
+    init: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a first file of rules for RUN and check nothing.")
+    ] = None,
     junit: Annotated[Path | None, typer.Option(help="Also write the result as JUnit XML to this file.")] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(help="Also write the result as Markdown to this file: the verdict first, then the changed rows."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Check whether a run is worse than its baseline by more than the rules allow.
 
-    Exit codes: 0 if no rule is broken, 1 for a regression, 2 if something cannot be compared. In GitHub Actions a
-    summary and annotations are written as well.
+    Exit codes: 0 if every rule passes, 1 for a regression, 2 if something cannot be compared or is not shown. In GitHub
+    Actions a summary and annotations are written as well.
 
-    With --save FILE RUN..., save the scores of runs row by row, without texts, as a baseline for later.
+    With --save FILE RUN..., save the scores of runs row by row, without texts, as a baseline for later. With --init FILE
+    RUN..., write a file of rules for the tasks of runs, to be edited.
     """
+    of_a_check = ("baseline", "candidate", "rules", "junit", "markdown", "as_json")
     if save is not None:
-        refuse_with(context, "--save", "baseline", "candidate", "rules", "junit", "as_json")
+        refuse_with(context, "--save", "init", *of_a_check)
         if not runs:
             raise typer.BadParameter("--save writes the scores of runs: name at least one", param_hint="RUN")
         _save(runs, save)
         return
+    if init is not None:
+        refuse_with(context, "--init", *of_a_check)
+        if not runs:
+            raise typer.BadParameter("--init writes rules for the tasks of runs: name at least one", param_hint="RUN")
+        _init(runs, init)
+        return
     if runs:
-        raise typer.BadParameter("only --save takes runs; a check takes --candidate", param_hint="RUN")
+        raise typer.BadParameter("only --save and --init take runs; a check takes --candidate", param_hint="RUN")
     if baseline is None or candidate is None or rules is None:
         named = {"--baseline": baseline, "--candidate": candidate, "--rules": rules}
         missing = next(option for option, value in named.items() if value is None)
-        raise typer.BadParameter("is missing: a check needs --baseline, --candidate and --rules", param_hint=missing)
-    raise typer.Exit(_check(baseline, candidate, rules, junit, as_json))
+        hint = "; --init FILE RUN writes one" if missing == "--rules" else ""
+        raise typer.BadParameter(
+            f"is missing: a check needs --baseline, --candidate and --rules{hint}", param_hint=missing
+        )
+    raise typer.Exit(_check(baseline, candidate, rules, junit, markdown, as_json))
 
 
 def _save(runs: list[Path], output: Path) -> None:
@@ -59,15 +77,28 @@ def _save(runs: list[Path], output: Path) -> None:
     typer.echo(f"{output}: {tasks} {'task' if tasks == 1 else 'tasks'}, {output.stat().st_size / 1e3:,.0f} kB")
 
 
-def _check(baseline: Path, candidate: Path, rules: Path, junit: Path | None, as_json: bool) -> int:
+def _init(runs: list[Path], output: Path) -> None:
+    from mrag_eval.report import starter_rules
+
+    if output.exists():
+        raise typer.BadParameter(f"{output} exists already; choose another name", param_hint="--init")
+    write_whole(output, starter_rules(runs))
+    typer.echo(f"{output}: edit it, then: mrag-eval gate --baseline FILE --candidate RUN --rules {output}")
+
+
+def _check(
+    baseline: Path, candidate: Path, rules: Path, junit: Path | None, markdown: Path | None, as_json: bool
+) -> int:
     """Print the result of the gate and return its exit code."""
-    from mrag_eval.report import gate, gate_lines, github_annotations, read_rules, summary
+    from mrag_eval.report import gate, gate_lines, gate_markdown, github_annotations, read_rules
     from mrag_eval.report import junit as junit_xml
 
     warn_of_unsupported([baseline, candidate])
     result = gate([baseline], [candidate], read_rules(rules))
     if junit is not None:
         write_whole(junit, f"{junit_xml(result)}\n")
+    if markdown is not None:
+        write_whole(markdown, gate_markdown(result))
     if as_json:
         typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
     else:
@@ -75,7 +106,7 @@ def _check(baseline: Path, candidate: Path, rules: Path, junit: Path | None, as_
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as out:
-            out.write(summary(result))
+            out.write(gate_markdown(result))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         typer.echo("\n".join(github_annotations(result)), err=as_json)
     return result.exit_code

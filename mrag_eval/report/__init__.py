@@ -9,8 +9,9 @@ from mrag_eval.report.comparison._compare_text import comparison_text
 from mrag_eval.report.comparison._consistency import By, consistency, shown_consistency
 from mrag_eval.report.comparison._flips import flips, shown_flips
 from mrag_eval.report.comparison._gate import gate
+from mrag_eval.report.comparison._gate_init import starter_rules
 from mrag_eval.report.comparison._gate_rules import read_rules
-from mrag_eval.report.comparison._gate_text import gate_lines, github_annotations, junit, summary
+from mrag_eval.report.comparison._gate_text import gate_lines, gate_markdown, github_annotations, junit
 from mrag_eval.report.exports._export import Options, Sender
 from mrag_eval.report.exports._formats import EXPORTS, export
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
@@ -50,6 +51,7 @@ __all__ = [
     "flips",
     "gate",
     "gate_lines",
+    "gate_markdown",
     "github_annotations",
     "inspection_table",
     "judge_contexts",
@@ -73,7 +75,7 @@ __all__ = [
     "shown_flips",
     "shown_report",
     "shown_reports",
-    "summary",
+    "starter_rules",
     "unsupported",
     "verify",
     "write_baseline",

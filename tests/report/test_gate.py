@@ -15,8 +15,9 @@ from scipy.stats import norm
 from typer.testing import CliRunner
 
 from mrag_eval.core import ConfigError, DataError
-from mrag_eval.report import gate, gate_lines, github_annotations, junit, read_rules, summary, write_baseline
-from mrag_eval.report.comparison._gate import GateResult, p_drop
+from mrag_eval.metrics import paired_margin
+from mrag_eval.report import gate, gate_lines, gate_markdown, github_annotations, junit, read_rules, write_baseline
+from mrag_eval.report.comparison._gate import GateResult
 from mrag_eval.report.comparison._gate_rules import Rules
 from tests.report.runs import row, write_run
 from tests.tables import single_spaced
@@ -54,7 +55,9 @@ def test_no_change_passes(tmp_path: Path) -> None:
 
 
 def test_a_gain_passes(tmp_path: Path) -> None:
-    assert held(tmp_path, [0] * 10 + [1] * 90, [1] * 100, {}).checks[0].p_value == pytest.approx(1 - 2**-10)
+    (check,) = held(tmp_path, [0] * 10 + [1] * 90, [1] * 100, {}).checks
+    # ten gains, and none or more of ten are expected always
+    assert (check.verdict, check.p_value) == ("pass", pytest.approx(1.0))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,7 @@ def not_comparable(result: GateResult) -> str:
 
 
 def test_too_few_rows_are_no_pass(tmp_path: Path) -> None:
-    assert not_comparable(held(tmp_path, [1] * 10, [1] * 10, {})) == "10 rows, 20 needed"
+    assert not_comparable(held(tmp_path, [1] * 10, [1] * 10, {})) == "too few rows (10 of 20)"
 
 
 def test_a_missing_metric_does_not_pass(tmp_path: Path) -> None:
@@ -136,7 +139,7 @@ def by_language(tmp_path: Path, losses: Mapping[str, int], n: int = 100) -> Gate
 
     a = write_run(tmp_path / "a", {"qa": made({})})
     b = write_run(tmp_path / "b", {"qa": made(losses)})
-    guard = {"max_drop": 0.0, "fdr": 0.05, "min_n": 30}
+    guard = {"max_drop": 0.0, "min_n": 30}
     return gate([a], [b], rules({"metric": "acc", "max_drop": 0.1, "per_language": guard}))
 
 
@@ -148,8 +151,9 @@ def test_one_language_that_falls_is_seen_where_the_whole_passes(tmp_path: Path) 
         ("ko", "pass"),
         ("th", "FAIL"),
     ]
-    # the smallest of three: Benjamini and Hochberg multiply it by three
-    assert result.checks[3].p_value == pytest.approx(3 * 2**-10)
+    # the smallest of four, the whole and three languages: Holm multiplies it by four
+    assert result.checks[3].p_value == pytest.approx(2**-10)
+    assert result.checks[3].p_adjusted == pytest.approx(4 * 2**-10)
 
 
 def test_a_language_of_few_rows_is_not_comparable(tmp_path: Path) -> None:
@@ -238,7 +242,7 @@ def test_false_alarms_are_no_more_than_alpha(limit: float, drop: float, n: int) 
     alarms = 0
     for _ in range(2_000):
         before, after = flips(n, 0.04 + drop, 0.04, rng)
-        p = p_drop(after, before, limit)
+        p = paired_margin(before, after, limit).p_value
         assert p is not None
         alarms += p <= 0.05
     # alpha, and three standard errors of 2,000 simulations
@@ -253,7 +257,8 @@ def test_false_alarms_with_questions_in_several_languages() -> None:
     for _ in range(1_000):
         shared = rng.normal(0, 0.2, 200).repeat(5)
         before = rng.random(1_000)
-        p = p_drop((before + shared + rng.normal(0, 0.1, 1_000)).tolist(), before.tolist(), 0.0, groups)
+        after = before + shared + rng.normal(0, 0.1, 1_000)
+        p = paired_margin(before.tolist(), after.tolist(), groups=groups, n_resamples=2_000).p_value
         assert p is not None
         alarms += p <= 0.05
     assert alarms / 1_000 <= 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
@@ -265,18 +270,12 @@ def test_the_power_for_two_points_at_a_thousand_rows() -> None:
     seen = 0
     for _ in range(1_000):
         before, after = flips(1_000, 0.05, 0.03, rng)
-        p = p_drop(after, before)
+        p = paired_margin(before, after).p_value
         assert p is not None
         seen += p <= 0.05
     # normal approximation: 8% differ, drop .02, error sqrt((.08 - .0004) / 1000); the exact test is a little below it
     expected = norm.cdf(0.02 / (0.0796 / 1_000) ** 0.5 - norm.ppf(0.95))
     assert 0.65 < seen / 1_000 < expected + 0.04
-
-
-def test_where_no_row_differs_from_another() -> None:
-    assert p_drop([1.0], [0.0]) is None
-    assert p_drop([0.0] * 9, [1.0] * 9, 0.5) == 0.0
-    assert p_drop([0.6] * 9, [1.0] * 9, 0.5) == 1.0
 
 
 def three(tmp_path: Path) -> GateResult:
@@ -294,10 +293,10 @@ def three(tmp_path: Path) -> GateResult:
 
 def test_lines_for_the_screen(tmp_path: Path) -> None:
     lines = gate_lines(three(tmp_path))
-    assert lines[0].startswith("FAIL  bad       acc  100.0 → 66.7   -33.3 [")
-    assert lines[1].startswith("pass  good")
-    assert lines[2].startswith("????  few: 1,2  acc  not comparable: ")
-    assert lines[3] == "1 pass, 1 FAIL, 1 not comparable · exit code 1"
+    assert lines[0].startswith("FAIL            bad       acc  100.0 → 66.7   -33.3 [")
+    assert lines[1].startswith("pass            good")
+    assert lines[2].startswith("not comparable  few: 1,2  acc  few: 1,2: 21 rows only in the baseline")
+    assert lines[3] == "1 pass, 1 FAIL, 1 not comparable · p: Holm, 3 tests, level 0.05 · exit code 1"
 
 
 def test_junit(tmp_path: Path) -> None:
@@ -312,7 +311,7 @@ def test_for_github(tmp_path: Path) -> None:
     assert lines[0].startswith("::error title=bad acc::100.0 → 66.7")
     assert lines[1].startswith("::warning title=few%3A 1%2C2 acc::")
     assert len(lines) == 2
-    assert "| FAIL | bad | acc | all | 100.0 | 66.7 | -33.3 |" in single_spaced(summary(result))
+    assert "| FAIL | bad | acc | 100.0 → 66.7 | -33.3 [" in single_spaced(gate_markdown(result))
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,9 @@ from mrag_eval.core import DataError, write_whole
 from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
 from mrag_eval.report.files._settings import Settings
 
-_FORMAT = 1
+# 2 adds the language of the relevant document to the rows
+_FORMAT = 2
+_KNOWN = (1, 2)
 _SUFFIX = ".json"
 
 
@@ -26,7 +28,10 @@ def write_baseline(runs: Sequence[Path], out: Path) -> int:
     for name, run in tasks.items():
         head = {"config": run.settings.to_dict(), "groups": list(run.groups)}
         rows = ",\n".join(
-            json.dumps([row.id, row.language, row.group, dict(sorted(row.values.items()))], ensure_ascii=False)
+            json.dumps(
+                [row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language],
+                ensure_ascii=False,
+            )
             for row in sorted(run.rows.values(), key=lambda row: row.id)
         )
         parts.append(f'{json.dumps(name)}: {{"settings": {json.dumps(head, sort_keys=True)},\n"rows": [\n{rows}\n]}}')
@@ -54,7 +59,7 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
         raise DataError(
             f"{path}: not readable as JSON ({err})", "write it again: mrag-eval gate --save FILE.json RUN"
         ) from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+    if not isinstance(content, dict) or content.get("format") not in _KNOWN:
         raise DataError(f"{path}: not a baseline file", "mrag-eval gate --save FILE.json OUT   writes one")
     try:
         return {task: _task(task, path, entry) for task, entry in content["tasks"].items()}
@@ -66,8 +71,10 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
 
 def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     rows = {
-        str(key): ScoredRow(str(key), str(language), str(group), {name: float(v) for name, v in values.items()})
-        for key, language, group, values in entry["rows"]
+        str(key): ScoredRow(
+            str(key), str(language), str(group), {name: float(v) for name, v in values.items()}, *map(str, document)
+        )
+        for key, language, group, values, *document in entry["rows"]
     }
     settings = entry["settings"]
     return SampleSet(task, path, Settings.from_dict(settings["config"]), rows, tuple(settings["groups"]))

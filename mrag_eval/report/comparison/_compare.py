@@ -6,11 +6,14 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import DataError
-from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
+from mrag_eval.report.comparison._baseline import read_runs_or_baseline
+from mrag_eval.report.files._samples import SampleSet, ScoredRow
 from mrag_eval.report.files._settings import EVERYTHING, differing
 
 if TYPE_CHECKING:
@@ -74,15 +77,24 @@ class PairedRows:
 
     def of_language(self, language: str) -> PairedRows:
         """Return the pairs in one language."""
-        kept = [i for i, row in enumerate(self.first) if row.language == language]
-        return replace(
-            self, first=tuple(self.first[i] for i in kept), second=tuple(self.second[i] for i in kept), unpaired=(0, 0)
-        )
+        return self._kept([row.language == language for row in self.first])
+
+    def of_pair(self, pair: str) -> PairedRows:
+        """Return the pairs whose question and relevant document are in the languages ``de->en`` (or ``*->en``)."""
+        return self._kept([fnmatchcase(row.pair, pair) for row in self.second])
+
+    def _kept(self, keeps: Sequence[bool]) -> PairedRows:
+        return PairedRows(self.task, tuple(compress(self.first, keeps)), tuple(compress(self.second, keeps)), (0, 0))
 
     @property
     def languages(self) -> tuple[str, ...]:
         """Return the languages of the questions, sorted."""
         return tuple(sorted({row.language for row in self.first} - {""}))
+
+    @property
+    def pairs(self) -> tuple[str, ...]:
+        """Return the pairs of question and document language, sorted."""
+        return tuple(sorted({row.pair for row in self.second} - {""}))
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -104,7 +116,7 @@ def compare(
     """Compare two runs by their sample files.
 
     Args:
-        first, second: sample files, or folders of them.
+        first, second: sample files, folders of them, or a baseline file.
         metrics: those to compare; by default all that both runs have.
         pairs: task of the first run -> task of the second, where the names are not the same (two IR modes).
         differs: settings that differ on purpose, as keys or blocks (``retrieval.mode``, ``prompt``, ``all``).
@@ -112,7 +124,7 @@ def compare(
     Raises DataError if no task is in both runs, if settings differ that were not named, and if rows do not
     pair.
     """
-    a, b = read_runs(first), read_runs(second)
+    a, b = read_runs_or_baseline(first), read_runs_or_baseline(second)
     named = dict(pairs or {})
     for task, where, runs in [*((t, "first", a) for t in named), *((t, "second", b) for t in named.values())]:
         if task not in runs:

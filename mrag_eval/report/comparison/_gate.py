@@ -1,4 +1,4 @@
-"""A release gate: tests for drops of a candidate beyond what the rules allow, and their power."""
+"""A release gate: tests for drops of a candidate beyond what the rules allow, corrected for their number."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from typing import Any, Literal
 
 from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import PairedRows, difference, paired, smallest_detectable, standard_error
-from mrag_eval.report.comparison._gate_rules import Rule, Rules
-from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.report.comparison._compare import PairedRows, difference, paired, smallest_detectable
+from mrag_eval.report.comparison._gate_rules import Correction, Guard, Rule, Rules
+from mrag_eval.report.files._samples import SampleSet, ScoredRow
 
-Verdict = Literal["pass", "FAIL", "not comparable"]
+Verdict = Literal["pass", "FAIL", "not comparable", "not shown"]
+Values = list[float | None]
 
 
 @dataclass(frozen=True)
 class Check:
-    """Hold the outcome of one rule on all its rows (``language`` None) or on one language.
+    """Hold the outcome of one rule on all its rows (``language`` None), on one language or on a pair (``de->en``).
 
-    ``limit`` is the drop allowed, in the metric's unit. ``p_value`` is one-sided, for a drop larger than that (adjusted
-    over the languages if ``language`` is given). ``low`` and ``high`` bound the 95% interval of ``difference``
-    (candidate minus baseline). ``detectable`` is the smallest drop beyond the limit that these pairs show with 80%
-    power. ``reason`` says why the runs are not comparable.
+    ``limit`` is the drop allowed, in the metric's unit, ``floor`` the lowest score allowed. ``p_value`` is one-sided,
+    for a drop larger than the limit; ``p_adjusted`` the same after the correction over all tests of the gate.
+    ``p_within`` is that for a drop smaller than the limit, which a rule of non-inferiority has to show. ``low`` and
+    ``high`` bound the 95% interval of ``difference`` (candidate minus baseline), or of the score under a floor.
+    ``detectable`` is the smallest drop beyond the limit that these pairs show with 80% power in this gate. ``better``
+    and ``worse`` are the ids of rows that gained and lost. ``reason`` says why there is nothing to pass.
     """
 
     task: str
     metric: str
     language: str | None
-    verdict: Verdict
+    verdict: Verdict = "not comparable"
     n: int = 0
     baseline: float | None = None
     candidate: float | None = None
@@ -38,57 +41,143 @@ class Check:
     low: float | None = None
     high: float | None = None
     limit: float | None = None
+    floor: float | None = None
     p_value: float | None = None
+    p_adjusted: float | None = None
+    p_within: float | None = None
     detectable: float | None = None
     reason: str | None = None
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """Hold all checks; ``exit_code`` is 0 if all pass, 1 for a regression, else 2 if anything is not comparable."""
+    """Hold all checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be compared or shown.
+
+    ``tests`` is the number of p-values that the ``correction`` is over.
+    """
 
     checks: tuple[Check, ...]
+    correction: Correction = "holm"
+    tests: int = 0
+    alpha: float = 0.05
 
     @property
     def exit_code(self) -> int:
         verdicts = {check.verdict for check in self.checks}
-        return 1 if "FAIL" in verdicts else 2 if "not comparable" in verdicts else 0
+        return 1 if "FAIL" in verdicts else 0 if verdicts <= {"pass"} else 2
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        return {"exit_code": self.exit_code, "checks": [asdict(check) for check in self.checks]}
+        return {"exit_code": self.exit_code, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """Hold a check before its verdict: its rule, and the values that were compared (better is higher)."""
+
+    check: Check
+    rule: Rule
+    before: Values
+    after: Values
+    groups: list[str] | None
 
 
 def gate(baseline: Sequence[Path], candidate: Sequence[Path], rules: Rules) -> GateResult:
     """Compare the candidate's sample files with the baseline's (sample files, folders of them, or a baseline file).
 
-    A rule that has nothing, or too little, to compare does not pass: it is not comparable, with the reason.
+    A drop that is shown fails. A rule without one passes only if there is enough to compare; else it is not comparable,
+    with the reason.
     """
     before, after = read_runs_or_baseline(baseline), read_runs_or_baseline(candidate)
-    return GateResult(tuple(check for rule in rules.rules for check in _apply(rule, rules, before, after)))
+    found = [part for rule in rules.rules for part in _apply(rule, rules, before, after)]
+    adjusted = iter(_adjusted([part.check.p_value for part in found if isinstance(part, _Tested)], rules.correction))
+    tests = sum(isinstance(part, _Tested) for part in found)
+    checks = (_decided(part, next(adjusted), tests, rules) if isinstance(part, _Tested) else part for part in found)
+    return GateResult(tuple(checks), rules.correction, tests, rules.alpha)
 
 
-def _apply(rule: Rule, rules: Rules, before: Mapping[str, SampleSet], after: Mapping[str, SampleSet]) -> list[Check]:
-    named = sorted(task for task in {*before, *after} if _matches(rule.task, before.get(task) or after[task]))
-    blank = Check(rule.task, rule.metric, None, "not comparable")
+def _adjusted(p_values: Sequence[float | None], correction: Correction) -> Sequence[float | None]:
+    from mrag_eval.metrics import benjamini_hochberg, holm
+
+    return p_values if correction == "none" else (holm if correction == "holm" else benjamini_hochberg)(p_values)
+
+
+def _decided(part: _Tested, adjusted: float | None, tests: int, rules: Rules) -> Check:
+    """Return the check with its verdict: a drop that is shown comes first, then what keeps the rule from passing."""
+    rule, alpha = part.rule, part.rule.alpha or rules.alpha
+    # Holm's first step is at this level, so it is the one that the power of a single drop is for
+    level = alpha / tests if rules.correction == "holm" else alpha
+    detectable = smallest_detectable(part.after, part.before, part.groups, alpha=level, one_sided=True)
+    check = replace(part.check, p_adjusted=adjusted, detectable=detectable)
+    if adjusted is not None and adjusted <= alpha:
+        return replace(check, verdict="FAIL")
+    if check.reason is not None:
+        return check
+    if check.p_within is not None:
+        shown = check.p_within <= alpha
+        return replace(check, verdict="pass") if shown else replace(
+            check, verdict="not shown", reason=f"not shown: a drop smaller than {check.limit:.3g}"
+        )  # fmt: skip
+    if rule.must_detect is not None and detectable is not None and detectable > rule.must_detect:
+        reason = f"too few rows to show a drop of {rule.must_detect:g} (the smallest is {detectable:.3g})"
+        return replace(check, reason=reason)
+    return replace(check, verdict="pass")
+
+
+def _apply(
+    rule: Rule, rules: Rules, before: Mapping[str, SampleSet], after: Mapping[str, SampleSet]
+) -> list[Check | _Tested]:
+    runs = {**before, **after} if rule.limits_drop else after
+    named = sorted(task for task in runs if _matches(rule.task, before.get(task) or after[task]))
+    blank = Check(rule.task, rule.metric, rule.pair)
     if not named:
-        return [replace(blank, reason=f"no task of either run is called {rule.task}")]
+        where = "either run" if rule.limits_drop else "the candidate"
+        return [replace(blank, reason=f"no task of {where} is called {rule.task}")]
+    found: list[Check | _Tested] = []
+    if rule.min_score is not None:
+        rows = [row for task in named if task in after for row in after[task].rows.values()]
+        kept = [row for row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
+        found.append(_floor(rule, rules, named[0] if len(named) == 1 else rule.task, kept))
+    if rule.limits_drop:
+        found += _compared(rule, rules, blank, named, before, after)
+    return found
+
+
+def _compared(
+    rule: Rule,
+    rules: Rules,
+    blank: Check,
+    named: Sequence[str],
+    before: Mapping[str, SampleSet],
+    after: Mapping[str, SampleSet],
+) -> list[Check | _Tested]:
     pairs: list[PairedRows] = []
     for task in named:
         for where, runs in (("baseline", before), ("candidate", after)):
             if task not in runs:
                 return [replace(blank, reason=f"{task} is not in the {where}")]
         try:
-            pair = paired(before[task], after[task], rules.differs)
+            pairs.append(paired(before[task], after[task], rules.differs))
         except DataError as err:
             return [replace(blank, reason=err.message)]
-        if any(pair.unpaired):
-            lost, new = pair.unpaired
-            return [replace(blank, reason=f"{task}: {lost} rows only in the baseline, {new} only in the candidate")]
-        pairs.append(pair)
+    alone = [
+        f"{pair.task}: {pair.unpaired[0]} rows only in the baseline, {pair.unpaired[1]} only in the candidate"
+        for pair in pairs
+        if any(pair.unpaired)
+    ]
     whole = _pooled(rule.task, pairs)
-    overall = _check(rule, rules, whole, None)
-    return [overall, *_languages(rule, rules, whole)]
+    if rule.pair is not None:
+        whole = whole.of_pair(rule.pair)
+    parts = [_test(rule, rules, whole, rule.pair, "; ".join(alone) or None)]
+    if rule.per_language is not None:
+        own = _guarded(rule, rule.per_language)
+        parts += [_test(own, rules, whole.of_language(language), language) for language in whole.languages]
+    if rule.per_pair is not None:
+        own = _guarded(rule, rule.per_pair)
+        parts += [_test(own, rules, whole.of_pair(name), name) for name in whole.pairs]
+    return parts
 
 
 def _matches(pattern: str, run: SampleSet) -> bool:
@@ -105,38 +194,55 @@ def _pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
     )
 
 
-def _languages(rule: Rule, rules: Rules, whole: PairedRows) -> list[Check]:
-    guard = rule.per_language
-    if guard is None:
-        return []
-    from mrag_eval.metrics import benjamini_hochberg
-
-    alike = rule.model_copy(
-        update={"max_drop": guard.max_drop, "max_drop_relative": None, "min_n": guard.min_n, "must_detect": None}
-    )
-    checks = [_check(alike, rules, whole.of_language(language), language) for language in whole.languages]
-    adjusted = benjamini_hochberg([None if c.verdict == "not comparable" else c.p_value for c in checks])
-    return [
-        check if p is None else replace(check, p_value=p, verdict="FAIL" if p <= guard.fdr else "pass")
-        for check, p in zip(checks, adjusted, strict=True)
-    ]
+def _guarded(rule: Rule, guard: Guard) -> Rule:
+    """Return the rule for one language or pair."""
+    own = {"max_drop": guard.max_drop, "max_drop_relative": None, "min_n": guard.min_n}
+    return rule.model_copy(update={**own, "must_detect": None, "non_inferiority": False})
 
 
-def _check(rule: Rule, rules: Rules, pair: PairedRows, language: str | None) -> Check:
-    first = [row.values.get(rule.metric) for row in pair.first]
-    second = [row.values.get(rule.metric) for row in pair.second]
-    check = Check(pair.task, rule.metric, language, "not comparable")
+def _floor(rule: Rule, rules: Rules, task: str, rows: Sequence[ScoredRow]) -> Check:
+    """Return the check of the candidate's score, as measured, against the rule's floor."""
+    from mrag_eval.metrics import interval_for
+
+    check = Check(task, rule.metric, rule.pair, floor=rule.min_score)
+    if not rows:
+        return replace(check, reason=_no_rows(rule.pair))
+    values: Values = [row.values.get(rule.metric) for row in rows]
+    groups = _groups(rows)
+    score = interval_for(values, groups=groups, seed=rules.seed)
+    if score.value is None or rule.min_score is None:
+        return replace(check, reason=f"the candidate has no {rule.metric}")
+    check = replace(check, n=score.n, candidate=score.value, low=score.low, high=score.high)
+    if score.value < rule.min_score:
+        return replace(check, verdict="FAIL")
+    unscored = sum(value is None for value in values)
+    if unscored > rule.max_unpaired * len(values):
+        return replace(check, reason=f"{unscored} of {len(values)} rows are unscored (max_unpaired allows it)")
+    reason = _too_few(values, values, groups, rule.min_n or rules.min_n)
+    return replace(check, reason=reason) if reason else replace(check, verdict="pass")
+
+
+def _test(
+    rule: Rule, rules: Rules, pair: PairedRows, language: str | None, reason: str | None = None
+) -> Check | _Tested:
+    """Return the tests of one rule on its rows; ``reason`` is a known cause why it cannot pass."""
+    from mrag_eval.metrics import paired_margin
+
+    check = Check(pair.task, rule.metric, language)
+    if not pair.first:
+        return replace(check, reason=_no_rows(language))
+    first: Values = [row.values.get(rule.metric) for row in pair.first]
+    second: Values = [row.values.get(rule.metric) for row in pair.second]
     for where, values in (("baseline", first), ("candidate", second)):
         if all(value is None for value in values):
             return replace(check, reason=f"the {where} has no {rule.metric}")
     found = difference(pair, rule.metric, language, rules.seed)
+    limit = rule.max_drop or (rule.max_drop_relative or 0.0) * abs(found.first or 0.0)
     # if less is better, a rise is the drop: swap the runs
-    a, b = (second, first) if rule.lower_is_better else (first, second)
-    groups = [row.group for row in pair.first]
-    grouped = groups if len(set(groups)) < len(groups) else None
-    alpha = rule.alpha or rules.alpha
-    limit = _limit(rule, found.first)
-    detectable = smallest_detectable(b, a, grouped, alpha=alpha, one_sided=True)
+    before, after = (second, first) if rule.lower_is_better else (first, second)
+    groups = _groups(pair.first)
+    dropped = paired_margin(before, after, limit, groups=groups, seed=rules.seed)
+    within = paired_margin(after, before, -limit, groups=groups, seed=rules.seed) if rule.non_inferiority else None
     check = replace(
         check,
         n=found.n,
@@ -146,60 +252,36 @@ def _check(rule: Rule, rules: Rules, pair: PairedRows, language: str | None) -> 
         low=found.low,
         high=found.high,
         limit=limit,
-        detectable=detectable,
+        p_value=dropped.p_value,
+        p_within=None if within is None else within.p_value,
+        reason=reason or _obstacle(rule, rules, first, second, groups) or dropped.reason,
+        better=found.better,
+        worse=found.worse,
     )
+    return check if dropped.p_value is None else _Tested(check, rule, before, after, groups)
+
+
+def _groups(rows: Sequence[ScoredRow]) -> list[str] | None:
+    """Return the groups to resample; None if every row is its own group."""
+    groups = [row.group for row in rows]
+    return groups if len(set(groups)) < len(groups) else None
+
+
+def _obstacle(rule: Rule, rules: Rules, first: Values, second: Values, groups: list[str] | None) -> str | None:
+    """Return why a rule without a drop does not pass; None if nothing is missing."""
     lost = sum((x is None) != (y is None) for x, y in zip(first, second, strict=True))
     if lost > rule.max_unpaired * len(first):
-        return replace(check, reason=f"{lost} of {len(first)} rows are scored in one run only (max_unpaired allows it)")
-    needed = rule.min_n or rules.min_n
-    if found.n < needed:
-        return replace(check, reason=f"{found.n} rows, {needed} needed")
-    if rule.must_detect is not None and detectable is not None and detectable > rule.must_detect:
-        return replace(
-            check, reason=f"too few rows to show a drop of {rule.must_detect:g} (the smallest is {detectable:.3g})"
-        )
-    p = p_drop(b, a, limit, grouped, seed=rules.seed)
-    if p is None:
-        return replace(check, reason="fewer than two independent rows")
-    return replace(check, p_value=p, verdict="FAIL" if p <= alpha else "pass")
+        return f"{lost} of {len(first)} rows are scored in one run only (max_unpaired allows it)"
+    return _too_few(first, second, groups, rule.min_n or rules.min_n)
 
 
-def _limit(rule: Rule, baseline: float | None) -> float:
-    if rule.max_drop_relative is not None:
-        return rule.max_drop_relative * abs(baseline or 0.0)
-    return rule.max_drop or 0.0
+def _too_few(first: Values, second: Values, groups: list[str] | None, needed: int) -> str | None:
+    """Return a reason if fewer rows (groups of rows, where there are groups) than needed have a score in both runs."""
+    names = groups if groups is not None else [str(i) for i in range(len(first))]
+    units = {name for name, x, y in zip(names, first, second, strict=True) if x is not None and y is not None}
+    word = "rows" if groups is None else "groups of rows"
+    return f"too few {word} ({len(units)} of {needed})" if len(units) < needed else None
 
 
-def p_drop(
-    second: Sequence[float | None],
-    first: Sequence[float | None],
-    limit: float = 0.0,
-    groups: Sequence[str] | None = None,
-    *,
-    seed: int = 0,
-) -> float | None:
-    """Return the one-sided p of a drop from first to second by more than ``limit``; None below two units.
-
-    Without a limit and without groups, the paired tests of :mod:`mrag_eval.metrics` are used (McNemar's
-    exact one for 0 and 1, a permutation of the runs for other values), halved on the side of a drop. Otherwise a t test
-    of second - first + limit, with the cluster-robust error over groups and units - 1 degrees of freedom.
-    """
-    from scipy.stats import t
-
-    from mrag_eval.metrics import mcnemar_exact, paired_permutation
-
-    found = standard_error(second, first, groups)
-    if found is None:
-        return None
-    mean, error, units = found
-    if limit == 0 and groups is None:
-        if {*first, *second} <= {0.0, 1.0, None}:
-            test = mcnemar_exact(second, first)
-        else:
-            test = paired_permutation(second, first, seed=seed)
-        if test.p_value is None:
-            return None
-        return test.p_value / 2 if mean < 0 else 1 - test.p_value / 2 if mean > 0 else 1.0
-    if error == 0:
-        return 0.0 if mean + limit < -1e-12 else 1.0
-    return float(t.cdf((mean + limit) / error, units - 1))
+def _no_rows(pair: str | None) -> str:
+    return "no row to compare" if pair is None else f"no row has the languages {pair} (question->document)"

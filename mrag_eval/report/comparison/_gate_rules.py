@@ -3,63 +3,88 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from mrag_eval.config import Block, read_yaml, validated
 
 
-class PerLanguage(Block):
-    """A guard on every language of a rule's tasks: the drop allowed in each, and the control of false alarms.
+class Guard(Block):
+    """A guard on every language (or pair of languages) of a rule's tasks: the drop allowed in each.
 
-    The languages are tested together; ``fdr`` bounds the expected share of false alarms among those that fail
-    (Benjamini & Hochberg 1995). A language of fewer than ``min_n`` pairs is not comparable.
+    A language of fewer than ``min_n`` pairs of rows, or groups of them, is not comparable.
     """
 
     max_drop: float = Field(default=0.0, ge=0)
-    fdr: float = Field(default=0.05, gt=0, lt=1)
     min_n: int = Field(default=30, ge=2)
 
 
 class Rule(Block):
     """One rule: the candidate's ``metric`` on ``task`` must not be below the baseline's by more than is allowed.
 
-    ``task`` is a task, a group or a glob; the rows of all tasks that it matches are tested together. ``max_drop`` is in
-    the metric's own unit (0.01 is one point of a share), ``max_drop_relative`` a share of the baseline's score; with
-    neither, no drop is allowed. The rule fails if a larger drop is shown at level ``alpha``.
+    ``task`` is a task, a group or a glob; the rows of all tasks that it matches are tested together. ``pair`` keeps the
+    rows whose question and relevant document are in these languages (``de->en``, ``*->en``). ``max_drop`` is in the
+    metric's own unit (0.01 is one point of a share), ``max_drop_relative`` a share of the baseline's score; with
+    neither, no drop is allowed. The rule fails if a larger drop is shown. With ``non_inferiority`` it passes only if
+    the drop is shown to be smaller than that.
 
-    To be comparable, the rule needs at least ``min_n`` pairs, and at most a share ``max_unpaired`` of rows that have a
-    score in one run only. With ``must_detect``, it also needs enough pairs to show a drop of that size beyond the
-    allowed one with 80% power. ``per_language`` holds the drop allowed in each language.
+    ``min_score`` is a floor under the candidate's score. A rule with a floor alone compares nothing with the baseline.
+
+    If no drop is shown, the rule needs at least ``min_n`` pairs of rows (or groups of them), and at most a share
+    ``max_unpaired`` of rows that have a score in one run only. With ``must_detect``, it also needs enough pairs to show
+    a drop of that size beyond the allowed one with 80% power. ``per_language`` and ``per_pair`` hold the drop allowed
+    in each language and in each pair of languages.
     """
 
     metric: str
     task: str = "*"
+    pair: str | None = Field(default=None, pattern=r"^\S+->\S+$")
     max_drop: float | None = Field(default=None, ge=0)
     max_drop_relative: float | None = Field(default=None, ge=0, lt=1)
+    min_score: float | None = None
+    non_inferiority: bool = False
     alpha: float | None = Field(default=None, gt=0, lt=1)
     min_n: int | None = Field(default=None, ge=2)
     must_detect: float | None = Field(default=None, gt=0)
     max_unpaired: float = Field(default=0.0, ge=0, lt=1)
     lower_is_better: bool = False
-    per_language: PerLanguage | None = None
+    per_language: Guard | None = None
+    per_pair: Guard | None = None
+
+    @property
+    def limits_drop(self) -> bool:
+        """Return whether the rule compares the candidate with the baseline; a floor alone does not."""
+        return self.min_score is None or self.max_drop is not None or self.max_drop_relative is not None
 
     @model_validator(mode="after")
-    def _one_limit(self) -> Rule:
+    def _check(self) -> Rule:
         if self.max_drop is not None and self.max_drop_relative is not None:
             raise ValueError("'max_drop' and 'max_drop_relative' exclude each other")
+        if self.non_inferiority and not (self.max_drop or self.max_drop_relative):
+            raise ValueError("'non_inferiority' requires 'max_drop' or 'max_drop_relative', the margin")
+        if self.min_score is not None and self.lower_is_better:
+            raise ValueError("'min_score' cannot be combined with 'lower_is_better'")
+        if not self.limits_drop and (self.must_detect or self.per_language or self.per_pair):
+            raise ValueError("'must_detect', 'per_language' and 'per_pair' compare with the baseline: add 'max_drop'")
         return self
+
+
+Correction = Literal["holm", "bh", "none"]
 
 
 class Rules(Block):
     """The rules file.
 
-    ``alpha`` and ``min_n`` apply to every rule that does not set them. ``differs`` names settings that may differ
+    ``alpha`` and ``min_n`` apply to every rule that does not set them. ``correction`` is over all tests of the gate:
+    ``holm`` bounds the chance of any false alarm, ``bh`` the expected share of false alarms among the regressions
+    (Benjamini & Hochberg 1995), ``none`` the chance in each test alone. ``differs`` names settings that may differ
     between baseline and candidate (see ``mrag-eval compare``).
     """
 
     rules: tuple[Rule, ...] = Field(min_length=1)
     alpha: float = Field(default=0.05, gt=0, lt=1)
+    correction: Correction = "holm"
     min_n: int = Field(default=100, ge=2)
     differs: tuple[str, ...] = ()
     seed: int = Field(default=0, ge=0)

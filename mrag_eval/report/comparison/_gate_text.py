@@ -1,21 +1,35 @@
-"""Gate results as lines for the screen, JUnit XML, a Markdown summary and GitHub annotations."""
+"""Gate results as lines for the screen, JUnit XML, Markdown and GitHub annotations."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import get_args
 from xml.etree import ElementTree
 
 from mrag_eval.core import columns, interval_text, p_text, pipe_table, points
-from mrag_eval.report.comparison._gate import Check, GateResult
+from mrag_eval.report.comparison._gate import Check, GateResult, Verdict
 
-_MARK = {"pass": "pass", "FAIL": "FAIL", "not comparable": "????"}
+_CORRECTIONS: Mapping[str, str] = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
+_OUTCOMES = {0: "pass", 1: "FAIL", 2: "not decided"}
+# Number of row ids listed of each kind; the JSON form has all of them.
+_SHOWN_IDS = 20
 
 
 def gate_lines(result: GateResult) -> list[str]:
     """Return one line per check and the outcome; scores are in points (x 100)."""
-    lines = columns([(_MARK[check.verdict], _name(check), check.metric, _finding(check)) for check in result.checks])
-    counts = {verdict: sum(check.verdict == verdict for check in result.checks) for verdict in _MARK}
-    said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
-    return [*lines, f"{said} · exit code {result.exit_code}"]
+    lines = columns([(check.verdict, _name(check), check.metric, _finding(check)) for check in result.checks])
+    return [*lines, f"{_counts(result)} · {_correction(result)} · exit code {result.exit_code}"]
+
+
+def _counts(result: GateResult) -> str:
+    counts = {verdict: sum(check.verdict == verdict for check in result.checks) for verdict in get_args(Verdict)}
+    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
+
+
+def _correction(result: GateResult) -> str:
+    """Return what the p-values are corrected for, and the level that they are compared with."""
+    tests = "1 test" if result.tests == 1 else f"{result.tests} tests"
+    return f"p: {_CORRECTIONS[result.correction]}, {tests}, level {result.alpha:g}"
 
 
 def _name(check: Check) -> str:
@@ -23,68 +37,108 @@ def _name(check: Check) -> str:
 
 
 def _finding(check: Check) -> str:
-    if check.verdict == "not comparable":
-        return f"not comparable: {check.reason}"
+    if check.candidate is None or (check.reason is not None and check.verdict == "not comparable"):
+        return str(check.reason)
+    scores = [points(check.baseline), points(check.candidate)]
     parts = [
-        f"{points(check.baseline)} → {points(check.candidate)}",
-        f"{points(check.difference or 0, '+')} {interval_text(check.low, check.high)}".rstrip(),
-        f"p {p_text(check.p_value)}",
+        " → ".join(filter(None, scores)),
+        f"{points(check.difference, '+')} {_interval(check)}".strip(),
+        "" if check.p_adjusted is None else f"p {p_text(check.p_adjusted)}",
+        "" if check.p_within is None else f"p of a smaller drop {p_text(check.p_within)}",
         f"n = {check.n:,}",
-        f"limit −{points(check.limit or 0)}",
+        _allowed(check),
     ]
-    if check.verdict == "pass" and check.detectable is not None:
+    if check.verdict == "pass" and check.detectable is not None and check.p_within is None:
         parts.append(f"smallest drop this n can show: {points(check.detectable + (check.limit or 0))}")
-    return "   ".join(parts)
+    return "   ".join(filter(None, [*parts, check.reason]))
+
+
+def _interval(check: Check) -> str:
+    """Return the interval of the difference, or that of the score under a floor, which has no sign."""
+    if check.floor is None or check.low is None or check.high is None:
+        return interval_text(check.low, check.high)
+    return f"[{points(check.low)}, {points(check.high)}]"
+
+
+def _allowed(check: Check) -> str:
+    if check.floor is not None:
+        return f"floor {points(check.floor)}"
+    return f"allowed −{points(check.limit)}" if check.limit else "no drop allowed"
 
 
 def junit(result: GateResult) -> str:
-    """Return JUnit XML: one test case per check; a regression is a failure, a check that is not comparable an error."""
+    """Return JUnit XML: one test case per check.
+
+    A regression is a failure; a check that is not comparable, or does not show what it must, is an error.
+    """
+    undecided = [check for check in result.checks if check.verdict in ("not comparable", "not shown")]
     suite = ElementTree.Element(
         "testsuite",
         name="mrag-eval gate",
         tests=str(len(result.checks)),
         failures=str(sum(check.verdict == "FAIL" for check in result.checks)),
-        errors=str(sum(check.verdict == "not comparable" for check in result.checks)),
+        errors=str(len(undecided)),
     )
     for check in result.checks:
         case = ElementTree.SubElement(suite, "testcase", classname=check.task, name=_case(check))
         if check.verdict == "FAIL":
             ElementTree.SubElement(case, "failure", message=_finding(check))
-        elif check.verdict == "not comparable":
+        elif check in undecided:
             ElementTree.SubElement(case, "error", message=str(check.reason))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
 def _case(check: Check) -> str:
-    return check.metric if check.language is None else f"{check.metric} [{check.language}]"
+    name = check.metric if check.language is None else f"{check.metric} [{check.language}]"
+    return name if check.floor is None else f"{name}, floor"
 
 
-def summary(result: GateResult) -> str:
-    """Return a Markdown table for ``$GITHUB_STEP_SUMMARY``."""
-    head = ("", "task", "metric", "language", "baseline", "candidate", "difference", "95%", "p", "n", "limit")
-    rows = [
-        [
-            check.verdict if check.reason is None else f"{check.verdict}: {check.reason}",
-            check.task,
-            check.metric,
-            check.language or "all",
-            points(check.baseline),
-            points(check.candidate),
-            points(check.difference, "+"),
-            interval_text(check.low, check.high),
-            p_text(check.p_value),
-            f"{check.n:,}",
-            "" if check.limit is None else f"−{points(check.limit)}",
-        ]
-        for check in result.checks
+def gate_markdown(result: GateResult) -> str:
+    """Return Markdown for a pull request or ``$GITHUB_STEP_SUMMARY``.
+
+    The verdict comes first, then a table with the failed checks at its top, then the rows that changed.
+    """
+    order = ("FAIL", "not comparable", "not shown", "pass")
+    checks = sorted(result.checks, key=lambda check: order.index(check.verdict))
+    head = ("verdict", "task", "metric", "score", "difference, 95%", "p", "n", "allowed")
+    changed = [line for check in checks if check.language is None for line in _changed(check)]
+    parts = [
+        f"## mrag-eval gate: {_OUTCOMES[result.exit_code]}",
+        f"{_counts(result)}. Points (× 100), candidate minus baseline; {_correction(result)}.",
+        pipe_table(head, [_cells(check) for check in checks], "lllrrrrl"),
+        *(["\n".join(["### Rows that changed", "", *changed])] if changed else []),
     ]
-    return "\n".join(["## mrag-eval gate", "", pipe_table(head, rows), ""])
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(check: Check) -> list[str]:
+    scores = [points(check.baseline), points(check.candidate)]
+    return [
+        check.verdict if check.reason is None else f"{check.verdict}: {check.reason}",
+        _name(check).strip(),
+        check.metric,
+        " → ".join(filter(None, scores)),
+        f"{points(check.difference, '+')} {_interval(check)}".strip(),
+        p_text(check.p_adjusted if check.p_within is None or check.verdict == "FAIL" else check.p_within),
+        f"{check.n:,}" if check.n else "",
+        "" if check.candidate is None else _allowed(check),
+    ]
+
+
+def _changed(check: Check) -> list[str]:
+    lines = []
+    for word, ids in (("fell", check.worse), ("rose", check.better)):
+        if ids:
+            more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
+            named = ", ".join(f"`{one}`" for one in ids[:_SHOWN_IDS])
+            lines.append(f"- {check.task}, {check.metric}: {len(ids)} {word}: {named}{more}")
+    return lines
 
 
 def github_annotations(result: GateResult) -> list[str]:
     """Return GitHub workflow commands, one for each check that does not pass."""
-    kinds = {"FAIL": "error", "not comparable": "warning"}
+    kinds = {"FAIL": "error", "not comparable": "warning", "not shown": "warning"}
     return [
         f"::{kinds[check.verdict]} title={_escaped(f'{check.task} {_case(check)}')}::{_escaped(_finding(check))}"
         for check in result.checks

@@ -116,17 +116,28 @@ def _texts(value: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """Hold the fields of a row that comparisons need: its id, language, resampling group, and values by metric."""
+    """Hold the fields of a row that comparisons need: its id, language, resampling group, and values by metric.
+
+    ``document_language`` is that of its relevant document, empty if it is unknown.
+    """
 
     id: str
     language: str
     group: str
     values: Mapping[str, float]
+    document_language: str = ""
+
+    @property
+    def pair(self) -> str:
+        """Return the languages of question and relevant document, ``de->en``; empty if one is unknown."""
+        both = self.language and self.document_language
+        return f"{self.language}->{self.document_language}" if both else ""
 
     @classmethod
     def of(cls, record: RowRecord) -> ScoredRow:
         """Return the fields of a row's record that comparisons need."""
-        return cls(record.row, record.query_lang, record.resampled_with, record.values)
+        document = record.cell.get("doc_lang", "")
+        return cls(record.row, record.query_lang, record.resampled_with, record.values, document)
 
 
 @dataclass(frozen=True)
