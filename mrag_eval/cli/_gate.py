@@ -42,8 +42,8 @@ def gate(
     Exit codes: 0 if every rule passes, 1 for a regression, 2 if something cannot be compared or is not shown. In GitHub
     Actions a summary and annotations are written as well.
 
-    With --save FILE RUN..., save the scores of runs row by row, without texts, as a baseline for later. With --init FILE
-    RUN..., write a file of rules for the tasks of runs, to be edited.
+    With --save FILE RUN..., save the scores of runs row by row, without texts, as a baseline for later. With --init
+    FILE RUN..., write a file of rules for the tasks of runs, to be edited.
     """
     of_a_check = ("baseline", "candidate", "rules", "junit", "markdown", "as_json")
     if save is not None:

@@ -54,6 +54,7 @@ def test_source_distribution_holds_what_a_build_and_the_tests_need(distributions
         "mrag_eval/datasets/demo_data/passages.jsonl",
         "tests/conftest.py",
         "constraints.txt",
+        "action.yml",
         "CHANGELOG.md",
     ):
         assert name in names

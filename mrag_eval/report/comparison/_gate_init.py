@@ -21,7 +21,7 @@ min_n: {min_n}           # fewer rows (or groups of rows) cannot pass
 rules:
 """
 _RULE = """\
-  # {n:,} rows: if {churn:.0%} of the answers change, a drop of {points:.1f} points is found in {found:.0f} of 10 gates
+  # {units}: if {churn:.0%} of the answers change, a drop of {drop:.1f} points is found in {found:.0f} of 10 gates
   - metric: {metric}
     task: {task}
     max_drop: 0      # 0.01 allows one point
@@ -40,16 +40,17 @@ def starter_rules(runs: Sequence[Path]) -> str:
     declares none.
     """
     found = [
-        (task, metric, sum(metric in row.values for run in members for row in run.rows.values()))
+        (task, metric, *_units(members, metric))
         for task, members in _by_group(read_runs_or_baseline(runs)).items()
         for metric in _metrics(members)
     ]
-    smallest = min((n for *_, n in found), default=100)
+    smallest = min((n for *_, n, _ in found), default=100)
     parts = [_HEAD.format(min_n=min(100, max(2, smallest)))]
-    for at, (task, metric, n) in enumerate(found):
+    power = {"churn": _CHURN, "found": 10 * POWER}
+    for at, (task, metric, n, word) in enumerate(found):
         drop = 100 * _detectable(n, len(found))
         named = {"task": _quoted(task), "metric": _quoted(metric)}
-        parts.append(_RULE.format(n=n, churn=_CHURN, points=drop, found=10 * POWER, **named) + ("" if at else _MORE))
+        parts.append(_RULE.format(units=f"{n:,} {word}", drop=drop, **power, **named) + ("" if at else _MORE))
     return "".join(parts)
 
 
@@ -68,6 +69,13 @@ def _metrics(runs: Sequence[SampleSet]) -> list[str]:
     declared = declaration_of(runs[0].settings.blocks.get("data") or {})
     main = None if declared is None else declared.main_metric
     return list(scored) if main is None or main not in scored else [main]
+
+
+def _units(runs: Sequence[SampleSet], metric: str) -> tuple[int, str]:
+    """Return the number of independent rows or groups of rows that have the metric, and the word for them."""
+    scored = [row.group for run in runs for row in run.rows.values() if metric in row.values]
+    units = len(set(scored))
+    return units, "rows" if units == len(scored) else "groups of rows"
 
 
 def _detectable(n: int, tests: int) -> float:
