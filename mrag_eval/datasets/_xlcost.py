@@ -241,7 +241,7 @@ def _corpus_file(block: XlcostBlock) -> Path:
         raise DataError(
             f"xlcost: the legal corpus is not available ({error.message.removeprefix('xlcost: ')})",
             "name it: --metadata data.corpus=FILE (.parquet or .jsonl with doc_id, language, title, content); "
-            "retrieval.mode=no_ir needs none: data.corpus=none",
+            "the tasks that retrieve nothing (norag in their names) need none: data.corpus=none",
         ) from None
 
 

@@ -186,7 +186,7 @@ def corpus_path(corpus: str) -> Path:
         f"no corpus named '{corpus}' on this machine{hint}",
         f"{_how_to_build(corpus)}\n"
         f"    or name an index you have:  --metadata retrieval.corpus=FOLDER\n"
-        f"    or run without:  --metadata retrieval.mode=no_ir",
+        f"    or run a task that retrieves nothing (norag in its name):  mrag-eval tasks BENCHMARK",
     )
 
 
@@ -229,8 +229,7 @@ def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Pla
                 raise CorpusError(
                     f"corpus '{retrieval.corpus}' has no {language_name(code)} shard (it holds: {', '.join(held)}), "
                     f"and mode '{retrieval.mode}' searches it for row '{doc.id}' ({language_name(doc.query_lang)})",
-                    f"{_how_to_add(retrieval.corpus, code)}, "
-                    f"or choose another mode, e.g. --metadata retrieval.mode=all",
+                    f"{_how_to_add(retrieval.corpus, code)}, or run a task of another mode: mrag-eval tasks BENCHMARK",
                 )
 
 

@@ -176,7 +176,7 @@ def _drawn_gold(doc: RagDoc, mode: str) -> str | None:
     if doc.gold_doc_lang or KEPT_LANGS not in doc.extra:
         return doc.gold_doc_lang
     kept = doc.extra[KEPT_LANGS]
-    another = "or choose another mode, e.g. --metadata retrieval.mode=all"
+    another = "or run a task of another mode: mrag-eval tasks BENCHMARK"
     if not kept:
         raise DataError(
             f"row '{doc.id}' names no relevant document, so data.imbalance knows no gold_doc_lang for it, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from mrag_eval.core import _errors as errors
 
 ROOT = Path(mrag_eval.__file__).resolve().parents[1]
 CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, MragError)]
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # Raised in functions that a program calls with values, like a ValueError: the message says which argument is wrong and
 # what it must be; there is no command to type. The command line adds the source.
 OF_PROGRAMS = {"MetricError"}
@@ -51,6 +53,23 @@ def test_there_is_something_to_look_at() -> None:
     assert {"mrag_eval/retrieval/_corpora.py", "retrievers/corpora/_corpus.py"} <= {
         place.partition(":")[0] for place, _ in places
     }
+
+
+def test_no_hint_turns_a_task_into_another_under_its_name() -> None:
+    """A task with another mode (closed book, say) measures something else; hints name a task of that mode instead."""
+    found = []
+    for folder in ("mrag_eval", "metrics", "retrievers"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text("utf-8"))
+            named = (node for node in ast.walk(tree) if isinstance(node, DOCUMENTED))
+            documents = {ast.get_docstring(node, clean=False) for node in named}
+            found += [
+                f"{path}:{node.lineno} {node.value.strip()}"
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in documents
+                if re.search(r"--metadata retrieval\.mode=|retrieval\.mode=no_ir", node.value)
+            ]
+    assert found == []
 
 
 def test_every_place_that_raises_names_the_next_step() -> None:
