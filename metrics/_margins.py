@@ -7,11 +7,14 @@ import sys
 from collections.abc import Hashable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import group_codes, scored_rows
 from mrag_eval.metrics._resampling import FEW_UNITS, Array
 from mrag_eval.metrics._significance import PairedTest, Values, paired_permutation
+
+Codes = NDArray[np.int64]
 
 
 def paired_margin(
@@ -47,14 +50,13 @@ def paired_margin(
     elif codes is None and margin == 0:
         p, method = _permuted(a - b, None, n_resamples, seed)
     else:
-        units_of = np.arange(len(a)) if codes is None else codes
-        p, method = _studentised(a - b - margin, units_of, n_resamples, seed)
+        p, method = _studentised(a - b - margin, np.arange(len(a)) if codes is None else codes, n_resamples, seed)
     return PairedTest(max(p, sys.float_info.min), difference, len(a), int((a != b).sum()), method)
 
 
 def _scored_in_both(
     first: Values, second: Values, groups: Sequence[Hashable] | None
-) -> tuple[Array, Array, Array | None]:
+) -> tuple[Array, Array, Codes | None]:
     a, kept_a = scored_rows(first)
     b, kept_b = scored_rows(second)
     both = kept_a & kept_b
@@ -83,7 +85,7 @@ def _of_shares(gained: int, lost: int, n: int, margin: float) -> tuple[float, st
     return float(norm.sf((gained - lost - n * margin) / error)), "Tango's score test"
 
 
-def _permuted(differences: Array, codes: Array | None, n_resamples: int, seed: int) -> tuple[float, str]:
+def _permuted(differences: Array, codes: Codes | None, n_resamples: int, seed: int) -> tuple[float, str]:
     """Return p that the mean difference is above 0: half the two-sided p of flipped signs on that side."""
     groups = None if codes is None else codes.tolist()
     zeros = [0.0] * len(differences)
@@ -94,7 +96,7 @@ def _permuted(differences: Array, codes: Array | None, n_resamples: int, seed: i
     return p, f"{found.method}, one-sided"
 
 
-def _studentised(differences: Array, codes: Array, n_resamples: int, seed: int) -> tuple[float, str]:
+def _studentised(differences: Array, codes: Codes, n_resamples: int, seed: int) -> tuple[float, str]:
     """Return p that the mean difference is above 0, by the t of resampled groups around the observed mean.
 
     The larger of two: the share of resamples whose t is as large, which holds under skew, and half the share whose t is
