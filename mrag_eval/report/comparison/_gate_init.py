@@ -17,7 +17,7 @@ _HEAD = """\
 # Rules of `mrag-eval gate`: every key is described in docs/gate.md.
 alpha: 0.05          # chance of a false alarm of the whole gate
 correction: holm     # over all tests of the gate; bh or none on demand
-min_n: {min_n}           # fewer rows (or groups of rows) cannot pass
+min_n: {min_n:<13} # fewer rows (or groups of rows) cannot pass
 rules:
 """
 _RULE = """\
