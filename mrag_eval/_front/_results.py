@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import score_text
 from mrag_eval.report import ResultFile, load_results, read_results, read_samples
+from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -55,8 +56,8 @@ class Results:
 def _shown(score: Mapping[str, Any]) -> str:
     if score["value"] is None:
         return str(score["unscored"] or score["reason"] or "not scored")
-    scale = 100.0 if score["unit"] == "share" else 1.0
-    text = score_text(score["value"], score["low"], score["high"], scale=scale)
+    scale = scale_of(score["metric"])
+    text = score_text(score["value"], score["low"], score["high"], scale=scale.factor) + scale.note
     return text + (f" n={score['n']}" if score["n"] else "")
 
 

@@ -37,7 +37,7 @@ from mrag_eval.core._languages import (
     suggestion,
 )
 from mrag_eval.core._locking import build_lock
-from mrag_eval.core._numbers import decimal, interval_text, p_text, points, score_text
+from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, score_text
 from mrag_eval.core._passages import KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, titled
 from mrag_eval.core._paths import cache_dir, tasks_folder, visible_to_harness
 from mrag_eval.core._rankings import (
@@ -66,6 +66,7 @@ __all__ = [
     "NO_SPACES",
     "OPTIONAL",
     "RESOURCE_GROUPS",
+    "SHARE",
     "VOTED",
     "AgentUsage",
     "ConfigError",
@@ -90,6 +91,7 @@ __all__ = [
     "Response",
     "Retrieved",
     "RowScores",
+    "Scale",
     "Scored",
     "Searched",
     "SheetRow",

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from mrag_eval.core import ConfigError, decimal, did_you_mean, pipe_table, score_text
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._scores import Score
+from mrag_eval.scoring import scale_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,11 @@ class Cell:
 
 
 def percent_cell(
-    score: Estimate | Score, task: str | None = None, metric: str | None = None, scale: float = 100.0
+    score: Estimate | Score, task: str | None = None, metric: str | None = None, scale: float | None = None
 ) -> Cell:
-    """Return the cell of a score that has a value, in percent (or times another ``scale``)."""
+    """Return the cell of a score that has a value: in percent, or in the unit of ``metric``, or times ``scale``."""
+    if scale is None:
+        scale = scale_of(metric or "").factor
     low, high = (None if end is None else scale * end for end in (score.low, score.high))
     return Cell(None if score.value is None else scale * score.value, None, low, high, score.n or None, task, metric)
 

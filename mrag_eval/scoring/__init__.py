@@ -2,7 +2,16 @@
 
 from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, parse_answer
-from mrag_eval.scoring._metrics import DECLINED, EMPTY, METRIC_NAMES, METRICS, NO_ANSWERS, REPLY_METRICS, score_rows
+from mrag_eval.scoring._metrics import (
+    DECLINED,
+    EMPTY,
+    METRIC_NAMES,
+    METRICS,
+    NO_ANSWERS,
+    REPLY_METRICS,
+    scale_of,
+    score_rows,
+)
 from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
 from mrag_eval.scoring._relevance_table import label_line
@@ -55,6 +64,7 @@ __all__ = [
     "parse_answer",
     "published_name",
     "row_record",
+    "scale_of",
     "score_rows",
     "skipped_territories",
     "sufficiency_record",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mrag_eval.config import ranking_measures, rerank_measures
-from mrag_eval.core import RowScores, Scored, Value, labelled_name
+from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, labelled_name
 from mrag_eval.metrics import (
     LanguageRate,
     VotedAnswer,
@@ -31,20 +31,24 @@ from mrag_eval.metrics import (
     word_recall,
 )
 from mrag_eval.scoring._ranking import ranking_columns, rerank_columns
-from mrag_eval.scoring._task_level import TASK_SCORES, read_option
+from mrag_eval.scoring._task_level import TASK_MEASURES, TASK_SCORES, read_option
 
 Batch = Callable[[Sequence[Scored]], list[Value]]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """Hold a metric. ``total``: every row gets a value, whatever the reply (then the harness can average it itself)."""
+    """Hold a metric: its name, the function that scores rows, its unit and range, and whether higher is better.
+
+    ``total``: every row gets a value, whatever the reply (then the harness can average it itself).
+    """
 
     name: str
     score: Batch
     total: bool
     summary: str
     higher_is_better: bool | None = True
+    scale: Scale = SHARE
 
 
 NO_ANSWERS = "the row has no reference answer"
@@ -336,6 +340,12 @@ REPLY_METRICS = frozenset(METRICS) - {
 }
 # Every name that a task may list under ``metrics``, except ranking measures.
 METRIC_NAMES = (*METRICS, *TASK_SCORES)
+
+
+def scale_of(metric: str) -> Scale:
+    """Return unit and range of a metric as results name it; ranking measures are shares, as is an unknown metric."""
+    declared = TASK_MEASURES.get(metric) or METRICS.get(metric)
+    return SHARE if declared is None else declared.scale
 
 
 def score_rows(

@@ -13,6 +13,7 @@ from mrag_eval.core import Hit, Judgement, Labels, RagDoc, Ranked, Retrieved, Ro
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.scoring._agents_table import loop_record, loop_table
+from mrag_eval.scoring._metrics import scale_of
 from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
 from mrag_eval.scoring._relevance_table import label_table
 from mrag_eval.scoring._resamples import RESAMPLES
@@ -38,9 +39,6 @@ from mrag_eval.scoring._score_records import (
 from mrag_eval.scoring._task_level import citation_tables, concurrence_table
 
 T = TypeVar("T")
-
-# The range of every metric of a row.
-_RANGE = (0.0, 1.0)
 
 
 def row_record(
@@ -171,7 +169,7 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
         groups=_groups(paired),
         n_resamples=RESAMPLES,
         seed=seed,
-        bounds=_RANGE,
+        bounds=scale_of(name).bounds,
     )
     by["pair"] = {f"{query}->{document}": cell for (query, document), cell in matrix.cells.items()}
     return replace(
@@ -186,7 +184,7 @@ def _estimate(rows: Sequence[RowRecord], name: str, seed: int) -> Estimate:
     from mrag_eval.metrics import interval_for
 
     values = [r.values.get(name) for r in rows]
-    return interval_for(values, groups=_groups(rows), n_resamples=RESAMPLES, seed=seed, bounds=_RANGE)
+    return interval_for(values, groups=_groups(rows), n_resamples=RESAMPLES, seed=seed, bounds=scale_of(name).bounds)
 
 
 def _groups(rows: Sequence[RowRecord]) -> list[str] | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import DataError, Hit, RagDoc
+from mrag_eval.core import SHARE, DataError, Hit, RagDoc, Scale
 from mrag_eval.metrics import Estimate
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, Territory, TerritoryAnswer
@@ -176,3 +176,43 @@ def citation_tables(records: Sequence[RowRecord], seed: int = 0) -> dict[str, Ci
 
 
 TASK_SCORES = ("concurrence", "citations")
+
+
+@dataclass(frozen=True)
+class TaskMeasure:
+    """Hold a measure of a task as a whole: its name in results, its unit and range, and whether higher is better.
+
+    ``by_territory``: it is a mean over territories, so that two runs can be compared territory by territory.
+    """
+
+    name: str
+    scale: Scale = SHARE
+    higher_is_better: bool | None = None
+    by_territory: bool = False
+
+
+_DIFFERENCE = Scale(low=-1.0)
+# (a - b) / b of two shares
+_RATIO = Scale("ratio", -1.0, None)
+_COUNTRIES = Scale("countries", 0.0, None)
+TASK_MEASURES = {
+    measure.name: measure
+    for measure in (
+        TaskMeasure("concurrence.KB_CS", higher_is_better=True, by_territory=True),
+        TaskMeasure("concurrence.Con_CS", by_territory=True),
+        TaskMeasure("concurrence.Non_CS", by_territory=True),
+        TaskMeasure("concurrence.delta_CS_ratio", _RATIO),
+        TaskMeasure("concurrence.delta_CS_difference", _DIFFERENCE, by_territory=True),
+        TaskMeasure("concurrence.delta_CS_ratio_per_territory", _RATIO, by_territory=True),
+        TaskMeasure("concurrence.delta_CS_difference_per_territory", _DIFFERENCE, by_territory=True),
+        TaskMeasure("concurrence.Cst_CS_unk", higher_is_better=True, by_territory=True),
+        TaskMeasure("concurrence.Cst_CS_all", higher_is_better=True, by_territory=True),
+        TaskMeasure("concurrence.countries_mean", _COUNTRIES, by_territory=True),
+        TaskMeasure("concurrence.countries_std", _COUNTRIES),
+        TaskMeasure("concurrence.countries_with_en_mean", _COUNTRIES, by_territory=True),
+        TaskMeasure("concurrence.countries_with_en_std", _COUNTRIES),
+        TaskMeasure("concurrence.read", higher_is_better=True),
+        TaskMeasure("concurrence.refused"),
+        TaskMeasure("concurrence.unread", higher_is_better=False),
+    )
+}

@@ -15,6 +15,7 @@ from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.files._samples import SampleSet, ScoredRow
 from mrag_eval.report.files._settings import EVERYTHING, differing
+from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import PairedTest
@@ -210,7 +211,9 @@ def difference(pair: PairedRows, metric: str, language: str | None = None, seed:
     groups = [row.group for row in pair.first]
     grouped = groups if len(set(groups)) < len(groups) else None
     changes = [(row.id, y - x) for row, x, y in zip(pair.first, a, b, strict=True) if x is not None and y is not None]
-    interval = paired_difference(b, a, groups=grouped, n_resamples=RESAMPLES, seed=seed).within((-1.0, 1.0))
+    interval = paired_difference(b, a, groups=grouped, n_resamples=RESAMPLES, seed=seed).within(
+        scale_of(metric).differences
+    )
     test = _test(b, a, grouped, seed)
     kept = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     return Difference(

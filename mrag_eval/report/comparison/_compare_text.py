@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from mrag_eval.core import ConfigError, did_you_mean, interval_text, p_text, pipe_table, points
 from mrag_eval.report.comparison._compare import Comparison, Difference
+from mrag_eval.scoring import scale_of
 
 _HEAD = ("task", "language", "n", "first", "second", "difference", "95%", "p", "p (Holm)", "detectable", "+ / −")
 # Number of row ids printed of each kind; the JSON form has all of them.
@@ -19,7 +20,7 @@ _SHOWN_IDS = 20
 def comparison_text(comparison: Comparison, form: str = "md", *, flips: bool = False) -> str:
     """Return the comparison as ``md``, ``csv`` or ``json``; with ``flips`` the changed rows are listed by id.
 
-    Scores and differences are in points (x 100). Raises ConfigError for another form.
+    Scores and differences are in points (x 100), or in the unit of their metric. Raises ConfigError for another form.
     """
     if form not in _FORMS:
         raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, _FORMS)}")
@@ -32,7 +33,7 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
         rows = [d for d in comparison.differences if d.metric == metric]
         table = pipe_table(_HEAD, [_cells(d) for d in rows], "llrrrrrrrrr")
         notes = [f"- {d.task}, {d.language or 'all'}: {d.reason}" for d in rows if d.reason]
-        parts.append("\n".join([f"### {metric}", "", table, *(["", *notes] if notes else [])]))
+        parts.append("\n".join([f"### {metric}{scale_of(metric).note}", "", table, *(["", *notes] if notes else [])]))
     for task, keys in comparison.differs.items():
         parts.append("\n".join([f"{task}: settings that differ", *(f"- {k}: {values}" for k, values in keys.items())]))
     if comparison.notes:
@@ -40,24 +41,26 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
     if flips:
         parts += [_changed(d) for d in comparison.differences if d.language is None and (d.better or d.worse)]
     parts.append(
-        "Points (× 100), second minus first, on rows scored in both runs · p: two-sided, paired · Holm: over the tests "
-        "of a metric · detectable: the smallest difference that these pairs show with 80% power"
+        "Points (× 100) unless another unit is named, second minus first, on rows scored in both runs · "
+        "p: two-sided, paired · Holm: over the tests of a metric · "
+        "detectable: the smallest difference that these pairs show with 80% power"
     )
     return "\n\n".join(parts)
 
 
 def _cells(d: Difference) -> list[str]:
+    scale = scale_of(d.metric)
     return [
         d.task,
         d.language or "all",
         f"{d.n:,}",
-        points(d.first),
-        points(d.second),
-        points(d.difference, "+"),
-        interval_text(d.low, d.high),
+        points(d.first, scale=scale),
+        points(d.second, scale=scale),
+        points(d.difference, "+", scale),
+        interval_text(d.low, d.high, scale),
         p_text(d.p_value),
         p_text(d.p_adjusted),
-        points(d.detectable),
+        points(d.detectable, scale=scale),
         f"{len(d.better)} / {len(d.worse)}",
     ]
 

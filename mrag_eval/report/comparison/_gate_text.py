@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from mrag_eval.core import columns, interval_text, p_text, pipe_table, points
 from mrag_eval.report.comparison._gate import Check, GateResult, Verdict
+from mrag_eval.scoring import scale_of
 
 _CORRECTIONS: Mapping[str, str] = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 _OUTCOMES = {0: "pass", 1: "FAIL", 2: "not decided"}
@@ -16,7 +17,7 @@ _SHOWN_IDS = 20
 
 
 def gate_lines(result: GateResult) -> list[str]:
-    """Return one line per check and the outcome; scores are in points (x 100)."""
+    """Return one line per check and the outcome; scores are in points (x 100) or their metric's unit."""
     lines = columns([(check.verdict, _name(check), check.metric, _finding(check)) for check in result.checks])
     return [*lines, f"{_counts(result)} · {_correction(result)} · exit code {result.exit_code}"]
 
@@ -39,31 +40,35 @@ def _name(check: Check) -> str:
 def _finding(check: Check) -> str:
     if check.candidate is None or (check.reason is not None and check.verdict == "not comparable"):
         return str(check.reason)
-    scores = [points(check.baseline), points(check.candidate)]
+    scores = [_points(check, check.baseline), _points(check, check.candidate)]
     parts = [
-        " → ".join(filter(None, scores)),
-        f"{points(check.difference, '+')} {_interval(check)}".strip(),
+        " → ".join(filter(None, scores)) + scale_of(check.metric).note,
+        f"{_points(check, check.difference, '+')} {_interval(check)}".strip(),
         "" if check.p_adjusted is None else f"p {p_text(check.p_adjusted)}",
         "" if check.p_within is None else f"p of a smaller drop {p_text(check.p_within)}",
         f"n = {check.n:,}",
         _allowed(check),
     ]
     if check.verdict == "pass" and check.detectable is not None and check.p_within is None:
-        parts.append(f"smallest drop this n can show: {points(check.detectable + (check.limit or 0))}")
+        parts.append(f"smallest drop this n can show: {_points(check, check.detectable + (check.limit or 0))}")
     return "   ".join(filter(None, [*parts, check.reason]))
+
+
+def _points(check: Check, value: float | None, sign: str = "") -> str:
+    return points(value, sign, scale_of(check.metric))
 
 
 def _interval(check: Check) -> str:
     """Return the interval of the difference, or that of the score under a floor, which has no sign."""
     if check.floor is None or check.low is None or check.high is None:
-        return interval_text(check.low, check.high)
-    return f"[{points(check.low)}, {points(check.high)}]"
+        return interval_text(check.low, check.high, scale_of(check.metric))
+    return f"[{_points(check, check.low)}, {_points(check, check.high)}]"
 
 
 def _allowed(check: Check) -> str:
     if check.floor is not None:
-        return f"floor {points(check.floor)}"
-    return f"allowed −{points(check.limit)}" if check.limit else "no drop allowed"
+        return f"floor {_points(check, check.floor)}"
+    return f"allowed −{_points(check, check.limit)}" if check.limit else "no drop allowed"
 
 
 def junit(result: GateResult) -> str:
@@ -105,7 +110,8 @@ def gate_markdown(result: GateResult) -> str:
     changed = [line for check in checks if check.language is None for line in _changed(check)]
     parts = [
         f"## mrag-eval gate: {_OUTCOMES[result.exit_code]}",
-        f"{_counts(result)}. Points (× 100), candidate minus baseline; {_correction(result)}.",
+        f"{_counts(result)}. Points (× 100) unless another unit is named, candidate minus baseline; "
+        f"{_correction(result)}.",
         pipe_table(head, [_cells(check) for check in checks], "lllrrrrl"),
         *(["\n".join(["### Rows that changed", "", *changed])] if changed else []),
     ]
@@ -113,13 +119,13 @@ def gate_markdown(result: GateResult) -> str:
 
 
 def _cells(check: Check) -> list[str]:
-    scores = [points(check.baseline), points(check.candidate)]
+    scores = [_points(check, check.baseline), _points(check, check.candidate)]
     return [
         check.verdict if check.reason is None else f"{check.verdict}: {check.reason}",
         _name(check).strip(),
-        check.metric,
+        f"{check.metric}{scale_of(check.metric).note}",
         " → ".join(filter(None, scores)),
-        f"{points(check.difference, '+')} {_interval(check)}".strip(),
+        f"{_points(check, check.difference, '+')} {_interval(check)}".strip(),
         p_text(check.p_adjusted if check.p_within is None or check.verdict == "FAIL" else check.p_within),
         f"{check.n:,}" if check.n else "",
         "" if check.candidate is None else _allowed(check),

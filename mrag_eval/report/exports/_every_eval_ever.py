@@ -24,7 +24,8 @@ from mrag_eval.scoring import RESAMPLES
 
 SCHEMA = "0.3.0"
 COLLECTION = "mrag_eval"
-_ABOVE_ONE = "concurrence."
+# Units in the words of the schema.
+_UNITS = {"share": "proportion"}
 # The harness's model types by where the weights are, as far as the type determines it.
 _OWN_WEIGHTS = ("hf", "vllm", "sglang", "gguf", "ggml", "mamba", "nemo", "openvino", "neuronx", "huggingface")
 _HOSTED = ("openai-", "anthropic", "azure")
@@ -180,14 +181,15 @@ def _metric(task: Task, score: Score) -> dict[str, Any]:
     out: dict[str, Any] = {
         "metric_id": f"{COLLECTION}.{name}",
         "metric_name": name,
-        "metric_unit": "proportion",
+        "metric_unit": _UNITS.get(score.unit, score.unit),
         "lower_is_better": score.lower_is_better,
     }
     base, at, cutoff = name.partition("@")
     if at and cutoff.isdigit():
         out |= {"metric_kind": base, "metric_parameters": {"k": int(cutoff)}}
-    if not name.startswith(_ABOVE_ONE):
-        out |= {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0}
+    if score.lowest is not None and score.highest is not None:
+        # the schema has no continuous score without both ends
+        out |= {"score_type": "continuous", "min_score": score.lowest, "max_score": score.highest}
     panel = None if task.leaf is None else task.leaf.scores.judge
     if panel is not None and panel.judges and name.startswith(JUDGED):
         block, text = task.config.judge, task.config.texts.get("judge")

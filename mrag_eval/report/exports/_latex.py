@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mrag_eval.core import decimal
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, frame_of
 from mrag_eval.report.files._scores import Score, rows_of
+from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,7 +32,7 @@ EXPORT = Export("latex", "a booktabs table in percent, tasks against metrics", w
 
 
 def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> str:
-    """Return a ``booktabs`` table in percent with intervals: tasks (and models, if there are several) against metrics.
+    """Return a ``booktabs`` table with intervals: tasks (and models, if there are several) against metrics.
 
     ``bold`` marks the best model of each task and metric. Blanks, n and unscored rows are explained below.
     """
@@ -44,7 +46,7 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
         "% \\usepackage{booktabs}",
         f"\\begin{{tabular}}{{{'l' * len(stub)}{'r' * len(metrics)}}}",
         "\\toprule",
-        " & ".join([*stub, *map(escaped, metrics)]) + r" \\",
+        " & ".join([*stub, *(escaped(f"{metric}{scale_of(metric).note}") for metric in metrics)]) + r" \\",
         "\\midrule",
     ]
     below: dict[tuple[str, str], dict[str, None]] = {}
@@ -63,7 +65,8 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
     span = f"n = {counts[0]:,}" if len(counts) == 1 else f"n from {counts[0]:,} to {counts[-1]:,}" if counts else ""
     lines += ["\\bottomrule", "\\end{tabular}"]
     blanks = [f"{metric}, {why}: {'; '.join(places)}" for (metric, why), places in below.items()]
-    said = "; ".join([r"Percent with 95\% intervals", *([span] if span else []), *map(escaped, blanks)])
+    percent = "Percent" if all(scale_of(metric).percent for metric in metrics) else "Percent unless a unit is named,"
+    said = "; ".join([rf"{percent} with 95\% intervals", *([span] if span else []), *map(escaped, blanks)])
     lines.append(f"\\par\\smallskip{{\\footnotesize {said}.}}")
     return "\n".join(lines) + "\n"
 
@@ -71,9 +74,13 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
 def _cell(score: Score | None, digits: int, best: Mapping[tuple[str, str], float]) -> str:
     if score is None or score.value is None:
         return "--"
-    text = f"{score.value * 100:.{digits}f}"
-    if score.low is not None and score.high is not None:
-        text += f" {{\\scriptsize [{score.low * 100:.{digits}f}, {score.high * 100:.{digits}f}]}}"
+    value, low, high = (
+        None if end is None else decimal(end, digits, scale=scale_of(score.metric).factor)
+        for end in (score.value, score.low, score.high)
+    )
+    text = str(value)
+    if low is not None and high is not None:
+        text += f" {{\\scriptsize [{low}, {high}]}}"
     return f"\\textbf{{{text}}}" if best.get((score.task, score.metric)) == score.value else text
 
 

@@ -20,6 +20,8 @@ from mrag_eval.scoring import MetricScore, TaskScores
 # Model arguments from which the harness takes a model's name.
 _NAMING_ARGUMENTS = {"peft", "delta", "pretrained", "model", "path", "engine"}
 _CELL = re.compile(r"(.+)\[(.+)\]")
+# Scores of answers drawn at random, which are no scores of the model.
+_RANDOM = "concurrence.random."
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,13 @@ class LeafResult:
 
     @cached_property
     def metrics(self) -> Mapping[str, MetricScore]:
-        """Return the metrics; task-level scores get dotted names: ``concurrence.KB_CS``,
-        ``concurrence.random.KB_CS``.
-        """
+        """Return the metrics of the model; scores of the task as a whole get dotted names: ``concurrence.KB_CS``."""
         out = dict(self.scores.metrics)
         found = self.scores.concurrence
         if found is not None:
             out |= {
                 f"concurrence.{name}": _plain(score) for name, score in (*found.intervals.items(), *found.rates.items())
             }
-            out |= {f"concurrence.random.{name}": MetricScore(value) for name, value in found.random.items()}
         return out
 
     @property
@@ -67,7 +66,7 @@ class LeafResult:
 
         ``hit@20[en->ar]`` is the score of a pair of question and document language, ``hit@20[cross_language]`` a mean
         over such pairs; ``selection.retrieved`` and ``attribution.correct_if_kept`` are links of the chain from
-        retrieval to the answer.
+        retrieval to the answer; ``concurrence.random.KB_CS`` is the score of answers drawn at random.
         """
         if name in self.metrics:
             return self.metrics[name]
@@ -75,6 +74,9 @@ class LeafResult:
         if cell is not None:
             whole = self.metrics.get(cell[1])
             return None if whole is None else whole.cells("pair").get(cell[2]) or whole.macro.get(cell[2])
+        if name.startswith(_RANDOM) and self.scores.concurrence is not None:
+            drawn = self.scores.concurrence.random
+            return Estimate(drawn[key]) if (key := name.removeprefix(_RANDOM)) in drawn else None
         chain, _, link = name.partition(".")
         table = {"selection": self.scores.selection, "attribution": self.scores.attribution}.get(chain)
         found = None if table is None else getattr(table.overall, link, None)

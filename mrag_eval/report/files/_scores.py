@@ -13,12 +13,11 @@ from mrag_eval.config import mode_named
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile
+from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# Figures that are ratios or counts; all others are shares between 0 and 1.
-_NOT_SHARES = ("delta_CS_ratio", "countries_")
 # Types that keep missing values apart from numbers; every other column holds objects.
 _TYPES = {"float | None": "Float64", "int | None": "Int64", "bool": "bool"}
 # Columns that describe how a task was run, in the order of exports.
@@ -28,7 +27,7 @@ _SETTINGS = ("mrag_eval_version", "retrieval_mode", "passages", "index", "embedd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Hold a row of the table: a figure, 0 to 1 unless ``unit`` says otherwise, of a task or group.
+    """Hold a row of the table: a figure in ``unit``, from ``lowest`` to ``highest``, of a task or group.
 
     ``dimension`` is empty for a task as a whole; else ``cell`` names the part. If ``value`` is None, nothing could be
     scored, and ``reason`` says why. ``unscored_reasons`` counts the rows that the value leaves out, by reason.
@@ -56,6 +55,8 @@ class Score:
     stderr: float | None = None
     lower_is_better: bool
     unit: str
+    lowest: float | None = None
+    highest: float | None = None
     name: str
     path: str
     languages: str | None = None
@@ -135,6 +136,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
 
 def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **columns: Any) -> Score:
     """Return a row of the table from the columns of its task and its own; ``unscored`` counts rows by reason."""
+    scale = scale_of(metric)
     parts = [f"{n} {'row' if n == 1 else 'rows'} unscored ({reason})" for reason, n in unscored.items()]
     return Score(
         **task,
@@ -142,7 +144,9 @@ def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **
         unscored=", ".join(parts) or None,
         unscored_rows=None if columns.get("dimension") else sum(unscored.values()),
         unscored_reasons=unscored,
-        unit="number" if any(part in metric for part in _NOT_SHARES) else "share",
+        unit=scale.unit,
+        lowest=scale.low,
+        highest=scale.high,
         **columns,
     )
 
@@ -157,10 +161,11 @@ def _estimate(found: Estimate) -> dict[str, Any]:
 def score_frame(scores: Iterable[Score]) -> DataFrame:
     """Return the scores as the tidy table; its columns are those of :data:`COLUMNS`.
 
-    ``value`` is a share, 0 to 1, unless ``unit`` says otherwise, with its 95% interval from ``low`` to ``high`` over
-    ``n`` rows. ``dimension`` is empty for a task as a whole; else ``cell`` names the part: ``query_lang`` and ``ar``,
-    ``pair`` and ``ar->en``, ``macro`` and ``cross_language``. A missing value has a ``reason``, and ``unscored`` says
-    which rows a value leaves out. ``task`` tells a task (its ``name``) apart from the same task under other settings.
+    ``value`` is in ``unit`` (``share``, ``ratio``, or the plural of what is counted), whose range is from ``lowest`` to
+    ``highest`` (missing: no bound). Its 95% interval is from ``low`` to ``high`` over ``n`` rows. ``dimension`` is
+    empty for a task as a whole; else ``cell`` names the part: ``query_lang`` and ``ar``, ``pair`` and ``ar->en``,
+    ``macro`` and ``cross_language``. A missing value has a ``reason``, and ``unscored`` says which rows a value leaves
+    out. ``task`` tells a task (its ``name``) apart from the same task under other settings.
     """
     from pandas import DataFrame
 

@@ -1,4 +1,4 @@
-"""Values of the report as rows: shares and scores in percent."""
+"""Values of the report as rows: shares in percent, other scores in their unit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._scores import Score, rows_of
+from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
 Point = dict[str, Any]
 
 
-def percent(score: Estimate | Score) -> Point:
-    """Return a score's value, interval and n, in percent."""
+def printed(score: Estimate | Score, metric: str = "") -> Point:
+    """Return a score's value, interval and n: in percent, or in the unit of ``metric``."""
+    factor = scale_of(metric).factor
     ends = {"value": score.value, "low": score.low, "high": score.high}
-    return {key: None if end is None else round(end * 100, 2) for key, end in ends.items()} | {"n": score.n or None}
+    return {key: None if end is None else round(end * factor, 2) for key, end in ends.items()} | {"n": score.n or None}
 
 
 def rounded(value: float | None) -> float | None:
@@ -30,7 +32,7 @@ def score_points(frame: DataFrame) -> list[Point]:
     """Return every metric of every task that has a value; ``frame`` is the tidy table."""
     return [
         {"task": row.task, "run": row.model, "mode": row.mode, "benchmark": row.benchmark}
-        | {"metric": row.metric, **percent(row)}
+        | {"metric": row.metric, **printed(row, row.metric)}
         for row in rows_of(frame[(frame["dimension"] == "") & frame["value"].notna()])
     ]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mrag_eval.report._table import Cell, Row, Table
+from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._leaves import result_leaves
 from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
-from mrag_eval.report.page._points import percent
+from mrag_eval.scoring import scale_of
 
 
 def score_table(results: Sequence[Path]) -> Table:
-    """Return tasks x metrics in percent, with interval and n, from result files or folders; blanks have a reason."""
+    """Return tasks x metrics with interval and n, from result files or folders; blanks have a reason."""
     leaves = result_leaves(results)
     frame = leaf_frame(leaves)
     found = {(row.task, row.metric): row for row in rows_of(frame[frame["dimension"] == ""])}
@@ -21,11 +21,13 @@ def score_table(results: Sequence[Path]) -> Table:
     for leaf, _ in leaves:
         cells = tuple(_cell(found.get((leaf.label, metric)), leaf.task, metric) for metric in metrics)
         rows.append(Row((leaf.label,), leaf.run, cells))
-    return Table("scores", "Scores", ("task",), tuple(metrics), tuple(rows), 1)
+    heads = tuple(f"{metric}{scale_of(metric).note}" for metric in metrics)
+    notes = ("in percent" + (" unless another unit is named" if heads != tuple(metrics) else ""),)
+    return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes)
 
 
 def _cell(score: Score | None, task: str, metric: str) -> Cell:
     if score is not None and score.value is not None:
-        return Cell(**percent(score), task=task, metric=metric)
+        return percent_cell(score, task, metric)
     reasons = "; ".join(score.unscored_reasons) if score is not None else ""
     return Cell(None, reasons or f"{metric} is no metric of this task", task=task, metric=metric)

@@ -132,7 +132,7 @@ def _computed_row(table: LayoutTable, row: Computed, runs: Sequence[TaskRun]) ->
     cells = []
     for column in table.columns:
         head, _, last = (column.metrics or table.metrics or ("",))[0].rpartition(".")
-        score = leaf.metrics.get(f"{head}.{row.part}.{last}") if leaf is not None else None
+        score = leaf.score(f"{head}.{row.part}.{last}") if leaf is not None else None
         value = score.value if score is not None else None
         cells.append(Cell(None if value is None else scale(column) * value, "", digits=column.digits))
     where = "no run" if leaf is None else f"computed, {leaf.scores.rows:,} questions"

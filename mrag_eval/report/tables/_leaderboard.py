@@ -68,9 +68,7 @@ def boards(systems: Sequence[System], seed: int = 0) -> list[Board]:
     out = []
     for benchmark in dict.fromkeys(system.benchmark for system in systems):
         here = [system for system in systems if system.benchmark == benchmark]
-        metrics = dict.fromkeys(
-            name for system in here for leaf in system.leaves for name in leaf.result.metrics if "random" not in name
-        )
+        metrics = dict.fromkeys(name for system in here for leaf in system.leaves for name in leaf.result.metrics)
         for metric in metrics:
             having = [s for s in here if any(metric in leaf.result.metrics for leaf in s.leaves)]
             if len(having) > 1:

@@ -9,10 +9,11 @@ from mrag_eval.core import is_language, language_name
 from mrag_eval.metrics import Estimate
 from mrag_eval.report._table import Cell, percent_cell
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point, percent
+from mrag_eval.report.page._points import Point, printed
 from mrag_eval.report.page._section import Chart, Markup, Section
 from mrag_eval.report.page._spec import Points, Spec, choices, correct_first, field, height, intervals, spec
 from mrag_eval.report.tables._leaderboard import Board, Entry
+from mrag_eval.scoring import scale_of
 
 
 def _boards(data: PageData) -> dict[str, Any] | None:
@@ -25,6 +26,8 @@ def _board(board: Board) -> dict[str, Any]:
     said = [f"{board.rows:,} questions that every ranked system was asked"] if board.rows else []
     if 0 < board.groups < board.rows:
         said.append(f"{board.groups:,} groups of questions, each of which counts as one in tests and intervals")
+    if not scale_of(board.metric).percent:
+        said.append(f"in {scale_of(board.metric).unit}")
     if board.higher is False:
         said.append("less is better")
     if board.left_out:
@@ -34,7 +37,7 @@ def _board(board: Board) -> dict[str, Any]:
         "metric": board.metric,
         "note": "; ".join(said),
         "columns": [*(f"{name} tier" for name in board.tiers), *map(_named, board.languages)],
-        "entries": [_board_entry(entry, [*board.tiers, *board.languages]) for entry in board.entries],
+        "entries": [_board_entry(entry, board.metric, [*board.tiers, *board.languages]) for entry in board.entries],
     }
 
 
@@ -42,7 +45,7 @@ def _named(code: str) -> str:
     return language_name(code) if is_language(code) else f"{code} tier"
 
 
-def _board_entry(entry: Entry, columns: Sequence[str]) -> dict[str, Any]:
+def _board_entry(entry: Entry, metric: str, columns: Sequence[str]) -> dict[str, Any]:
     rank = "–"
     if entry.best is not None:
         rank = str(entry.best) if entry.best == entry.worst else f"{entry.best}–{entry.worst}"
@@ -51,27 +54,30 @@ def _board_entry(entry: Entry, columns: Sequence[str]) -> dict[str, Any]:
         "best": "" if entry.best is None else entry.best + (entry.worst or 0) / 1000,
         "run": entry.run,
         "mode": entry.mode,
-        "score": _percent(entry.score),
-        "behind": _percent(entry.behind),
+        "score": _cell(entry.score, metric),
+        "behind": _cell(entry.behind, metric),
         "unscored": entry.unscored,
         "remark": entry.remark,
-        "parts": [_percent(entry.parts.get(name)) for name in columns],
+        "parts": [_cell(entry.parts.get(name), metric) for name in columns],
     }
 
 
-def _percent(score: Estimate | None) -> Cell | None:
-    return None if score is None or score.value is None else percent_cell(score)
+def _cell(score: Estimate | None, metric: str) -> Cell | None:
+    return None if score is None or score.value is None else percent_cell(score, metric=metric)
 
 
 def _board_points(data: PageData) -> list[Point]:
     """Return scores of the leaderboards' systems over everything, each tier and each language."""
     out: list[Point] = []
     for board in data.boards:
+        # the axis is in percent
+        if not scale_of(board.metric).percent:
+            continue
         for entry in board.entries:
             base = {"benchmark": board.benchmark, "metric": board.metric, "run": entry.run, "mode": entry.mode}
             for over, score in {"all": entry.score, **entry.parts}.items():
                 if score.value is not None:
-                    out.append({**base, "over": over, **percent(score)})
+                    out.append({**base, "over": over, **printed(score, board.metric)})
     order = {"all": 0, "low": 1, "mid": 2, "high": 3}
     return sorted(out, key=lambda point: (order.get(point["over"], 4), point["over"]))
 

@@ -11,11 +11,12 @@ from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._systems import System
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point, percent
+from mrag_eval.report.page._points import Point, printed
 from mrag_eval.report.page._section import Beside, Chart, Markup, Section, each_task
 from mrag_eval.report.page._shapes import heat_map
 from mrag_eval.report.page._spec import Points, Spec, field, height, language, spec, tooltip
 from mrag_eval.report.tables._leaderboard import TIERS, languages_score
+from mrag_eval.scoring import scale_of
 
 # Stages in the order of the pipeline, and colours that colour-blind readers can distinguish (Okabe and Ito).
 _STAGES = ("correct", "not retrieved", "lost in reranking", "not used", "wrong language")
@@ -28,10 +29,10 @@ def _language_points(data: PageData) -> list[Point]:
     out = []
     for system in data.systems:
         base_point = {"benchmark": system.benchmark, "run": system.run, "mode": system.mode}
-        for metric in _metrics(system):
+        for metric in filter(_in_percent, _metrics(system)):
             for code, score in _by_language(system, metric, data.seed).items():
                 if score.value is not None:
-                    out.append(base_point | {"metric": metric, "language": code} | percent(score))
+                    out.append(base_point | {"metric": metric, "language": code} | printed(score, metric))
     return out
 
 
@@ -75,7 +76,7 @@ def _tier_points(data: PageData) -> list[Point]:
     for tier, having, inside, _ in _tiers_of(data.systems):
         for system in having if inside else ():
             keys = sorted(key for key in system.rows or {} if key[0] in inside)
-            score = percent(languages_score(system, tier["metric"], keys, data.seed))
+            score = printed(languages_score(system, tier["metric"], keys, data.seed), tier["metric"])
             point = {"benchmark": tier["benchmark"], "run": system.run, "mode": system.mode, **tier}
             out.append(point | score | {"languages": ", ".join(sorted(inside))})
     return out
@@ -107,6 +108,10 @@ def _metrics(system: System) -> list[str]:
     if system.rows is None:
         return list(dict.fromkeys(name for leaf in system.leaves for name in leaf.result.metrics))
     return list(dict.fromkeys(name for row in system.rows.values() for name in row.values))
+
+
+def _in_percent(metric: str) -> bool:
+    return scale_of(metric).percent
 
 
 def _by_language(system: System, metric: str, seed: int) -> dict[str, Estimate]:

@@ -8,19 +8,24 @@ from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._section import Chart, Markup, Section
 from mrag_eval.report.page._spec import Points, Spec, choices, correct_first, field, height, intervals, spec
+from mrag_eval.scoring import scale_of
 
 
 def _table(data: PageData) -> dict[str, Any]:
     """Return the cells by task and metric, metrics of correctness first."""
+    metrics = sorted(dict.fromkeys(point["metric"] for point in data.scores), key=correct_first)
     return {
         "leaves": data.leaves,
-        "metrics": sorted(dict.fromkeys(point["metric"] for point in data.scores), key=correct_first),
+        "metrics": metrics,
+        "units": {metric: scale_of(metric).note for metric in metrics},
         "cells": {(point["task"], point["metric"]): point for point in data.scores},
     }
 
 
 def _score_points(data: PageData) -> list[Point]:
-    return [point for point in data.scores if point["low"] is not None or point["n"]]
+    """Return the scores in percent: the axis has no other unit."""
+    known = (point for point in data.scores if point["low"] is not None or point["n"])
+    return [point for point in known if scale_of(point["metric"]).percent]
 
 
 def _scores(points: Points) -> Spec:
@@ -43,6 +48,13 @@ SECTION = Section(
     "Scores",
     blocks=(
         Markup("scores.html.jinja", _table),
-        Chart("scores", "Scores, plotted", "Dots with 95% intervals.", _scores, _score_points, opens={"task": "task"}),
+        Chart(
+            "scores",
+            "Scores, plotted",
+            "Dots with 95% intervals; counts are only in the table.",
+            _scores,
+            _score_points,
+            opens={"task": "task"},
+        ),
     ),
 )
