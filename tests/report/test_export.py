@@ -224,7 +224,7 @@ def test_a_card_belongs_to_one_model(run: Path, tmp_path: Path) -> None:
 
 
 def test_evaluation_files_of_the_hub(run: Path, tmp_path: Path) -> None:
-    written = export([run], "eval-results", options(tmp_path))
+    written = export([run], "eval-results", options(tmp_path, metrics=("match", "wrong_language")))
     (path,) = written.files
     assert path.relative_to(tmp_path / "out").as_posix() == ".eval_results/google__xquad.yaml"
     entries = {e.task_id: e for e in parse_eval_result_entries(yaml.safe_load(path.read_text("utf-8")))}
@@ -414,7 +414,7 @@ def test_every_benchmark_with_a_hub_has_been_looked_at() -> None:
 
 
 def test_scores_by_language_in_the_shape_of_mteb(run: Path, tmp_path: Path) -> None:
-    export([run], "mteb", options(tmp_path))
+    export([run], "mteb", options(tmp_path, metrics=("match", "wrong_language", "judged_accuracy")))
     home = tmp_path / "out" / "results" / "org__model" / "no_revision_available"
     assert json.loads((home / "model_meta.json").read_text("utf-8"))["name"] == "org/model"
     multi = json.loads((home / "rag_multi.json").read_text("utf-8"))

@@ -10,7 +10,7 @@ from mrag_eval.report.exports._runs import Run, frame_of
 
 _COLUMNS = ("model", "date", "task", "kind", "dimension", "cell", "metric", "value", "low", "high", "n", "method",
             "unit", "lowest", "highest", "reason", "unscored", "lower_is_better", "retrieval_mode", "passages", "index",
-            "embedder", "judges", "prompt", "task_version", "fingerprint", "mrag_eval_version")  # fmt: skip
+            "embedder", "judges", "prompt", "part", "task_version", "fingerprint", "mrag_eval_version")  # fmt: skip
 
 
 def write_csv(runs: Sequence[Run], path: Path, options: Options) -> Written:

@@ -19,8 +19,8 @@ def write_eval_results(runs: Sequence[Run], folder: Path, options: Options) -> W
     """Write ``folder/.eval_results/<dataset>.yaml``, one file per dataset.
 
     ``options.dataset`` names one dataset on the hub for all tasks (the user's, with an eval.yaml of these task ids); by
-    default each task goes to the dataset of its rows. Further metrics of a task get the id ``<task>.<metric>``.
-    Existing entries for other tasks are kept. Raises DataError for a file that is not such a list.
+    default each task goes to the dataset of its rows. The main metric has the id ``<task>``, any other
+    ``<task>.<metric>``. Existing entries for other tasks are kept. Raises DataError for a file that is not such a list.
     """
     return Written.together(_written(run, folder, options) for run in runs)
 
@@ -44,21 +44,21 @@ def _written(run: Run, folder: Path, options: Options) -> Written:
         ) from None
 
     entries: dict[str, list[Any]] = {}
-    notes: list[str] = []
+    notes = run.no_headlines
     for task in run.tasks:
         source = task.source
         home = options.dataset or source.hub
         if home is None:
             notes.append(f"{task.label} is left out: {source.name} is no dataset on the hub; name one with --dataset")
             continue
-        for i, score in enumerate(task.overall):
+        for score in task.overall:
             if score.value is None:
                 notes.append(f"{task.label}, {score.metric}: no figure ({score.reason})")
                 continue
             entries.setdefault(home, []).append(
                 EvalResultEntry(
                     dataset_id=home,
-                    task_id=task.label if i == 0 else f"{task.label}.{score.metric}",
+                    task_id=task.label if score is task.headline else f"{task.label}.{score.metric}",
                     value=round(score.value, _DIGITS),
                     dataset_revision=task.config.revision if home == source.hub else None,
                     date=run.file.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -96,7 +96,7 @@ def _settings_line(score: Score) -> str:
     shown = score.settings
     parts = [
         f"IR mode {shown['retrieval_mode']}" if "retrieval_mode" in shown else "",
-        f"{shown['passages']} passages" if "passages" in shown else "",
+        _passages(shown["passages"]) if "passages" in shown else "",
         shown.get("embedder", shown.get("index", "")),
         f"judged by {shown['judges']}" if "judges" in shown else "",
         f"mean over {len(shown['tasks'].split(', '))} tasks" if "tasks" in shown else "",
@@ -104,6 +104,10 @@ def _settings_line(score: Score) -> str:
         f"fingerprint {shown['fingerprint'][:12]}" if "fingerprint" in shown else "",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _passages(passages: str) -> str:
+    return f"{passages} passages" if passages.isdigit() else f"passages: {passages}"
 
 
 def _there(path: Path) -> list[dict[str, Any]]:

@@ -158,19 +158,22 @@ def _results(task: Task, command: str) -> Iterator[dict[str, Any]]:
 
 def _source(task: Task) -> dict[str, Any]:
     source = task.source
+    # a local copy may be anything
+    hub = None if task.config.local else source.hub
     hashes = task.config.source.get("sha256")
     details = {
         "licence": source.licence,
         "revision": task.config.revision,
+        "copy_of": source.hub if task.config.local else None,
         "sha256": json.dumps(hashes, sort_keys=True) if hashes else None,
     }
     out: dict[str, Any] = {
         "dataset_name": source.name,
-        "source_type": "other" if source.hub is None else "hf_dataset",
+        "source_type": "other" if hub is None else "hf_dataset",
         "additional_details": {key: value for key, value in details.items() if value is not None},
     }
-    if source.hub is not None:
-        out |= {"hf_repo": source.hub, "hf_split": task.config.split}
+    if hub is not None:
+        out |= {"hf_repo": hub} | ({"hf_split": task.config.split} if task.config.split else {})
         if task.leaf is not None:
             out["samples_number"] = task.leaf.scores.rows
     return out

@@ -61,6 +61,8 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
                 if score is not None and (score.value is None or score.unscored):
                     why = score.unscored or score.reason or "no figure"
                     below.setdefault((metric, why), {})[", ".join(labels)] = None
+            if part := next(iter(scores.values())).part:
+                below.setdefault(("run in part", part), {})[", ".join(labels)] = None
     counts = sorted({int(n) for n in frame["n"].dropna() if n})
     span = f"n = {counts[0]:,}" if len(counts) == 1 else f"n from {counts[0]:,} to {counts[-1]:,}" if counts else ""
     lines += ["\\bottomrule", "\\end{tabular}"]

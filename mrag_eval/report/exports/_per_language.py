@@ -13,14 +13,16 @@ from mrag_eval.report.exports._runs import Run, Task
 from mrag_eval.report.files._scores import Score
 
 _ALL = "default"
+# The split of rows that are not divided into splits.
+_NO_SPLIT = "all"
 
 
 def write_per_language(runs: Sequence[Run], folder: Path, options: Options) -> Written:
     """Write ``folder/results/<org__model>/<revision>/<task>.json`` and ``model_meta.json`` for every run.
 
     ``scores`` maps the split to a list: the whole (``hf_subset: default``), then each language of the questions, with
-    every metric, its interval and n, and ``main_score``. Languages are BCP 47 with their script. Groups of tasks get no
-    file, since their tasks do.
+    every metric, its interval and n, and ``main_score``, which is that of the benchmark's main metric. Languages are
+    BCP 47 with their script. Groups of tasks get no file, since their tasks do.
     """
     files = []
     for run in runs:
@@ -32,7 +34,7 @@ def write_per_language(runs: Sequence[Run], folder: Path, options: Options) -> W
         for name, content in {"model_meta": meta, **contents}.items():
             files.append(home / f"{name}.json")
             files[-1].write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return Written(tuple(files))
+    return Written(tuple(files), tuple(note for run in runs for note in run.no_headlines))
 
 
 EXPORT = Export("mteb", "scores by language in the shape of MTEB's results", write_per_language)
@@ -48,23 +50,29 @@ def _task(task: Task) -> dict[str, Any]:
             subsets.setdefault(score.cell, []).append(score)
     if len(languages) == 1:
         subsets[languages[0]] = whole
-    rows = [_row(whole, _ALL, languages), *(_row(scores, lang, [lang]) for lang, scores in subsets.items())]
+    main = task.main_metric
+    rows = [_row(whole, main, _ALL, languages)]
+    rows += [_row(scores, main, lang, [lang]) for lang, scores in subsets.items()]
     unscored = {score.metric: score.unscored_reasons for score in whole if score.unscored_reasons}
     return {
         "dataset_revision": task.config.revision,
         "task_name": task.label,
+        # MTEB reads a file without this key as one of its releases before 1.11; it had no part in this run
+        "mteb_version": None,
         **task.scores[0].settings,
-        "scores": {task.config.split: rows},
+        "scores": {task.config.split or _NO_SPLIT: rows},
         **({"unscored": unscored} if unscored else {}),
+        # the harness measures the run, not its tasks
+        "evaluation_time": task.file.seconds if len(task.file.leaves) == 1 else None,
         "run_time": task.file.seconds,
     }
 
 
-def _row(scores: Sequence[Score], subset: str, languages: Sequence[str]) -> dict[str, Any]:
+def _row(scores: Sequence[Score], main: str | None, subset: str, languages: Sequence[str]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "hf_subset": subset,
         "languages": [_tagged(lang) for lang in languages],
-        "main_score": scores[0].value if scores else None,
+        "main_score": next((score.value for score in scores if score.metric == main), None),
     }
     for score in scores:
         out[score.metric] = score.value

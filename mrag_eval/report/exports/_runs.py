@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import DataError, did_you_mean
+from mrag_eval.datasets import declaration_of
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.exports._licences import Source, source_of
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
@@ -22,19 +23,23 @@ if TYPE_CHECKING:
 
 # The harness may sum the mean of a group's leaves in another order than we do.
 _EQUAL = 1e-9
+# Settings that a group has if its tasks share them.
+_OF_A_GROUP = ("benchmark", "passages", "corpus", "index", "embedder", "index_content", "judges", "prompt")
 
 
 @dataclass(frozen=True)
 class Task:
     """Hold a task or a group of a run, and its rows of the table, those of its main metric first.
 
-    ``label`` distinguishes it from the same task in another mode.
+    ``label`` distinguishes it from the same task in another mode. ``main_metric`` is the benchmark's, or the one that
+    the user named; None if there is no such metric.
     """
 
     file: ResultFile
     scores: Sequence[Score]
     name: str
     label: str
+    main_metric: str | None = None
 
     @property
     def leaf(self) -> LeafResult | None:
@@ -64,6 +69,25 @@ class Task:
         """Return the figures of the whole, the main one first."""
         return [score for score in self.scores if not score.dimension]
 
+    @property
+    def headline(self) -> Score | None:
+        """Return the figure of the main metric; None without one."""
+        return next((s for s in self.overall if s.metric == self.main_metric and s.value is not None), None)
+
+    @property
+    def no_headline(self) -> str | None:
+        """Return why there is no headline; None if there is one."""
+        if self.headline is not None:
+            return None
+        if self.main_metric is None:
+            why = "no main metric is declared for its rows: name one with --metric"
+            if self.leaf is None:
+                why = "its tasks have no main metric in common"
+        else:
+            blank = [s.reason or "no row could be scored" for s in self.overall if s.metric == self.main_metric]
+            why = f"its main metric {self.main_metric} " + (f"has no figure ({blank[0]})" if blank else "is missing")
+        return f"{self.label}: no headline, {why}"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -82,14 +106,45 @@ class Run:
             if score.value is None
         }
 
+    @property
+    def no_headlines(self) -> list[str]:
+        """Return a note on every task and group without a headline."""
+        return [note for task in self.tasks if (note := task.no_headline) is not None]
+
 
 def runs_of(paths: Sequence[Path], metrics: Sequence[str] = ()) -> list[Run]:
     """Return the runs at ``paths``; if a model ran a task several times in one mode, the newest counts.
 
-    If ``metrics`` is given, only those are kept, in that order (the first is then the main one); by default all are
-    kept, in the order of the task. Raises DataError if there is no result of our tasks, and for a metric that no task
-    has.
+    If ``metrics`` is given, only those are kept, in that order, and the first is the main one. By default all are kept,
+    in the order of the task, and the main one is the benchmark's. Raises DataError if there is no result of our tasks,
+    and for a metric that no task has.
     """
+    files, frame = _read(paths, metrics)
+    return _runs(files, frame, metrics)
+
+
+def whole_runs_of(paths: Sequence[Path], metrics: Sequence[str] = ()) -> tuple[list[Run], list[str]]:
+    """Return the runs as :func:`runs_of` does, without tasks of which only a part was run, and a note on each of these.
+
+    Raises DataError if no task was run as a whole.
+    """
+    files, frame = _read(paths, metrics)
+    partial = frame[frame["part"].notna()].drop_duplicates(["path", "name"])
+    notes = [
+        f"{Path(score.path).name}, {score.name} is left out: {score.part}, and a leaderboard takes whole runs only"
+        for score in rows_of(partial)
+    ]
+    whole = frame[frame["part"].isna()]
+    if whole.empty:
+        raise DataError(
+            f"{', '.join(map(str, paths))}: no task was run as a whole ({partial['part'].iloc[0]}), and a leaderboard "
+            "takes whole runs only",
+            "run without --limit and --samples; csv, latex and mteb take a part, and say so",
+        )
+    return _runs(files, whole, metrics), notes
+
+
+def _read(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[list[ResultFile], DataFrame]:
     files = read_results(paths)
     frame = task_frame(files)
     if frame.empty:
@@ -103,12 +158,32 @@ def runs_of(paths: Sequence[Path], metrics: Sequence[str] = ()) -> list[Run]:
             f"--metric: no task in these results has '{missing}'{did_you_mean(missing, known)}",
             "mrag-eval report RESULTS   shows the metrics of every task",
         )
+    return files, frame
+
+
+def _runs(files: Sequence[ResultFile], frame: DataFrame, metrics: Sequence[str]) -> list[Run]:
     newest = frame.groupby(["model", "name", "mode"])["path"].transform("last")
     frame = frame[frame["path"] == newest]
     several = frame.groupby(["model", "name"])["mode"].transform("nunique") > 1
     frame = frame.assign(task=frame["task"].where(~several, frame["name"] + " (" + frame["mode"] + ")"))
     runs = [_run(file, frame[frame["path"] == str(file.path)], metrics) for file in files]
-    return [run for run in runs if run.tasks]
+    modes: dict[tuple[str, str], set[str | None]] = defaultdict(set)
+    for run in runs:
+        for task in run.tasks:
+            modes[run.file.model, task.name].add(task.scores[0].mode)
+    return [_labelled(run, modes) for run in runs if run.tasks]
+
+
+def _labelled(run: Run, modes: Mapping[tuple[str, str], set[str | None]]) -> Run:
+    """Return the run with the mode in the name of each group that the model also ran in another one."""
+
+    def labelled(task: Task) -> Task:
+        if task.leaf is not None or len(modes[run.file.model, task.name]) == 1:
+            return task
+        label = f"{task.name} ({task.scores[0].mode})"
+        return replace(task, label=label, scores=[replace(score, task=label) for score in task.scores])
+
+    return replace(run, tasks=tuple(map(labelled, run.tasks)))
 
 
 def frame_of(runs: Sequence[Run]) -> DataFrame:
@@ -121,14 +196,26 @@ def _run(file: ResultFile, frame: DataFrame, metrics: Sequence[str]) -> Run:
     tasks: dict[str, list[Score]] = {}
     for score in rows_of(frame):
         tasks.setdefault(score.name, []).append(score)
-    tasks = {name: _ordered(own, metrics or file.leaves[name].config.metrics) for name, own in tasks.items()}
-    groups = [
-        _group(name, file, [score for leaf in leaves for score in tasks[leaf] if not score.dimension], metrics)
-        for name in file.groups
-        if (leaves := file.tasks_of(name)) and tasks.keys() >= set(leaves)
-    ]
+    main = {name: metrics[0] if metrics else _declared_main(file.leaves[name].config) for name in tasks}
+    for name, own in tasks.items():
+        tasks[name] = _ordered(own, metrics or [*filter(None, [main[name]]), *file.leaves[name].config.metrics])
+    groups: list[list[Score]] = []
+    for name in file.groups:
+        leaves = file.tasks_of(name)
+        if leaves and tasks.keys() >= set(leaves):
+            parts = [score for leaf in leaves for score in tasks[leaf] if not score.dimension]
+            groups.append(_group(name, file, parts, metrics))
+            shared = {main[leaf] for leaf in leaves}
+            main[name] = shared.pop() if len(shared) == 1 else None
     kept = ([s for s in scores if not metrics or s.metric in metrics] for scores in (*groups, *tasks.values()))
-    return Run(file, tuple(Task(file, scores, scores[0].name, scores[0].task) for scores in kept if scores))
+    found = (Task(file, scores, scores[0].name, scores[0].task, main[scores[0].name]) for scores in kept if scores)
+    return Run(file, tuple(found))
+
+
+def _declared_main(config: TaskConfig) -> str | None:
+    """Return the main metric of the task's benchmark; None for a user's own rows."""
+    declared = declaration_of(config.data)
+    return None if declared is None or declared.is_own(config.data) else declared.main_metric
 
 
 def _ordered(scores: Sequence[Score], metrics: Iterable[str]) -> list[Score]:
@@ -142,7 +229,7 @@ def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequenc
     ``parts`` are the figures of its tasks.
     """
     leaves, reported, rows = file.tasks_of(name), file.reported(name), _rows(name, file)
-    columns = task_columns(file, name) | {"tasks": ", ".join(leaves)}
+    columns = task_columns(file, name) | _shared(parts) | {"tasks": ", ".join(leaves)}
     scores = []
     for key, value in reported.items():
         metric = key.removesuffix(",none")
@@ -170,6 +257,18 @@ def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequenc
             )
         )
     return _ordered(scores, metrics or [part.metric for part in parts])
+
+
+def _shared(parts: Sequence[Score]) -> dict[str, Any]:
+    """Return the settings of a group: those that all its tasks have, and every mode and part of them."""
+    found: dict[str, Any] = {}
+    for key in _OF_A_GROUP:
+        values = list(dict.fromkeys(getattr(part, key) for part in parts))
+        found[key] = values[0] if len(values) == 1 else None
+    for key in ("mode", "retrieval_mode"):
+        found[key] = ", ".join(dict.fromkeys(mode for part in parts if (mode := getattr(part, key)))) or None
+    in_part = {part.name: part.part for part in parts if part.part}
+    return found | {"part": "; ".join(f"{name}: {part}" for name, part in in_part.items()) or None}
 
 
 def _rows(group: str, file: ResultFile) -> list[tuple[str, RowRecord]] | None:

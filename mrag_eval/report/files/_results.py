@@ -166,6 +166,14 @@ class ResultFile:
         found = self.content.get("total_evaluation_time_seconds")
         return None if found is None else float(found)
 
+    def part(self, task: str) -> str | None:
+        """Return how many of a task's rows were run, such as ``20 of 1,190 rows``; None for all of them."""
+        rows, total = self.leaves[task].scores.rows, (self.content.get("n-samples") or {}).get(task) or {}
+        if isinstance(total.get("original"), int):
+            return None if rows >= total["original"] else f"{rows:,} of {total['original']:,} rows"
+        # the harness's record of the flag, in files without counts
+        return None if self.run.get("limit") is None else f"{rows:,} rows (--limit)"
+
     def samples(self, task: str, *, judged: bool = True) -> Path | None:
         """Return the sample file of a task next to the results, a ``judged`` one first; None if there is none."""
         name = f"samples_{task}_{self.path.stem.removeprefix('results_')}.jsonl"

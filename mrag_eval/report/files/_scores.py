@@ -9,7 +9,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import mode_named
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 # Types that keep missing values apart from numbers; every other column holds objects.
 _TYPES = {"float | None": "Float64", "int | None": "Int64", "bool": "bool"}
 # Columns that describe how a task was run, in the order of exports.
-_SETTINGS = ("mrag_eval_version", "retrieval_mode", "passages", "index", "embedder", "index_content", "judges",
+_SETTINGS = ("part", "mrag_eval_version", "retrieval_mode", "passages", "index", "embedder", "index_content", "judges",
              "prompt", "task_version", "fingerprint", "tasks")  # fmt: skip
 
 
@@ -31,7 +30,8 @@ class Score:
 
     ``dimension`` is empty for a task as a whole; else ``cell`` names the part. If ``value`` is None, nothing could be
     scored, and ``reason`` says why. ``unscored_reasons`` counts the rows that the value leaves out, by reason.
-    ``stderr`` is the harness's, for groups without an interval. ``tasks`` are those of a group.
+    ``stderr`` is the harness's, for groups without an interval. ``tasks`` are those of a group. ``part`` says how many
+    of the rows were run, if not all. ``passages`` is their number in a prompt, or which they are if it differs by row.
     """
 
     model: str
@@ -73,6 +73,7 @@ class Score:
     seed: Any = None
     mrag_eval_version: str
     tasks: str | None = None
+    part: str | None = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -89,7 +90,7 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
 
     ``label`` tells the task apart from the same task under other settings.
     """
-    task = task_columns(file, leaf.task, label) | _settings(leaf)
+    task = task_columns(file, leaf.task, label) | _settings(leaf) | {"part": file.part(leaf.task)}
     for metric in dict.fromkeys((*leaf.metrics, *leaf.unscored)):
         task["lower_is_better"] = leaf.directions.get(metric) is False
         score, reasons = leaf.metrics.get(metric), leaf.unscored.get(metric) or {}
@@ -120,7 +121,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
     texts = {
         "languages": ", ".join(leaf.scores.query_langs),
         "retrieval_mode": config.mode,
-        "passages": config.k if config.mode is not None and mode_named(config.mode).shows_passages else None,
+        "passages": config.passages,
         "index": config.index.get("kind"),
         "embedder": config.index.get("embedder"),
         "index_content": config.index_content,

@@ -91,6 +91,17 @@ class TaskConfig:
         return found if isinstance(found, int) else None
 
     @property
+    def passages(self) -> str | None:
+        """Return how many passages the prompt holds, or which if their number differs by row; None without any."""
+        if self.mode is None or self.shows == "nothing":
+            return None
+        if mode_named(self.mode).source != "given":
+            return None if self.k is None else str(self.k)
+        drawn = self.setting("retrieval.given.n")
+        subset = {"gold": ", the supporting ones", "distractors": f", the supporting ones and {drawn} distractors"}
+        return "those of the row" + subset.get(str(self.setting("retrieval.given.subset")), "")
+
+    @property
     def depth(self) -> int:
         """Return the length of the ranking."""
         return int(self.retrieval.get("depth") or self.retrieval.get("k") or 0)
@@ -161,13 +172,19 @@ class TaskConfig:
     @property
     def revision(self) -> str | None:
         """Return the revision of the dataset on the hub; None for local files."""
-        found = self.source.get("revision") or self.data.get("revision")
+        found = None if self.local else self.source.get("revision") or self.data.get("revision")
         return None if found is None else str(found)
 
     @property
-    def split(self) -> str:
-        """Return the split that was run."""
-        return str(self.data.get("split") or self.source.get("split") or "test")
+    def local(self) -> bool:
+        """Return whether the rows were read from local files."""
+        return bool(self.data.get("path") or self.source.get("path")) and "hub" not in self.source
+
+    @property
+    def split(self) -> str | None:
+        """Return the split that was run; None if the rows are not divided into splits."""
+        found = self.data.get("split") or self.source.get("split")
+        return None if found is None else str(found)
 
     @property
     def index_content(self) -> str:

@@ -60,7 +60,7 @@ def _row(
     judges: Mapping[tuple[str, str], PanelTable | None],
 ) -> ModeRow:
     lang, benchmark, k, corpus, search = key
-    passages = "1 passage" if k == "1" else f"{k} passages"
+    passages = "1 passage" if k == "1" else f"{k} passages" if k.isdigit() else f"passages: {k}"
     label = f"{language_name(lang) if is_language(lang) else lang} ({benchmark}, {passages} of {corpus}, {search})"
     cells, notes = [], []
     for modes in columns.values():

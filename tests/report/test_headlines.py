@@ -1,0 +1,181 @@
+"""What an export says is the score of a benchmark, and of which run."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mrag_eval.core import DataError
+from mrag_eval.report import Options, TaskConfig, export, load_results
+from mrag_eval.report.exports._runs import runs_of
+from tests.report.test_export import DATE, cell, write_run
+
+
+def written(run: Path, form: str, tmp_path: Path, **more: Any) -> tuple[Any, tuple[str, ...]]:
+    out = export([run], form, Options(output=tmp_path / "out", **more))
+    loaded = [yaml.safe_load(path.read_text("utf-8")) for path in out.files]
+    return (loaded[0] if len(loaded) == 1 else loaded), out.notes
+
+
+def changed(run: Path, change: Any) -> Path:
+    """Change the content of the run's result file."""
+    (path,) = run.rglob("results_*.json")
+    content = json.loads(path.read_text("utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), "utf-8")
+    return run
+
+
+def test_the_headline_is_the_benchmark_s_main_metric_not_the_first_of_a_list(tmp_path: Path) -> None:
+    """BordIRlines lists option_read; its main metric is the consistency over all territories."""
+    table = {"Cst_CS_all": cell(0.6, 20), "KB_CS": cell(0.5, 20)}
+    scores: dict[str, Any] = {"metrics": {"option_read": cell(1.0)}, "concurrence": {"intervals": table}}
+    more = {"metrics": ["concurrence", "option_read"], "source": {"hub": "borderlines/bordirlines"}}
+    run = write_run(tmp_path / "run", benchmark="bordirlines", scores=scores, **more)
+    entries, _ = written(run, "eval-results", tmp_path)
+    values = {entry["dataset"]["task_id"]: entry["value"] for entry in entries}
+    assert values["rag_de"] == 0.6
+    assert values["rag_de.option_read"] == 1.0
+    files, _ = written(run, "mteb", tmp_path)
+    assert [file["scores"]["validation"][0]["main_score"] for file in files if "scores" in file] == [0.6, 0.6]
+
+
+def test_without_its_main_metric_a_task_has_no_headline_and_a_note(tmp_path: Path) -> None:
+    """XRAG without judges has language_check, which says nothing about right answers."""
+    scores = {"metrics": {"language_check": cell(0.9)}, "unscored": {"judged_accuracy": {"no panel judged the row": 4}}}
+    run = write_run(tmp_path / "run", benchmark="xrag", scores=scores, source={"hub": "AmazonScience/XRAG"})
+    entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench")
+    ids = {entry["dataset"]["task_id"] for entry in entries}
+    assert "rag_de" not in ids
+    assert "rag_de.language_check" in ids
+    why = "no headline, its main metric judged_accuracy has no figure (no panel judged the row)"
+    assert any(note.startswith("rag_de: ") and why.partition(" (")[0] in note for note in notes)
+    files, notes = written(run, "mteb", tmp_path)
+    assert [file["scores"]["validation"][0]["main_score"] for file in files if "scores" in file] == [None, None]
+    assert sum("no headline" in note for note in notes) == 3
+
+
+def test_your_own_rows_have_a_headline_if_you_name_it(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", benchmark="jsonl", source={"hub": None, "path": "rows.jsonl"})
+    entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench")
+    assert "rag_de" not in {entry["dataset"]["task_id"] for entry in entries}
+    assert "rag_de: no headline, no main metric is declared for its rows: name one with --metric" in notes
+    (tmp_path / "out" / ".eval_results" / "me__bench.yaml").unlink()
+    entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench", metrics=("match",))
+    assert {entry["dataset"]["task_id"] for entry in entries} == {"rag", "rag_de", "rag_multi"}
+    assert not any("headline" in note for note in notes)
+
+
+def test_a_group_carries_its_ir_mode(tmp_path: Path) -> None:
+    """The same suite in two modes has two entries, each with its mode."""
+    run = write_run(tmp_path / "run")
+    write_run(tmp_path / "other", retrieval={"mode": "all"})
+    changed(tmp_path / "other", lambda content: content.update(date=1_767_225_601.0))
+    groups = {
+        task.label: (task.scores[0].retrieval_mode, task.scores[0].passages)
+        for found in runs_of([run, tmp_path / "other"])
+        for task in found.tasks
+        if task.leaf is None
+    }
+    assert groups == {"rag (qlang)": ("qlang", "3"), "rag (all)": ("all", "3")}
+    assert all(score.task == task.label for found in runs_of([run]) for task in found.tasks for score in task.scores)
+    entries, _ = written(run, "eval-results", tmp_path, metrics=("match",))
+    (group,) = (entry for entry in entries if entry["dataset"]["task_id"] == "rag")
+    assert "IR mode qlang, 3 passages" in group["notes"]
+
+
+def limited(content: dict[str, Any]) -> None:
+    content["config"]["limit"] = 4
+    content["n-samples"] = {task: {"original": 1190, "effective": 4} for task in ("rag_de", "rag_multi")}
+
+
+@pytest.mark.parametrize("form", ["eval-results", "model-index", "eee"])
+def test_a_run_with_a_limit_is_no_leaderboard_entry(form: str, tmp_path: Path) -> None:
+    run = changed(write_run(tmp_path / "run"), limited)
+    with pytest.raises(DataError, match=r"no task was run as a whole \(4 of 1,190 rows\)") as caught:
+        written(run, form, tmp_path)
+    assert "without --limit" in str(caught.value)
+    # next to a whole run it is left out, and does not replace it
+    whole = write_run(tmp_path / "whole", shift=0.1)
+    changed(run, lambda content: content.update(date=1_767_225_601.0))
+    result = export([run, whole], form, Options(output=tmp_path / "out"))
+    note = f"results_{DATE}.json, rag_de is left out: 4 of 1,190 rows, and a leaderboard takes whole runs only"
+    assert note in result.notes
+    assert "0.85" in "".join(path.read_text("utf-8") for path in result.files)
+
+
+def test_a_run_with_a_limit_is_marked_in_other_exports(tmp_path: Path) -> None:
+    run = changed(write_run(tmp_path / "run"), limited)
+    out = tmp_path / "scores.csv"
+    export([run], "csv", Options(output=out))
+    parts = {line["task"]: line["part"] for line in csv.DictReader(out.open(encoding="utf-8"))}
+    assert parts["rag_de"] == "4 of 1,190 rows"
+    assert parts["rag"] == "rag_de: 4 of 1,190 rows; rag_multi: 4 of 1,190 rows"
+    export([run], "latex", Options(output=tmp_path / "scores.tex"))
+    assert r"run in part, 4 of 1,190 rows: rag\_de; rag\_multi" in (tmp_path / "scores.tex").read_text("utf-8")
+    files, _ = written(run, "mteb", tmp_path)
+    assert [file["part"] for file in files if "scores" in file] == ["4 of 1,190 rows"] * 2
+    frame = load_results(run)
+    assert set(frame["part"]) == {"4 of 1,190 rows"}
+    # a limit beyond the last row leaves the run whole
+    changed(
+        run, lambda content: content.update({"n-samples": {"rag_de": {"original": 4}, "rag_multi": {"original": 4}}})
+    )
+    assert load_results(run)["part"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("retrieval", "said"),
+    [
+        ({"mode": "given", "k": 5}, "those of the row"),
+        ({"mode": "given", "k": 5, "given": {"subset": "gold", "n": 3}}, "those of the row, the supporting ones"),
+        ({"mode": "given", "k": 5, "given": {"subset": "distractors", "n": 3}},
+         "those of the row, the supporting ones and 3 distractors"),
+        ({"mode": "given", "k": 5, "given": {"subset": "none"}}, None),
+        ({"mode": "qlang", "k": 5}, "5"),
+        ({"mode": "no_ir", "k": 5}, None),
+    ],
+)  # fmt: skip
+def test_rows_that_bring_their_passages_are_not_said_to_have_five(retrieval: dict[str, Any], said: str | None) -> None:
+    assert TaskConfig({"retrieval": retrieval}).passages == said
+
+
+def test_the_notes_of_an_entry_name_given_passages(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", retrieval={"mode": "given"})
+    entries, _ = written(run, "eval-results", tmp_path)
+    assert "IR mode given, passages: those of the row" in entries[0]["notes"]
+
+
+def test_files_in_the_shape_of_mteb_have_the_keys_that_it_reads(tmp_path: Path) -> None:
+    """MTEB takes a file without its version for one of an older format."""
+    run = write_run(tmp_path / "run")
+    files, _ = written(run, "mteb", tmp_path)
+    for file in (file for file in files if "scores" in file):
+        assert file["mteb_version"] is None
+        # 12.5 seconds are those of two tasks
+        assert (file["evaluation_time"], file["run_time"]) == (None, 12.5)
+    changed(run, lambda content: content["configs"].pop("rag_multi"))
+    file = next(file for file in written(run, "mteb", tmp_path)[0] if "scores" in file)
+    assert file["evaluation_time"] == 12.5
+
+
+def test_rows_of_local_files_name_no_split_and_no_revision_of_the_hub(tmp_path: Path) -> None:
+    data = {"benchmark": "xquad", "path": "/data/copy", "revision": "abc123", "split": None}
+    run = write_run(tmp_path / "run")
+
+    def local(content: dict[str, Any]) -> None:
+        for config in content["configs"].values():
+            config |= {"data": data, "source": {"path": "/data/copy"}}
+
+    changed(run, local)
+    out = export([run], "eee", Options(output=tmp_path / "out"))
+    record = json.loads(out.files[0].read_text("utf-8"))
+    found = record["evaluation_results"][-1]["source_data"]
+    assert found["source_type"] == "other"
+    assert not {"hf_split", "hf_repo"} & found.keys()
+    assert found["additional_details"] == {"licence": "CC-BY-SA-4.0", "copy_of": "google/xquad"}
