@@ -202,7 +202,8 @@ STAGES: Mapping[str, Stage] = {
     "docs/reports.md": Stage(first=_XRAG),
     "docs/troubleshooting.md": Stage(_troubleshooting),
     "docs/quickstart.md": Stage(_quickstart),
-    "docs/leaderboards.md": Stage(first=_XQUAD),
+    # all rows of the copy: a run of a part is no entry for a leaderboard
+    "docs/leaderboards.md": Stage(first=f"{_XQUAD} --limit 100000"),
     "docs/provenance.md": Stage(first=_XQUAD),
     "docs/judges.md": Stage(_judges),
     "docs/bordirlines.md": Stage(_bordirlines),
