@@ -41,6 +41,7 @@ from mrag_eval.metrics._citations import (
 from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
 from mrag_eval.metrics._concurrence import ConcurrenceScores, concurrence_intervals, concurrence_scores
 from mrag_eval.metrics._concurrence_baseline import random_concurrence
+from mrag_eval.metrics._concurrence_by_territory import concurrence_by_territory
 from mrag_eval.metrics._intervals import (
     Estimate,
     Kind,
@@ -145,6 +146,7 @@ __all__ = [
     "cluster_bootstrap",
     "code_switch_share",
     "cohen_kappa",
+    "concurrence_by_territory",
     "concurrence_intervals",
     "concurrence_scores",
     "conditional_rate",

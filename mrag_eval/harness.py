@@ -12,6 +12,7 @@ from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,6 +61,8 @@ __all__ = [
     "task_manager",
 ]
 
+# What the samples hold next to the metrics.
+_CARRIED = ("rows", "votes")
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
@@ -197,10 +200,18 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
 
 
 def score_table(results: Mapping[str, Any]) -> str:
-    """Return the harness's table of scores, and that of the groups if there are any."""
+    """Return the harness's table of scores, and that of the groups if there are any.
+
+    Rows and votes are left out: they are aggregated to gather the ranks' records, and measure nothing.
+    """
     from lm_eval.utils import make_table
 
-    parts = [make_table(results)]
+    carried = {f"{name}{end}" for name in _CARRIED for end in ("", "_stderr")}
+    scores = {
+        task: {key: value for key, value in found.items() if key.partition(",")[0] not in carried}
+        for task, found in results["results"].items()
+    }
+    parts = [make_table({**results, "results": scores})]
     if results.get("groups"):
         parts.append(make_table(results, "groups"))
     return "\n".join(parts)
@@ -243,6 +254,27 @@ class _MeanOfScored:
 
 
 mean_of_scored = _MeanOfScored()
+
+
+class _OfTheTask:
+    """The score of a task as a whole, which no row has: every row leaves None in the list.
+
+    ``found`` gives the score and the values whose mean it is. These take the place of the rows, and the aggregation
+    equals the harness's mean, so that the harness computes the standard error over them.
+    """
+
+    def __init__(self, found: Callable[[], tuple[float | None, list[float]]]) -> None:
+        self._found = found
+
+    def __call__(self, values: list[float | None]) -> float | None:
+        score, values[:] = self._found()
+        return score
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is mean
+
+    def __hash__(self) -> int:
+        return hash(mean)
 
 
 def votes_cast(votes: Sequence[Mapping[str, Mapping[str, Any]]]) -> float:
@@ -315,6 +347,14 @@ class HarnessTask(ConfigurableTask):
     @abstractmethod
     def summarize_records(self, records: Sequence[Mapping[str, Any]]) -> float:
         """Compute all scores from the gathered records; return the number of rows."""
+
+    @abstractmethod
+    def task_score_names(self) -> dict[str, bool | None]:
+        """Return the scores that only the task as a whole has, each with whether higher is better."""
+
+    @abstractmethod
+    def task_score(self, name: str) -> tuple[float | None, list[float]]:
+        """Return such a score, and the values whose mean it is, if any; asked after :meth:`summarize_records`."""
 
     @abstractmethod
     def published_config(self, harness: Mapping[str, Any]) -> dict[str, Any]:
@@ -473,19 +513,21 @@ class HarnessTask(ConfigurableTask):
             elif world_size > 1 and (rank != 0 or any(name in other.values for other in self._results.values())):
                 # The harness joins the ranks' lists by the first rank's keys, and breaks where another lacks one.
                 out[name] = None
-        return out
+        return out | dict.fromkeys(self.task_score_names())
 
     def aggregation(self) -> dict[str, Callable[[Sequence[Any]], Any]]:
         """Return the harness's own mean where every value is a number (it brings ±), ours where ranks hold None."""
         if self.predict_only:
             return dict(self._aggregation_list)
         average: Callable[[Any], Any] = mean if self._world[1] == 1 else mean_of_scored
-        return {"rows": self.summarize_records, "votes": votes_cast, **dict.fromkeys(self.value_names(), average)}
+        wholes = {name: _OfTheTask(partial(self.task_score, name)) for name in self.task_score_names()}
+        averages = dict.fromkeys(self.value_names(), average)
+        return {"rows": self.summarize_records, "votes": votes_cast, **averages, **wholes}
 
     def higher_is_better(self) -> dict[str, bool | None]:
         if self.predict_only:
             return dict(self._higher_is_better)
-        return {"rows": None, "votes": None, **self.value_names()}
+        return {"rows": None, "votes": None, **self.value_names(), **self.task_score_names()}
 
     def dump_config(self) -> dict[str, Any]:
         """Return the harness's configuration of the task and ours; called after all rows are aggregated."""

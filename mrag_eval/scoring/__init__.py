@@ -29,7 +29,14 @@ from mrag_eval.scoring._row_records import (
 )
 from mrag_eval.scoring._score_records import LabelTable, LoopTable, MetricScore, PanelTable, TaskScores
 from mrag_eval.scoring._summary import row_record, summarize, unscored_lines
-from mrag_eval.scoring._task_level import check_task_scores, skipped_territories, task_record
+from mrag_eval.scoring._task_level import (
+    TASK_MEASURES,
+    check_task_scores,
+    reported_measures,
+    skipped_territories,
+    task_record,
+    territory_values,
+)
 from mrag_eval.scoring._translated import with_translated_answers
 
 __all__ = [
@@ -40,6 +47,7 @@ __all__ = [
     "NO_ANSWERS",
     "REPLY_METRICS",
     "RESAMPLES",
+    "TASK_MEASURES",
     "Answer",
     "AnswerRecord",
     "HumanAgreement",
@@ -63,6 +71,7 @@ __all__ = [
     "panel_line",
     "parse_answer",
     "published_name",
+    "reported_measures",
     "row_record",
     "scale_of",
     "score_rows",
@@ -70,6 +79,7 @@ __all__ = [
     "sufficiency_record",
     "summarize",
     "task_record",
+    "territory_values",
     "unscored_lines",
     "with_translated_answers",
 ]

@@ -89,13 +89,11 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     """Return the concurrence over territories, which are resampled together; None if no row is about one."""
     from mrag_eval.metrics import concurrence_intervals, concurrence_scores, random_concurrence
 
-    asked = [r.concurrence for r in records if r.concurrence is not None]
+    asked, left = _territories(records)
     if not asked:
         return None
-    known = {row.query_id for row in asked}
-    left = {row.query_id: row for r in records for row in r.skipped if row.query_id not in known}
     rows = [asdict(row) for row in asked]
-    territories = [*rows, *map(asdict, left.values())]
+    territories = [*rows, *map(asdict, left)]
     scores = concurrence_scores(territories, rows)
     outcomes = Counter(row.outcome for row in asked)
 
@@ -126,6 +124,29 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
         deflated=tuple(name for name in ("KB_CS", "countries_mean") if scores[name] is not None),
         answered_only=concurrence_scores(shared, rows, refusals="exclude").as_dict(),
     )
+
+
+def _territories(records: Sequence[RowRecord]) -> tuple[list[TerritoryAnswer], list[Territory]]:
+    """Return the answers about territories, and the questions that the mode skipped."""
+    asked = [r.concurrence for r in records if r.concurrence is not None]
+    known = {row.query_id for row in asked}
+    left = {row.query_id: row for r in records for row in r.skipped if row.query_id not in known}
+    return asked, list(left.values())
+
+
+def territory_values(records: Sequence[RowRecord]) -> dict[str, dict[str, float]]:
+    """Return territory -> measure -> value, for the measures that are means over territories; empty without any."""
+    from mrag_eval.metrics import concurrence_by_territory
+
+    asked, left = _territories(records)
+    if not asked:
+        return {}
+    rows = [asdict(row) for row in asked]
+    found = concurrence_by_territory([*rows, *map(asdict, left)], rows)
+    return {
+        territory: {name: value for key, value in values.items() if (name := f"concurrence.{key}") in TASK_MEASURES}
+        for territory, values in found.items()
+    }
 
 
 def _share(count: int, n: int) -> Estimate:
@@ -182,13 +203,13 @@ TASK_SCORES = ("concurrence", "citations")
 class TaskMeasure:
     """Hold a measure of a task as a whole: its name in results, its unit and range, and whether higher is better.
 
-    ``by_territory``: it is a mean over territories, so that two runs can be compared territory by territory.
+    ``in_results``: the harness's table has it, too.
     """
 
     name: str
     scale: Scale = SHARE
     higher_is_better: bool | None = None
-    by_territory: bool = False
+    in_results: bool = False
 
 
 _DIFFERENCE = Scale(low=-1.0)
@@ -198,21 +219,27 @@ _COUNTRIES = Scale("countries", 0.0, None)
 TASK_MEASURES = {
     measure.name: measure
     for measure in (
-        TaskMeasure("concurrence.KB_CS", higher_is_better=True, by_territory=True),
-        TaskMeasure("concurrence.Con_CS", by_territory=True),
-        TaskMeasure("concurrence.Non_CS", by_territory=True),
-        TaskMeasure("concurrence.delta_CS_ratio", _RATIO),
-        TaskMeasure("concurrence.delta_CS_difference", _DIFFERENCE, by_territory=True),
-        TaskMeasure("concurrence.delta_CS_ratio_per_territory", _RATIO, by_territory=True),
-        TaskMeasure("concurrence.delta_CS_difference_per_territory", _DIFFERENCE, by_territory=True),
-        TaskMeasure("concurrence.Cst_CS_unk", higher_is_better=True, by_territory=True),
-        TaskMeasure("concurrence.Cst_CS_all", higher_is_better=True, by_territory=True),
-        TaskMeasure("concurrence.countries_mean", _COUNTRIES, by_territory=True),
+        TaskMeasure("concurrence.KB_CS", higher_is_better=True, in_results=True),
+        TaskMeasure("concurrence.Con_CS", in_results=True),
+        TaskMeasure("concurrence.Non_CS", in_results=True),
+        TaskMeasure("concurrence.delta_CS_ratio", _RATIO, in_results=True),
+        TaskMeasure("concurrence.delta_CS_difference", _DIFFERENCE, in_results=True),
+        TaskMeasure("concurrence.delta_CS_ratio_per_territory", _RATIO),
+        TaskMeasure("concurrence.delta_CS_difference_per_territory", _DIFFERENCE),
+        TaskMeasure("concurrence.Cst_CS_unk", higher_is_better=True, in_results=True),
+        TaskMeasure("concurrence.Cst_CS_all", higher_is_better=True, in_results=True),
+        TaskMeasure("concurrence.countries_mean", _COUNTRIES),
         TaskMeasure("concurrence.countries_std", _COUNTRIES),
-        TaskMeasure("concurrence.countries_with_en_mean", _COUNTRIES, by_territory=True),
+        TaskMeasure("concurrence.countries_with_en_mean", _COUNTRIES),
         TaskMeasure("concurrence.countries_with_en_std", _COUNTRIES),
         TaskMeasure("concurrence.read", higher_is_better=True),
         TaskMeasure("concurrence.refused"),
         TaskMeasure("concurrence.unread", higher_is_better=False),
     )
 }
+
+
+def reported_measures(names: Sequence[str]) -> dict[str, bool | None]:
+    """Return the measures of a task with these metrics that the harness reports, and whether higher is better."""
+    found = (measure for measure in TASK_MEASURES.values() if measure.in_results)
+    return {measure.name: measure.higher_is_better for measure in found if measure.name.partition(".")[0] in names}

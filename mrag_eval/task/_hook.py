@@ -41,12 +41,14 @@ from mrag_eval.scoring import (
     panel_line,
     parse_answer,
     published_name,
+    reported_measures,
     row_record,
     score_rows,
     skipped_territories,
     sufficiency_record,
     summarize,
     task_record,
+    territory_values,
     unscored_lines,
 )
 from mrag_eval.task._likelihood import most_likely, option_texts
@@ -81,6 +83,7 @@ class RagTask(HarnessTask):
         self._shortened = 0
         self._folds_system: bool | None = None
         self._summary: TaskScores | None = None
+        self._by_territory: dict[str, dict[str, float]] = {}
         self._ran: Ran | None = None
         with naming(name):
             self._verdicts = Verdicts(self.blocks)
@@ -281,6 +284,7 @@ class RagTask(HarnessTask):
         rows = [RowRecord.from_dict(record) for record in records]
         scores = summarize(rows, self.blocks.retrieval.seed, None if evaluated is None else str(evaluated))
         self._summary = scores
+        self._by_territory = territory_values(rows)
         self._ran = Ran(list(dict.fromkeys(row.row for row in rows)), self._samples)
         if scores.loop is not None:
             log.info("[%s] %s", self._name, loop_line(scores.loop))
@@ -293,6 +297,17 @@ class RagTask(HarnessTask):
         for metrics, count, reason in unscored_lines(scores.unscored):
             log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
         return float(scores.rows)
+
+    def task_score_names(self) -> dict[str, bool | None]:
+        return reported_measures(self.blocks.metrics)
+
+    def task_score(self, name: str) -> tuple[float | None, list[float]]:
+        """Return a measure over territories, and the value of each territory."""
+        table = None if self._summary is None else self._summary.concurrence
+        if table is None:
+            return None, []
+        found = table.intervals[name.removeprefix("concurrence.")].value
+        return found, [values[name] for values in self._by_territory.values() if name in values]
 
     def published_config(self, harness: Mapping[str, Any]) -> dict[str, Any]:
         """Return our merged blocks, the source of the data, the scores and their provenance."""

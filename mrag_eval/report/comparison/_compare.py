@@ -15,7 +15,7 @@ from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.files._samples import SampleSet, ScoredRow
 from mrag_eval.report.files._settings import EVERYTHING, differing
-from mrag_eval.scoring import scale_of
+from mrag_eval.scoring import TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import PairedTest
@@ -148,7 +148,7 @@ def compare(
         notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
         for metric in [m for m in pair.metrics if not metrics or m in metrics]:
             parts: list[tuple[str | None, PairedRows]] = [(None, pair)]
-            if len(pair.languages) > 1:
+            if len(pair.languages) > 1 and metric not in TASK_MEASURES:
                 parts += [(language, pair.of_language(language)) for language in pair.languages]
             found += [difference(part, metric, language, seed) for language, part in parts]
     missing = [name for name in metrics if name not in {d.metric for d in found}]

@@ -14,7 +14,7 @@ from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, to_json, write_w
 from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
-from mrag_eval.scoring import RowRecord
+from mrag_eval.scoring import RowRecord, territory_values
 
 # The words before the task in the name of a sample file; after both kinds of judging it has both of the first.
 _PREFIXES = re.compile(r"^(contexts_|judged_)*(samples_)?")
@@ -284,7 +284,11 @@ def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
 
 
 def _sample_set(task: str, path: Path) -> SampleSet:
-    rows = {sample.record.row: ScoredRow.of(sample.record) for sample in read_samples(path)}
+    records = [sample.record for sample in read_samples(path)]
+    rows = {record.row: ScoredRow.of(record) for record in records}
+    # scores over territories compare as those over rows do, with a row for each territory
+    for territory, values in territory_values(records).items():
+        rows[f"territory {territory}"] = ScoredRow(f"territory {territory}", "", territory, values)
     found = result_beside(path)
     if found is None:
         return SampleSet(task, path, Settings(), rows)

@@ -1,0 +1,136 @@
+"""Concurrence where the harness, ``compare`` and ``gate`` look: in the results, and territory by territory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import pytest
+
+from mrag_eval.cli._catalog import tasks_folder
+from mrag_eval.harness import score_table
+from mrag_eval.report import compare, comparison_text, gate, read_rules, write_baseline
+from tests.task.test_bordirlines_task import answers_of, lines, replay
+from tests.task.test_hook import run
+from tests.worlds.bordirlines import real_queries
+from tests.worlds.small import ScriptedLM
+
+TASK = "bordirlines_no_ir_direct"
+STAMP = "2026-01-01T00-00-00.000000"
+REPORTED = ("KB_CS", "Con_CS", "Non_CS", "delta_CS_ratio", "delta_CS_difference", "Cst_CS_unk", "Cst_CS_all")
+
+
+def results_of(test_data: Path, name: str) -> dict[str, Any]:
+    model = ScriptedLM(replay(test_data, answers_of(test_data, name)))
+    return run(tasks_folder(), TASK, lm=model, metadata=lines(test_data))
+
+
+@pytest.fixture(scope="module")
+def before(test_data: Path) -> dict[str, Any]:
+    return results_of(test_data, "always_controller")
+
+
+@pytest.fixture(scope="module")
+def after(test_data: Path) -> dict[str, Any]:
+    return results_of(test_data, "noisy_controller")
+
+
+def written(results: dict[str, Any], folder: Path) -> Path:
+    """Write the files of a run as the harness does."""
+    folder.mkdir(parents=True)
+    text = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in results["samples"][TASK])
+    (folder / f"samples_{TASK}_{STAMP}.jsonl").write_text(text, "utf-8")
+    rest = {key: value for key, value in results.items() if key != "samples"}
+    (folder / f"results_{STAMP}.json").write_text(json.dumps(rest, default=str), "utf-8")
+    return folder
+
+
+def control_answers(test_data: Path, name: str) -> dict[str, float]:
+    """Return territory -> whether its English control answer is the controller, of territories that have one."""
+    given = answers_of(test_data, name)
+    return {
+        q["territory"]: float(q["claimants"][given[q["query_id"]]] == q["controller"])
+        for q in real_queries(test_data)
+        if q["control_query"] and q["controller"] != "Unknown"
+    }
+
+
+def test_the_harness_has_the_scores_over_territories(test_data: Path, after: dict[str, Any]) -> None:
+    found = after["results"][TASK]
+    scores = after["configs"][TASK]["scores"]["concurrence"]["scores"]
+    for name in REPORTED:
+        assert found[f"concurrence.{name},none"] == pytest.approx(scores[name], abs=1e-12), name
+    # the standard error is over territories, each of which has one control answer
+    right = list(control_answers(test_data, "noisy_controller").values())
+    assert found["concurrence.KB_CS,none"] == pytest.approx(fmean(right))
+    assert found["concurrence.KB_CS_stderr,none"] == pytest.approx(stdev(right) / len(right) ** 0.5)
+    assert found["concurrence.delta_CS_ratio_stderr,none"] == "N/A"
+    assert after["higher_is_better"][TASK]["concurrence.KB_CS"] is True
+    assert after["higher_is_better"][TASK]["concurrence.Con_CS"] is None
+    table = score_table(after)
+    assert "concurrence.Cst_CS_all" in table
+    assert "option_read" in table
+    # rows and votes are no metrics
+    assert "|rows" not in table.replace(" ", "")
+    assert "rows,none" in found
+    # no row has such a score
+    assert after["samples"][TASK][0]["concurrence.KB_CS"] is None
+
+
+def test_a_score_that_is_undefined_has_no_value_in_the_results(test_data: Path) -> None:
+    """Only English is asked about: no territory has answers in two languages."""
+    queries = real_queries(test_data)
+    model = ScriptedLM(replay(test_data, answers_of(test_data, "always_controller")))
+    results = run(tasks_folder(), TASK, lm=model, metadata={**lines(test_data), "data.languages": ["en"]})
+    assert results["results"][TASK]["concurrence.Cst_CS_all,none"] is None
+    assert results["results"][TASK]["concurrence.KB_CS,none"] == pytest.approx(
+        fmean(control_answers(test_data, "always_controller").values())
+    )
+    assert score_table(results)
+    assert len(results["samples"][TASK]) == sum(q["query_lang"] == "en" for q in queries)
+
+
+def test_compare_pairs_territories(
+    test_data: Path, before: dict[str, Any], after: dict[str, Any], tmp_path: Path
+) -> None:
+    a, b = written(before, tmp_path / "a"), written(after, tmp_path / "b")
+    found = {d.metric: d for d in compare([a], [b]).differences if d.metric.startswith("concurrence.")}
+    first, second = (control_answers(test_data, name) for name in ("always_controller", "noisy_controller"))
+    kb = found["concurrence.KB_CS"]
+    assert (kb.n, kb.language) == (len(first), None)
+    assert kb.difference == pytest.approx(fmean(second.values()) - fmean(first.values()))
+    lost = sorted(f"territory {name}" for name in first if second[name] < first[name])
+    assert sorted(kb.worse) == lost
+    assert kb.low is not None
+    assert kb.high is not None
+    assert kb.low < (kb.difference or 0.0) < kb.high
+    # every score that is a mean over territories differs by what the two results differ
+    for name in ("Con_CS", "Non_CS", "delta_CS_difference", "Cst_CS_all", "Cst_CS_unk", "countries_mean"):
+        ours = found[f"concurrence.{name}"]
+        scores = [run["configs"][TASK]["scores"]["concurrence"]["scores"][name] for run in (before, after)]
+        assert ours.first == pytest.approx(scores[0]), name
+        assert ours.second == pytest.approx(scores[1]), name
+    text = comparison_text(compare([a], [b], metrics=["concurrence.countries_mean"]))
+    assert "### concurrence.countries_mean (countries)" in text
+
+
+@pytest.mark.parametrize("baseline", [False, True])
+def test_a_gate_takes_scores_over_territories(
+    before: dict[str, Any], after: dict[str, Any], tmp_path: Path, baseline: bool
+) -> None:
+    a, b = written(before, tmp_path / "a"), written(after, tmp_path / "b")
+    if baseline:
+        write_baseline([a], tmp_path / "baseline.json")
+        a = tmp_path / "baseline.json"
+    path = tmp_path / "gate.yaml"
+    rules: Sequence[str] = ("KB_CS", "Cst_CS_all", "delta_CS_difference")
+    path.write_text("rules:\n" + "".join(f"- {{metric: concurrence.{name}, min_n: 20}}\n" for name in rules), "utf-8")
+    drop = gate([a], [b], read_rules(path))
+    verdicts = {check.metric.rpartition(".")[2]: check.verdict for check in drop.checks}
+    assert (verdicts["KB_CS"], verdicts["Cst_CS_all"]) == ("FAIL", "FAIL")
+    assert {check.verdict for check in gate([a], [written(before, tmp_path / "c")], read_rules(path)).checks} == {
+        "pass"
+    }
