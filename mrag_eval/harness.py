@@ -520,9 +520,10 @@ class HarnessTask(ConfigurableTask):
         if self.predict_only:
             return dict(self._aggregation_list)
         average: Callable[[Any], Any] = mean if self._world[1] == 1 else mean_of_scored
-        wholes = {name: _OfTheTask(partial(self.task_score, name)) for name in self.task_score_names()}
-        averages = dict.fromkeys(self.value_names(), average)
-        return {"rows": self.summarize_records, "votes": votes_cast, **averages, **wholes}
+        averages: dict[str, Callable[[Any], Any]] = dict.fromkeys(self.value_names(), average)
+        for name in self.task_score_names():
+            averages[name] = _OfTheTask(partial(self.task_score, name))
+        return {"rows": self.summarize_records, "votes": votes_cast, **averages}
 
     def higher_is_better(self) -> dict[str, bool | None]:
         if self.predict_only:
