@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Point = dict[str, Any]
 
 
-def printed(score: Estimate | Score, metric: str = "") -> Point:
+def percent(score: Estimate | Score, metric: str = "") -> Point:
     """Return a score's value, interval and n: in percent, or in the unit of ``metric``."""
     factor = scale_of(metric).factor
     ends = {"value": score.value, "low": score.low, "high": score.high}
@@ -32,7 +32,7 @@ def score_points(frame: DataFrame) -> list[Point]:
     """Return every metric of every task that has a value; ``frame`` is the tidy table."""
     return [
         {"task": row.task, "run": row.model, "mode": row.mode, "benchmark": row.benchmark}
-        | {"metric": row.metric, **printed(row, row.metric)}
+        | {"metric": row.metric, **percent(row, row.metric)}
         for row in rows_of(frame[(frame["dimension"] == "") & frame["value"].notna()])
     ]
 

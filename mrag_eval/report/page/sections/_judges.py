@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.page._points import Point, printed, rounded
+from mrag_eval.report.page._points import Point, percent, rounded
 from mrag_eval.report.page._section import Listing, Section, each_task
 from mrag_eval.scoring import PanelTable
 
@@ -23,7 +23,7 @@ def _judge_points(leaf: Leaf) -> list[Point]:
     return [
         base
         | {"judge": seat, "model": judge.model}
-        | printed(judge.correct)
+        | percent(judge.correct)
         | {"abstained": sum(judge.abstained.values())}
         for base, table in _tables(leaf)
         for seat, judge in table.judges.items()

@@ -9,7 +9,7 @@ from mrag_eval.core import is_language, language_name
 from mrag_eval.metrics import Estimate
 from mrag_eval.report._table import Cell, percent_cell
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point, printed
+from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Chart, Markup, Section
 from mrag_eval.report.page._spec import Points, Spec, choices, correct_first, field, height, intervals, spec
 from mrag_eval.report.tables._leaderboard import Board, Entry
@@ -54,15 +54,15 @@ def _board_entry(entry: Entry, metric: str, columns: Sequence[str]) -> dict[str,
         "best": "" if entry.best is None else entry.best + (entry.worst or 0) / 1000,
         "run": entry.run,
         "mode": entry.mode,
-        "score": _cell(entry.score, metric),
-        "behind": _cell(entry.behind, metric),
+        "score": _percent(entry.score, metric),
+        "behind": _percent(entry.behind, metric),
         "unscored": entry.unscored,
         "remark": entry.remark,
-        "parts": [_cell(entry.parts.get(name), metric) for name in columns],
+        "parts": [_percent(entry.parts.get(name), metric) for name in columns],
     }
 
 
-def _cell(score: Estimate | None, metric: str) -> Cell | None:
+def _percent(score: Estimate | None, metric: str = "") -> Cell | None:
     return None if score is None or score.value is None else percent_cell(score, metric=metric)
 
 
@@ -77,7 +77,7 @@ def _board_points(data: PageData) -> list[Point]:
             base = {"benchmark": board.benchmark, "metric": board.metric, "run": entry.run, "mode": entry.mode}
             for over, score in {"all": entry.score, **entry.parts}.items():
                 if score.value is not None:
-                    out.append({**base, "over": over, **printed(score, board.metric)})
+                    out.append({**base, "over": over, **percent(score, board.metric)})
     order = {"all": 0, "low": 1, "mid": 2, "high": 3}
     return sorted(out, key=lambda point: (order.get(point["over"], 4), point["over"]))
 

@@ -11,7 +11,7 @@ from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._systems import System
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point, printed
+from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Beside, Chart, Markup, Section, each_task
 from mrag_eval.report.page._shapes import heat_map
 from mrag_eval.report.page._spec import Points, Spec, field, height, language, spec, tooltip
@@ -32,7 +32,7 @@ def _language_points(data: PageData) -> list[Point]:
         for metric in filter(_in_percent, _metrics(system)):
             for code, score in _by_language(system, metric, data.seed).items():
                 if score.value is not None:
-                    out.append(base_point | {"metric": metric, "language": code} | printed(score, metric))
+                    out.append(base_point | {"metric": metric, "language": code} | percent(score, metric))
     return out
 
 
@@ -76,7 +76,7 @@ def _tier_points(data: PageData) -> list[Point]:
     for tier, having, inside, _ in _tiers_of(data.systems):
         for system in having if inside else ():
             keys = sorted(key for key in system.rows or {} if key[0] in inside)
-            score = printed(languages_score(system, tier["metric"], keys, data.seed), tier["metric"])
+            score = percent(languages_score(system, tier["metric"], keys, data.seed), tier["metric"])
             point = {"benchmark": tier["benchmark"], "run": system.run, "mode": system.mode, **tier}
             out.append(point | score | {"languages": ", ".join(sorted(inside))})
     return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._scores import rows_of
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point, printed, rounded, shares
+from mrag_eval.report.page._points import Point, percent, rounded, shares
 from mrag_eval.report.page._section import Chart, Listing, Section, each_task
 from mrag_eval.report.page._shapes import heat_map, share_bars
 from mrag_eval.report.page._spec import Points, Spec, by_language, choices, field, height, intervals, language, spec
@@ -19,7 +19,7 @@ def _pair_points(data: PageData) -> list[Point]:
         question, _, document = row.cell.partition("->")
         out.append(
             {"task": row.task, "metric": row.metric, "question": question, "document": document}
-            | printed(row, row.metric)
+            | percent(row, row.metric)
         )
     return out
 
@@ -53,7 +53,7 @@ def _link_points(leaf: Leaf) -> list[Point]:
     chain = "selection" if leaf.result.scores.attribution is None else "attribution"
     found = {said: leaf.result.score(f"{chain}.{name}") for name, said in _LINKS.items()}
     return [
-        {"task": leaf.label, "link": said, **printed(score)}
+        {"task": leaf.label, "link": said, **percent(score)}
         for said, score in found.items()
         if score is not None and score.value is not None
     ]
