@@ -22,7 +22,7 @@ def score_table(results: Sequence[Path]) -> Table:
         cells = tuple(_cell(found.get((leaf.label, metric)), leaf.task, metric) for metric in metrics)
         rows.append(Row((leaf.label,), leaf.run, cells))
     heads = tuple(f"{metric}{scale_of(metric).note}" for metric in metrics)
-    notes = ("in percent" + (" unless another unit is named" if heads != tuple(metrics) else ""),)
+    notes = () if heads == tuple(metrics) else ("in percent unless another unit is named",)
     return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes)
 
 
