@@ -15,7 +15,7 @@ from mrag_eval.core import Scale
 from mrag_eval.metrics import concurrence_scores
 from mrag_eval.report import Options, export, render, score_table
 from mrag_eval.report.comparison._gate import Check, GateResult
-from mrag_eval.report.comparison._gate_text import gate_lines, summary
+from mrag_eval.report.comparison._gate_text import gate_lines, junit
 from mrag_eval.report.exports._runs import runs_of
 from mrag_eval.scoring import METRICS, scale_of
 from tests.report.test_export import write_run
@@ -88,14 +88,17 @@ def test_exports_name_unit_and_range_of_each_metric(run: Path, tmp_path: Path) -
 
 
 def test_a_gate_prints_a_metric_in_its_unit() -> None:
-    check = Check("t", "concurrence.countries_mean", None, "FAIL", 20, 2.5, 2.0, -0.5, -0.8, -0.2, 0.1, 0.01)
-    share = replace(check, metric="concurrence.KB_CS", baseline=0.5, candidate=0.25, difference=-0.25)
-    lines = gate_lines(GateResult((check, share)))
+    count = Check(
+        "t", "concurrence.countries_mean", None, "FAIL", 20, baseline=2.5, candidate=2.0, difference=-0.5, low=-0.8,
+        high=-0.2, limit=0.1, p_value=0.01,
+    )  # fmt: skip
+    share = replace(count, metric="concurrence.KB_CS", baseline=0.5, candidate=0.25, difference=-0.25)
+    lines = gate_lines(GateResult((count, share)))
     assert "2.5 → 2.0 (countries)   -0.5 [-0.8, -0.2]" in lines[0]
-    assert "limit −0.1" in lines[0]
-    assert "50.0 → 25.0   -25.0" in lines[1]
-    cells = [cell.strip() for cell in summary(GateResult((check,))).splitlines()[-1].split("|")]
-    assert cells[3:8] == ["concurrence.countries_mean (countries)", "all", "2.5", "2.0", "-0.5"]
+    assert "−0.1" in lines[0]
+    assert "50.0 → 25.0   -25.0 [-80.0, -20.0]" in lines[1]
+    assert "−10.0" in lines[1]
+    assert "2.5 → 2.0 (countries)" in junit(GateResult((count,)))
 
 
 def test_every_measure_over_territories_is_declared_and_within_its_range() -> None:
