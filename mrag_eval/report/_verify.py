@@ -14,7 +14,16 @@ from mrag_eval.metrics import majority_vote
 from mrag_eval.prompts import load_template
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample, read_samples, samples_beside
-from mrag_eval.scoring import METRIC_NAMES, REPLY_METRICS, RowRecord, TaskScores, parse_answer, score_rows, summarize
+from mrag_eval.scoring import (
+    METRIC_NAMES,
+    REPLY_METRICS,
+    RowRecord,
+    TaskScores,
+    parse_answer,
+    score_rows,
+    summarize,
+    territory_values,
+)
 
 Kind = Literal["fault", "deviation", "note"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -254,11 +263,15 @@ def _scores(leaf: LeafResult, records: Sequence[RowRecord]) -> tuple[int, list[F
 
 
 def _means(file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
-    """Compare both records of a metric, ours and the harness's, with the mean of its rows."""
+    """Compare both records of a metric, ours and the harness's, with the mean of its rows or territories."""
     reported = file.reported(leaf.task)
-    rows = {record.row: record for record in records}.values()
-    for name, score in leaf.scores.metrics.items():
-        values = [record.values[name] for record in rows if name in record.values]
+    rows = [record.values for record in {record.row: record for record in records}.values()]
+    territories = list(territory_values(records).values())
+    means = {name for values in territories for name in values}
+    for name, score in leaf.metrics.items():
+        if name not in leaf.scores.metrics and name not in means:
+            continue
+        values = [found[name] for found in (*rows, *territories) if name in found]
         mean = sum(values) / len(values) if values else None
         by_harness = next((value for key, value in reported.items() if key.partition(",")[0] == name), mean)
         for where, value in (("scores", score.value), ("harness's results", by_harness)):

@@ -12,7 +12,7 @@ import pytest
 
 from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.harness import score_table
-from mrag_eval.report import compare, comparison_text, gate, read_rules, write_baseline
+from mrag_eval.report import compare, comparison_text, gate, read_rules, unsupported, write_baseline
 from tests.task.test_bordirlines_task import answers_of, lines, replay
 from tests.task.test_hook import run
 from tests.worlds.bordirlines import real_queries
@@ -134,3 +134,20 @@ def test_a_gate_takes_scores_over_territories(
     assert {check.verdict for check in gate([a], [written(before, tmp_path / "c")], read_rules(path)).checks} == {
         "pass"
     }
+
+
+@pytest.mark.parametrize("part", ["results", "scores"])
+def test_a_score_over_territories_that_was_set_by_hand_is_noticed(
+    after: dict[str, Any], tmp_path: Path, part: str
+) -> None:
+    folder = written(after, tmp_path / "out")
+    assert unsupported([folder]) == []
+    (path,) = folder.glob("results_*.json")
+    content = json.loads(path.read_text("utf-8"))
+    if part == "results":
+        content["results"][TASK]["concurrence.KB_CS,none"] = 0.99
+    else:
+        content["configs"][TASK]["scores"]["concurrence"]["intervals"]["KB_CS"]["value"] = 0.99
+    path.write_text(json.dumps(content), "utf-8")
+    (line,) = unsupported([folder])
+    assert "concurrence.KB_CS is 0.99" in line
