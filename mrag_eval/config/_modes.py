@@ -140,7 +140,10 @@ MODES: Mapping[str, Mode] = {
     ),
     "gold_lang": Mode(("gold",), "score", "the gold document's language (language oracle)", "Cross-Lingual Cost"),
     "balanced": Mode(("all",), "quota", "every language, the same number from each", "Cross-Lingual Cost"),
-    "balanced_weighted": Mode(("all",), "quota_share", "every language, split by corpus share", "Cross-Lingual Cost"),
+    "balanced_weighted": Mode(
+        ("all",), "quota_documents", "every language, split by its share of the documents", "Cross-Lingual Cost"
+    ),
+    "balanced_passages": Mode(("all",), "quota_passages", "every language, split by its share of the passages", "ours"),
     "translation": Mode(
         ("all",),
         "score",

@@ -18,9 +18,9 @@ from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.core import ConfigError, did_you_mean, normalize_language
 
-Merge = Literal["score", "rrf", "quota", "quota_share", "zscore", "rank_norm"]
+Merge = Literal["score", "rrf", "quota", "quota_documents", "quota_passages", "zscore", "rank_norm"]
 # Merges that divide the places by language; the seed decides which languages get the remainder.
-QUOTAS = ("quota", "quota_share")
+QUOTAS = ("quota", "quota_documents", "quota_passages")
 # The corpus of search results that come with a benchmark.
 PUBLISHED = "published"
 # Keys that a run made beforehand cannot take.

@@ -173,9 +173,7 @@ def _search(
     for versions in texts:
         lists = [next(found) for _ in versions]
         by_language = {lang: _of_versions([one[lang] for one in lists], deep, index) for lang in lists[0]}
-        out.append(
-            _entry(*(_merged(merge, by_language, n, index.counts, retrieval.seed, versions[0]) for n in (depth, k)))
-        )
+        out.append(_entry(*(_merged(merge, by_language, n, index, retrieval.seed, versions[0]) for n in (depth, k))))
     return out
 
 
@@ -192,7 +190,7 @@ def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Index) -> list[H
 
 
 def _merged(
-    merge: str, by_language: Mapping[str, Sequence[Hit]], n: int, counts: Mapping[str, int], seed: int, text: str
+    merge: str, by_language: Mapping[str, Sequence[Hit]], n: int, index: Index, seed: int, text: str
 ) -> list[Hit]:
     """Return the lists of all languages as one of ``n`` places."""
     from mrag_eval import retrievers
@@ -202,12 +200,13 @@ def _merged(
     if merge == "zscore":
         return retrievers.merge_by_zscore(by_language, n)
     if merge == "rank_norm":
-        return retrievers.merge_by_rank_share(by_language, counts, n)
+        return retrievers.merge_by_rank_share(by_language, index.counts, n)
     turn = int(content_key(seed, text)[:16], 16)
-    shares = {lang: counts[lang] for lang in by_language}
-    quotas = (
-        retrievers.equal_quotas(by_language, n, turn) if merge == "quota" else retrievers.share_quotas(shares, n, turn)
-    )
+    if merge == "quota":
+        quotas = retrievers.equal_quotas(by_language, n, turn)
+    else:
+        sizes = index.documents if merge == "quota_documents" else index.counts
+        quotas = retrievers.share_quotas({lang: sizes[lang] for lang in by_language}, n, turn)
     return retrievers.merge_by_quota(by_language, quotas, n)
 
 

@@ -85,6 +85,11 @@ class Index:
         return {lang: record.passages for lang, record in self.manifest.languages.items()}
 
     @property
+    def documents(self) -> dict[str, int]:
+        """Return the number of documents per language."""
+        return {lang: record.documents for lang, record in self.manifest.languages.items()}
+
+    @property
     def merges_by_score(self) -> bool:
         """Return whether scores of different languages in :meth:`search_by_language` are comparable.
 

@@ -44,6 +44,7 @@ EXPECTED = {
     "gold_lang": lambda doc: {doc.gold_doc_lang},
     "balanced": lambda doc: set(LANGS),
     "balanced_weighted": lambda doc: set(LANGS),
+    "balanced_passages": lambda doc: set(LANGS),
 }
 
 
@@ -172,7 +173,11 @@ def test_plans_say_all_languages_by_none() -> None:
 
 
 def test_only_quota_modes_lack_a_single_ranking() -> None:
-    assert {m for m in MODES if not Retrieval(mode=m).has_single_ranking} == {"balanced", "balanced_weighted"}
+    assert {m for m in MODES if not Retrieval(mode=m).has_single_ranking} == {
+        "balanced",
+        "balanced_weighted",
+        "balanced_passages",
+    }
     assert not Retrieval(mode="all", merge="quota").has_single_ranking
 
 

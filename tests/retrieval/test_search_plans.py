@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,21 @@ def test_the_texts_of_a_whole_ranking_can_be_read(benchmark_: Benchmark) -> None
     assert set(texts) == ranked > shown
     assert all(texts[pid].text == by_id[pid].text and texts[pid].lang == by_id[pid].lang for pid in ranked)
     assert passages_by_id((), source_for(block, replace(benchmark_, corpus=None))) == {}  # without opening anything
+
+
+@pytest.mark.parametrize(
+    ("mode", "places"), [("balanced_weighted", {"ar": 10, "en": 10}), ("balanced_passages", {"ar": 14, "en": 6})]
+)
+def test_weighted_places_go_by_documents_and_only_by_passages_under_that_name(
+    mode: str, places: dict[str, int]
+) -> None:
+    # two documents in each language; the Arabic ones are cut into 35 passages each, the English ones into 15
+    corpus = [
+        Passage(id=f"{lang}{d}-{n}", lang=lang, text=f"zebra {d} {n}", doc_id=f"{lang}{d}")
+        for lang, passages in (("ar", 35), ("en", 15))
+        for d in range(2)
+        for n in range(passages)
+    ]
+    block = Retrieval(mode=mode, k=20, kind="bm25", query_text="question")
+    (found,) = retrieve([RagDoc("q", "zebra", "en")], block, corpus=corpus)
+    assert dict(Counter(place.lang for place in found.ranking)) == places

@@ -24,8 +24,13 @@ from mrag_eval.report.files._task_config import TaskConfig
 _PERCENT = 100.0
 _MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merged)?$")
 # The papers' words for our modes, and the order of the rows; others follow by name.
-_WORDS = {"all": "direct", "gold_lang": "language oracle", "balanced_weighted": "balanced-weighted"}
-_ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "translation")
+_WORDS = {
+    "all": "direct",
+    "gold_lang": "language oracle",
+    "balanced_weighted": "balanced-weighted",
+    "balanced_passages": "balanced by passages",
+}
+_ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "balanced by passages", "translation")
 _MERGED = ", score-merged"
 # Blocks that change what is found; the others only change how it is used.
 _FINDING = ("data", "source", "index", "retrieval", "translator", "judge.relevance", "relevance_judges")
