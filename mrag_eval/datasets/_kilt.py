@@ -1,4 +1,4 @@
-"""Natural Questions in KILT's form: the example ids it holds, and the Wikipedia pages that answer each."""
+"""Natural Questions in KILT's form: the example ids it holds, and where on Wikipedia each is answered."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from mrag_eval.core import DataError
 from mrag_eval.datasets._declaration import HubDataset
 from mrag_eval.datasets._files import file_in, hub_dataset, iter_jsonl, require_columns, require_path, sha256_file
+from mrag_eval.datasets._kilt_paragraphs import Place
 
 KILT = HubDataset(id="facebook/kilt_tasks", licence="MIT", setting="data.kilt")
 FILE = "nq-train-kilt.jsonl"
@@ -19,11 +20,22 @@ _COLUMNS = ("id", "output")
 
 @dataclass(frozen=True)
 class KiltNq:
-    """KILT's Natural Questions. ``pages`` maps an example id to its Wikipedia page ids, in file order."""
+    """KILT's Natural Questions. ``places`` maps an example id to pages and paragraphs that answer it, in file order.
 
-    pages: Mapping[str, tuple[str, ...]]
+    A place whose paragraph is not named has None for it.
+    """
+
+    places: Mapping[str, tuple[tuple[str, int | None], ...]]
     where: str
     source: Mapping[str, Any]
+
+    def pages(self, example: str) -> tuple[str, ...]:
+        """Return the page ids that answer a question."""
+        return tuple(dict.fromkeys(page for page, _ in self.places[example]))
+
+    def paragraphs(self, example: str) -> tuple[Place, ...]:
+        """Return the paragraphs that answer a question."""
+        return tuple((page, number) for page, number in self.places[example] if number is not None)
 
 
 def read_kilt_nq(path: Path | None) -> KiltNq:
@@ -42,35 +54,40 @@ def read_kilt_nq(path: Path | None) -> KiltNq:
 @lru_cache(maxsize=2)
 def _from_file(file: Path, _mtime_ns: int) -> KiltNq:
     records = ((f"{file}, line {number}", row) for number, row in iter_jsonl(file))
-    pages = _pages(records)
-    if not pages:
+    places = _places(records)
+    if not places:
         raise DataError(f"{file}: holds no record")
-    return KiltNq(pages, str(file), {"path": str(file), "sha256": sha256_file(file)})
+    return KiltNq(places, str(file), {"path": str(file), "sha256": sha256_file(file)})
 
 
 @lru_cache(maxsize=1)
 def _from_hub() -> KiltNq:
     rows = hub_dataset("mkqa", KILT.id, "nq", "train", KILT.revision, _COLUMNS, KILT.setting)
     records = ((f"{KILT.id}, config nq, row {index}", row) for index, row in enumerate(rows))
-    return KiltNq(_pages(records), f"{KILT.id}, config nq", {"hub": KILT.id, "config": "nq", "split": "train"})
+    return KiltNq(_places(records), f"{KILT.id}, config nq", {"hub": KILT.id, "config": "nq", "split": "train"})
 
 
-def _pages(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, tuple[str, ...]]:
-    pages: dict[str, tuple[str, ...]] = {}
+def _places(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, tuple[tuple[str, int | None], ...]]:
+    places: dict[str, tuple[tuple[str, int | None], ...]] = {}
     for where, row in records:
         require_columns(row, _COLUMNS, where)
         name = str(row["id"])
-        found = dict.fromkeys((*pages.get(name, ()), *_cited(row["output"], where)))
-        pages[name] = tuple(found)
-    return pages
+        places[name] = tuple(dict.fromkeys((*places.get(name, ()), *_cited(row["output"], where))))
+    return places
 
 
-def _cited(outputs: Any, where: str) -> Iterator[str]:
+def _cited(outputs: Any, where: str) -> Iterator[tuple[str, int | None]]:
     for output in _records(outputs, where, "output"):
         for source in _records(output.get("provenance"), where, "provenance"):
             page = source.get("wikipedia_id")
-            if page not in (None, ""):
-                yield str(page)
+            if page in (None, ""):
+                continue
+            first, last = source.get("start_paragraph_id"), source.get("end_paragraph_id")
+            if not isinstance(first, int):
+                yield str(page), None
+                continue
+            for number in range(first, max(first, last if isinstance(last, int) else first) + 1):
+                yield str(page), number
 
 
 def _records(value: Any, where: str, key: str) -> list[Mapping[str, Any]]:

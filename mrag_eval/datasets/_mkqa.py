@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import DataError, RagDoc, language_name
+from mrag_eval.core import ConfigError, DataError, GivenPassage, RagDoc, content_key, language_name, titled
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset, WebFile
 from mrag_eval.datasets._files import (
@@ -29,6 +29,7 @@ from mrag_eval.datasets._files import (
     web_file,
 )
 from mrag_eval.datasets._kilt import KILT, KiltNq, read_kilt_nq
+from mrag_eval.datasets._kilt_paragraphs import FILE, kilt_paragraphs
 from mrag_eval.datasets._mkqa_aliases import usable_aliases
 from mrag_eval.datasets._papers import MRAG
 
@@ -84,6 +85,9 @@ class MkqaBlock(DataBlock):
 
     ``subset``: ``kilt`` keeps the questions that KILT holds (the paper's), ``all`` every question with an answer, with
     unknown relevant pages.
+
+    ``gold`` is the text that answers a question: KILT's ``page``, or its ``paragraph``, which comes with the row; its
+    text is read from ``paragraphs``, KILT's knowledge source.
     """
 
     split: Literal["train"] = "train"
@@ -91,6 +95,8 @@ class MkqaBlock(DataBlock):
     language: Code
     subset: Literal["kilt", "all"] = "kilt"
     kilt: AbsolutePath | None = None
+    gold: Literal["page", "paragraph"] = "page"
+    paragraphs: AbsolutePath | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,8 @@ def load(block: MkqaBlock) -> Benchmark:
     table = _read(block)
     kilt = None if block.subset == "all" else read_kilt_nq(block.kilt)
     chosen = table.rows if kilt is None else _in_kilt(table, kilt)
-    docs = [_doc(row, block.language, kilt) for row in chosen if row.answers[block.language].texts]
+    gold = _gold(chosen, kilt, block)
+    docs = [_doc(row, block.language, kilt, gold) for row in chosen if row.answers[block.language].texts]
     if not docs:
         raise DataError(
             f"mkqa: no question with an answer in {language_name(block.language)} "
@@ -134,6 +141,9 @@ def load(block: MkqaBlock) -> Benchmark:
     source: dict[str, Any] = dict(table.source)
     if kilt is not None:
         source["kilt"] = dict(kilt.source)
+    if gold is not None:
+        texts = [[passage.id, passage.text] for row in sorted(gold) for passage in gold[row]]
+        source["paragraphs"] = {"path": str(block.paragraphs), "paragraphs": len(texts), "sha256": content_key(texts)}
     return Benchmark("mkqa", docs, None, _notes(block, table, len(chosen), docs), source)
 
 
@@ -148,35 +158,68 @@ def _notes(block: MkqaBlock, table: _Table, chosen: int, docs: list[RagDoc]) -> 
         notes.append(f"{len(docs):,} questions are not the paper's {PAPER_ROWS:,}")
     unknown = sum(not doc.relevant_ids for doc in docs) if block.subset == "kilt" else 0
     if unknown:
-        notes.append(f"KILT names no page for {unknown:,} of them")
+        notes.append(f"KILT names no {block.gold} for {unknown:,} of them")
     return tuple(notes)
 
 
 def _in_kilt(table: _Table, kilt: KiltNq) -> tuple[_Row, ...]:
-    chosen = tuple(row for row in table.rows if row.id in kilt.pages)
+    chosen = tuple(row for row in table.rows if row.id in kilt.places)
     if not chosen:
         raise DataError(
-            f"mkqa: none of the {len(table.rows):,} example ids in {table.where} is among the {len(kilt.pages):,} of "
+            f"mkqa: none of the {len(table.rows):,} example ids in {table.where} is among the {len(kilt.places):,} of "
             f"{kilt.where}",
             "data.kilt is KILT's nq-train-kilt.jsonl; data.subset=all takes every question, without relevant pages",
         )
     return chosen
 
 
-def _doc(row: _Row, language: str, kilt: KiltNq | None) -> RagDoc:
+# Id of a question -> the passages that answer it.
+_Gold = Mapping[str, tuple[GivenPassage, ...]]
+
+
+def _gold(rows: Iterable[_Row], kilt: KiltNq | None, block: MkqaBlock) -> _Gold | None:
+    """Return the paragraphs that KILT names for each question, if the block asks for them; else None."""
+    if block.gold == "page":
+        return None
+    if kilt is None:
+        raise ConfigError("mkqa: data.gold=paragraph requires data.subset=kilt", "leave out data.gold, or data.subset")
+    if block.paragraphs is None:
+        raise ConfigError(
+            f"mkqa: data.gold=paragraph needs data.paragraphs, KILT's {FILE}, which holds the paragraphs' texts",
+            f"--metadata data.paragraphs={FILE}, or the tasks mkqa_oracle_pages_<language>, which need an index alone",
+        )
+    named = {row.id: kilt.paragraphs(row.id) for row in rows}
+    texts = kilt_paragraphs(block.paragraphs, frozenset(place for places in named.values() for place in places))
+    return {
+        name: tuple(
+            # numbered from 1, as in the authors' oracle runs
+            GivenPassage(
+                f"{page}_{number + 1}", "en", titled(*texts[page, number]), texts[page, number][0], page, is_gold=True
+            )
+            for page, number in places
+            if (page, number) in texts
+        )
+        for name, places in named.items()
+    }
+
+
+def _doc(row: _Row, language: str, kilt: KiltNq | None, gold: _Gold | None) -> RagDoc:
     answers = row.answers[language]
     query = row.queries.get(language)
     if query is None:
         raise DataError(
             f"{row.where}: no question in {language_name(language)} (key '{_KEYS.get(language, language)}')"
         )
+    own = () if gold is None else gold[row.id]
+    pages = () if kilt is None else kilt.pages(row.id)
     return RagDoc(
         id=row.id,
         query=query,
         query_lang=language,
         answers=answers.texts,
         gold_doc_lang=None if kilt is None else "en",
-        relevant_ids=() if kilt is None else kilt.pages[row.id],
+        given_passages=own,
+        relevant_ids=pages if gold is None else tuple(dict.fromkeys(passage.doc_id for passage in own)),
         relevant_documents=True,
         group_id=row.id,
         extra={"answer_type": answers.type, "aliases": list(answers.aliases)},

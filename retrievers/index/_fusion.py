@@ -120,7 +120,7 @@ def equal_quotas(languages: Iterable[str], k: int, seed: int = 0) -> dict[str, i
 
 
 def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, int]:
-    """Return ``k`` places divided in proportion to ``counts`` (documents or passages per language), by largest remainder.
+    """Return ``k`` places divided in proportion to ``counts`` (of a language's documents or passages).
 
     Every language gets the floor of its exact share; the places left over go to the largest remainders, ties in
     order of language code, starting at ``seed``. ``share_quotas({"ar": 75, "en": 25}, 20) == {"ar": 15, "en": 5}``.

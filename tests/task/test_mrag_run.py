@@ -10,14 +10,15 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
+from mrag_eval.core import ConfigError, DataError
 from mrag_eval.prompts import system_prompts
 from mrag_eval.retrievers import build_index, read_jsonl
-from tests.worlds.mkqa import LANGS, answer, page_id, question, write_all, write_jsonl
+from tests.worlds.mkqa import LANGS, answer, kilt_pages, page_id, question, write_all, write_jsonl
 from tests.worlds.small import ScriptedLM
 
 TASKS = Path(__file__).resolve().parents[2] / "tasks"
 DOCUMENT = re.compile(r"^Document (\d+): ", re.MULTILINE)
-SEARCHED = {"en_only": {"en"}, "qlang": {"ul"}, "qlang_plus_en": {"ul", "en"}, "oracle": {"en"}}
+SEARCHED = {"en_only": {"en"}, "qlang": {"ul"}, "qlang_plus_en": {"ul", "en"}, "oracle_pages": {"en"}}
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,7 @@ def run(folder: Path, task: str, lm: Any = None, **more: Any) -> Any:
     data = {"path": str(folder / {"mkqa": "mkqa.jsonl"}.get(benchmark, ""))}
     if benchmark == "mkqa":
         data["kilt"] = str(folder)
+    data |= more.pop("data", {})
     metadata = {"data": data, "retrieval": retrieval, **more}
     manager = TaskManager(include_path=str(TASKS), include_defaults=False, metadata=metadata)
     model = lm or ScriptedLM(lambda prompt: "1907")
@@ -41,7 +43,7 @@ def run(folder: Path, task: str, lm: Any = None, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "ko"])
-@pytest.mark.parametrize("setting", ["en_only", "qlang", "qlang_plus_en", "oracle", "norag", ""])
+@pytest.mark.parametrize("setting", ["en_only", "qlang", "qlang_plus_en", "oracle_pages", "norag", ""])
 def test_each_setting_shows_passages_of_its_languages(setting: str, language: str, folder: Path) -> None:
     if language == "en" and setting.startswith("qlang"):
         return
@@ -69,7 +71,7 @@ def test_each_setting_shows_passages_of_its_languages(setting: str, language: st
     grams = [{text[i : i + 3] for i in range(2)} for text in years]
     expected = [len(found & {"190", "907"}) / 2 for found in grams]
     assert sum(expected) == pytest.approx(scores["char3gram_recall"]["value"] * 10)
-    assert ("recall@5" in scores) == (setting in ("en_only", "oracle"))
+    assert ("recall@5" in scores) == (setting in ("en_only", "oracle_pages"))
     searched = results["configs"][task].get("index")
     if setting == "norag":
         assert searched is None
@@ -83,8 +85,37 @@ def test_recall_of_pages_is_that_of_the_english_pages(folder: Path) -> None:
         results = run(folder, f"mkqa_en_only_{language}")
         found = results["configs"][f"mkqa_en_only_{language}"]["scores"]["metrics"]["recall@5"]
         assert (found["value"], found["n"]) == (expected, 10)
-    found = run(folder, "mkqa_oracle_ko")["configs"]["mkqa_oracle_ko"]["scores"]["metrics"]["recall@5"]
+    found = run(folder, "mkqa_oracle_pages_ko")["configs"]["mkqa_oracle_pages_ko"]["scores"]["metrics"]["recall@5"]
     assert found["value"] == 1.0
+
+
+def test_the_oracle_shows_the_paragraph_that_kilt_names_and_nothing_else_of_its_page(folder: Path) -> None:
+    results = run(folder, "mkqa_oracle_ko", data={"paragraphs": str(folder)}, retrieval={"corpus": "nowhere"})
+    config = results["configs"]["mkqa_oracle_ko"]
+    for number, sample in enumerate(sorted(results["samples"]["mkqa_oracle_ko"], key=lambda s: s["doc_id"])):
+        (shown,) = sample["doc"]["passages"]
+        assert shown["id"] == f"{page_id(number)}_2"
+        assert answer(number, "en") in shown["text"]
+        assert "Trams" not in shown["text"]
+    assert config["scores"]["metrics"]["recall@5"]["value"] == 1.0
+    assert config["source"]["paragraphs"]["paragraphs"] == 10
+    # the pages' other passages are the oracle of another name
+    pages = run(folder, "mkqa_oracle_pages_ko")["samples"]["mkqa_oracle_pages_ko"]
+    assert all(any("Trams" in shown["text"] for shown in sample["doc"]["passages"]) for sample in pages)
+
+
+def test_the_oracle_says_what_it_needs(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"needs data\.paragraphs") as caught:
+        run(folder, "mkqa_oracle_ko")
+    assert "mkqa_oracle_pages_" in str(caught.value)
+    with pytest.raises(DataError, match="does not exist"):
+        run(folder, "mkqa_oracle_ko", data={"paragraphs": str(tmp_path)})
+
+
+def test_a_question_whose_paragraph_the_source_lacks_is_left_out_and_counted(folder: Path, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "kilt_knowledgesource.json", kilt_pages()[1:])
+    results = run(folder, "mkqa_oracle_ko", data={"paragraphs": str(tmp_path)})
+    assert len(results["samples"]["mkqa_oracle_ko"]) == 9
 
 
 def test_a_translated_question_finds_more_than_the_original(folder: Path) -> None:

@@ -181,7 +181,9 @@ def kilt_rows() -> list[dict[str, Any]]:
             "output": [
                 {
                     "answer": answer(number, "en"),
-                    "provenance": [{"wikipedia_id": page_id(number), "title": "", "start_paragraph_id": 1}],
+                    "provenance": [
+                        {"wikipedia_id": page_id(number), "start_paragraph_id": 1, "end_paragraph_id": 1, "title": ""}
+                    ],
                 },
                 {"answer": answer(number, "en"), "provenance": [{"wikipedia_id": page_id(number)}]},
                 {"answer": "a spelling"},
@@ -204,6 +206,19 @@ def pages() -> list[dict[str, Any]]:
             page = {"id": page_id(number, code), "lang": code, "title": TITLES[code].format(**values), "text": text}
             out.append(page)
     return out
+
+
+def kilt_pages() -> list[dict[str, Any]]:
+    """The English pages as lines of KILT's knowledge source: the title is paragraph 0."""
+    return [
+        {
+            "wikipedia_id": page["id"],
+            "wikipedia_title": page["title"],
+            "text": [page["title"] + "\n", *page["text"].split("\n\n")],
+        }
+        for page in pages()
+        if page["lang"] == "en"
+    ]
 
 
 def xor_rows() -> list[dict[str, Any]]:
@@ -250,7 +265,8 @@ def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def write_all(folder: Path) -> Path:
-    """Write ``mkqa.jsonl``, ``nq-train-kilt.jsonl``, ``pages.jsonl`` and the two TyDi files to ``folder``."""
+    """Write the files of MKQA, KILT and the two TyDi sets, and ``pages.jsonl``, to ``folder``."""
+    write_jsonl(folder / "kilt_knowledgesource.json", kilt_pages())
     write_jsonl(folder / "mkqa.jsonl", mkqa_rows())
     write_jsonl(folder / "nq-train-kilt.jsonl", kilt_rows())
     write_jsonl(folder / "pages.jsonl", pages())

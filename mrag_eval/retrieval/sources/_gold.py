@@ -69,10 +69,10 @@ def _brings_gold(doc: RagDoc) -> bool:
 
 
 def _gold_from_row(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
-    """Return the supporting passages that come with the row, in the row's order; they are the ranking too."""
+    """Return the first ``k`` supporting passages that come with the row; all of them are the ranking, in its order."""
     gold = retrieval.model_copy(update={"given": Given(subset="gold")})
     hits = given_passages(doc, gold)
-    return Retrieved(hits, tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits))
+    return Retrieved(hits[: retrieval.k], tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits))
 
 
 def _plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
