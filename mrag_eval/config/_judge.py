@@ -14,11 +14,12 @@ class Relevance(Block):
 
     ``labels``: ``ids`` (the row names its documents), ``judge`` (the panel lists, of everything retrieved, the passages
     that contain the answer; asked by ``prompt``, a built-in one or a path), ``proxy`` (passages with at least
-    ``threshold`` of the answer's character 3-grams, in the answer's language), ``auto`` (the panel, without one the
-    proxy).
+    ``threshold`` of the answer's character 3-grams, in the answer's language), ``translated`` (the same with the answer
+    translated into the language of the document), ``page`` (every passage of the page that the row names, which only
+    some benchmarks know), ``auto`` (the panel, without one the proxy).
     """
 
-    labels: Literal["ids", "judge", "proxy", "auto"] = "ids"
+    labels: Literal["ids", "judge", "proxy", "translated", "page", "auto"] = "ids"
     prompt: str = "relevance"
     threshold: float = Field(default=0.6, gt=0, le=1)
 

@@ -21,7 +21,7 @@ from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault
 from mrag_eval.core._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
 from mrag_eval.core._judgements import VOTED, Judgement, Vote
-from mrag_eval.core._labels import Labels, LabelSource, labelled_name
+from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name
 from mrag_eval.core._languages import (
     CORAL_POOL,
     NO_SPACES,
@@ -65,6 +65,7 @@ __all__ = [
     "KEPT_LANGS",
     "NO_SPACES",
     "OPTIONAL",
+    "PAGE",
     "RESOURCE_GROUPS",
     "SHARE",
     "VOTED",

@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-LabelSource = Literal["judge", "proxy"]
-PROXY_SUFFIX = "_proxy"
+# The key of a row's extra facts that names the page, by document id, on which its answer is found.
+PAGE = "page"
+LabelSource = Literal["judge", "proxy", "translated", "page"]
+# What the names of measures end in, by the source of the labels that they rest on.
+_SUFFIXES: Mapping[LabelSource | None, str] = {
+    "proxy": "_proxy",
+    "translated": "_proxy_translated",
+    "page": "_proxy_page",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,5 +38,5 @@ class Labels:
 
 
 def labelled_name(metric: str, by: LabelSource | None) -> str:
-    """Return the name of a ranking measure, marked if it relies on the lexical proxy."""
-    return f"{metric}{PROXY_SUFFIX}" if by == "proxy" else metric
+    """Return the name of a ranking measure, marked if its labels are not a panel's."""
+    return metric + _SUFFIXES.get(by, "")

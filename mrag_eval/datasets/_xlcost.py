@@ -25,13 +25,14 @@ import numpy as np
 from pydantic import Field
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import DataError, RagDoc, is_language, normalize_language, suggestion
+from mrag_eval.core import PAGE, DataError, RagDoc, is_language, normalize_language, suggestion
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Declaration, GitHubFiles
 from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
 from mrag_eval.datasets._github import github_file
 from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
 from mrag_eval.datasets._xlcost_corpus import Passages, read_xlcost_passages
+from mrag_eval.datasets._xlcost_countries import country_pages
 
 REPOSITORY = GitHubFiles(
     id="chenamiraz/cross-lingual-cost", revision="7e548b57935dbac3b8fa2cb0536cf76f863337eb", licence="CC-BY-4.0"
@@ -97,6 +98,9 @@ def load(block: XlcostBlock) -> Benchmark:
         drawn = np.random.default_rng(block.seed).choice(len(docs), size=block.sample, replace=False)
         docs = [docs[i] for i in sorted(drawn.tolist())]
     passages = _passages(block)
+    if passages and block.domain == "travel":
+        pages = country_pages(docs, passages.passages)
+        docs = [replace(doc, extra={**doc.extra, PAGE: pages[doc.id]}) if doc.id in pages else doc for doc in docs]
     source: dict[str, Any] = {
         **(
             {"repository": REPOSITORY.id, "commit": block.revision or REPOSITORY.revision} if block.path is None else {}

@@ -1,4 +1,4 @@
-"""Labelled rankings: a panel reads every retrieved passage, or n-grams replace the panel.
+"""Labelled rankings: a panel reads every retrieved passage, or n-grams or the page replace the panel.
 
 If no document is known to answer a question (``judge.relevance.labels``), the ranking measures and the sources of
 errors depend on these labels.
@@ -12,17 +12,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mrag_eval.config import Judge
-from mrag_eval.core import ConfigError, Labels, LabelSource, Passage, Scored, same_language
+from mrag_eval.core import PAGE, ConfigError, Labels, LabelSource, Passage, Scored, same_language
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, relevance_rubric
 from mrag_eval.metrics import majority_vote
-from mrag_eval.models import Answered
+from mrag_eval.models import Answered, Translator
 from mrag_eval.scoring import NO_ANSWERS, LabellingShare
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 OTHER_LANGUAGE = "the lexical proxy compares texts of one language, and answer and document are in two"
+NO_PAGE = "the page that answers is not known"
+NO_TRANSLATION = "no translation of the answer"
 # n of the n-grams by which a passage must contain the answer.
 _N = 3
 
@@ -50,8 +52,8 @@ def labeller_for(block: Judge) -> Labeller | None:
     source = block.relevance.labels
     if source == "ids":
         return None
-    if source == "proxy":
-        return Labeller("proxy", block)
+    if source in ("proxy", "translated", "page"):
+        return Labeller(source, block)
     relevance_rubric(block.relevance.prompt)
     panel = build_panel(block)
     if panel is not None:
@@ -70,32 +72,46 @@ def _warn_once() -> None:
     """Log a warning once for all the tasks of a run."""
     log.warning(
         "no judge is configured: relevance is guessed by character n-grams, within one language, and the measures that "
-        "rest on it end in _proxy; name a judge under 'judges' in mrag.yaml (or $MRAG_CONFIG):\n    %s",
+        "rest on it end in _proxy; for rows across languages set judge.relevance.labels=translated (with a translator) "
+        "or page (xlcost_travel), or name a judge under 'judges' in mrag.yaml (or $MRAG_CONFIG):\n    %s",
         EXAMPLE,
     )
 
 
 def labelled(
-    rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller
+    rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller, translator: Translator | None = None
 ) -> tuple[list[Scored], LabellingShare]:
     """Return the rows with labels for their whole ranking, and one rank's share of the table of labels.
 
     ``texts`` holds every ranked passage by id. Rows without a reference answer stay unlabelled, with that reason. If
-    n-grams are compared, so do rows whose document is in another language than their answer.
+    n-grams are compared, so do rows whose document is in another language than their answer, unless the answer is
+    translated.
     """
     block = labeller.block.relevance
-    if labeller.panel is None:
-        share = LabellingShare(labeller.by, block.threshold, _N)
-        found = [_by_ngrams(row, texts, block.threshold) for row in rows]
+    if labeller.panel is not None:
+        return _by_panel(rows, texts, labeller, labeller.panel)
+    if labeller.by == "page":
+        found = [_by_page(row) for row in rows]
+        share = LabellingShare(labeller.by)
     else:
-        asked = [i for i, row in enumerate(rows) if row.doc.answers and row.ranking]
-        cases = [_case(rows[i], texts) for i in asked]
-        answers = labeller.panel.ask(relevance_rubric(block.prompt), cases)
-        found = [Labels("judge", _ids(row), fault=None if row.doc.answers else NO_ANSWERS) for row in rows]
-        for place, i in enumerate(asked):
-            votes = {seat: replies[place] for seat, replies in answers.answers.items()}
-            found[i] = _counted(_ids(rows[i]), votes, tie=False if labeller.block.tie == "incorrect" else None)
-        share = LabellingShare(labeller.by, models=labeller.panel.model_names, ledger=answers.ledgers)
+        answers = [_own_answers(row) for row in rows]
+        if translator is not None and labeller.by == "translated":
+            answers = _translated_answers(rows, translator)
+        found = [_by_ngrams(row, texts, labeller, own) for row, own in zip(rows, answers, strict=True)]
+        share = LabellingShare(labeller.by, block.threshold, _N)
+    return [replace(row, labels=labels) for row, labels in zip(rows, found, strict=True)], share
+
+
+def _by_panel(
+    rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller, panel: Panel
+) -> tuple[list[Scored], LabellingShare]:
+    asked = [i for i, row in enumerate(rows) if row.doc.answers and row.ranking]
+    answers = panel.ask(relevance_rubric(labeller.block.relevance.prompt), [_case(rows[i], texts) for i in asked])
+    found = [Labels("judge", _ids(row), fault=None if row.doc.answers else NO_ANSWERS) for row in rows]
+    for place, i in enumerate(asked):
+        votes = {seat: replies[place] for seat, replies in answers.answers.items()}
+        found[i] = _counted(_ids(rows[i]), votes, tie=False if labeller.block.tie == "incorrect" else None)
+    share = LabellingShare("judge", models=panel.model_names, ledger=answers.ledgers)
     return [replace(row, labels=labels) for row, labels in zip(rows, found, strict=True)], share
 
 
@@ -128,19 +144,56 @@ def _counted(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, 
     return Labels("judge", ids, relevant, votes=said)
 
 
-def _by_ngrams(row: Scored, texts: Mapping[str, Passage], threshold: float) -> Labels:
+def _by_page(row: Scored) -> Labels:
+    """Label by page: relevant are all passages of the page that the row names."""
+    page, ids = row.doc.extra.get(PAGE), _ids(row)
+    if page is None:
+        return Labels("page", ids, fault=NO_PAGE)
+    return Labels("page", ids, frozenset(place.id for place in row.ranking if place.doc_id == page))
+
+
+# The reference answers that are compared with passages, and their language; or the reason why there are none.
+_Answers = tuple[tuple[str, ...], str] | str
+
+
+def _own_answers(row: Scored) -> _Answers:
+    doc = row.doc
+    if not doc.answers:
+        return NO_ANSWERS
+    if doc.gold_doc_lang is not None and not same_language(doc.query_lang, doc.gold_doc_lang):
+        return OTHER_LANGUAGE
+    return doc.answers, doc.query_lang
+
+
+def _translated_answers(rows: Sequence[Scored], translator: Translator) -> list[_Answers]:
+    """Return the answers in the language of the row's document, all translated in one batch."""
+    out = [_own_answers(row) for row in rows]
+    asked = [(i, answer) for i, own in enumerate(out) if own == OTHER_LANGUAGE for answer in rows[i].doc.answers]
+    done = translator.translate(
+        [answer for _, answer in asked],
+        [rows[i].doc.query_lang for i, _ in asked],
+        [str(rows[i].doc.gold_doc_lang) for i, _ in asked],
+        kind="answers",
+    )
+    kept: dict[int, list[str]] = {}
+    for (i, _), found in zip(asked, done, strict=True):
+        kept.setdefault(i, []).extend([found.text] if found.is_translation else [])
+    for i, texts in kept.items():
+        out[i] = (tuple(texts), str(rows[i].doc.gold_doc_lang)) if texts else NO_TRANSLATION
+    return out
+
+
+def _by_ngrams(row: Scored, texts: Mapping[str, Passage], labeller: Labeller, own: _Answers) -> Labels:
     """Label by n-grams: relevant passages are in the answer's language and hold at least that share of its n-grams."""
     from mrag_eval.metrics import char_ngram_recall
 
-    doc, ids = row.doc, _ids(row)
-    if not doc.answers:
-        return Labels("proxy", ids, fault=NO_ANSWERS)
-    if doc.gold_doc_lang is not None and not same_language(doc.query_lang, doc.gold_doc_lang):
-        return Labels("proxy", ids, fault=OTHER_LANGUAGE)
-    answers, lang = list(doc.answers), doc.query_lang
+    ids = _ids(row)
+    if isinstance(own, str):
+        return Labels(labeller.by, ids, fault=own)
+    answers, lang = own
 
     def holds(passage: Passage) -> bool:
-        recall = char_ngram_recall(passage.text, answers, n=_N, normalize="unicode", lang=lang)
-        return same_language(passage.lang, lang) and recall >= threshold
+        recall = char_ngram_recall(passage.text, list(answers), n=_N, normalize="unicode", lang=lang)
+        return same_language(passage.lang, lang) and recall >= labeller.block.relevance.threshold
 
-    return Labels("proxy", ids, frozenset(name for name in ids if holds(texts[name])))
+    return Labels(labeller.by, ids, frozenset(name for name in ids if holds(texts[name])))

@@ -55,7 +55,7 @@ class Verdicts:
             out, self._shares["sufficiency_panel"] = sufficiency_judged(out, shown, self._panel, self._judge)
         if self._labeller is not None:
             texts = supply.ranked_texts([row.doc.id for row in out])
-            out, self._shares["labelling"] = labelled(out, texts, self._labeller)
+            out, self._shares["labelling"] = labelled(out, texts, self._labeller, supply.translator)
         return out
 
     def texts(self) -> dict[str, str]:

@@ -49,7 +49,7 @@ class TaskRows:
             )
         self.docs = {doc.id: doc for doc in selection.docs}
         # rows in a run folder need neither corpus nor models, but those available on this machine are compared
-        needed = ["translator"] if self._translates_replies() else []
+        needed = ["translator"] if self._translates_answers() else []
         needed += ["corpus"] if blocks.judge.relevance.labels != "ids" else []
         self._missing = Missing(tolerant=folder is not None, needed=needed)
         self.translator: Translator | None = None
@@ -97,16 +97,21 @@ class TaskRows:
         """Return whether the rows come from a run folder."""
         return isinstance(self._source, Saved)
 
-    def _translates_replies(self) -> bool:
-        return any(name in TRANSLATED for name in self.blocks.metrics)
+    def _translates_answers(self) -> str | None:
+        """Return what requires replies or reference answers to be translated; None if nothing does."""
+        metric = next((name for name in self.blocks.metrics if name in TRANSLATED), None)
+        if metric is not None:
+            return f"metric '{metric}'"
+        labels = self.blocks.judge.relevance.labels
+        return f"judge.relevance.labels={labels}" if labels == "translated" else None
 
     def _translator(self) -> Translator | None:
-        """Return the translator for retrieval, and for the replies if a metric requires that."""
+        """Return the translator for retrieval, and for answers if a metric or the labels require that."""
         blocks, parallel = self.blocks, self.benchmark.parallel
-        metric = next((name for name in blocks.metrics if name in TRANSLATED), None)
-        if metric is None or blocks.retrieval.translates:
+        needed_by = self._translates_answers()
+        if needed_by is None or blocks.retrieval.translates:
             return translator_for(blocks.retrieval, parallel)
-        return build_translator(blocks.retrieval.translator, needed_by=f"metric '{metric}'", parallel=parallel)
+        return build_translator(blocks.retrieval.translator, needed_by=needed_by, parallel=parallel)
 
     def check(self) -> None:
         """Check whether the models that retrieval needs can be reached."""

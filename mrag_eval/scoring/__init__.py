@@ -28,7 +28,7 @@ from mrag_eval.scoring._row_records import (
     sufficiency_record,
 )
 from mrag_eval.scoring._score_records import LabelTable, LoopTable, MetricScore, PanelTable, TaskScores
-from mrag_eval.scoring._summary import row_record, summarize, unscored_lines
+from mrag_eval.scoring._summary import missing_half, row_record, summarize, unscored_lines
 from mrag_eval.scoring._task_level import (
     TASK_MEASURES,
     check_task_scores,
@@ -68,6 +68,7 @@ __all__ = [
     "judged_ids",
     "label_line",
     "loop_line",
+    "missing_half",
     "panel_line",
     "parse_answer",
     "published_name",

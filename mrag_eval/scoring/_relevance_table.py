@@ -27,7 +27,7 @@ def label_table(records: Sequence[RowRecord]) -> LabelTable | None:
         relevant=sum(counts) / len(counts) if counts else None,
         none=sum(not count for count in counts),
     )
-    if first.by == "proxy":
+    if first.by != "judge":
         return replace(table, threshold=first.threshold, n=first.n)
     votes = chain.from_iterable(row.votes.values() for row in rows)
     return replace(
@@ -43,8 +43,11 @@ def label_line(table: LabelTable) -> str:
     rows = f"{table.labelled:,} rankings"
     left = ", ".join(f"{n:,} not ({reason})" for reason, n in table.unlabelled.items())
     found = "" if table.relevant is None else f" · {table.relevant:.1f} relevant passages a row"
-    if table.by == "proxy":
-        how = f"guessed by {table.n}-grams (at least {table.threshold:g} of the answer's)"
+    if table.by != "judge":
+        how = "guessed by the page"
+        if table.threshold is not None:
+            how = f"guessed by {table.n}-grams (at least {table.threshold:g} of the answer's"
+            how += ", translated)" if table.by == "translated" else ")"
         return f"relevance of {rows} {how}{found}" + (f" · {left}" if left else "")
     judges = len(table.judges or {})
     who = "one judge" if judges == 1 else f"a panel of {judges}"

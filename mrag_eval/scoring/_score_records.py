@@ -96,7 +96,7 @@ class TranslationTable:
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """Hold counts of labelled rankings: ``by`` judge or proxy, rows with labels and without, passages found relevant.
+    """Hold counts of labelled rankings: ``by`` whom, rows with labels and without, passages found relevant.
 
     ``relevant`` is the mean number of relevant passages of a labelled row, ``none`` counts labelled rows without one.
     ``threshold`` and ``n`` are the proxy's; ``judges`` (seat -> model), ``abstained`` and ``ledger`` the panel's.

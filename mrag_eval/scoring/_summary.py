@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TypeVar
 
 from mrag_eval.config import CORRECT
-from mrag_eval.core import Hit, Judgement, Labels, RagDoc, Ranked, Retrieved, RowScores, is_relevant
+from mrag_eval.core import (
+    Hit,
+    Judgement,
+    Labels,
+    RagDoc,
+    Ranked,
+    Retrieved,
+    RowScores,
+    is_relevant,
+    same_language,
+)
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.scoring._agents_table import loop_record, loop_table
@@ -39,6 +49,7 @@ from mrag_eval.scoring._score_records import (
 from mrag_eval.scoring._task_level import citation_tables, concurrence_table
 
 T = TypeVar("T")
+Chain = TypeVar("Chain", ErrorAttribution, SelectionLinks)
 
 
 def row_record(
@@ -180,10 +191,28 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
     )
 
 
+def missing_half(rows: Sequence[RowRecord], known: Callable[[RowRecord], bool]) -> str | None:
+    """Return why the rows have no mean: of two halves, one in which no row is ``known``; None if there is a mean.
+
+    The halves are the questions on documents in their own language and those on documents in another one. A mean over
+    one of them is no mean of both.
+    """
+    halves: dict[bool, list[bool]] = {True: [], False: []}
+    for r in rows:
+        if "doc_lang" in r.cell:
+            halves[same_language(r.query_lang, r.cell["doc_lang"])].append(known(r))
+    for same, found in halves.items():
+        if found and not any(found) and any(halves[not same]):
+            return f"no question on a document in {'its own' if same else 'another'} language is scored"
+    return None
+
+
 def _estimate(rows: Sequence[RowRecord], name: str, seed: int) -> Estimate:
     from mrag_eval.metrics import interval_for
 
     values = [r.values.get(name) for r in rows]
+    if (reason := missing_half(rows, lambda r: name in r.values)) is not None:
+        return Estimate(None, n=sum(value is not None for value in values), reason=reason)
     return interval_for(values, groups=_groups(rows), n_resamples=RESAMPLES, seed=seed, bounds=scale_of(name).bounds)
 
 
@@ -200,14 +229,30 @@ def _attribution(rows: Sequence[RowRecord], seed: int) -> AttributionTable | Non
     if correct is None:
         return None
     part = partial(_part, correct=correct, seed=seed)
-    return AttributionTable(correct, part(known), _by_pair(known, part))
+    return AttributionTable(correct, _whole(rows, part(known)), _by_pair(known, part))
 
 
 def _selection(rows: Sequence[RowRecord], seed: int) -> SelectionTable | None:
     """Return the first two links of that chain, which need no verdict on the answers."""
     known = [r for r in rows if r.retrieved is not None]
     part = partial(_retrieval_part, seed=seed)
-    return SelectionTable(part(known), _by_pair(known, part)) if known else None
+    return SelectionTable(_whole(rows, part(known)), _by_pair(known, part)) if known else None
+
+
+def _whole(rows: Sequence[RowRecord], found: Chain) -> Chain:
+    """Return the links of all rows without their figures, if the retrieval of one half of the rows is not known."""
+    reason = missing_half(rows, lambda r: r.retrieved is not None)
+    if reason is None:
+        return found
+    parts = {part.name: getattr(found, part.name) for part in fields(found)}
+    return replace(
+        found,
+        **{
+            k: replace(v, value=None, low=None, high=None, reason=reason)
+            for k, v in parts.items()
+            if isinstance(v, Estimate)
+        },
+    )
 
 
 def _by_pair(rows: Sequence[RowRecord], part: Callable[[Sequence[RowRecord]], T]) -> dict[str, T]:

@@ -38,6 +38,7 @@ from mrag_eval.scoring import (
     check_task_scores,
     label_line,
     loop_line,
+    missing_half,
     panel_line,
     parse_answer,
     published_name,
@@ -208,13 +209,16 @@ class RagTask(HarnessTask):
             reranked=self.blocks.retrieval.rerank is not None,
         )
         out: dict[str, RowResult] = {}
-        for row, score in zip(rows, scores, strict=True):
-            record = self._record(row, score)
+        records = [self._record(row, score) for row, score in zip(rows, scores, strict=True)]
+        # the harness would average the half that has values
+        halved = {name for name in self.value_names() if missing_half(records, lambda r, name=name: name in r.values)}
+        for row, record in zip(rows, records, strict=True):
             if not out:
                 # once per rank, so that the ranks' prompts and calls can be summed when their rows are gathered
                 record = replace(record, **self._shares(len(rows)))
             votes = None if row.judgement is None else to_json(row.judgement.votes)
-            out[row.doc.id] = RowResult(record.to_dict(), votes, score.values)
+            whole = {name: value for name, value in record.values.items() if name not in halved}
+            out[row.doc.id] = RowResult(record.to_dict(), votes, whole)
         return out
 
     def _read(self, row: str, replies: Sequence[Any]) -> Scored:

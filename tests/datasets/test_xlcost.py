@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import PAGE, ConfigError, DataError, Passage, RagDoc
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets import _github as github
+from mrag_eval.datasets._xlcost_countries import _named, country_pages
 from tests.worlds.xlcost import corpus_rows, question_rows, write, write_parquet
 
 # By the number of rows in the file: the authors' 2,066, or 1,856 if a tenth of the questions is held out. Facts about
@@ -330,3 +331,37 @@ def test_offline_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path))
     with pytest.raises(DataError, match="not in the cache, and HF_HUB_OFFLINE is set"):
         load_benchmark({"benchmark": "xlcost", "domain": "legal", "corpus": "none"})
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "page"),
+    [
+        ("visa for Guinea-Bissau", "", "gw"),
+        ("cash limit in Guinea", "", "gn"),
+        ("How far is it from Niger to Nigeria?", "", None),
+        ("do I need a visa, I am from Niger", "In Nigeria you do.", "ne"),
+        ("drone rules colombo", "Drones are not allowed in Sri Lanka.", "lk"),
+        ("ارقام الطوارئ لغينيا بيساو", "", "gw"),
+        ("drone rules", "They are not allowed.", None),
+        ("driving in Kenya", "", None),  # its page is in Arabic
+    ],
+)
+def test_the_page_is_that_of_the_one_country_named(question: str, answer: str, page: str | None) -> None:
+    titles = {"gw": "Republic of Guinea - Bissau", "gn": "Republic of Guinea", "ne": "Republic of the Niger"}
+    titles |= {"ng": "Federal Republic of Nigeria", "lk": "Sri Lanka", "ke": "جمهورية كينيا"}
+    passages = [
+        Passage(id=name, lang="ar" if name == "ke" else "en", text=title, title=title, doc_id=name)
+        for name, title in titles.items()
+    ]
+    row = RagDoc("1", question, "en", answers=(answer,), gold_doc_lang="en")
+    assert country_pages([row], passages).get("1") == page
+
+
+def test_every_title_of_the_travel_corpus_names_its_country(test_data: Path) -> None:
+    found = load(test_data / "cross_lingual_cost", tokenizer="model_free")
+    titles = {passage.doc_id: passage.title for passage in found.corpus or ()}
+    named = {title: _named(title) for title in titles.values()}
+    assert all(len(codes) == 1 for codes in named.values())
+    assert len(set().union(*named.values())) == len(titles) == 191
+    known = [doc for doc in found.docs if PAGE in doc.extra]
+    assert len(known) / len(found.docs) > 0.95

@@ -161,6 +161,19 @@ def test_corpora_with_several_shares_of_english_are_shown_side_by_side(tmp_path:
     assert "balanced-weighted, blank: " in render([shares])
 
 
+def test_measures_that_rest_on_guessed_labels_are_shown_under_their_names(tmp_path: Path) -> None:
+    leaves = {"direct": leaf(0.8, 0.2), "balanced": leaf(0.8, 0.6, mode="balanced", quota=True)}
+    for one in leaves.values():
+        metrics = one["scores"]["metrics"]
+        for name in [name for name in metrics if "@" in name]:
+            metrics[f"{name}_proxy_page"] = metrics.pop(name)
+    means, _ = report_tables("policies", [write(tmp_path / "results_1.json", leaves)])
+    assert means.columns == ("hit@20_proxy_page", "mrr@20_proxy_page")
+    assert figures(means)["direct", "cross language"] == [20.0, 10.0]
+    assert figures(means)["balanced, score-merged", "cross language"] == [60.0, 10.0]
+    assert figures(means)["balanced", "cross language"] == [60.0, None]
+
+
 def test_missing_parts_have_a_reason(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"a": leaf(None, 0.6)})
     means, _ = report_tables("policies", [path])

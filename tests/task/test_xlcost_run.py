@@ -20,7 +20,7 @@ from mrag_eval.judging import _relevance as labelling
 from mrag_eval.judging._relevance import OTHER_LANGUAGE
 from tests.worlds.judges import ScriptedJudge
 from tests.worlds.small import ScriptedLM
-from tests.worlds.xlcost import COUNTRIES, question_rows, write
+from tests.worlds.xlcost import COUNTRIES, question_rows, write, write_parquet
 
 TASKS = Path(__file__).resolve().parents[2] / "tasks"
 PAIRS = ["ar->ar", "ar->en", "en->ar", "en->en"]
@@ -192,6 +192,89 @@ def test_without_a_judge_the_proxy_covers_one_language(folder: Path, monkeypatch
     assert hit["macro"]["cross_language"]["value"] is None
     assert scores["unscored"]["hit@20_proxy"] == {OTHER_LANGUAGE: 2}
     assert scores["relevance"]["by"] == "proxy"
+
+
+def test_without_labels_for_one_half_there_is_no_overall(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labelling, "build_panel", lambda block: None)
+    monkeypatch.setattr(judging, "build_panel", lambda block: None)
+    results = run("xlcost_travel", ScriptedLM(reads), metadata(folder))
+    scores = results["configs"]["xlcost_travel"]["scores"]
+    hit, reason = scores["metrics"]["hit@20_proxy"], "no question on a document in another language is scored"
+    assert (hit["value"], hit["reason"], hit["n"]) == (None, reason, 2)
+    assert hit["by"]["pair"]["en->en"]["value"] == 1.0
+    # a question language has one half of each
+    assert hit["by"]["query_lang"]["en"]["reason"] == reason
+    assert scores["selection"]["overall"]["retrieved"]["value"] is None
+    assert scores["selection"]["overall"]["kept_if_retrieved"]["reason"] == reason
+    assert scores["selection"]["by_pair"]["en->en"]["retrieved"]["value"] == 1.0
+    # the harness's own table has no mean of one half either; the rows keep their values
+    assert not any(name.startswith("hit@20") for name in results["results"]["xlcost_travel"])
+    assert sum("hit@20_proxy" in sample["rows"]["values"] for sample in results["samples"]["xlcost_travel"]) == 2
+
+
+KENYA = "# كينيا\n\nرقم الشرطة في كينيا هو 999."
+GHANA = "# Ghana\n\nThe police answer at 191. The weekend is Saturday and Sunday."
+ASKED = {
+    ("english", "arabic"): ("What is the police number in Kenya?", "The police number is 999."),
+    ("arabic", "arabic"): ("ما هو رقم الشرطة لكينيا؟", "رقم الشرطة هو 999."),
+    ("english", "english"): ("police number ghana", "The police answer at 191."),
+    ("arabic", "english"): ("ما هو رقم الشرطة في غانا؟", "رقم الشرطة هو 191."),
+}
+
+
+@pytest.fixture
+def countries(tmp_path: Path) -> Path:
+    pages = [("0", "arabic", "جمهورية كينيا", KENYA), ("1", "english", "Republic of Ghana", GHANA)]
+    keys = ("doc_id", "language", "country", "content")
+    write_parquet(tmp_path / "travel_corpus.parquet", [dict(zip(keys, page, strict=True)) for page in pages])
+    questions = [
+        {"question": q, "answer": a, "supporting_document_language": doc, "user_language": user}
+        for (user, doc), (q, a) in ASKED.items()
+    ]
+    write_parquet(tmp_path / "travel_benchmark.parquet", questions)
+    return tmp_path
+
+
+def test_the_page_of_the_country_labels_every_pair_without_a_model(countries: Path) -> None:
+    labels = {"judge": {"relevance": {"labels": "page"}}}
+    results = run("xlcost_travel_gold_lang", ScriptedLM(reads), metadata(countries, **labels))
+    scores = results["configs"]["xlcost_travel_gold_lang"]["scores"]
+    assert not {"hit@20", "hit@20_proxy"} & set(scores["metrics"])
+    hit = scores["metrics"]["hit@20_proxy_page"]
+    # words of two scripts do not match, so the other pairs find nothing, which is now known
+    assert {pair: cell["value"] for pair, cell in hit["by"]["pair"].items()} == {
+        "ar->ar": 1.0,
+        "ar->en": 0.0,
+        "en->ar": 0.0,
+        "en->en": 1.0,
+    }
+    assert (hit["value"], hit["n"]) == (0.5, 4)
+    assert scores["relevance"]["by"] == "page"
+
+
+def test_translated_answers_label_every_pair(countries: Path) -> None:
+    rows = [
+        {"source": ASKED[a][1], "source_lang": lang, "target": ASKED[b][1], "target_lang": other}
+        for a, b, lang, other in (
+            (("english", "arabic"), ("arabic", "arabic"), "en", "ar"),
+            (("arabic", "english"), ("english", "english"), "ar", "en"),
+        )
+    ]
+    table = countries / "table.jsonl"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    spec = {"translator": {"backend": "table", "path": str(table), "strict": True}}
+    blocks = metadata(countries, retrieval=spec, judge={"relevance": {"labels": "translated"}})
+    results = run("xlcost_travel", ScriptedLM(reads), blocks)
+    scores = results["configs"]["xlcost_travel"]["scores"]
+    assert scores["relevance"]["labelled"] == 4
+    assert scores["metrics"]["hit@20_proxy_translated"]["n"] == 4
+    assert scores["metrics"]["hit@20_proxy_translated"]["by"]["pair"]["en->en"]["value"] == 1.0
+    assert results["results"]["xlcost_travel"]["hit@20_proxy_translated,none"] == 0.5
+
+
+def test_translated_labels_need_a_translator(countries: Path) -> None:
+    with pytest.raises(ConfigError, match=r"judge\.relevance\.labels=translated"):
+        run("xlcost_travel", ScriptedLM(reads), metadata(countries, judge={"relevance": {"labels": "translated"}}))
 
 
 def test_legal_names_its_requirements(tmp_path: Path, judges: dict[str, ScriptedJudge]) -> None:

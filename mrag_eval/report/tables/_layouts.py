@@ -18,6 +18,12 @@ from mrag_eval.scoring import LabelTable
 
 # Rows of ours that no metric of a task fills, by table.
 _MEASURED = {"mrag": length_rows}
+# How relevance was guessed where no judge labelled it.
+_GUESSED = {
+    "proxy": "guessed by character n-grams within one language (_proxy)",
+    "translated": "guessed by character n-grams of the translated answer (_proxy_translated)",
+    "page": "taken to be all passages of the page asked about (_proxy_page)",
+}
 
 
 def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
@@ -177,11 +183,11 @@ def _by_proxy(cell: Cell, leaf: LeafResult | None) -> bool:
     if cell.value is None or cell.metric is None or leaf is None:
         return False
     relevance = leaf.scores.relevance
-    return relevance is not None and relevance.by == "proxy" and _rests_on_relevance(cell.metric)
+    return relevance is not None and relevance.by != "judge" and _rests_on_relevance(cell.metric)
 
 
 def _labelled_by(labelled: LabelTable, judged_by: str | None) -> str:
-    if labelled.by == "proxy":
-        return "relevance guessed by character n-grams within one language (_proxy): not comparable with the paper"
+    if labelled.by != "judge":
+        return f"relevance {_GUESSED[labelled.by]}: not comparable with the paper"
     judges = ", ".join((labelled.judges or {}).values())
     return f"relevance labelled by {judges}" + (f" (the paper: {judged_by})" if judged_by else "")

@@ -22,7 +22,8 @@ from mrag_eval.report.files._settings import differing
 from mrag_eval.report.files._task_config import TaskConfig
 
 _PERCENT = 100.0
-_MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merged)?$")
+# A ranking measure, whether it is by score in a quota mode, and where its labels come from if not from a panel.
+_MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merged)?(_proxy\w*)?$")
 # The papers' words for our modes, and the order of the rows; others follow by name.
 _WORDS = {
     "all": "direct",
@@ -68,14 +69,13 @@ class _Policy:
 
     def has(self, metric: str) -> bool:
         """Return whether any row has the metric."""
-        whole = self.scores.get((metric, "", ""))
-        return whole is not None and whole.value is not None
+        return any(score.value is not None for (name, _, _), score in self.scores.items() if name == metric)
 
     @property
     def measures(self) -> list[str]:
         """Return the plain names of the ranking measures that it has by language pair."""
         names = (_MEASURE.match(metric) for metric, dimension, _ in self.scores if dimension == "pair")
-        return list(dict.fromkeys(name[1] for name in names if name))
+        return list(dict.fromkeys(name[1] + (name[3] or "") for name in names if name))
 
 
 Runs = dict[_Setting, dict[str, _Policy]]
@@ -163,7 +163,7 @@ def _ordered(policies: Mapping[str, _Policy]) -> list[tuple[str, _Policy, str]]:
     for label in sorted(policies, key=lambda p: (_ORDER.index(p) if p in _ORDER else len(_ORDER), p)):
         policy = policies[label]
         out.append((label, policy, ""))
-        if any(metric.endswith("_score_merged") for metric, _, _ in policy.scores):
+        if any("_score_merged" in metric for metric, _, _ in policy.scores):
             out.append((label + _MERGED, policy, "_score_merged"))
     return out
 
@@ -230,7 +230,8 @@ def _shares(runs: Runs) -> list[Table]:
 def _cell(policy: _Policy, measure: str, suffix: str, dimension: str, cell: str) -> Cell:
     task = policy.leaf.task
     # a measure that needs no order has one name only
-    metric = next((name for name in dict.fromkeys((f"{measure}{suffix}", measure)) if policy.has(name)), None)
+    by_score = re.sub(r"(@\d+)", rf"\1{suffix}", measure)
+    metric = next((name for name in dict.fromkeys((by_score, measure)) if policy.has(name)), None)
     if metric is None:
         whole = policy.scores.get((measure, "", ""))
         reasons = ", ".join(whole.unscored_reasons) if whole is not None else ""
