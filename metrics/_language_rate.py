@@ -81,7 +81,8 @@ def correct_language_rate(
     shorter ones, for which detectors guess, are left out of numerator and denominator. Newlines are replaced by one
     space for the detector, nothing else is cleaned, and its first label counts. Labels are compared as languages:
     scripts, regions, aliases (iw/he, tl/fil, no/nb) and varieties (Arabic dialects; Cantonese and Wu for Chinese) make
-    no difference. An undetermined response (``und``) is correct if it has no letters, else wrong.
+    no difference. An undetermined response (``und``) is correct if it has no letters, else wrong, or left out if the
+    detector has a minimum of confidence.
 
     Args:
         responses: the raw responses; None (no response) is left out and counted.
@@ -133,6 +134,10 @@ def correct_language_rate(
     for row, text, label in zip(rows, texts, labels, strict=True):
         detected[row] = label
         correct[row] = accepts(expected[row], label) if label != UNDETERMINED else not any(map(str.isalpha, text))
+        if label == UNDETERMINED and not correct[row] and (least := getattr(detector, "min_confidence", 0.0)) > 0:
+            detected[row], correct[row] = None, None
+            reasons[row] = f"the detector is less sure of the language than {least:g}"
+    rows = [row for row in rows if correct[row] is not None]
     hits = sum(1 for row in rows if correct[row])
     return LanguageRate(
         rate=hits / len(rows) if rows else None,

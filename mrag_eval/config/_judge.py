@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -34,6 +35,32 @@ class Sufficiency(Block):
     country: str | None = None
 
 
+class CorrectLanguage(Block):
+    """The detector of the metric ``correct_language``.
+
+    ``detector`` is ``fasttext`` (lid.176.ftz, which is installed), ``lingua`` (among the languages of the questions,
+    ``languages`` and English), or the path of a fastText model, such as lid.176.bin. A reply of ``min_chars`` code
+    points or fewer is not scored; null scores all. Nor is one of whose language the detector is less sure than
+    ``min_confidence``; null takes its first guess.
+    """
+
+    detector: str = "fasttext"
+    min_chars: int | None = Field(default=20, ge=0)
+    min_confidence: float | None = Field(default=None, gt=0, le=1)
+
+    @field_validator("detector")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value in ("fasttext", "lingua"):
+            return value
+        path = Path(value).expanduser().absolute()
+        if not path.is_file():
+            raise ValueError(
+                f"'{value}' is neither fasttext nor lingua nor a file; name a fastText model, .bin or .ftz"
+            )
+        return str(path)
+
+
 class Judge(Block):
     """The ``judge`` block: the judges of the answers, their prompt, and the count of their votes.
 
@@ -43,7 +70,8 @@ class Judge(Block):
     of its own, and every time is a seat. An even split counts by ``tie``. ``language_check`` is the detector by which
     an answer in another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by
     default those of the task's questions, and English). ``required`` makes a missing panel an error. ``relevance`` says
-    how relevant passages are known, ``sufficiency`` how it is judged whether they suffice.
+    how relevant passages are known, ``sufficiency`` how it is judged whether they suffice, ``correct_language`` how the
+    metric of that name detects languages.
     """
 
     prompt: str = "correctness"
@@ -56,6 +84,7 @@ class Judge(Block):
     required: bool = False
     relevance: Relevance = Relevance()
     sufficiency: Sufficiency = Sufficiency()
+    correct_language: CorrectLanguage = CorrectLanguage()
 
     @field_validator("panel")
     @classmethod

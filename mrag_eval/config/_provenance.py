@@ -146,8 +146,12 @@ def fingerprints(
         else None,
         "rows": None if rows is None else content_key(sorted(rows)),
     }
+    # it is in no other fingerprint if nobody judges
+    detection = (config.get("judge") or {}).get("correct_language")
+    of_replies = detection and "correct_language" in (config.get("metrics") or ())
     prints["task"] = content_key(
         prints,
+        *([_portable({"correct_language": detection})] if of_replies else []),
         config.get("metrics"),
         config.get("scored_by"),
         (config.get("metadata") or {}).get("version"),

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from mrag_eval.config import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, TaskBlocks
+from mrag_eval.config import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, Judge, TaskBlocks
 from mrag_eval.core import Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
 from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
 from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
+from mrag_eval.metrics import load_detector
 from mrag_eval.retrieval import TaskRows
-from mrag_eval.scoring import LabellingShare, PanelShare, with_translated_answers
+from mrag_eval.scoring import LabellingShare, LanguageRule, PanelShare, with_translated_answers
 
 
 class Verdicts:
     """Hold a task's panel, its language check, and its labeller of relevant passages.
 
     ``metrics`` are those of the task that can be scored: without a panel the judged ones are left out. ``relevance_by``
-    names the labeller of passages, None if the benchmark's labels are used.
+    names the labeller of passages, None if the benchmark's labels are used; ``language`` is the rule of the metric
+    ``correct_language``.
 
     Raises ConfigError for an invalid block, and if a panel is required and there is none.
     """
@@ -29,13 +31,16 @@ class Verdicts:
         self._panel = panel_for(blocks.judge, blocks.metrics)
         self._labeller = labeller_for(blocks.judge) if blocks.retrieval.searches else None
         self._check: LanguageCheck | None = None
+        self.language = LanguageRule()
         self._shares: dict[str, PanelShare | LabellingShare | None] = {}
         self.metrics = tuple(name for name in blocks.metrics if self._panel is not None or name not in JUDGED)
         self.relevance_by = None if self._labeller is None else self._labeller.by
 
     def expect(self, languages: Iterable[str]) -> None:
-        """Set the languages in which questions are asked, which the language check distinguishes."""
-        self._check = language_check(self._judge, set(languages))
+        """Set the languages in which questions are asked, which the detectors distinguish."""
+        asked = set(languages)
+        self._check = language_check(self._judge, asked)
+        self.language = _language_rule(self._judge, asked)
 
     def check(self) -> None:
         """Check whether panel and labeller can be reached, before anything is generated."""
@@ -80,3 +85,10 @@ class Verdicts:
         They are summed when the ranks' rows are gathered.
         """
         return dict(self._shares)
+
+
+def _language_rule(block: Judge, languages: Collection[str]) -> LanguageRule:
+    """Return how ``correct_language`` is told. Raises MissingExtraError if lingua is asked for and not installed."""
+    asked = block.correct_language
+    told_apart = sorted({*languages, *(block.languages or ()), "en"})
+    return LanguageRule(load_detector(asked.detector, told_apart, asked.min_confidence or 0.0), asked.min_chars)

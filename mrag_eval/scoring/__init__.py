@@ -10,6 +10,7 @@ from mrag_eval.scoring._metrics import (
     NO_ANSWERS,
     REPLY_METRICS,
     scale_of,
+    LanguageRule,
     score_rows,
 )
 from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
@@ -54,6 +55,7 @@ __all__ = [
     "JudgedRecord",
     "LabelTable",
     "LabellingShare",
+    "LanguageRule",
     "LoopTable",
     "MetricScore",
     "PanelShare",

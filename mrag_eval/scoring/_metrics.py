@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from mrag_eval.config import ranking_measures, rerank_measures
 from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, labelled_name
 from mrag_eval.metrics import (
+    LanguageDetector,
     LanguageRate,
     VotedAnswer,
     accepts,
@@ -170,8 +171,21 @@ def _lemma_rule(rows: Sequence[Scored]) -> list[Value]:
     ]
 
 
-def _correct_language(rows: Sequence[Scored]) -> list[Value]:
-    rate = _language_rate(rows)
+@dataclass(frozen=True)
+class LanguageRule:
+    """Hold how ``correct_language`` is told: the detector (None: the bundled one), and the longest reply left out."""
+
+    detector: LanguageDetector | None = None
+    min_chars: int | None = 20
+
+
+def _correct_language(rows: Sequence[Scored], rule: LanguageRule = LanguageRule()) -> list[Value]:
+    rate = correct_language_rate(
+        [r.answer for r in rows],
+        [r.doc.query_lang for r in rows],
+        min_chars=rule.min_chars,
+        detector=rule.detector,
+    )
     return [
         DECLINED if row.declined else str(reason) if correct is None else float(correct)
         for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
@@ -355,15 +369,20 @@ def score_rows(
     searched: bool,
     quota_depth: int | None = None,
     reranked: bool = False,
+    language: LanguageRule = LanguageRule(),
 ) -> list[RowScores]:
-    """Score every row by every metric named.
+    """Score every row by every metric named; ``language`` is the rule of ``correct_language``.
 
     ``searched`` says whether the mode searched a corpus: without a search there is nothing for the ranking measures to
     measure, and they are left out; ``reranked`` says the same of a second stage and the measures on its list.
     ``quota_depth`` as in :func:`published_name`.
     """
     out = [RowScores() for _ in rows]
-    columns: dict[str, list[Value]] = {n: METRICS[n].score(rows) for n in names if n in METRICS}
+    columns: dict[str, list[Value]] = {
+        n: _correct_language(rows, language) if n == "correct_language" else METRICS[n].score(rows)
+        for n in names
+        if n in METRICS
+    }
     if searched:
         ranked = ranking_columns(rows, ranking_measures(names), quota_depth)
         if reranked:

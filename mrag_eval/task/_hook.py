@@ -207,6 +207,7 @@ class RagTask(HarnessTask):
             searched=self.blocks.retrieval.searches,
             quota_depth=self._quota_depth,
             reranked=self.blocks.retrieval.rerank is not None,
+            language=self._verdicts.language,
         )
         out: dict[str, RowResult] = {}
         records = [self._record(row, score) for row, score in zip(rows, scores, strict=True)]

@@ -11,6 +11,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.core import ConfigError, DataError
+from mrag_eval.metrics._language_detection import bundled_model
 from mrag_eval.prompts import system_prompts
 from mrag_eval.retrievers import build_index, read_jsonl
 from tests.worlds.mkqa import LANGS, answer, kilt_pages, page_id, question, write_all, write_jsonl
@@ -159,3 +160,41 @@ def test_tydi_s_oracle_needs_no_corpus(folder: Path) -> None:
 
 def test_page_ids_of_our_pages_repeat_between_languages() -> None:
     assert page_id(1, "fr") == page_id(2, "en")
+
+
+def detected(folder: Path, reply: str, **setting: Any) -> tuple[float | None, dict[str, int]]:
+    """Return the correct language rate of Korean questions answered with ``reply``, and the unscored rows."""
+    judge = {"correct_language": setting}
+    results = run(folder, "mkqa_norag_ko", ScriptedLM(lambda _: reply), judge=judge)["configs"]["mkqa_norag_ko"]
+    assert results["judge"]["correct_language"].items() >= setting.items()
+    metric = results["scores"]["metrics"].get("correct_language", {"value": None})
+    return metric["value"], results["scores"]["unscored"].get("correct_language", {})
+
+
+KOREAN = "그 다리는 오딜 브란트가 설계했다."
+
+
+def test_the_language_of_replies_is_told_as_the_task_says(folder: Path, tmp_path: Path) -> None:
+    assert len(KOREAN) <= 20
+    assert detected(folder, KOREAN) == (None, {"20 code points or fewer": 10})
+    assert detected(folder, KOREAN, min_chars=None) == (1.0, {})
+    assert detected(folder, "Odile Brandt designed the bridge.", min_chars=None) == (0.0, {})
+    # another model by its path, here a copy of the bundled one
+    model = tmp_path / "lid.176.bin"
+    model.write_bytes(bundled_model().read_bytes())
+    assert detected(folder, KOREAN, min_chars=10, detector=str(model)) == (1.0, {})
+    # a guess that is worth little is no verdict
+    unsure = {"the detector is less sure of the language than 0.9": 10}
+    assert detected(folder, "Hola que tal estas amigo mio", min_confidence=0.9) == (None, unsure)
+    assert detected(folder, "Hola que tal estas amigo mio")[0] == 0.0
+
+
+def test_lingua_tells_the_language_among_those_of_the_task(folder: Path) -> None:
+    pytest.importorskip("lingua")
+    assert detected(folder, KOREAN, detector="lingua", min_chars=None) == (1.0, {})
+    assert detected(folder, "It was Odile Brandt.", detector="lingua", min_chars=None, min_confidence=0.5) == (0.0, {})
+
+
+def test_a_detector_that_does_not_exist_is_refused_before_anything_runs(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"'lid\.176\.bin' is neither fasttext nor lingua nor a file"):
+        detected(folder, KOREAN, detector="lid.176.bin")
