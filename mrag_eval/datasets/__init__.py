@@ -18,9 +18,10 @@ from mrag_eval.datasets._published import Published
 from mrag_eval.datasets._registry import LOADERS, declaration_of, load_benchmark, validate_data
 from mrag_eval.datasets._user_files import read_lines, read_table
 from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label, majority, read_relevance, read_viewpoint
-from mrag_eval.datasets._xlcost_corpus import read_xlcost_passages
+from mrag_eval.datasets._xlcost_corpus import CUT_KEY, read_xlcost_passages
 
 __all__ = [
+    "CUT_KEY",
     "LOADERS",
     "NEUTRAL",
     "NOT_RELEVANT",

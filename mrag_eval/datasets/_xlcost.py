@@ -64,14 +64,15 @@ class XlcostBlock(DataBlock):
     user's.
 
     ``corpus`` is a Parquet or JSON Lines file of documents instead of theirs, or ``none`` (nothing is searched).
-    Passages have up to ``passage_tokens`` tokens of ``tokenizer``. ``as_published`` keeps every row and tag of the
-    file; ``sample`` is the number of questions to keep, drawn with ``seed``.
+    Passages have up to ``passage_tokens`` tokens of ``tokenizer``: by default those that ``mrag-eval build qa`` wrote
+    the corpus for, else 100 of ``cl100k_base``. ``as_published`` keeps every row and tag of the file; ``sample`` is the
+    number of questions to keep, drawn with ``seed``.
     """
 
     domain: Literal["travel", "legal", "own"] = "travel"
     corpus: Literal["none"] | AbsolutePath | None = Field(default=None, union_mode="left_to_right")
-    tokenizer: Literal["cl100k_base", "model_free"] = "cl100k_base"
-    passage_tokens: int = Field(default=100, ge=1)
+    tokenizer: Literal["cl100k_base", "model_free"] | None = None
+    passage_tokens: int | None = Field(default=None, ge=1)
     as_published: bool = False
     sample: int | None = Field(default=None, ge=1)
 

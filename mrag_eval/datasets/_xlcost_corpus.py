@@ -16,6 +16,16 @@ from mrag_eval.datasets._files import iter_jsonl, sha256_file
 _ID_KEYS = ("doc_id", "law_id", "id")
 _TITLE_KEYS = ("country", "title", "law", "law_name", "name")
 _TEXT_KEYS = ("content", "text", "contents")
+# Key of a Parquet file's metadata that says how its documents are cut, as JSON of the fields of Cut.
+CUT_KEY = b"mrag_eval.cut"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How documents are cut: passages of up to ``tokens`` tokens of ``tokenizer``; the default is the paper's."""
+
+    tokens: int = 100
+    tokenizer: str = "cl100k_base"
 
 
 @dataclass(frozen=True)
@@ -26,15 +36,18 @@ class Passages:
     source: dict[str, Any]
 
 
-def read_xlcost_passages(path: Path, size: int, tokenizer: str) -> Passages:
+def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | None = None) -> Passages:
     """Return passages of up to ``size`` tokens, whole sentences if they fit, each after its document's title.
 
-    The title is not counted (the paper does not specify it). ``path`` is a ``.parquet`` or ``.jsonl`` file with one
-    document per row: an id, ``language``, a title (for example ``country`` or ``title``) and ``content``. Raises
-    DataError naming the file and the missing field, and for a corpus without text.
+    Where they are None, ``size`` and ``tokenizer`` are those that the file was written for, else the paper's. The title
+    is not counted (the paper does not specify it). ``path`` is a ``.parquet`` or ``.jsonl`` file with one document per
+    row: an id, ``language``, a title (for example ``country`` or ``title``) and ``content``. Raises DataError naming
+    the file and the missing field, and for a corpus without text.
     """
     from mrag_eval.retrievers import chunk_documents, named_token_counter, read_corpus
 
+    written = _written(path)
+    size, tokenizer = size or written.tokens, tokenizer or written.tokenizer
     count = named_token_counter(tokenizer)
     names = _columns(path)
     keys = {"id": _key(names, _ID_KEYS), "title": _key(names, _TITLE_KEYS), "text": _key(names, _TEXT_KEYS)}
@@ -56,6 +69,23 @@ def read_xlcost_passages(path: Path, size: int, tokenizer: str) -> Passages:
     return Passages(passages, json.loads(json.dumps(source)))
 
 
+def _written(path: Path) -> Cut:
+    if not path.name.endswith(".parquet"):
+        return Cut()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found = (pq.read_schema(path).metadata or {}).get(CUT_KEY)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+    return Cut(**json.loads(found)) if found else Cut()
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    return DataError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})")
+
+
 def _columns(path: Path) -> Sequence[str]:
     """Return the columns of a Parquet file, or the keys of a JSON Lines file's first record; empty for other files."""
     if path.name.endswith(".parquet"):
@@ -65,7 +95,7 @@ def _columns(path: Path) -> Sequence[str]:
         try:
             return list(pq.read_schema(path).names)
         except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
+            raise _unreadable(path, error) from None
     if ".jsonl" in path.name or path.name.endswith(".ndjson"):
         return next((list(record) for _, record in iter_jsonl(path)), [])
     return []

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mrag_eval.config import Agent, Retrieval
-from mrag_eval.core import Passage, RagDoc, Retrieved, content_key
+from mrag_eval.core import Passage, RagDoc, Retrieved, content_key, same_language
 from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.models import Translator, build_translator
 from mrag_eval.retrieval._shown_translation import with_translated_passages
@@ -36,7 +36,7 @@ def retrieve(
     benchmark = Benchmark("", list(siblings or docs), corpus, published=published)
     source = source_for(retrieval, benchmark, agent, use_cache=use_cache)
     if translator is None:
-        translator = translator_for(retrieval)
+        translator = translator_for(retrieval, docs)
     return as_shown(source.retrieve(docs, translator), docs, retrieval, translator)
 
 
@@ -58,12 +58,22 @@ def _shuffled(found: Sequence[Retrieved], docs: Sequence[RagDoc], seed: int) -> 
     return out
 
 
-def translator_for(retrieval: Retrieval, parallel: Sequence[Mapping[str, str]] = ()) -> Translator | None:
-    """Return the translator of a block; None if nothing is translated.
+def translator_for(
+    retrieval: Retrieval, docs: Sequence[RagDoc], parallel: Sequence[Mapping[str, str]] = ()
+) -> Translator | None:
+    """Return the translator of a block; None if it translates nothing, or only questions in English into English.
 
     ``parallel`` are the benchmark's own parallel texts. Raises ConfigError if no translator is configured.
     """
     if not retrieval.translates:
+        return None
+    into_english = retrieval.queries_in == "en"
+    if (
+        docs
+        and into_english
+        and all(same_language(doc.query_lang, "en") for doc in docs)
+        and retrieval.documents_in == "none"
+    ):
         return None
     chosen = retrieval.query_translation or retrieval.document_translation
     what = "a choice of retrieval.query_translation or document_translation" if chosen else f"mode '{retrieval.mode}'"

@@ -108,9 +108,9 @@ class TaskRows:
     def _translator(self) -> Translator | None:
         """Return the translator for retrieval, and for answers if a metric or the labels require that."""
         blocks, parallel = self.blocks, self.benchmark.parallel
-        needed_by = self._translates_answers()
-        if needed_by is None or blocks.retrieval.translates:
-            return translator_for(blocks.retrieval, parallel)
+        translator, needed_by = translator_for(blocks.retrieval, list(self.docs.values()), parallel), None
+        if translator is not None or (needed_by := self._translates_answers()) is None:
+            return translator
         return build_translator(blocks.retrieval.translator, needed_by=needed_by, parallel=parallel)
 
     def check(self) -> None:

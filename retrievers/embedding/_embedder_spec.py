@@ -78,6 +78,13 @@ def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
     """Return the validated spec; see :func:`mrag_eval.retrievers.load_embedder`."""
     if isinstance(spec, EmbedderSpec):
         return spec
+    if isinstance(spec, str) and spec.lstrip().startswith("{"):
+        try:
+            spec = dict(json.loads(spec))
+        except ValueError as error:
+            raise ConfigError(
+                f"embedder: {spec} is not JSON ({error})", """e.g. '{"model": "BAAI/bge-m3"}'"""
+            ) from None
     fields: dict[str, Any] = dict(spec) if isinstance(spec, Mapping) else {"model": spec}
     name = fields.get("model")
     if not isinstance(name, str) or not name:

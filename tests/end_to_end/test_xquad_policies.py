@@ -28,7 +28,9 @@ def hits(bench: Benchmark, **policy: Any) -> tuple[float, float]:
     translator = {"backend": "table", "strict": True}
     settings = {"k": 5, "depth": 20, "kind": "bm25", "query_text": "question", "translator": translator}
     block = validated(Retrieval, {**settings, **policy}, "test")
-    found = retrieve(bench.docs, block, corpus=bench.corpus, translator=translator_for(block, bench.parallel))
+    found = retrieve(
+        bench.docs, block, corpus=bench.corpus, translator=translator_for(block, bench.docs, bench.parallel)
+    )
     qrels = {doc.id: dict.fromkeys(doc.relevant_ids, 1) for doc in bench.docs}
     run = {doc.id: [place.doc_id for place in row.ranking] for doc, row in zip(bench.docs, found, strict=True)}
     values = ranking_metrics(qrels, run, measures=("hit@20",))

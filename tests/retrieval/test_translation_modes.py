@@ -254,10 +254,18 @@ def test_a_block_that_cannot_be_is_refused(block: dict[str, Any], message: str) 
 )
 def test_without_a_translator_one_line_says_so_and_how_to_name_one(block: dict[str, Any], what: str) -> None:
     with pytest.raises(ConfigError, match=what) as caught:
-        translator_for(Retrieval(**block))
+        translator_for(Retrieval(**block), [RagDoc("q", "wo?", "de")])
     assert "needs a translator, and none is configured" in caught.value.message
     assert "\n" not in caught.value.message
-    assert translator_for(Retrieval(mode="all")) is None
+    assert translator_for(Retrieval(mode="all"), []) is None
+
+
+def test_questions_in_english_need_no_translator_into_english() -> None:
+    english, german = RagDoc("q", "where?", "en"), RagDoc("q", "wo?", "de")
+    assert translator_for(Retrieval(mode="trag"), [english]) is None
+    for block, docs in (({"mode": "trag"}, [english, german]), ({"mode": "crossrag"}, [english])):
+        with pytest.raises(ConfigError, match="translator"):
+            translator_for(Retrieval(**block), docs)
 
 
 # ------------------------------------------------------------------------------------------------ through the harness

@@ -481,3 +481,11 @@ def test_an_index_over_an_endpoint(endpoint: Endpoint, tmp_path: Path, monkeypat
     assert len(index.search(["xx"], 2)[0]) == 2
     assert load_index(tmp_path / "i", expect_embedder="openai:org/encoder@http://elsewhere/v1") is index
     assert b"hunter2" not in b"".join(file.read_bytes() for file in (tmp_path / "i").rglob("*") if file.is_file())
+
+
+def test_a_specification_on_the_command_line_is_a_name_or_json() -> None:
+    assert parse_spec('{"model": "BAAI/bge-m3", "max_tokens": 256}') == parse_spec(
+        {"model": "BAAI/bge-m3", "max_tokens": 256}
+    )
+    with pytest.raises(ConfigError, match="is not JSON"):
+        parse_spec("{model: BAAI/bge-m3}")

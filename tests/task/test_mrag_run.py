@@ -131,6 +131,9 @@ def test_a_translated_question_finds_more_than_the_original(folder: Path) -> Non
     assert results["configs"]["mkqa_trag_ko"]["scores"]["metrics"]["recall@5"]["value"] == 1.0
     # the model sees the original
     assert all(f"Question: {question(n, 'ko')}" in prompt for n, prompt in enumerate(lm.prompts))
+    # what is in English already needs no translator
+    english = run(folder, "mkqa_sparse_trag_en", retrieval={"kind": "bm25"})["configs"]["mkqa_sparse_trag_en"]
+    assert english["scores"]["metrics"]["recall@5"]["value"] == 1.0
     # a lexical index instead of the sparse one
     sparse = run(folder, "mkqa_sparse_trag_ko", retrieval={**spec, "kind": "bm25"})
     assert sparse["configs"]["mkqa_sparse_trag_ko"]["scores"]["metrics"]["recall@5"]["value"] == 1.0

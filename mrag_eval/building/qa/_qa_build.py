@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from mrag_eval.building.steps._records import Record
 from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.core import DataError, pipe_table, points, replaced
-from mrag_eval.datasets import sha256_file
+from mrag_eval.datasets import CUT_KEY, sha256_file
 from mrag_eval.models import AuxModel
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def build_qa(
     if sheets and not judged:  # the step already exists
         judge(questions)
     _write_parquet(folder / BENCHMARK, map(_benchmark_row, rows))
-    _write_parquet(folder / CORPUS, map(_corpus_row, read_records(step_records(working, "documents"))))
+    documents = read_records(step_records(working, "documents"))
+    _write_parquet(folder / CORPUS, map(_corpus_row, documents), {CUT_KEY: plan.config.passages.model_dump_json()})
     index = _indexed(plan, folder, kind, embedder, device)
     notes = [*notes, *_notes(plan, questions, rows)]
     _datasheet(plan, folder, rows, reports, judged, index, notes)
@@ -184,12 +185,12 @@ def _corpus_row(item: Record) -> dict[str, Any]:
     return {"doc_id": item["id"], "language": item["lang"], "title": item["title"], "content": item["text"]}
 
 
-def _write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+def _write_parquet(path: Path, rows: Iterable[dict[str, Any]], metadata: Mapping[bytes, str] | None = None) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with replaced(path) as part:
-        pq.write_table(pa.Table.from_pylist(list(rows)), part)
+        pq.write_table(pa.Table.from_pylist(list(rows)).replace_schema_metadata(metadata), part)
 
 
 def _datasheet(

@@ -52,7 +52,7 @@ LANGUAGE = "language"
 
 
 class Passages(Block):
-    """Passage size for the index: ``tokens`` of ``tokenizer``, as in the task ``xlcost_own``."""
+    """Passage size: ``tokens`` of ``tokenizer``. The index is cut so, and the tasks ``xlcost_own`` cut so, too."""
 
     tokens: int = Field(default=100, ge=1)
     tokenizer: Literal["cl100k_base", "model_free"] = "model_free"
