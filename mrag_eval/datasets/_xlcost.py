@@ -25,12 +25,14 @@ import numpy as np
 from pydantic import Field
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import PAGE, DataError, RagDoc, is_language, normalize_language, suggestion
+from mrag_eval.core import PAGE, DataError, Passage, RagDoc, is_language, normalize_language, suggestion
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Declaration, GitHubFiles
 from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
 from mrag_eval.datasets._github import github_file
+from mrag_eval.datasets._imbalance import Imbalance, refuse_imbalance
 from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
+from mrag_eval.datasets._versions import Version, imbalanced
 from mrag_eval.datasets._xlcost_corpus import Passages, read_xlcost_passages
 from mrag_eval.datasets._xlcost_countries import country_pages
 
@@ -102,6 +104,16 @@ def load(block: XlcostBlock) -> Benchmark:
     if passages and block.domain == "travel":
         pages = country_pages(docs, passages.passages)
         docs = [replace(doc, extra={**doc.extra, PAGE: pages[doc.id]}) if doc.id in pages else doc for doc in docs]
+    corpus = passages.passages if passages else None
+    drawn: dict[str, Any] = {}
+    notes: tuple[str, ...] = ()
+    if block.imbalance is not None:
+        if passages is None or not passages.parallel:
+            raise refuse_imbalance("xlcost")
+        asked = len(docs)
+        docs, corpus, note = _imbalanced(docs, passages, block.imbalance, block.seed)
+        drawn = {"imbalance": {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)}
+        notes = (note, f"{asked - len(docs)} questions left out: the document that answers is not known")
     source: dict[str, Any] = {
         **(
             {"repository": REPOSITORY.id, "commit": block.revision or REPOSITORY.revision} if block.path is None else {}
@@ -111,8 +123,31 @@ def load(block: XlcostBlock) -> Benchmark:
         "pairs": {"file": _pairs(rows), "kept": _pairs(kept)},
         **({"corpus": passages.source} if passages else {}),
         **({"seed": block.seed} if block.sample is not None else {}),
+        **drawn,
     }
-    return Benchmark("xlcost", docs, passages.passages if passages else None, _notes(block, source), source)
+    return Benchmark("xlcost", docs, corpus, (*_notes(block, source), *notes), source)
+
+
+def _imbalanced(
+    docs: Sequence[RagDoc], passages: Passages, block: Imbalance, seed: int
+) -> tuple[list[RagDoc], list[Passage], str]:
+    """Return the questions whose document is known, with its drawn version, the corpus, and a note on the draw."""
+    known = [
+        doc if doc.relevant_ids else replace(doc, relevant_ids=(doc.extra[PAGE],))
+        for doc in docs
+        if doc.relevant_ids or PAGE in doc.extra
+    ]
+    versions = [Version(passages.parallel.get(str(p.doc_id)), p, p.title, p.text) for p in passages.passages]
+    moved, corpus, note = imbalanced(known, passages.passages, versions, block, seed)
+    return (
+        [
+            # a page is a guess from the question; only a user's own rows name their documents
+            replace(doc, relevant_ids=(), extra={**doc.extra, PAGE: doc.relevant_ids[0]}) if PAGE in doc.extra else doc
+            for doc in moved
+        ],
+        corpus,
+        note,
+    )
 
 
 def _notes(block: XlcostBlock, source: Mapping[str, Any]) -> tuple[str, ...]:
@@ -297,4 +332,4 @@ def _own(record: Mapping[str, Any], where: str) -> dict[str, str]:
     return {**categories, **found}
 
 
-LOADER = LoaderSpec(BENCHMARK, XlcostBlock, load)
+LOADER = LoaderSpec(BENCHMARK, XlcostBlock, load, versions=True)

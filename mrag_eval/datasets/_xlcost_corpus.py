@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,14 @@ class Cut:
 
 @dataclass(frozen=True)
 class Passages:
-    """The passages, and their provenance as JSON."""
+    """The passages, and their provenance as JSON.
+
+    ``parallel`` maps the id of a document to the id that its versions in several languages share (``parallel_id``).
+    """
 
     passages: list[Passage]
     source: dict[str, Any]
+    parallel: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | None = None) -> Passages:
@@ -66,7 +70,19 @@ def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | N
         "chunker": {"method": "llamaindex", "size": size, "tokenizer": tokenizer},
         "titles": found.get("title"),
     }
-    return Passages(passages, json.loads(json.dumps(source)))
+    parallel = _parallel(path, str(found.get("id"))) if "parallel_id" in names else {}
+    return Passages(passages, json.loads(json.dumps(source)), parallel)
+
+
+def _parallel(path: Path, id_key: str) -> dict[str, str]:
+    """Return document id -> the id that its versions share."""
+    if path.name.endswith(".parquet"):
+        import pyarrow.parquet as pq
+
+        rows = pq.read_table(path, columns=[id_key, "parallel_id"]).to_pylist()
+    else:
+        rows = [row for _, row in iter_jsonl(path)]
+    return {str(row[id_key]): str(row["parallel_id"]) for row in rows if row.get("parallel_id") is not None}
 
 
 def _written(path: Path) -> Cut:

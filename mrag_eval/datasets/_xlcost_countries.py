@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
-from mrag_eval.core import Passage, RagDoc, same_language
+from mrag_eval.core import Passage, RagDoc, base_language
 
 # ISO 3166 codes of the countries in the authors' corpus, in its order.
 _CODES = """
@@ -75,18 +75,15 @@ def country_pages(docs: Sequence[RagDoc], passages: Iterable[Passage]) -> dict[s
     That is the one country, among those with a document in the row's ``gold_doc_lang``, that the question names; if it
     names none, the answer. Rows that name no such country or several are absent.
     """
-    pages: dict[str, tuple[str, str]] = {}
+    pages: dict[tuple[str, str], str] = {}
     for passage in passages:
         for code in _named(passage.title):
-            pages.setdefault(code, (str(passage.doc_id), passage.lang))
+            pages.setdefault((code, base_language(passage.lang)), str(passage.doc_id))
     found = {}
     for doc in docs:
+        lang = base_language(str(doc.gold_doc_lang))
         for text in (doc.query, *doc.answers):
-            named = [
-                pages[code][0]
-                for code in _named(text)
-                if code in pages and same_language(pages[code][1], doc.gold_doc_lang or "")
-            ]
+            named = [pages[code, lang] for code in _named(text) if (code, lang) in pages]
             if len(named) == 1:
                 found[doc.id] = named[0]
             if named:

@@ -67,13 +67,8 @@ def translator_for(
     """
     if not retrieval.translates:
         return None
-    into_english = retrieval.queries_in == "en"
-    if (
-        docs
-        and into_english
-        and all(same_language(doc.query_lang, "en") for doc in docs)
-        and retrieval.documents_in == "none"
-    ):
+    into_english = retrieval.queries_in == "en" and retrieval.documents_in == "none"
+    if docs and into_english and all(same_language(doc.query_lang, "en") for doc in docs):
         return None
     chosen = retrieval.query_translation or retrieval.document_translation
     what = "a choice of retrieval.query_translation or document_translation" if chosen else f"mode '{retrieval.mode}'"

@@ -200,7 +200,7 @@ def test_a_document_with_one_version_is_named(tmp_path: Path, documents: list[An
         own(tmp_path, documents, imbalance={"keep_english": 0.5})
 
 
-@pytest.mark.parametrize("benchmark", ["xlcost", "click", "demo"])
+@pytest.mark.parametrize("benchmark", ["click", "demo"])
 def test_a_benchmark_whose_documents_have_one_version_says_so(benchmark: str) -> None:
     with pytest.raises(ConfigError, match="one version of each"):
         validate_data({"benchmark": benchmark, "imbalance": {"keep_english": 0.5}})

@@ -365,3 +365,65 @@ def test_every_title_of_the_travel_corpus_names_its_country(test_data: Path) -> 
     assert len(set().union(*named.values())) == len(titles) == 191
     known = [doc for doc in found.docs if PAGE in doc.extra]
     assert len(known) / len(found.docs) > 0.95
+
+
+# ------------------------------------------------- corpora in which one language dominates (A.5, Table 6)
+
+LANDS = (("Kenya", "كينيا"), ("Ghana", "غانا"), ("Peru", "بيرو"), ("Chile", "تشيلي"))
+
+
+def both_versions(folder: Path) -> Path:
+    """Four questions on four countries, and a corpus with each country's page in both languages."""
+    corpus = [
+        {
+            "doc_id": f"{number}-{language[:2]}",
+            "language": language,
+            "country": names[place],
+            "content": f"{names[place]}: {90 + number}.",
+            "parallel_id": str(number),
+        }
+        for number, names in enumerate(LANDS)
+        for place, language in enumerate(("english", "arabic"))
+    ]
+    questions = [
+        {
+            "question": f"police number {english}",
+            "answer": str(90 + number),
+            "supporting_document_language": "arabic" if number % 2 else "english",
+            "user_language": "english",
+        }
+        for number, (english, _) in enumerate(LANDS)
+    ]
+    questions.append({**questions[0], "question": "Which police number?"})
+    write_parquet(folder / "travel_benchmark.parquet", questions)
+    write_parquet(folder / "travel_corpus.parquet", corpus)
+    return folder
+
+
+@pytest.mark.parametrize("share", [0, 0.25, 0.75, 1])
+def test_one_version_of_each_page_is_kept_and_the_questions_follow_it(share: float, tmp_path: Path) -> None:
+    found = load(both_versions(tmp_path), tokenizer="model_free", imbalance={"keep_english": share, "seed": 2})
+    assert found.corpus is not None
+    kept = {str(p.doc_id).partition("-")[0]: p for p in found.corpus}
+    assert len(kept) == len(found.corpus) == 4
+    assert {0: {"ar"}, 1: {"en"}}.get(int(share) if share in (0, 1) else -1) in (None, {p.lang for p in kept.values()})
+    assert len(found.docs) == 4
+    for doc in found.docs:
+        page = kept[str(int(doc.answers[0]) - 90)]
+        assert (doc.gold_doc_lang, doc.extra[PAGE], doc.relevant_ids) == (page.lang, page.doc_id, ())
+    assert "1 questions left out: the document that answers is not known" in found.notes
+    assert found.source["imbalance"] == {"seed": 2, "keep_english": share}
+
+
+def test_the_questions_of_a_built_benchmark_follow_their_documents(tmp_path: Path) -> None:
+    both_versions(tmp_path)
+    rows = [{**row, "document": "2-en"} for row in [question_rows()[0]]]
+    write_parquet(tmp_path / "own_benchmark.parquet", rows)
+    (tmp_path / "travel_corpus.parquet").rename(tmp_path / "own_corpus.parquet")
+    found = load(tmp_path, domain="own", tokenizer="model_free", imbalance={"keep_english": 0})
+    assert [(doc.relevant_ids, doc.gold_doc_lang) for doc in found.docs] == [(("2-ar",), "ar")]
+
+
+def test_a_corpus_with_one_version_of_each_page_has_nothing_to_draw(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="one version of each"):
+        load(write(tmp_path), tokenizer="model_free", imbalance={"keep_english": 0.25})
