@@ -62,5 +62,5 @@ def refuse_imbalance(benchmark: str) -> ConfigError:
     return ConfigError(
         f"data (benchmark '{benchmark}'): imbalance keeps one of several language versions of each document, and this "
         "benchmark has one version of each, or no documents",
-        "leave out data.imbalance, or use xquad, or jsonl or xlcost with documents whose versions share a 'parallel_id'",
+        "leave out data.imbalance, or use xquad, jsonl or xlcost where versions of a document share a 'parallel_id'",
     )

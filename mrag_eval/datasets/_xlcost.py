@@ -33,7 +33,7 @@ from mrag_eval.datasets._github import github_file
 from mrag_eval.datasets._imbalance import Imbalance, refuse_imbalance
 from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
 from mrag_eval.datasets._versions import Version, imbalanced
-from mrag_eval.datasets._xlcost_corpus import Passages, read_xlcost_passages
+from mrag_eval.datasets._xlcost_corpus import Passages, counted, read_xlcost_passages
 from mrag_eval.datasets._xlcost_countries import country_pages
 
 REPOSITORY = GitHubFiles(
@@ -112,7 +112,11 @@ def load(block: XlcostBlock) -> Benchmark:
             raise refuse_imbalance("xlcost")
         asked = len(docs)
         docs, corpus, note = _imbalanced(docs, passages, block.imbalance, block.seed)
-        drawn = {"imbalance": {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)}
+        drawn_pages = {str(p.doc_id): p.lang for p in corpus}
+        drawn = {
+            "corpus": passages.source | counted(corpus, list(drawn_pages.values())),
+            "imbalance": {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True),
+        }
         notes = (note, f"{asked - len(docs)} questions left out: the document that answers is not known")
     source: dict[str, Any] = {
         **(

@@ -63,15 +63,22 @@ def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | N
     source = {
         "path": str(path),
         "sha256": sha256_file(path),
-        "documents": len(documents),
-        "languages": dict(sorted(Counter(document.lang for document in documents).items())),
-        "passages": len(passages),
-        "passage_languages": dict(sorted(Counter(passage.lang for passage in passages).items())),
+        **counted(passages, [document.lang for document in documents]),
         "chunker": {"method": "llamaindex", "size": size, "tokenizer": tokenizer},
         "titles": found.get("title"),
     }
     parallel = _parallel(path, str(found.get("id"))) if "parallel_id" in names else {}
     return Passages(passages, json.loads(json.dumps(source)), parallel)
+
+
+def counted(passages: Sequence[Passage], document_languages: Sequence[str]) -> dict[str, Any]:
+    """Return the counts of documents and passages, by language, for the provenance."""
+    return {
+        "documents": len(document_languages),
+        "languages": dict(sorted(Counter(document_languages).items())),
+        "passages": len(passages),
+        "passage_languages": dict(sorted(Counter(passage.lang for passage in passages).items())),
+    }
 
 
 def _parallel(path: Path, id_key: str) -> dict[str, str]:

@@ -413,6 +413,7 @@ def test_one_version_of_each_page_is_kept_and_the_questions_follow_it(share: flo
         assert (doc.gold_doc_lang, doc.extra[PAGE], doc.relevant_ids) == (page.lang, page.doc_id, ())
     assert "1 questions left out: the document that answers is not known" in found.notes
     assert found.source["imbalance"] == {"seed": 2, "keep_english": share}
+    assert found.source["corpus"]["languages"] == Counter(p.lang for p in found.corpus)
 
 
 def test_the_questions_of_a_built_benchmark_follow_their_documents(tmp_path: Path) -> None:
