@@ -3,7 +3,7 @@
 from mrag_eval.config._agent import TOP_SCORE, Agent
 from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
 from mrag_eval.config._file import config_path, load_config
-from mrag_eval.config._judge import Judge
+from mrag_eval.config._judge import CorrectLanguage, Judge
 from mrag_eval.config._measures import (
     CORRECT,
     JUDGED,
@@ -45,6 +45,7 @@ __all__ = [
     "Agent",
     "ApiRerank",
     "Block",
+    "CorrectLanguage",
     "Generation",
     "Given",
     "Judge",

@@ -105,16 +105,16 @@ def load(block: XlcostBlock) -> Benchmark:
         pages = country_pages(docs, passages.passages)
         docs = [replace(doc, extra={**doc.extra, PAGE: pages[doc.id]}) if doc.id in pages else doc for doc in docs]
     corpus = passages.passages if passages else None
-    drawn: dict[str, Any] = {}
+    shares: dict[str, Any] = {}
     notes: tuple[str, ...] = ()
     if block.imbalance is not None:
         if passages is None or not passages.parallel:
             raise refuse_imbalance("xlcost")
         asked = len(docs)
         docs, corpus, note = _imbalanced(docs, passages, block.imbalance, block.seed)
-        drawn_pages = {str(p.doc_id): p.lang for p in corpus}
-        drawn = {
-            "corpus": passages.source | counted(corpus, list(drawn_pages.values())),
+        pages_kept = {str(p.doc_id): p.lang for p in corpus}
+        shares = {
+            "corpus": passages.source | counted(corpus, list(pages_kept.values())),
             "imbalance": {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True),
         }
         notes = (note, f"{asked - len(docs)} questions left out: the document that answers is not known")
@@ -127,7 +127,7 @@ def load(block: XlcostBlock) -> Benchmark:
         "pairs": {"file": _pairs(rows), "kept": _pairs(kept)},
         **({"corpus": passages.source} if passages else {}),
         **({"seed": block.seed} if block.sample is not None else {}),
-        **drawn,
+        **shares,
     }
     return Benchmark("xlcost", docs, corpus, (*_notes(block, source), *notes), source)
 

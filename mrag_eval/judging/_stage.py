@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mrag_eval.config import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, Judge, TaskBlocks
+from mrag_eval.config import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, TaskBlocks
 from mrag_eval.core import Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
 from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
 from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
-from mrag_eval.metrics import load_detector
 from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import LabellingShare, LanguageRule, PanelShare, with_translated_answers
 
@@ -40,7 +39,8 @@ class Verdicts:
         """Set the languages in which questions are asked, which the detectors distinguish."""
         asked = set(languages)
         self._check = language_check(self._judge, asked)
-        self.language = _language_rule(self._judge, asked)
+        told_apart = {*asked, *(self._judge.languages or ()), "en"}
+        self.language = LanguageRule.of(self._judge.correct_language, told_apart)
 
     def check(self) -> None:
         """Check whether panel and labeller can be reached, before anything is generated."""
@@ -85,10 +85,3 @@ class Verdicts:
         They are summed when the ranks' rows are gathered.
         """
         return dict(self._shares)
-
-
-def _language_rule(block: Judge, languages: Collection[str]) -> LanguageRule:
-    """Return how ``correct_language`` is told. Raises MissingExtraError if lingua is asked for and not installed."""
-    asked = block.correct_language
-    told_apart = sorted({*languages, *(block.languages or ()), "en"})
-    return LanguageRule(load_detector(asked.detector, told_apart, asked.min_confidence or 0.0), asked.min_chars)

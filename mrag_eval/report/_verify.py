@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mrag_eval.config import PLACES, dotted, fingerprints, package_versions, split_config
+from mrag_eval.config import PLACES, CorrectLanguage, dotted, fingerprints, package_versions, split_config, validated
 from mrag_eval.core import ConfigError, DataError, Scored, to_json
 from mrag_eval.metrics import majority_vote
 from mrag_eval.prompts import load_template
@@ -17,6 +17,7 @@ from mrag_eval.report.files._samples import Sample, read_samples, samples_beside
 from mrag_eval.scoring import (
     METRIC_NAMES,
     REPLY_METRICS,
+    LanguageRule,
     RowRecord,
     TaskScores,
     parse_answer,
@@ -192,25 +193,50 @@ def _counts(file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]) ->
 
 def _values(leaf: LeafResult, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Compare the values of rows with those of their replies and votes, as far as samples contain what is needed."""
-    names = [name for name in leaf.config.metrics if name in REPLY_METRICS]
     form = _answer_form(leaf)
     if form is None:
         yield Finding(leaf.task, "note", f"replies were not read again: no prompt template '{leaf.config.prompt}' here")
-    elif names:
-        rows = [_scored(sample, form) for sample in samples]
-        faults: dict[str, list[str]] = {}
-        for row, sample, again in zip(rows, samples, score_rows(rows, names, searched=False), strict=True):
-            for name in names:
-                before, after = _of_row(sample.record, name), again.values.get(name, again.unscored.get(name))
-                if not _alike(before, after):
-                    faults.setdefault(name, []).append(f"'{row.doc.id}': {_text(before)}, {_text(after)} by its reply")
-        for name, lines in faults.items():
-            yield Finding(leaf.task, "fault", f"{name} of {len(lines)} of {len(samples)} rows, first {lines[0]}")
+    else:
+        yield from _reply_values(leaf, samples, form)
     tie = None if leaf.config.judge.get("tie") == "abstain" else False
     wrong = [record.row for sample in samples if not _follows_votes(record := sample.record, tie)]
     if wrong:
         text = f"{_count(len(wrong), 'verdict')} against the votes, first on '{wrong[0]}'"
         yield Finding(leaf.task, "fault", text)
+
+
+def _reply_values(leaf: LeafResult, samples: Sequence[Sample], form: str) -> Iterator[Finding]:
+    names = [name for name in leaf.config.metrics if name in REPLY_METRICS]
+    language = _language_rule(leaf)
+    if language is None and "correct_language" in names:
+        names.remove("correct_language")
+        yield Finding(
+            leaf.task, "note", "correct_language was not computed again: lingua, or a model that is not on this machine"
+        )
+    if not names:
+        return
+    rows = [_scored(sample, form) for sample in samples]
+    faults: dict[str, list[str]] = {}
+    scores = score_rows(rows, names, searched=False, language=language or LanguageRule())
+    for row, sample, again in zip(rows, samples, scores, strict=True):
+        for name in names:
+            before, after = _of_row(sample.record, name), again.values.get(name, again.unscored.get(name))
+            if not _alike(before, after):
+                faults.setdefault(name, []).append(f"'{row.doc.id}': {_text(before)}, {_text(after)} by its reply")
+    for name, lines in faults.items():
+        yield Finding(leaf.task, "fault", f"{name} of {len(lines)} of {len(samples)} rows, first {lines[0]}")
+
+
+def _language_rule(leaf: LeafResult) -> LanguageRule | None:
+    """Return how the run told languages; None if its model is not on this machine, or if it was lingua.
+
+    Lingua tells apart the languages of all the task's rows, and the samples may have some of them.
+    """
+    try:
+        setting = validated(CorrectLanguage, leaf.config.judge.get("correct_language") or {}, "correct_language")
+    except ConfigError:
+        return None
+    return None if setting.detector == "lingua" else LanguageRule.of(setting, ())
 
 
 def _answer_form(leaf: LeafResult) -> str | None:

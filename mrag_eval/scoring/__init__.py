@@ -9,8 +9,8 @@ from mrag_eval.scoring._metrics import (
     METRICS,
     NO_ANSWERS,
     REPLY_METRICS,
-    scale_of,
     LanguageRule,
+    scale_of,
     score_rows,
 )
 from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
@@ -29,7 +29,7 @@ from mrag_eval.scoring._row_records import (
     sufficiency_record,
 )
 from mrag_eval.scoring._score_records import LabelTable, LoopTable, MetricScore, PanelTable, TaskScores
-from mrag_eval.scoring._summary import missing_half, row_record, summarize, unscored_lines
+from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines
 from mrag_eval.scoring._task_level import (
     TASK_MEASURES,
     check_task_scores,
@@ -67,10 +67,10 @@ __all__ = [
     "TerritoryAnswer",
     "against_human",
     "check_task_scores",
+    "halved_metrics",
     "judged_ids",
     "label_line",
     "loop_line",
-    "missing_half",
     "panel_line",
     "parse_answer",
     "published_name",

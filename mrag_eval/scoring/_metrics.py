@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mrag_eval.config import ranking_measures, rerank_measures
+from mrag_eval.config import CorrectLanguage, ranking_measures, rerank_measures
 from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, labelled_name
 from mrag_eval.metrics import (
     LanguageDetector,
@@ -25,6 +25,7 @@ from mrag_eval.metrics import (
     extract_choice,
     has_lemma_rule,
     language_mix,
+    load_detector,
     match,
     short_answer_scores,
     word_f1,
@@ -177,6 +178,12 @@ class LanguageRule:
 
     detector: LanguageDetector | None = None
     min_chars: int | None = 20
+
+    @classmethod
+    def of(cls, setting: CorrectLanguage, languages: Iterable[str]) -> LanguageRule:
+        """Return the rule of a block; lingua tells ``languages`` apart. Raise MissingExtraError without lingua."""
+        detector = load_detector(setting.detector, sorted(languages), setting.min_confidence or 0.0)
+        return cls(detector, setting.min_chars)
 
 
 def _correct_language(rows: Sequence[Scored], rule: LanguageRule = LanguageRule()) -> list[Value]:

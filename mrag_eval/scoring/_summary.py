@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mrag_eval.config import CORRECT
 from mrag_eval.core import (
@@ -191,7 +191,16 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
     )
 
 
-def missing_half(rows: Sequence[RowRecord], known: Callable[[RowRecord], bool]) -> str | None:
+def halved_metrics(rows: Sequence[RowRecord], names: Iterable[str]) -> set[str]:
+    """Return the metrics that have no mean over the rows, because one half of them lacks a value."""
+    return {name for name in names if _missing_half(rows, name) is not None}
+
+
+def _missing_half(rows: Sequence[RowRecord], name: str) -> str | None:
+    return _half(rows, lambda r: name in r.values)
+
+
+def _half(rows: Sequence[RowRecord], known: Callable[[RowRecord], bool]) -> str | None:
     """Return why the rows have no mean: of two halves, one in which no row is ``known``; None if there is a mean.
 
     The halves are the questions on documents in their own language and those on documents in another one. A mean over
@@ -211,7 +220,7 @@ def _estimate(rows: Sequence[RowRecord], name: str, seed: int) -> Estimate:
     from mrag_eval.metrics import interval_for
 
     values = [r.values.get(name) for r in rows]
-    if (reason := missing_half(rows, lambda r: name in r.values)) is not None:
+    if (reason := _missing_half(rows, name)) is not None:
         return Estimate(None, n=sum(value is not None for value in values), reason=reason)
     return interval_for(values, groups=_groups(rows), n_resamples=RESAMPLES, seed=seed, bounds=scale_of(name).bounds)
 
@@ -241,18 +250,16 @@ def _selection(rows: Sequence[RowRecord], seed: int) -> SelectionTable | None:
 
 def _whole(rows: Sequence[RowRecord], found: Chain) -> Chain:
     """Return the links of all rows without their figures, if the retrieval of one half of the rows is not known."""
-    reason = missing_half(rows, lambda r: r.retrieved is not None)
+    reason = _half(rows, lambda r: r.retrieved is not None)
     if reason is None:
         return found
-    parts = {part.name: getattr(found, part.name) for part in fields(found)}
-    return replace(
-        found,
-        **{
-            k: replace(v, value=None, low=None, high=None, reason=reason)
-            for k, v in parts.items()
-            if isinstance(v, Estimate)
-        },
-    )
+    parts = ((part.name, getattr(found, part.name)) for part in fields(found))
+    blank: dict[str, Any] = {
+        name: replace(part, value=None, low=None, high=None, reason=reason)
+        for name, part in parts
+        if isinstance(part, Estimate)
+    }
+    return replace(found, **blank)
 
 
 def _by_pair(rows: Sequence[RowRecord], part: Callable[[Sequence[RowRecord]], T]) -> dict[str, T]:

@@ -36,9 +36,9 @@ from mrag_eval.scoring import (
     RowRecord,
     TaskScores,
     check_task_scores,
+    halved_metrics,
     label_line,
     loop_line,
-    missing_half,
     panel_line,
     parse_answer,
     published_name,
@@ -212,7 +212,7 @@ class RagTask(HarnessTask):
         out: dict[str, RowResult] = {}
         records = [self._record(row, score) for row, score in zip(rows, scores, strict=True)]
         # the harness would average the half that has values
-        halved = {name for name in self.value_names() if missing_half(records, lambda r, name=name: name in r.values)}
+        halved = halved_metrics(records, self.value_names())
         for row, record in zip(rows, records, strict=True):
             if not out:
                 # once per rank, so that the ranks' prompts and calls can be summed when their rows are gathered
