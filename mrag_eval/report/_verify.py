@@ -20,6 +20,7 @@ from mrag_eval.scoring import (
     LanguageRule,
     RowRecord,
     TaskScores,
+    halved_metrics,
     parse_answer,
     score_rows,
     summarize,
@@ -291,14 +292,15 @@ def _scores(leaf: LeafResult, records: Sequence[RowRecord]) -> tuple[int, list[F
 def _means(file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
     """Compare both records of a metric, ours and the harness's, with the mean of its rows or territories."""
     reported = file.reported(leaf.task)
-    rows = [record.values for record in {record.row: record for record in records}.values()]
+    rows = list({record.row: record for record in records}.values())
     territories = list(territory_values(records).values())
     means = {name for values in territories for name in values}
     for name, score in leaf.metrics.items():
         if name not in leaf.scores.metrics and name not in means:
             continue
-        values = [found[name] for found in (*rows, *territories) if name in found]
-        mean = sum(values) / len(values) if values else None
+        values = [found[name] for found in (*(row.values for row in rows), *territories) if name in found]
+        whole = values and not halved_metrics(rows, [name])
+        mean = sum(values) / len(values) if whole else None
         by_harness = next((value for key, value in reported.items() if key.partition(",")[0] == name), mean)
         for where, value in (("scores", score.value), ("harness's results", by_harness)):
             if not _alike(value, mean):

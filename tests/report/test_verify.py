@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from mrag_eval.cli import main
+from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.report import unsupported, verify
 from tests.worlds.small import BASE, write_task, write_world
+from tests.worlds.xlcost import write
 
 Change = Callable[[dict[str, Any]], None]
 METRIC = "char3gram_recall"
@@ -218,3 +220,28 @@ def test_commands_that_print_scores_warn(
     assert unsupported([world / "out"])
     exit_code(name, "out", *options)
     assert f"warning: small: {METRIC} is 0.99 in the scores, 1 by the samples" in capsys.readouterr().err
+
+
+def test_metrics_without_a_mean_and_another_detector_follow_from_the_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a judge, questions across languages have no label, so that the ranking measures have no mean."""
+    (tmp_path / "mrag.yaml").write_text("{}", "utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(tmp_path / "mrag.yaml"))
+    blocks = {
+        "data": {"path": str(write(tmp_path / "data")), "tokenizer": "model_free"},
+        "retrieval": {"kind": "bm25", "rerank": None},
+        "judge": {"correct_language": {"min_chars": None}},
+    }
+    arguments = ["--tasks", "xlcost_travel", "--metadata", json.dumps(blocks), "--output_path", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as done:
+        main(["run", "--model", "dummy", "--log_samples", *arguments])
+    assert done.value.code == 0
+    (found,) = verify([tmp_path / "out"], tasks_folder())
+    assert found.of("fault") == found.of("note") == []
+    # a mean of the other half is no score of the run
+    change = json.loads(found.path.read_text("utf-8"))
+    change["configs"]["xlcost_travel"]["scores"]["metrics"]["hit@20_proxy"]["value"] = 1.0
+    found.path.write_text(json.dumps(change), "utf-8")
+    (found,) = verify([tmp_path / "out"], tasks_folder())
+    assert "hit@20_proxy is 1 in the scores, nothing by the samples" in [f.text for f in found.of("fault")]
