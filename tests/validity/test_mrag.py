@@ -115,7 +115,8 @@ def ours(lines: list[dict[str, str]], table: str, condition: str) -> dict[str, s
         line["column"]: line["value"]
         for line in lines
         if line["table"] == table and line["row"].startswith(f"{condition} / ") and line["from"].startswith("this run")
-        if line["value"]
+        # the retriever is not the paper's, which the row says; runs with another prompt are shown beneath
+        if line["value"] and "prompt.system" not in line["from"]
     }
 
 
