@@ -65,6 +65,7 @@ from mrag_eval.metrics._language_preference import InLanguagePreference, Languag
 from mrag_eval.metrics._language_rate import LanguageBreakdown, LanguageRate, accepts, correct_language_rate
 from mrag_eval.metrics._margins import paired_margin
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, worst_cell
+from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
 from mrag_eval.metrics._option_replies import Outcome, reply_outcome
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
@@ -189,6 +190,7 @@ __all__ = [
     "stratified_bootstrap",
     "t_interval",
     "undefined",
+    "unscored_range",
     "wilson",
     "word_f1",
     "word_precision",

@@ -27,7 +27,9 @@ class Estimate:
 
     ``value`` is the plain statistic, never a resampled one; it is None if undefined, and ``reason`` gives the cause.
     ``low`` and ``high`` are None if there is no interval. ``n`` counts the scored rows, ``method`` names the interval.
-    A ``reason`` with a value describes a peculiarity of the interval.
+    A ``reason`` with a value describes a peculiarity of the interval. If rows were resampled in groups, ``groups``
+    counts them, and ``design_effect`` is the variance of the mean over that of independent rows (Kish 1965): the rows
+    are worth ``n / design_effect`` independent ones.
     """
 
     value: float | None
@@ -36,6 +38,8 @@ class Estimate:
     n: int = 0
     method: str = ""
     reason: str | None = field(default=None, metadata=OPTIONAL)
+    groups: int | None = field(default=None, metadata=OPTIONAL)
+    design_effect: float | None = field(default=None, metadata=OPTIONAL)
 
     def within(self, bounds: tuple[float, float] | None) -> Estimate:
         """Return the estimate with its limits clipped to the range ``bounds`` of the statistic; None: unchanged.
@@ -47,10 +51,11 @@ class Estimate:
         return replace(self, low=max(self.low, bounds[0]), high=min(self.high, bounds[1]))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form; ``reason`` only if there is one."""
+        """Return the JSON form; ``reason``, ``groups`` and ``design_effect`` only if there are any."""
         # a run has thousands of these, and dataclasses.asdict copies every value
         entry = {"value": self.value, "low": self.low, "high": self.high, "n": self.n, "method": self.method}
-        return entry if self.reason is None else {**entry, "reason": self.reason}
+        rest = {"reason": self.reason, "groups": self.groups, "design_effect": self.design_effect}
+        return entry | {name: value for name, value in rest.items() if value is not None}
 
 
 def wilson(successes: int, n: int, confidence: float = 0.95) -> Estimate:
@@ -133,11 +138,25 @@ def cluster_bootstrap(
     """
     scored, kept = scored_rows(values)
     codes, n_groups = group_codes(groups, kept)
-    sums = _resampling.per_unit_sums(np.stack([scored, np.ones_like(scored)], axis=1), codes, n_groups)
+    rows = np.stack([scored, np.ones_like(scored)], axis=1)
+    sums = _resampling.per_unit_sums(rows, codes, n_groups)
     found = bootstrap_statistic(
         sums, _ratio, n=len(scored), units="clusters", confidence=confidence, n_resamples=n_resamples, seed=seed
     )
-    return _kept_in_range(found, sums, bounds, confidence, "clusters")
+    found = _kept_in_range(found, sums, bounds, confidence, "clusters")
+    return replace(found, groups=n_groups, design_effect=design_effect(rows, sums)) if len(scored) else found
+
+
+def design_effect(rows: Array, sums: Array) -> float | None:
+    """Return the variance of a mean over groups, divided by that over independent rows (Kish 1965).
+
+    ``rows`` (N, 2) and ``sums`` (G, 2) hold values and counts. Both variances are unbiased for equal groups. None if
+    the rows are all equal, or there is a single group.
+    """
+    if len(sums) < 2:
+        return None
+    by_row, by_group = (float(Means.of(part).variance[0]) * len(part) / (len(part) - 1) for part in (rows, sums))
+    return by_group / by_row if by_row > 0 else None
 
 
 def bootstrap_statistic(

@@ -161,6 +161,24 @@ def worst_cell(
     return WorstCell(worst, replace(score, low=low, high=high), found)
 
 
+def unscored_range(
+    values: Sequence[float | None], cells: Sequence[Hashable], bounds: Bounds = (0.0, 1.0)
+) -> tuple[float, float]:
+    """Return the macro mean of ``values`` (N,) over ``cells`` (N,) if all unscored rows had the worst or best score.
+
+    These are Manski's bounds (1989) for missing outcomes: they assume nothing about why a row has no score. Raises
+    MetricError on unequal lengths and without rows.
+    """
+    if len(values) != len(cells) or not len(values):
+        raise MetricError(f"{len(values)} values and {len(cells)} cells", "give both, one of each for every row")
+    codes, n_cells = group_codes(cells, np.ones(len(cells), dtype=bool))
+    one_hot = np.eye(n_cells)[codes]
+    sizes = one_hot.sum(axis=0)
+    ends = (np.array([end if value is None else value for value in values], dtype=np.float64) for end in bounds)
+    low, high = (float((one_hot.T @ filled / sizes).mean()) for filled in ends)
+    return low, high
+
+
 def macro_mean(totals: Array) -> Array:
     """Return the mean over cells of value total / count total.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TypeVar
 
@@ -158,7 +158,7 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
         if len(cells) > 1:
             by[dimension] = {cell: _estimate(members, name, seed) for cell, members in sorted(cells.items())}
     whole = _estimate(rows, name, seed)
-    score = MetricScore(whole.value, whole.low, whole.high, whole.n, whole.method, whole.reason, by=by)
+    score = MetricScore(*(getattr(whole, part.name) for part in fields(Estimate)), by=by)
     paired = [r for r in rows if "doc_lang" in r.cell]
     if not paired:
         return score

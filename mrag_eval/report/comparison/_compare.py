@@ -210,7 +210,7 @@ def difference(pair: PairedRows, metric: str, language: str | None = None, seed:
     groups = [row.group for row in pair.first]
     grouped = groups if len(set(groups)) < len(groups) else None
     changes = [(row.id, y - x) for row, x, y in zip(pair.first, a, b, strict=True) if x is not None and y is not None]
-    interval = paired_difference(b, a, groups=grouped, n_resamples=RESAMPLES, seed=seed).within((-1.0, 1.0))
+    interval = paired_difference(b, a, groups=grouped, n_resamples=RESAMPLES, seed=seed, bounds=(-1.0, 1.0))
     test = _test(b, a, grouped, seed)
     kept = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     return Difference(
