@@ -277,6 +277,7 @@ def _kept_in_range(
     low, high = (float(ends[0]) for ends in means.limits(bounds, confidence))
     if equal:
         method = "Wilson" if units == "rows" else "Wilson over clusters"
+        method += "" if bounds == (0.0, 1.0) else f", range {bounds[0]:g} to {bounds[1]:g}"
         return Estimate(found.value, low, high, found.n, method, f"all {units} are equal")
     ends = [low if found.low is None else min(low, found.low), high if found.high is None else max(high, found.high)]
     return replace(found, low=ends[0], high=ends[1], method=f"{found.method} and Wilson").within(bounds)
