@@ -90,7 +90,7 @@ def row_record(
 
     there = any(answers(place) for place in found.ranking)
     kept = any(answers(hit) for hit in found.passages)
-    return replace(record, retrieved=int(there), kept=int(there and kept))
+    return replace(record, retrieved=int(there), kept=int(there and kept), reranked=second is not None)
 
 
 def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None = None) -> TaskScores:
@@ -228,6 +228,7 @@ def _part(rows: Sequence[RowRecord], *, correct: str, seed: int) -> ErrorAttribu
         [r.kept for r in rows],
         [r.values.get(correct) for r in rows],
         right_language=[r.values.get("language_check", r.values.get("correct_language")) for r in rows],
+        reranked=any(r.reranked for r in rows),
         groups=_groups(rows),
         n_resamples=RESAMPLES,
         seed=seed,
