@@ -39,8 +39,8 @@ from mrag_eval.metrics import (
 def proportion(n: int, p: float) -> Case:
     # Near 0 the counts jump and the true coverage is close to 97 %, within the simulation's error of it, so the test
     # sums over all outcomes instead.
-    large = n >= 200 and n * p * (1 - p) >= 20
-    return Case(f"share of {p:g}, n = {n}", p, lambda rng: wilson(int(rng.binomial(n, p)), n), large)
+    held = LARGE if n >= 200 and n * p * (1 - p) >= 20 else None
+    return Case(f"share of {p:g}, n = {n}", p, lambda rng: wilson(int(rng.binomial(n, p)), n), held)
 
 
 def rows(name: str, n: int, truth: float, sample: Callable[[np.random.Generator, int], np.ndarray]) -> Case:
