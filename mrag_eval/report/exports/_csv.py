@@ -9,7 +9,8 @@ from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, frame_of
 
 _COLUMNS = ("model", "date", "task", "kind", "dimension", "cell", "metric", "value", "low", "high", "n", "method",
-            "reason", "unscored", "lower_is_better", "retrieval_mode", "passages", "index", "embedder", "judges",
+            "reason", "unscored", "worst_case", "best_case", "groups", "design_effect", "lower_is_better",
+            "retrieval_mode", "passages", "index", "embedder", "judges",
             "prompt", "task_version", "fingerprint", "mrag_eval_version")  # fmt: skip
 
 
