@@ -243,6 +243,7 @@ def _retrieval_part(rows: Sequence[RowRecord], *, seed: int) -> SelectionLinks:
     return SelectionLinks(
         conditional_rate(found, [1] * len(found), groups=groups, n_resamples=RESAMPLES, seed=seed),
         conditional_rate(kept, found, groups=groups, n_resamples=RESAMPLES, seed=seed),
+        conditional_rate(kept, [1] * len(found), groups=groups, n_resamples=RESAMPLES, seed=seed),
     )
 
 
