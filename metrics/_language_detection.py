@@ -5,10 +5,10 @@ script.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from mrag_eval.core import (
     ConfigError,
@@ -21,11 +21,7 @@ from mrag_eval.core import (
 )
 from mrag_eval.metrics._scripts import expected_scripts, script
 
-T = TypeVar("T")
-
 UNDETERMINED = "und"
-# Labels that compete with the first one for its probability.
-_CANDIDATES = 5
 
 
 @runtime_checkable
@@ -34,8 +30,7 @@ class LanguageDetector(Protocol):
 
     An attribute ``supported`` (a frozenset of labels) may list the languages that the detector knows; answers expected
     in any other language are then left unscored instead of being counted as wrong. An attribute ``name`` is used in the
-    reason. A method ``candidates`` may give the probabilities of the likeliest labels of each text, as a dict, which a
-    threshold on confidence needs.
+    reason.
     """
 
     def detect(self, texts: Sequence[str]) -> list[str]:
@@ -93,12 +88,6 @@ class FastTextDetector:
         # fasttext-predict returns only labels, other builds labels and probabilities
         labels = found[0] if isinstance(found, tuple) else found
         return [canonical(top[0]) if top else UNDETERMINED for top in labels]
-
-    def candidates(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return the five likeliest labels of each text with their probabilities."""
-        predict = _fasttext(self._path).f.predict
-        lines = (text.replace("\n", " ").encode("utf-8", "replace").decode("utf-8") + "\n" for text in texts)
-        return [{canonical(label): p for p, label in predict(line, _CANDIDATES, 0.0, "strict")} for line in lines]
 
 
 @lru_cache(maxsize=4)
@@ -162,11 +151,6 @@ class LinguaDetector:
         found = self._model.detect_languages_in_parallel_of(list(texts))
         return [UNDETERMINED if language is None else _lingua_code(language) for language in found]
 
-    def candidates(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return the probability of each language that is possible for each text."""
-        found = self._model.compute_language_confidence_values_in_parallel(list(texts))
-        return [{_lingua_code(each.language): each.value for each in values if each.value > 0} for values in found]
-
 
 @lru_cache(maxsize=4)
 def _lingua(codes: tuple[str, ...]) -> tuple[Any, frozenset[str]]:
@@ -214,7 +198,7 @@ class ScriptDetector:
     def __init__(self, languages: Sequence[str], fallback: LanguageDetector | None = None) -> None:
         self._scripts = {base_language(code): expected_scripts(code) for code in languages}
         self._fallback = fallback
-        supported = getattr(self._other(), "supported", None)
+        supported = getattr(fallback if fallback is not None else default_detector(), "supported", None)
         self.supported = None if supported is None else frozenset(supported) | self._settled_alone()
 
     def _settled_alone(self) -> frozenset[str]:
@@ -226,25 +210,11 @@ class ScriptDetector:
 
     def detect(self, texts: Sequence[str]) -> list[str]:
         """Return the language of each text."""
-        return self._decided(texts, str, self._other().detect)
-
-    def candidates(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return the language of each text with probability 1 if the script decides, else the other detector's."""
-        other = self._other()
-        if not hasattr(other, "candidates"):
-            raise MetricError("the detector has no probabilities for min_confidence", "leave min_confidence out")
-        return self._decided(texts, lambda label: {label: 1.0}, other.candidates)
-
-    def _other(self) -> LanguageDetector:
-        return self._fallback if self._fallback is not None else default_detector()
-
-    def _decided(
-        self, texts: Sequence[str], settled: Callable[[str], T], undecided: Callable[[Sequence[str]], Sequence[T]]
-    ) -> list[T]:
         labels = [self._by_script(text) for text in texts]
-        left = [text for text, label in zip(texts, labels, strict=True) if label is None]
-        answers = iter(undecided(left) if left else ())
-        return [next(answers) if label is None else settled(label) for label in labels]
+        open_rows = [row for row, label in enumerate(labels) if label is None]
+        fallback = self._fallback if self._fallback is not None else default_detector()
+        answers = iter(fallback.detect([texts[row] for row in open_rows]) if open_rows else ())
+        return [label if label is not None else next(answers) for label in labels]
 
     def _by_script(self, text: str) -> str | None:
         used = {script(char) for char in set(text) if char.isalpha()} - {None}

@@ -75,26 +75,21 @@ def correct_language_rate(
     languages: str | Sequence[str],
     *,
     min_chars: int | None = 20,
-    min_confidence: float | None = None,
     detector: LanguageDetector | None = None,
 ) -> LanguageRate:
     """Return the share of responses written in the requested language.
 
     A response is scored if it has MORE than ``min_chars`` code points, counted raw (spaces and newlines included);
-    shorter ones, for which detectors guess, are left out of numerator and denominator. A response without letters (a
-    year) is in every language, and no detector is asked. Newlines are replaced by one space for the detector, nothing
-    else is cleaned, and its first label counts. Labels are compared as languages: scripts, regions, aliases (iw/he,
-    tl/fil, no/nb) and varieties (Arabic dialects; Cantonese and Wu for Chinese; Serbian, Croatian and Bosnian in Latin
-    script) make no difference. An undetermined response (``und``) is wrong.
+    shorter ones, for which detectors guess, are left out of numerator and denominator. Newlines are replaced by one
+    space for the detector, nothing else is cleaned, and its first label counts. Labels are compared as languages:
+    scripts, regions, aliases (iw/he, tl/fil, no/nb) and varieties (Arabic dialects; Cantonese and Wu for Chinese) make
+    no difference. An undetermined response (``und``) is correct if it has no letters, else wrong.
 
     Args:
         responses: the raw responses; None (no response) is left out and counted.
         languages: one language for all responses, or one for each.
         min_chars: 20 in the mRAG paper, whose rule it is: it drops ordinary sentences in Chinese, Japanese and Korean.
             None for no minimum (XRAG).
-        min_confidence: leave out responses whose first label, with the varieties that count as the same language, has a
-            lower probability; None takes every label, as the papers do. Short texts in any script can be kept in this
-            way: 0.5 keeps a sentence of ten characters in Chinese, and leaves out "Paris".
         detector: a :class:`LanguageDetector`; None for the bundled fastText lid.176.
 
     Returns:
@@ -102,8 +97,8 @@ def correct_language_rate(
             detector does not know are left out with that reason.
 
     Raises:
-        MetricError: lengths differ, a response is not a string, a language is unknown, ``min_confidence`` is outside
-            0..1 or the detector has no probabilities, or it returned a different number of labels than texts.
+        MetricError: lengths differ, a response is not a string, a language is unknown, or the detector returned a
+            different number of labels than texts.
 
     Source: "Retrieval-augmented generation in multilingual settings" (Chirkova et al., 2024), section 3; XRAG, Figure 5
     for the breakdown.
@@ -118,8 +113,6 @@ def correct_language_rate(
     limit = -1 if min_chars is None else min_chars
     unknown = {code: unknown_to(detector, code) for code in set(expected)}
     too_short = f"{limit} code points or fewer"
-    detected: list[str | None] = [None] * len(responses)
-    correct: list[bool | None] = [None] * len(responses)
     for row, (response, language) in enumerate(zip(responses, expected, strict=True)):
         reason = None
         if response is None:
@@ -128,53 +121,34 @@ def correct_language_rate(
             raise MetricError(f"responses[{row}] must be a string, got {type(response).__name__}")
         elif len(response) <= limit:
             reason = too_short
-        elif not any(map(str.isalpha, response)):
-            detected[row], correct[row] = UNDETERMINED, True
-        elif unknown[language] is not None:
+        elif unknown[language] is not None and any(map(str.isalpha, response)):
             reason = unknown[language]
         else:
             rows.append(row)
             texts.append(response.replace("\n", " "))
         reasons.append(reason)
 
-    labels = _labels(detector, texts, min_confidence) if texts else []
+    labels = detector.detect(texts) if texts else []
     if len(labels) != len(texts):
         raise MetricError(f"the detector returned {len(labels)} labels for {len(texts)} texts")
-    for row, label in zip(rows, labels, strict=True):
-        if label is None:
-            reasons[row] = f"the detector is unsure (below {min_confidence:g})"
-        else:
-            detected[row], correct[row] = label, label != UNDETERMINED and accepts(expected[row], label)
-    scored = sum(ok is not None for ok in correct)
+    # fastText has a label for digits, too: a text without letters is in every language, whatever it says
+    labels = [label if any(map(str.isalpha, text)) else UNDETERMINED for text, label in zip(texts, labels, strict=True)]
+    detected: list[str | None] = [None] * len(responses)
+    correct: list[bool | None] = [None] * len(responses)
+    for row, text, label in zip(rows, texts, labels, strict=True):
+        detected[row] = label
+        correct[row] = accepts(expected[row], label) if label != UNDETERMINED else not any(map(str.isalpha, text))
+    hits = sum(1 for row in rows if correct[row])
     return LanguageRate(
-        rate=sum(map(bool, correct)) / scored if scored else None,
-        scored=scored,
+        rate=hits / len(rows) if rows else None,
+        scored=len(rows),
         detected=tuple(detected),
-        skipped=len(responses) - scored,
+        skipped=len(responses) - len(rows),
         correct=tuple(correct),
         reasons=tuple(reasons),
-        reason=None if scored else _reason_nothing_scored(reasons),
+        reason=None if rows else _reason_nothing_scored(reasons),
         by_language=_breakdowns(expected, detected, correct),
     )
-
-
-def _labels(detector: LanguageDetector, texts: Sequence[str], min_confidence: float | None) -> Sequence[str | None]:
-    """Return the first label of each text; None where it is less probable than ``min_confidence``."""
-    if min_confidence is None:
-        return detector.detect(texts)
-    if not 0 <= min_confidence <= 1:
-        raise MetricError(f"min_confidence {min_confidence:g} is not between 0 and 1", "write 0.5 for 50 %")
-    if not hasattr(detector, "candidates"):
-        raise MetricError("the detector has no probabilities for min_confidence", "leave min_confidence out")
-    found: list[str | None] = []
-    for candidates in detector.candidates(texts):
-        if not candidates:
-            found.append(UNDETERMINED)
-            continue
-        first = max(candidates, key=lambda label: candidates[label])
-        sure = sum(p for label, p in candidates.items() if _alike(label, first))
-        found.append(first if sure >= min_confidence else None)
-    return found
 
 
 def _expected(wanted: str | Sequence[str], n: int) -> list[str]:
@@ -204,12 +178,6 @@ def accepts(expected: str, label: str) -> bool:
     """Return whether a detector's label counts as the expected language (a base code)."""
     found = _label_language(label)
     return found == expected or found in _VARIETIES.get(expected, ())
-
-
-def _alike(one: str, other: str) -> bool:
-    """Return whether two labels count as one language."""
-    a, b = _label_language(one), _label_language(other)
-    return accepts(a, b) or accepts(b, a)
 
 
 @cache

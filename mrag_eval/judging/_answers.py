@@ -67,7 +67,7 @@ class LanguageCheck:
         from mrag_eval.metrics import correct_language_rate
 
         out: list[Value] = [DECLINED if row.declined else EMPTY if not row.answer.strip() else 1.0 for row in rows]
-        asked = [i for i, found in enumerate(out) if found == 1.0]
+        asked = [i for i, row in enumerate(rows) if out[i] == 1.0 and any(map(str.isalpha, row.answer))]
         rate = correct_language_rate(
             [rows[i].answer for i in asked],
             [rows[i].doc.query_lang for i in asked],
