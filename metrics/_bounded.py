@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -89,7 +90,7 @@ def mover(low: Array, high: Array, value: Array, correlation: Array) -> tuple[fl
     """
     below, above = value - low, high - value
     mean = float(value.mean())
-    reach = [float(np.sqrt(max(0.0, d @ correlation @ d))) / len(value) for d in (below, above)]
+    reach = [math.sqrt(max(0.0, float(d @ correlation @ d))) / len(value) for d in (below, above)]
     return mean - reach[0], mean + reach[1]
 
 

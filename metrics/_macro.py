@@ -21,11 +21,9 @@ from mrag_eval.metrics._intervals import (
 )
 from mrag_eval.metrics._resampling import Array
 
-Values = Sequence[float | None] | ArrayLike
-
 
 def stratified_bootstrap(
-    values: Values,
+    values: Sequence[float | None] | ArrayLike,
     cells: Sequence[Hashable],
     *,
     groups: Sequence[Hashable] | None = None,
@@ -112,7 +110,7 @@ class WorstCell:
 
 
 def worst_cell(
-    values: Values,
+    values: Sequence[float | None],
     cells: Sequence[Hashable],
     *,
     groups: Sequence[Hashable] | None = None,
@@ -133,13 +131,12 @@ def worst_cell(
     places: dict[Hashable, list[int]] = {}
     for i, cell in enumerate(cells):
         places.setdefault(cell, []).append(i)
-    rows = list(values)  # type: ignore[arg-type]
-    if len(rows) != len(cells):
-        raise MetricError(f"{len(rows)} values but {len(cells)} cells")
+    if len(values) != len(cells):
+        raise MetricError(f"{len(values)} values but {len(cells)} cells")
     rng = _resampling.generator(seed)
     found = {
         cell: interval_for(
-            [rows[i] for i in chosen],
+            [values[i] for i in chosen],
             groups=None if groups is None else [groups[i] for i in chosen],
             bounds=bounds,
             confidence=confidence ** (1 / len(places)),

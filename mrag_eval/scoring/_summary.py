@@ -158,7 +158,7 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
         if len(cells) > 1:
             by[dimension] = {cell: _estimate(members, name, seed) for cell, members in sorted(cells.items())}
     whole = _estimate(rows, name, seed)
-    score = MetricScore(*(getattr(whole, part.name) for part in fields(Estimate)), by=by)
+    score = MetricScore(**{part.name: getattr(whole, part.name) for part in fields(whole)}, by=by)
     paired = [r for r in rows if "doc_lang" in r.cell]
     if not paired:
         return score

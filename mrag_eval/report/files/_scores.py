@@ -155,7 +155,7 @@ def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **
     )
 
 
-def _cases(columns: Mapping[str, Any], unscored: int) -> dict[str, float]:
+def _cases(columns: Mapping[str, Any], unscored: int) -> dict[str, Any]:
     """Return the score with every unscored row at 0 and at 1 (Manski 1989); empty if all rows are scored."""
     value, n = columns.get("value"), columns.get("n")
     if not unscored or columns.get("dimension"):
