@@ -272,7 +272,7 @@ def test_undefined_scores_have_no_interval() -> None:
 
 
 def test_intervals_keep_their_range_and_count_the_territories_that_matter() -> None:
-    """Five territories, four controls right: t limits were .245 to 1.355. Two more without a controller count nothing."""
+    """Five territories, four controls right: t limits were .245 to 1.355. Two without a controller do not count."""
     known = [territory(f"t{i}", {"A": "de", "B": "fr"}, "A", ["de", "fr"]) for i in range(5)]
     unknown = [territory(f"u{i}", {"A": "de", "B": "fr"}, "Unknown", ["de", "fr"]) for i in range(2)]
     rows = [row for part in (*known, *unknown) for row in part]
