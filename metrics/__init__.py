@@ -63,9 +63,8 @@ from mrag_eval.metrics._language_detection import (
 from mrag_eval.metrics._language_pairs import LanguagePairMatrix, language_pair_matrix
 from mrag_eval.metrics._language_preference import InLanguagePreference, LanguagePreference, in_language_preference
 from mrag_eval.metrics._language_rate import LanguageBreakdown, LanguageRate, accepts, correct_language_rate
-from mrag_eval.metrics._margins import paired_margin
-from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, worst_cell
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
+from mrag_eval.metrics._margins import paired_margin
 from mrag_eval.metrics._option_replies import Outcome, reply_outcome
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
