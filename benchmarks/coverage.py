@@ -2,20 +2,29 @@
 
     python benchmarks/coverage.py                 4,000 simulations a row
     python benchmarks/coverage.py --quick         100, for a smoke test
+    python benchmarks/coverage.py --small         only few, equal or extreme rows
 
-Prints one line per case: the population, its size, the interval's method, the coverage with its simulation error, and
-the mean width. Large cases (200 rows or more, 50 clusters or more) should be within 93 % and 97 %; small ones show what
-an interval from so little data is worth.
+    python benchmarks/coverage.py --against OLD   beside the same table by the source tree of another version
+
+Prints one line per case: the population, its size, the coverage with its simulation error, the mean width, the share of
+samples that have an interval (coverage and width are theirs), and the interval's method. Large cases (200 rows or more,
+50 clusters or more) should be within 93 % and 97 %; small ones show what an interval from so little data is worth, and
+some are held to 93 % or more.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
+from _coverage_small import small_cases
+from _simulate import LARGE, RESAMPLES, Case, Simulated, simulate
 
 from mrag_eval.metrics import (
     Estimate,
@@ -26,32 +35,19 @@ from mrag_eval.metrics import (
     wilson,
 )
 
-RESAMPLES = 1000
-Draw = Callable[[np.random.Generator], Estimate]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A population with a known mean, and an interval from one sample of it. ``large`` cases must be within 93-97 %."""
-
-    name: str
-    truth: float
-    draw: Draw
-    large: bool
-
 
 def proportion(n: int, p: float) -> Case:
     # Near 0 the counts jump and the true coverage is close to 97 %, within the simulation's error of it, so the test
     # sums over all outcomes instead.
-    large = n >= 200 and n * p * (1 - p) >= 20
-    return Case(f"share of {p:g}, n = {n}", p, lambda rng: wilson(int(rng.binomial(n, p)), n), large)
+    held = LARGE if n >= 200 and n * p * (1 - p) >= 20 else None
+    return Case(f"share of {p:g}, n = {n}", p, lambda rng: wilson(int(rng.binomial(n, p)), n), held)
 
 
 def rows(name: str, n: int, truth: float, sample: Callable[[np.random.Generator, int], np.ndarray]) -> Case:
     def draw(rng: np.random.Generator) -> Estimate:
         return interval_for(sample(rng, n), kind="bootstrap", n_resamples=RESAMPLES, seed=rng)
 
-    return Case(f"{name}, n = {n}", truth, draw, n >= 200)
+    return Case(f"{name}, n = {n}", truth, draw, LARGE if n >= 200 else None)
 
 
 def clusters(
@@ -68,7 +64,7 @@ def clusters(
         values = observe(rng, effect(rng, count)[groups])
         return cluster_bootstrap(values, groups.tolist(), n_resamples=RESAMPLES, seed=rng)
 
-    return Case(f"{name}, {count} clusters of 1-7", truth, draw, count >= 50)
+    return Case(f"{name}, {count} clusters of 1-7", truth, draw, LARGE if count >= 50 else None)
 
 
 def normal_rows(rng: np.random.Generator, effects: np.ndarray) -> np.ndarray:
@@ -86,7 +82,12 @@ def macro(sizes: tuple[int, ...], means: tuple[float, ...]) -> Case:
         values = (rng.random(len(cells)) < np.array(means)[cells]).astype(float)
         return stratified_bootstrap(values, cells.tolist(), n_resamples=RESAMPLES, seed=rng)
 
-    return Case(f"macro mean, cells of {', '.join(map(str, sizes))}", sum(means) / len(means), draw, sum(sizes) >= 200)
+    return Case(
+        f"macro mean, cells of {', '.join(map(str, sizes))}",
+        sum(means) / len(means),
+        draw,
+        LARGE if sum(sizes) >= 200 else None,
+    )
 
 
 def paired(n: int) -> Case:
@@ -94,7 +95,7 @@ def paired(n: int) -> Case:
         kind = rng.choice(3, size=n, p=[0.13, 0.07, 0.8])
         return paired_difference((kind == 0).astype(float), (kind == 1).astype(float), n_resamples=RESAMPLES, seed=rng)
 
-    return Case(f"paired difference of 0/1, n = {n}", 0.06, draw, n >= 200)
+    return Case(f"paired difference of 0/1, n = {n}", 0.06, draw, LARGE if n >= 200 else None)
 
 
 def cases() -> list[Case]:
@@ -131,16 +132,19 @@ def cases() -> list[Case]:
     ]
 
 
-def simulate(case: Case, simulations: int, rng: np.random.Generator) -> tuple[float, float, str]:
-    """Return coverage, mean width and the interval's method. A sample without an interval covers nothing."""
-    hits, width, method = 0, 0.0, ""
-    for _ in range(simulations):
-        found = case.draw(rng)
-        method = found.method
-        if found.low is not None and found.high is not None:
-            hits += found.low <= case.truth <= found.high
-            width += found.high - found.low
-    return hits / simulations, width / simulations, method
+def report(chosen: Sequence[Case], simulations: int, seed: int) -> Iterator[tuple[Case, Simulated]]:
+    """Yield each case with what its intervals are worth, from the same draws however many cases there are."""
+    for i, case in enumerate(chosen):
+        yield case, simulate(case, simulations, np.random.default_rng([seed, i]))
+
+
+def other(folder: Path, arguments: Sequence[str]) -> dict[str, Simulated]:
+    """Return the same table by the version of the package in ``folder``."""
+    command = [sys.executable, __file__, *arguments, "--json"]
+    path = os.pathsep.join([str(folder.resolve()), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    return {name: Simulated(*found) for name, found in json.loads(done.stdout).items()}
 
 
 def main() -> None:
@@ -148,17 +152,37 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="100 simulations, to see that it runs")
     parser.add_argument("--simulations", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--small", action="store_true", help="only the cases of few, equal or extreme rows")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="another version's source tree, to print beside")
+    parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     simulations = 100 if options.quick else options.simulations
-    rng = np.random.default_rng(options.seed)
-    print(f"{'case':<44} {'interval':<32} {'coverage':>8} {'+-':>5} {'width':>7}  held to 93-97 %")
-    for case in cases():
-        coverage, width, method = simulate(case, simulations, rng)
-        error = 1.96 * math.sqrt(coverage * (1 - coverage) / simulations)
-        verdict = "" if not case.large else "yes" if 0.93 <= coverage <= 0.97 else "OUTSIDE"
-        print(
-            f"{case.name:<44} {method:<32} {100 * coverage:8.1f} {100 * error:5.1f} {width:7.3f}  {verdict}", flush=True
-        )
+    chosen = small_cases() if options.small else [*cases(), *small_cases()]
+    if options.json:
+        print(json.dumps({case.name: tuple(found) for case, found in report(chosen, simulations, options.seed)}))
+        return
+    arguments = [
+        "--simulations",
+        str(simulations),
+        "--seed",
+        str(options.seed),
+        *(["--small"] if options.small else []),
+    ]
+    before = other(options.against, arguments) if options.against else {}
+    head = f"{'case':<62} {'coverage':>8} {'+-':>4} {'width':>6} {'given':>6}  {'held to':<8} {'':<7}"
+    print(head + (f" {'before':>8} {'width':>6} {'given':>6}" if before else "") + "  interval")
+    for case, found in report(chosen, simulations, options.seed):
+        held = "" if case.held is None else f"{100 * case.held[0]:.0f}-{100 * case.held[1]:.0f}"
+        inside = case.held is None or not found.given or case.held[0] <= found.coverage <= case.held[1]
+        line = f"{case.name:<62} {_shown(found)[:8]} {100 * found.error(simulations):4.1f} {_shown(found)[9:]}"
+        line += f"  {held:<8} {'' if inside else 'OUTSIDE':<7}"
+        line += f" {_shown(before[case.name])}" if before else ""
+        print(f"{line}  {found.method}", flush=True)
+
+
+def _shown(found: Simulated) -> str:
+    coverage = f"{100 * found.coverage:8.1f}" if found.given else f"{'-':>8}"
+    return f"{coverage} {found.width:6.3f} {100 * found.given:5.0f}%"
 
 
 if __name__ == "__main__":

@@ -49,7 +49,6 @@ from mrag_eval.metrics._intervals import (
     bootstrap_statistic,
     cluster_bootstrap,
     interval_for,
-    stratified_bootstrap,
     t_interval,
     undefined,
     wilson,
@@ -65,6 +64,7 @@ from mrag_eval.metrics._language_detection import (
 from mrag_eval.metrics._language_pairs import LanguagePairMatrix, language_pair_matrix
 from mrag_eval.metrics._language_preference import InLanguagePreference, LanguagePreference, in_language_preference
 from mrag_eval.metrics._language_rate import LanguageBreakdown, LanguageRate, accepts, correct_language_rate
+from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
 from mrag_eval.metrics._margins import paired_margin
 from mrag_eval.metrics._option_replies import Outcome, reply_outcome
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
@@ -129,6 +129,7 @@ __all__ = [
     "ScriptDetector",
     "ShortAnswerScores",
     "VotedAnswer",
+    "WorstCell",
     "accepts",
     "benjamini_hochberg",
     "bootstrap_mean",
@@ -190,10 +191,12 @@ __all__ = [
     "stratified_bootstrap",
     "t_interval",
     "undefined",
+    "unscored_range",
     "wilson",
     "word_f1",
     "word_precision",
     "word_recall",
     "word_scores",
     "word_tokens",
+    "worst_cell",
 ]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mrag_eval.core import MetricError, missing_extra
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, estimates, undefined
+from mrag_eval.metrics._bounded import correlations, mover
+from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, few_units, undefined, wilson
 from mrag_eval.metrics._resampling import Array
 
 Label = Hashable
@@ -42,8 +43,8 @@ def cohen_kappa(
     """Return Cohen's kappa (1960) of two raters' labels, both (N,): (p_o - p_e) / (1 - p_e), by scikit-learn.
 
     p_o is the share of equal labels, p_e the share expected from the raters' own label frequencies. Rows with None for
-    either are left out; the interval resamples rows. Undefined if both raters use only one and the same label. Raises
-    MetricError on unequal lengths.
+    either are left out; the interval resamples rows, ten or more (BCa), and if all agree it is Wilson's of the observed
+    agreement. Undefined if both raters use only one and the same label. Raises MetricError on unequal lengths.
     """
     if len(first) != len(second):
         raise MetricError(f"{len(first)} labels of one rater but {len(second)} of the other")
@@ -58,7 +59,8 @@ def cohen_kappa(
     left, right = codes[::2], codes[1::2]
     cells = np.eye(size * size)[left * size + right]
     found = bootstrap_statistic(cells, _kappa, n=len(pairs), confidence=confidence, n_resamples=n_resamples, seed=seed)
-    return replace(found, value=float(cohen_kappa_score(left, right)))
+    expected = (np.bincount(left, minlength=size) * np.bincount(right, minlength=size)).sum() / len(pairs) ** 2
+    return _bounded(replace(found, value=float(cohen_kappa_score(left, right))), float(expected), confidence)
 
 
 def pairwise_kappas(
@@ -84,8 +86,8 @@ def fleiss_kappa(
     """Return Fleiss' kappa (1971) of (N rows, m raters): (P - P_e) / (1 - P_e).
 
     P is the mean over rows of the share of agreeing pairs of raters, P_e the sum of the squared label frequencies. The
-    interval resamples rows. Undefined if only one label is used. Raises MetricError if rows differ in the number of
-    ratings, have fewer than two, or contain None: :func:`krippendorff_alpha` accepts those.
+    interval is made as in :func:`cohen_kappa`. Undefined if only one label is used. Raises MetricError if rows differ
+    in the number of ratings, have fewer than two, or contain None: :func:`krippendorff_alpha` accepts those.
     """
     if not ratings:
         return undefined("no rows", "BCa bootstrap")
@@ -102,7 +104,10 @@ def fleiss_kappa(
     counts = np.eye(size)[codes].reshape(len(ratings), n_raters, size).sum(axis=1)
     agreeing = (counts * (counts - 1)).sum(axis=1) / (n_raters * (n_raters - 1))
     sums = np.column_stack([counts, agreeing, np.ones(len(ratings))])
-    return bootstrap_statistic(sums, _fleiss, n=len(ratings), confidence=confidence, n_resamples=n_resamples, seed=seed)
+    found = bootstrap_statistic(
+        sums, _fleiss, n=len(ratings), confidence=confidence, n_resamples=n_resamples, seed=seed
+    )
+    return _bounded(found, float(((counts.sum(axis=0) / counts.sum()) ** 2).sum()), confidence)
 
 
 def krippendorff_alpha(
@@ -115,8 +120,8 @@ def krippendorff_alpha(
     """Return Krippendorff's alpha (2004) for nominal labels, (N rows, m raters), None if missing: 1 - D_o / D_e.
 
     By the package ``krippendorff`` (extra 'agreement'). Rows with fewer than two ratings cannot be paired and are left
-    out; ``n`` counts the rest; the interval resamples rows. Undefined if only one label is used. Raises MetricError if
-    rows differ in length.
+    out; ``n`` counts the rest; the interval is made as in :func:`cohen_kappa`. Undefined if only one label is used.
+    Raises MetricError if rows differ in length.
     """
     try:
         import krippendorff
@@ -144,7 +149,10 @@ def krippendorff_alpha(
         n_resamples=n_resamples,
         seed=seed,
     )
-    return replace(found, value=float(krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal")))
+    value = float(krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal"))
+    used = counts.sum(axis=0)
+    expected = float((used * (used - 1)).sum() / (used.sum() * (used.sum() - 1)))
+    return _bounded(replace(found, value=value), expected, confidence)
 
 
 def label_f1(
@@ -157,8 +165,10 @@ def label_f1(
 ) -> LabelF1:
     """Return F1 = 2 tp / (2 tp + fp + fn) of each label against human labels, both (N,), and the mean over labels.
 
-    Precision and recall by scikit-learn. Rows with None for either are left out; intervals resample rows. Raises
-    MetricError on unequal lengths, or if no row is left.
+    Precision and recall by scikit-learn. Rows with None for either are left out. F1 has the limits of Wilson's interval
+    of tp / (tp + fp + fn), of which it is a function; the mean has the wider of MOVER over those
+    (:mod:`mrag_eval.metrics._bounded`) and, with ten rows or more, a BCa bootstrap over rows. Raises MetricError on
+    unequal lengths, or if no row is left.
     """
     if len(predicted) != len(human):
         raise MetricError(f"{len(predicted)} predicted labels but {len(human)} human ones")
@@ -173,21 +183,48 @@ def label_f1(
     precision, recall, _, _ = precision_recall_fscore_support(
         right, left, labels=list(range(size)), average=None, zero_division=np.nan
     )
-    found = _resampling.limits(
-        np.eye(size * size)[left * size + right],
-        _f1_scores,
-        confidence=confidence,
-        n_resamples=n_resamples,
-        seed=seed,
+    cells = np.eye(size * size)[left * size + right]
+    scores = [_f1(left == label, right == label, confidence) for label in range(size)]
+    macro = bootstrap_statistic(
+        cells, _macro_f1, n=len(pairs), confidence=confidence, n_resamples=n_resamples, seed=seed
     )
-    scores = estimates(found, [len(pairs)] * (size + 1), "BCa bootstrap", len(pairs), "rows")
+    # a label that is always right adds to the width, too, although resampling shows no spread in it
+    low, value, high = (np.array([getattr(score, end) for score in scores]) for end in ("low", "value", "high"))
+    without = _f1_scores(cells.sum(axis=0) - cells) if len(pairs) > 1 else np.tile(value, (1, 1))
+    residuals = np.where(np.isnan(without), value, without) - value
+    ends = mover(low, high, value, correlations(residuals, np.ones((size, size), dtype=bool)))
+    if len(pairs) >= _resampling.FEW_UNITS and macro.low is not None and macro.high is not None:
+        ends = min(ends[0], macro.low), max(ends[1], macro.high)
+    macro = replace(macro, low=ends[0], high=ends[1], method="BCa bootstrap and MOVER", reason=None)
     return LabelF1(
         precision={label: _defined(value) for label, value in zip(labels, precision, strict=True)},
         recall={label: _defined(value) for label, value in zip(labels, recall, strict=True)},
-        f1=dict(zip(labels, scores, strict=False)),
-        macro_f1=scores[-1],
+        f1=dict(zip(labels, scores, strict=True)),
+        macro_f1=macro.within((0.0, 1.0)),
         n=len(pairs),
     )
+
+
+def _bounded(found: Estimate, expected: float, confidence: float) -> Estimate:
+    """Return a chance-corrected agreement with limits between -1 and 1.
+
+    Rows that all agree show no spread: the limit is that of Wilson's interval of the observed agreement, n of n, at the
+    ``expected`` one. Otherwise fewer than ten rows have no interval.
+    """
+    if found.value is None or found.value < 1 - 1e-12:
+        return few_units(found, found.n, "rows").within((-1.0, 1.0))
+    agreement = wilson(found.n, found.n, confidence).low or 0.0
+    low = (agreement - expected) / (1 - expected)
+    return Estimate(found.value, max(-1.0, low), 1.0, found.n, "Wilson", "all rows agree")
+
+
+def _f1(predicted: NDArray[np.bool_], human: NDArray[np.bool_], confidence: float) -> Estimate:
+    """Return the F1 of one label. F1 = 2 J / (1 + J) of the share J = tp / (tp + fp + fn), whose Wilson limits it
+    takes.
+    """
+    share = wilson(int((predicted & human).sum()), int((predicted | human).sum()), confidence)
+    value, low, high = (2 * end / (1 + end) for end in (share.value or 0.0, share.low or 0.0, share.high or 0.0))
+    return Estimate(value, low, high, len(human), "Wilson")
 
 
 def _encode(labels: Sequence[Label]) -> tuple[NDArray[np.int64], int]:
@@ -225,14 +262,15 @@ def _alpha(totals: Array) -> Array:
 
 
 def _f1_scores(totals: Array) -> Array:
-    """Map (B, L * L) counts of predicted x human labels to (B, L + 1): F1 per label, then their mean over defined
-    ones.
-    """
+    """Map (B, L * L) counts of predicted x human labels to the F1 (B, L) of each label, NaN where it is absent."""
     size = round(totals.shape[1] ** 0.5)
     table = totals.reshape(-1, size, size)
     hits = np.diagonal(table, axis1=1, axis2=2)
     both = table.sum(axis=1) + table.sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.where(both > 0, 2 * hits / both, np.nan)
-        mean = np.where(np.isnan(scores), 0.0, scores).sum(axis=1) / (both > 0).sum(axis=1)
-    return np.column_stack([scores, mean])
+        return np.where(both > 0, 2 * hits / both, np.nan)
+
+
+def _macro_f1(totals: Array) -> Array:
+    """Map the same counts to the mean F1 (B,) of the labels present."""
+    return np.asarray(np.nanmean(_f1_scores(totals), axis=1))

@@ -1,4 +1,4 @@
-"""Stages at which a pipeline's errors occur: not retrieved, lost in reranking, or not used."""
+"""Stages at which a pipeline's errors occur: not retrieved, lost in reranking, cut at k, or not used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mrag_eval.metrics._intervals import Estimate, interval_for, undefined
 
 Column = Sequence[bool | int | float | None]
 
-STAGES = ("not retrieved", "lost in reranking", "wrong language", "not used", "correct")
+STAGES = ("not retrieved", "lost in reranking", "cut at k", "wrong language", "not used", "correct")
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ def error_attribution(
     correct: Column,
     *,
     right_language: Column | None = None,
+    reranked: bool = True,
     groups: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
     n_resamples: int = 2_000,
@@ -100,6 +101,8 @@ def error_attribution(
             retrieved documents are in the prompt.
         correct: the answer is right, end to end.
         right_language: the answer is in the requested language; splits the wrong answers of ``stages`` further.
+        reranked: a reranker chose what is kept. Otherwise a relevant document that was retrieved and not kept was not
+            lost in reranking, but ranked below the k that are shown (cut at k).
         groups: rows that belong together; intervals then resample groups.
 
     None in ``retrieved`` (unknown relevance) or ``correct`` (unjudged) leaves the row out of everything and counts it
@@ -109,7 +112,7 @@ def error_attribution(
         MetricError: unequal lengths, no rows, values other than 0 and 1, a row kept but not retrieved, a retrieved row
             without a value in ``kept``.
     """
-    reranked = kept is not None
+    everything_kept = kept is None
     retrieved, correct = _checked(retrieved=retrieved, correct=correct)
     (in_prompt,) = _checked(n_rows=len(retrieved), kept=retrieved if kept is None else kept)
     (language,) = _checked(
@@ -136,7 +139,7 @@ def error_attribution(
         "seed": _resampling.generator(seed),
     }
     kept_rate = conditional_rate(top, hit, **settings)
-    if not reranked:
+    if everything_kept:
         kept_rate = undefined("no reranker", kept_rate.method)
     # the factors cancel: their product is the share of rows that are both kept and correct
     product = conditional_rate([t and r for t, r in zip(top, right, strict=True)], [1] * len(hit), **settings)
@@ -148,12 +151,12 @@ def error_attribution(
         end_to_end=conditional_rate(right, [1] * len(hit), **settings),
         correct_if_not_retrieved=conditional_rate(right, [not h for h in hit], **settings),
         correct_if_retrieved=conditional_rate(right, hit, **settings),
-        stages=_stages(hit, top, right, [language[i] for i in rows]),
+        stages=_stages(hit, top, right, [language[i] for i in rows], "lost in reranking" if reranked else "cut at k"),
         unscored=len(retrieved) - len(rows),
     )
 
 
-def _stages(hit: list[Any], top: list[Any], right: list[Any], language: list[Any]) -> dict[str, int]:
+def _stages(hit: list[Any], top: list[Any], right: list[Any], language: list[Any], cut: str) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for found, kept, good, same in zip(hit, top, right, language, strict=True):
         if good:
@@ -161,7 +164,7 @@ def _stages(hit: list[Any], top: list[Any], right: list[Any], language: list[Any
         elif not found:
             counts["not retrieved"] += 1
         elif not kept:
-            counts["lost in reranking"] += 1
+            counts[cut] += 1
         elif same is not None and not same:
             counts["wrong language"] += 1
         else:

@@ -24,6 +24,8 @@ ALL = "all"
 _FIGURES = ("inclusion", "citation", "preference", "inclusion_pooled", "citation_pooled", "preference_pooled")
 # Share, its count, target documents, documents; the same of citations.
 _COLUMNS = 8
+# Ranges other than 0 to 1.
+_BOUNDS = {"preference": (-1.0, 1.0), "preference_pooled": (-1.0, 1.0)}
 _UNDEFINED = "no question here has documents, or none has citations"
 
 
@@ -170,7 +172,8 @@ def _preferences(
     out, width = [], len(_FIGURES)
     for at, (asked, cited) in enumerate(zip(queries, citing, strict=True)):
         if asked and cited:
-            figures = dict(zip(_FIGURES, listed[width * at : width * (at + 1)], strict=True))
+            own = zip(_FIGURES, listed[width * at : width * (at + 1)], strict=True)
+            figures = {name: each.within(_BOUNDS.get(name, (0.0, 1.0))) for name, each in own}
         else:
             figures = dict.fromkeys(_FIGURES, undefined(_UNDEFINED, label, asked))
         out.append(CitationPreference(figures, asked, cited))

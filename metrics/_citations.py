@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from mrag_eval.core import MetricError, did_you_mean, is_language, normalize_lan
 
 CitationSource = Literal["inline", "listed"]
 
+_MOST_DIGITS = 18
 _INLINE = re.compile(r"<doc([0-9]+(?:,[0-9]+)*)>")
 _LISTED = re.compile(r"Cited Documents:([^\n]*)")
 
@@ -43,10 +45,15 @@ def parse_citations(response: str, *, whole_response: bool = False) -> Citations
     if not isinstance(response, str):
         raise MetricError(f"response must be a string, got {type(response).__name__}")
     explained = response if whole_response else response.partition("Explanation:")[2]
-    inline = tuple(int(number) for group in _INLINE.findall(explained) for number in group.split(","))
+    inline = tuple(_number(digits) for group in _INLINE.findall(explained) for digits in group.split(","))
     line = _LISTED.search(response)
-    listed = tuple(int(number) for number in re.findall(r"[0-9]+", line[1])) if line else ()
+    listed = tuple(map(_number, re.findall(r"[0-9]+", line[1]))) if line else ()
     return Citations(inline, listed, line[1].strip() if line else None)
+
+
+def _number(digits: str) -> int:
+    """Return the number; Python refuses thousands of digits, and no prompt has a document of such a number anyway."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else sys.maxsize
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._intervals import Estimate, estimates, undefined
+from mrag_eval.metrics._intervals import Estimate, estimates, few_units, interval_for, undefined
 from mrag_eval.metrics._resampling import Array
 from mrag_eval.metrics._response_sets import AnswerSet, Refusals, ResponseSets, Row, read_response_sets
 
@@ -34,6 +35,17 @@ _DERIVED = {
     "countries_with_en_std": "a single territory has no deviation",
 }
 _REASONS = _MEANS | _DERIVED
+# ranges other than 0 to 1
+_BOUNDS = {
+    "countries_mean": (0.0, math.inf),
+    "countries_with_en_mean": (0.0, math.inf),
+    "countries_std": (0.0, math.inf),
+    "countries_with_en_std": (0.0, math.inf),
+    "delta_CS_ratio": (-1.0, math.inf),
+    "delta_CS_ratio_per_territory": (-1.0, math.inf),
+    "delta_CS_difference": (-1.0, 1.0),
+    "delta_CS_difference_per_territory": (-1.0, 1.0),
+}
 
 
 @dataclass(frozen=True)
@@ -136,26 +148,41 @@ def concurrence_intervals(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> dict[str, Estimate]:
-    """Return every score of :func:`concurrence_scores` with a cluster bootstrap interval that resamples territories.
+    """Return every score of :func:`concurrence_scores` with an interval over territories.
 
-    ``n`` of each estimate is the number of its territories (for the two corpus-level deltas those of Non_CS). Arguments
-    and errors as there; the interval as in :func:`~mrag_eval.metrics.cluster_bootstrap`.
+    A mean over territories has the interval of :func:`~mrag_eval.metrics.interval_for` over the territories that it
+    counts, within its range: Wilson's for shares of 0 and 1. The corpus-level deltas and the deviations are resampled
+    (BCa) over the territories that count for them, and need ten. ``n`` is the number of these territories. Arguments
+    and errors as there.
     """
     _resampling.check_settings(confidence, n_resamples)
     answers = read_response_sets(territories, responses, refusals)
     sums = _territory_sums(answers)
     scores = _scores(answers, sums, refusals)
-    found = _resampling.limits(sums, _statistics, confidence=confidence, n_resamples=n_resamples, seed=seed)
-    n = [scores.denominators.get(name) or _n_of(name, scores) for name in _REASONS]
-    listed = estimates(found, n, "cluster bootstrap", len(sums), "clusters")
+    rng = _resampling.generator(seed)
+    settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "seed": rng}
+    k, names = len(_MEANS), list(_MEANS)
+    found: dict[str, Estimate] = {}
+    for column, name in enumerate(names):
+        counted = sums[sums[:, k + column] > 0, column]
+        found[name] = interval_for(counted, bounds=_BOUNDS.get(name, (0.0, 1.0)), **settings)
+    with_country = sums[:, [k + names.index("Con_CS"), k + names.index("Non_CS")]].any(axis=1)
+    derived = _resampled(sums[with_country], settings), _resampled(sums, settings)
+    for column, name in enumerate(_DERIVED, k):
+        found[name] = derived[name.startswith("countries")][column].within(_BOUNDS.get(name))
     return {
-        name: undefined(scores.reasons[name], entry.method, entry.n) if entry.value is None else entry
-        for name, entry in zip(_REASONS, listed, strict=True)
+        name: undefined(scores.reasons[name], entry.method, entry.n) if scores[name] is None else entry
+        for name, entry in found.items()
     }
 
 
-def _n_of(name: str, scores: ConcurrenceScores) -> int:
-    return scores.denominators["Non_CS"] if name.startswith("delta") else scores.n_territories
+def _resampled(sums: Array, settings: Mapping[str, Any]) -> list[Estimate]:
+    """Return all scores with intervals that resample the given territories; without limits if they are too few."""
+    n = len(sums)
+    if not n:
+        return [undefined("no territory", "cluster bootstrap")] * len(_REASONS)
+    found = _resampling.limits(sums, _statistics, **settings)
+    return [few_units(entry, n) for entry in estimates(found, [n] * len(_REASONS), "cluster bootstrap", n, "clusters")]
 
 
 def _territory_sums(answers: ResponseSets) -> Array:

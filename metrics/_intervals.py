@@ -1,4 +1,4 @@
-"""Intervals for every kind of score: Wilson, bootstrap, cluster bootstrap, stratified bootstrap."""
+"""Intervals for every kind of score: Wilson, bootstrap, cluster bootstrap."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mrag_eval.core import OPTIONAL, MetricError, did_you_mean
 from mrag_eval.metrics import _resampling
+from mrag_eval.metrics._bounded import Bounds, Means
 from mrag_eval.metrics._resampling import Array, Limits, Statistic
 
 Kind = Literal["auto", "wilson", "bootstrap", "cluster"]
+# with fewer units a bootstrap is too narrow for skewed scores: see benchmarks/coverage.py
+_SMALL = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,9 @@ class Estimate:
 
     ``value`` is the plain statistic, never a resampled one; it is None if undefined, and ``reason`` gives the cause.
     ``low`` and ``high`` are None if there is no interval. ``n`` counts the scored rows, ``method`` names the interval.
-    A ``reason`` with a value describes a peculiarity of the interval.
+    A ``reason`` with a value describes a peculiarity of the interval. If rows were resampled in groups, ``groups``
+    counts them, and ``design_effect`` is the variance of the mean over that of independent rows (Kish 1965): the rows
+    are worth ``n / design_effect`` independent ones.
     """
 
     value: float | None
@@ -33,6 +38,8 @@ class Estimate:
     n: int = 0
     method: str = ""
     reason: str | None = field(default=None, metadata=OPTIONAL)
+    groups: int | None = field(default=None, metadata=OPTIONAL)
+    design_effect: float | None = field(default=None, metadata=OPTIONAL)
 
     def within(self, bounds: tuple[float, float] | None) -> Estimate:
         """Return the estimate with its limits clipped to the range ``bounds`` of the statistic; None: unchanged.
@@ -44,10 +51,11 @@ class Estimate:
         return replace(self, low=max(self.low, bounds[0]), high=min(self.high, bounds[1]))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form; ``reason`` only if there is one."""
+        """Return the JSON form; ``reason``, ``groups`` and ``design_effect`` only if there are any."""
         # a run has thousands of these, and dataclasses.asdict copies every value
         entry = {"value": self.value, "low": self.low, "high": self.high, "n": self.n, "method": self.method}
-        return entry if self.reason is None else {**entry, "reason": self.reason}
+        rest = {"reason": self.reason, "groups": self.groups, "design_effect": self.design_effect}
+        return entry | {name: value for name, value in rest.items() if value is not None}
 
 
 def wilson(successes: int, n: int, confidence: float = 0.95) -> Estimate:
@@ -94,19 +102,21 @@ def bootstrap_mean(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
     expand: bool = True,
+    bounds: Bounds | None = None,
 ) -> Estimate:
     """Return the mean of ``values`` (N,) with a BCa bootstrap interval (Efron 1987), vectorised and seeded.
 
     ``expand`` widens the quantiles for few or skewed rows (Hesterberg 2015, section 4.3); without it the interval is
     that of scipy.stats.bootstrap. Fewer than 10 rows get a t interval. None entries are unscored and left out; ``n``
-    counts the rest. If all values are equal, the interval has no width, and ``reason`` states it. Raises MetricError on
-    NaN.
+    counts the rest. ``bounds`` as in :func:`interval_for`; without it, equal values have no interval, and ``reason``
+    states it. Raises MetricError on NaN.
     """
     scored, _ = scored_rows(values)
     sums = np.stack([scored, np.ones_like(scored)], axis=1)
-    return bootstrap_statistic(
+    found = bootstrap_statistic(
         sums, _ratio, n=len(scored), confidence=confidence, n_resamples=n_resamples, seed=seed, expand=expand
     )
+    return _kept_in_range(found, sums, bounds, confidence, "rows")
 
 
 def cluster_bootstrap(
@@ -116,80 +126,37 @@ def cluster_bootstrap(
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
+    bounds: Bounds | None = None,
 ) -> Estimate:
     """Return the mean of ``values`` (N,) with an interval that resamples whole ``groups`` (N,), not rows.
 
     For rows that are not independent: territories, questions asked in several languages. The value is the plain mean of
     the rows; a resample of groups is scored as the sum of its values over the number of its rows. 10 groups or more:
     BCa with quantiles widened for their number; fewer: the mean +- t times the jackknife standard error over groups.
-    One group: no interval. None entries are unscored and left out. Raises MetricError on NaN and on unequal lengths.
+    One group: no interval. ``bounds`` as in :func:`interval_for`. None entries are unscored and left out. Raises
+    MetricError on NaN and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     codes, n_groups = group_codes(groups, kept)
-    sums = _resampling.per_unit_sums(np.stack([scored, np.ones_like(scored)], axis=1), codes, n_groups)
-    return bootstrap_statistic(
+    rows = np.stack([scored, np.ones_like(scored)], axis=1)
+    sums = _resampling.per_unit_sums(rows, codes, n_groups)
+    found = bootstrap_statistic(
         sums, _ratio, n=len(scored), units="clusters", confidence=confidence, n_resamples=n_resamples, seed=seed
     )
+    found = _kept_in_range(found, sums, bounds, confidence, "clusters")
+    return replace(found, groups=n_groups, design_effect=design_effect(rows, sums)) if len(scored) else found
 
 
-def _cell_name(cell: Hashable) -> str:
-    """Return the name of a cell, for a pair of languages ``ar->en``."""
-    return "->".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
+def design_effect(rows: Array, sums: Array) -> float | None:
+    """Return the variance of a mean over groups, divided by that over independent rows (Kish 1965).
 
-
-def stratified_bootstrap(
-    values: Sequence[float | None] | ArrayLike,
-    cells: Sequence[Hashable],
-    *,
-    groups: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int | np.random.Generator = 0,
-) -> Estimate:
-    """Return the macro mean, the unweighted mean over ``cells`` (N,) of each cell's mean, with a bootstrap interval.
-
-    Rows are resampled within their cell, so that every resample has the same cells at the same size. With ``groups``
-    (N,), whole groups are resampled; if a group spans several cells (one question asked in each language), resampling
-    is over all groups at once. Rows that are all 0 or all 1 get the Wilson interval for the effective number of rows of
-    the mean of cell means: K^2 / sum(1 / n_k) for K cells of n_k rows (or groups). None entries are unscored and left
-    out; a cell without a scored row makes the macro mean undefined. Raises MetricError on NaN and on unequal lengths.
+    ``rows`` (N, 2) and ``sums`` (G, 2) hold values and counts. Both variances are unbiased for equal groups. None if
+    the rows are all equal, or there is a single group.
     """
-    scored, kept = scored_rows(values)
-    if len(cells) != len(kept):
-        raise MetricError(f"{len(kept)} values but {len(cells)} cells")
-    cell_codes, n_cells = group_codes(cells, np.ones(len(kept), dtype=bool))
-    cell_codes = cell_codes[kept]
-    if len(np.unique(cell_codes)) < n_cells:
-        empty = sorted(map(_cell_name, {*cells} - {cells[int(row)] for row in np.flatnonzero(kept)}))
-        return undefined(f"no scored row in cell {', '.join(empty)}", "stratified bootstrap", len(scored))
-    if len(scored) and scored[0] in (0.0, 1.0) and bool((scored == scored[0]).all()):
-        units = np.arange(len(scored)) if groups is None else group_codes(groups, kept)[0]
-        return _constant_rows(float(scored[0]), len(scored), _effective_n(units, cell_codes), confidence)
-    one_hot = np.zeros((len(scored), 2 * n_cells))
-    rows = np.arange(len(scored))
-    one_hot[rows, cell_codes] = scored
-    one_hot[rows, n_cells + cell_codes] = 1.0
-    strata: NDArray[np.int64] | None = cell_codes
-    sums = one_hot
-    if groups is not None:
-        codes, n_groups = group_codes(groups, kept)
-        sums = _resampling.per_unit_sums(one_hot, codes, n_groups)
-        touched = sums[:, n_cells:] > 0
-        strata = touched.argmax(axis=1) if (touched.sum(axis=1) == 1).all() else None
-    found = bootstrap_statistic(
-        sums,
-        macro_mean,
-        n=len(scored),
-        units="rows" if groups is None else "clusters",
-        label="stratified bootstrap" if groups is None else "stratified cluster bootstrap",
-        strata=strata,
-        confidence=confidence,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-    if found.reason is None and strata is not None and (np.bincount(strata, minlength=n_cells) == 1).any():
-        return replace(found, reason="a cell with a single row or cluster adds nothing to the width of the interval")
-    return found
+    if len(sums) < 2:
+        return None
+    by_row, by_group = (float(Means.of(part).variance[0]) * len(part) / (len(part) - 1) for part in (rows, sums))
+    return by_group / by_row if by_row > 0 else None
 
 
 def bootstrap_statistic(
@@ -241,10 +208,19 @@ def estimates(found: Limits, n: Sequence[int], label: str, n_units: int, units: 
         elif np.isnan(low) or np.isnan(high):
             bounds, reason = (None, None), f"no interval from {n_units} {units[:-1] if n_units == 1 else units}"
         elif high - low <= 1e-12 * max(1.0, abs(value)):
-            bounds = (value, value)
-            reason = f"the {units} show no variation: the interval has no width"
+            bounds, reason = (None, None), f"no interval: the {units} show no variation"
         out.append(Estimate(value, *bounds, count, label, reason))
     return out
+
+
+def few_units(found: Estimate, units: int, name: str = "territories") -> Estimate:
+    """Return the estimate without an interval, with the reason, if fewer than ten units were resampled.
+
+    For statistics that are no means: t limits from so few units leave their range, and BCa limits are too narrow.
+    """
+    if units >= _resampling.FEW_UNITS or found.value is None or found.low is None:
+        return found
+    return replace(found, low=None, high=None, reason=f"no interval from {units} {name}, ten are needed")
 
 
 def interval_for(
@@ -255,55 +231,56 @@ def interval_for(
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds | None = None,
 ) -> Estimate:
     """Return the mean of ``values`` (N,) with a suitable interval.
 
-    ``auto``: with ``groups`` of more than one row a cluster bootstrap (Wilson over the groups if the rows are all 0 or
-    all 1); else Wilson if every value is 0 or 1; else a BCa bootstrap. ``bounds`` is the range of the metric, to which
-    the limits are clipped (:meth:`Estimate.within`). None entries are unscored and left out. Raises MetricError on NaN
-    and on unequal lengths.
+    ``auto``: with ``groups`` of more than one row a cluster bootstrap; else Wilson if every value is 0 or 1; else a BCa
+    bootstrap. ``bounds`` is the range of the metric (0 to 1 for values of 0 and 1), which the limits keep: equal values
+    get Wilson's interval over rows or groups (:mod:`mrag_eval.metrics._bounded`), fewer than 20 rows or groups the
+    wider of the two at each end, and all limits are clipped (:meth:`Estimate.within`). Without it, equal values have no
+    interval. None entries are unscored and left out. Raises MetricError on NaN and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     if kind == "auto":
         kind = "bootstrap"
-        if groups is not None and (n_groups := group_codes(groups, kept)[1]) < len(scored):
-            if len(scored) and scored[0] in (0.0, 1.0) and bool((scored == scored[0]).all()):
-                return _constant_rows(float(scored[0]), len(scored), n_groups, confidence)
+        if groups is not None and group_codes(groups, kept)[1] < len(scored):
             kind = "cluster"
         elif bool(np.isin(scored, (0.0, 1.0)).all()):
             kind = "wilson"
+        if bounds is None and len(scored) and bool(np.isin(scored, (0.0, 1.0)).all()):
+            bounds = (0.0, 1.0)
     if kind == "wilson":
         if not np.isin(scored, (0.0, 1.0)).all():
             raise MetricError("a Wilson interval needs values of 0 and 1", "use kind='bootstrap'")
         return wilson(int(scored.sum()), len(scored), confidence)
+    settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed, "bounds": bounds}
     if kind == "cluster":
         if groups is None:
             raise MetricError("a cluster bootstrap needs groups")
-        found = cluster_bootstrap(values, groups, confidence=confidence, n_resamples=n_resamples, seed=seed)
-        return found.within(bounds)
+        return cluster_bootstrap(values, groups, **settings)
     if kind != "bootstrap":
         raise MetricError(f"unknown interval '{kind}'{did_you_mean(kind, ('auto', 'wilson', 'bootstrap', 'cluster'))}")
-    return bootstrap_mean(scored, confidence=confidence, n_resamples=n_resamples, seed=seed).within(bounds)
+    return bootstrap_mean(scored, **settings)
 
 
-def _effective_n(units: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
-    """Return the number of independent units with the variance of the unweighted mean over cells, at most all units."""
-    sizes = [len(np.unique(units[cells == cell])) for cell in np.unique(cells)]
-    # 3 cells of 20 count as 60, not as the 59.999 of the rounded sum
-    worth = int(len(sizes) ** 2 / sum(1 / size for size in sizes) + 1e-9)
-    return max(1, min(len(np.unique(units)), worth))
-
-
-def _constant_rows(value: float, n: int, n_groups: int, confidence: float) -> Estimate:
-    """Return the estimate for rows that are all 0 or all 1: resampling shows no spread, yet they do not prove the
-    share.
-
-    It has the Wilson interval of as many independent rows as there are groups, since rows of a group may be copies of
-    one another.
-    """
-    wide = wilson(int(value) * n_groups, n_groups, confidence)
-    return Estimate(value, wide.low, wide.high, n, "Wilson over clusters", "all rows are equal")
+def _kept_in_range(
+    found: Estimate, sums: Array, bounds: Bounds | None, confidence: float, units: Literal["rows", "clusters"]
+) -> Estimate:
+    """Return a mean's estimate with limits within ``bounds``; see :func:`interval_for`."""
+    if bounds is None or found.value is None or len(sums) < 2 or not np.isfinite(bounds).all():
+        return found.within(bounds)
+    means = Means.of(sums)
+    equal = bool(means.variance[0] == 0)
+    if len(sums) >= _SMALL and not equal:
+        return found.within(bounds)
+    low, high = (float(ends[0]) for ends in means.limits(bounds, confidence))
+    if equal:
+        method = "Wilson" if units == "rows" else "Wilson over clusters"
+        method += "" if bounds == (0.0, 1.0) else f", range {bounds[0]:g} to {bounds[1]:g}"
+        return Estimate(found.value, low, high, found.n, method, f"all {units} are equal")
+    ends = [low if found.low is None else min(low, found.low), high if found.high is None else max(high, found.high)]
+    return replace(found, low=ends[0], high=ends[1], method=f"{found.method} and Wilson").within(bounds)
 
 
 def undefined(reason: str, method: str, n: int = 0) -> Estimate:
@@ -341,19 +318,6 @@ def group_codes(groups: Sequence[Hashable], kept: NDArray[np.bool_]) -> tuple[ND
     seen: dict[Hashable, int] = {}
     codes = [seen.setdefault(group, len(seen)) for group, keep in zip(groups, kept, strict=True) if keep]
     return np.array(codes, dtype=np.int64), len(seen)
-
-
-def macro_mean(totals: Array) -> Array:
-    """Return the mean over cells of value total / count total.
-
-    ``totals`` (B, 2C) has C value columns, then C count columns. A resample without a row of some cell averages over
-    the cells it has.
-    """
-    n_cells = totals.shape[1] // 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = totals[:, :n_cells] / totals[:, n_cells:]
-    present = totals[:, n_cells:] > 0
-    return np.asarray(np.where(present, means, 0.0).sum(axis=1) / present.sum(axis=1))
 
 
 def _ratio(totals: Array) -> Array:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from mrag_eval.core import ConfigError, MetricError, normalize_language, same_language, suggestion
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._intervals import Estimate, interval_for, scored_rows, stratified_bootstrap, undefined
+from mrag_eval.metrics._intervals import Estimate, interval_for, scored_rows, undefined
+from mrag_eval.metrics._macro import stratified_bootstrap
 
 Pair = tuple[str, str]
 
@@ -55,8 +56,9 @@ def language_pair_matrix(
 ) -> LanguagePairMatrix:
     """Return the mean of ``values`` (N,) in each cell of question language x language of the relevant document.
 
-    Cells get the interval of :func:`~mrag_eval.metrics.interval_for`; the macro means get a bootstrap stratified by
-    cell. With ``groups`` (N,), whole groups are resampled. ``bounds`` is the range of the metric. Languages may be in
+    Cells get the interval of :func:`~mrag_eval.metrics.interval_for`; the macro means get that of
+    :func:`~mrag_eval.metrics.stratified_bootstrap`. With ``groups`` (N,), whole groups are resampled. ``bounds`` is the
+    range of the metric. Languages may be in
     any spelling that :func:`mrag_eval.core.normalize_language` knows; scripts of one language count as the same
     language. None entries are unscored: left out and counted by cell. A cell without a scored row leaves its macro mean
     undefined.
@@ -81,8 +83,14 @@ def language_pair_matrix(
         if macro:
             cells = [pairs[i] for i in rows]
             return stratified_bootstrap(
-                part, cells, groups=part_groups, confidence=confidence, n_resamples=n_resamples, seed=rng
-            ).within(bounds)
+                part,
+                cells,
+                groups=part_groups,
+                bounds=bounds,
+                confidence=confidence,
+                n_resamples=n_resamples,
+                seed=rng,
+            )
         return interval_for(
             part, groups=part_groups, confidence=confidence, n_resamples=n_resamples, seed=rng, bounds=bounds
         )

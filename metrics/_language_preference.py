@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from mrag_eval.core import MetricError, same_language
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, group_codes, undefined
+from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, few_units, group_codes, undefined
 from mrag_eval.metrics._language_pairs import Pair, language_codes
 from mrag_eval.metrics._resampling import Array
 
@@ -129,6 +130,8 @@ def _preference(
         n_resamples=n_resamples,
         seed=rng,
     )
+    # a ratio: t limits of a few questions may be negative
+    interval = few_units(interval, len(sums), "groups" if grouped else "questions").within((0.0, math.inf))
     near, near_pool, far, far_pool = (float(total) for total in table.sum(axis=0))
     native = near / near_pool if near_pool else None
     foreign = far / far_pool if far_pool else None

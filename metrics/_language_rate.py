@@ -13,9 +13,11 @@ from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector
 # Labels that detectors distinguish but that count as the requested language. Arabic varieties are already aliases.
 _VARIETIES: dict[str, frozenset[str]] = {
     "zh": frozenset({"yue", "wuu", "lzh"}),
-    "sr": frozenset({"sh"}),
-    "hr": frozenset({"sh"}),
-    "bs": frozenset({"sh"}),
+    # In Latin script the three are one language to a detector. Its label "sr" is learnt from Cyrillic, so it counts for
+    # Serbian alone.
+    "sr": frozenset({"sh", "hr", "bs"}),
+    "hr": frozenset({"sh", "bs"}),
+    "bs": frozenset({"sh", "hr"}),
     "ne": frozenset({"dty"}),
 }
 
@@ -87,7 +89,8 @@ def correct_language_rate(
     Args:
         responses: the raw responses; None (no response) is left out and counted.
         languages: one language for all responses, or one for each.
-        min_chars: 20 in the mRAG paper; None for no minimum (XRAG).
+        min_chars: 20 in the mRAG paper, whose rule it is: it drops ordinary sentences in Chinese, Japanese and Korean.
+            None for no minimum (XRAG).
         detector: a :class:`LanguageDetector`; None for the bundled fastText lid.176.
 
     Returns:
@@ -119,7 +122,7 @@ def correct_language_rate(
             raise MetricError(f"responses[{row}] must be a string, got {type(response).__name__}")
         elif len(response) <= limit:
             reason = too_short
-        elif unknown[language] is not None:
+        elif unknown[language] is not None and any(map(str.isalpha, response)):
             reason = unknown[language]
         else:
             rows.append(row)
@@ -129,6 +132,8 @@ def correct_language_rate(
     labels = detector.detect(texts) if texts else []
     if len(labels) != len(texts):
         raise MetricError(f"the detector returned {len(labels)} labels for {len(texts)} texts")
+    # fastText has a label for digits, too: a text without letters is in every language, whatever it says
+    labels = [label if any(map(str.isalpha, text)) else UNDETERMINED for text, label in zip(texts, labels, strict=True)]
     detected: list[str | None] = [None] * len(responses)
     correct: list[bool | None] = [None] * len(responses)
     for row, text, label in zip(rows, texts, labels, strict=True):

@@ -106,6 +106,12 @@ def limits(
 def resampled_totals(sums: Array, n_resamples: int, rng: np.random.Generator) -> Array:
     """Return (B, m) column totals of B resamples of the G rows of ``sums``; memory is bounded by chunking."""
     n_units = len(sums)
+    used = np.flatnonzero(sums.any(axis=0))
+    if len(used) < sums.shape[1]:
+        # a stratum has values in few of the columns
+        totals = np.zeros((n_resamples, sums.shape[1]))
+        totals[:, used] = resampled_totals(sums[:, used], n_resamples, rng) if len(used) else 0.0
+        return totals
     found = _distinct(sums)
     if found is not None:
         # equal units are exchangeable: the number of draws of each distinct one is multinomial, and far cheaper

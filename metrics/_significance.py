@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 
 from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._intervals import Estimate, bootstrap_mean, cluster_bootstrap, group_codes, scored_rows
+from mrag_eval.metrics._bounded import Bounds
+from mrag_eval.metrics._intervals import Estimate, Kind, group_codes, interval_for, scored_rows
 from mrag_eval.metrics._resampling import Array
 
 Values = Sequence[float | bool | None]
@@ -49,7 +51,8 @@ def mcnemar_exact(first: Values, second: Values) -> PairedTest:
     if not len(a):
         return _no_test("McNemar exact")
     wins, losses = int((a > b).sum()), int((a < b).sum())
-    p = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    # thousands of flips one way are beyond the smallest float, but not impossible
+    p = max(float(binomtest(wins, wins + losses).pvalue), sys.float_info.min) if wins + losses else 1.0
     return PairedTest(p, float((a - b).mean()), len(a), wins + losses, "McNemar exact")
 
 
@@ -117,10 +120,10 @@ def paired_cluster_bootstrap(
     moments = np.column_stack([sums, sizes, sums**2, sums * sizes, sizes**2])
     value, error = (float(x[0]) for x in _mean_and_error(moments.sum(axis=0)[None], n_groups))
     if error < 1e-12:
-        p = 1.0 if abs(value) < 1e-12 else None
-        return PairedTest(
-            p, mean, len(a), differing, method, "every cluster differs by the same amount" if differing else None
-        )
+        # a t statistic would be infinite: the flips of whole clusters still give 2 of 2^G
+        flipped = paired_permutation(first, second, groups=groups, n_resamples=n_resamples, seed=seed)
+        reason = "every cluster differs by the same amount" if differing else None
+        return PairedTest(flipped.p_value, mean, len(a), differing, f"{flipped.method}, by clusters", reason)
     values, errors = _mean_and_error(
         _resampling.resampled_totals(moments, n_resamples, _resampling.generator(seed)), n_groups
     )
@@ -141,16 +144,21 @@ def paired_difference(
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
+    bounds: Bounds | None = None,
 ) -> Estimate:
-    """Return the mean of first - second over rows scored in both runs, with a bootstrap interval over rows or
-    ``groups``.
+    """Return the mean of first - second over rows scored in both runs, with an interval over rows or ``groups``.
 
-    Pairing removes the variation that the runs share (hard and easy questions) from the interval. Rows with None for
-    either are left out. Raises MetricError on unequal lengths and NaN.
+    Pairing removes the variation that the runs share (hard and easy questions) from the interval. ``bounds`` is the
+    range of the differences, -1 to 1 for shares: with it, rows that all changed alike, or not at all, get the interval
+    of so few rows (:func:`~mrag_eval.metrics.interval_for`), without it none. Rows with None for either are left out.
+    Raises MetricError on unequal lengths and NaN.
     """
     a, b, codes = _paired(first, second, groups)
-    settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed}
-    return bootstrap_mean(a - b, **settings) if codes is None else cluster_bootstrap(a - b, codes.tolist(), **settings)
+    kind: Kind = "bootstrap" if codes is None else "cluster"
+    grouped = None if codes is None else codes.tolist()
+    return interval_for(
+        a - b, groups=grouped, kind=kind, confidence=confidence, n_resamples=n_resamples, seed=seed, bounds=bounds
+    )
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -37,23 +37,38 @@ class OverlapScores(NamedTuple):
 class _UnicodePunctuation(dict[int, int | str]):
     """Translation table filled as characters occur: punctuation, symbols and format characters are removed.
 
-    Dashes and slashes separate words, so they become spaces; the rest is deleted, as the SQuAD normaliser does with
-    ASCII punctuation (``O'Connor`` stays one word).
+    Dashes, slashes and marks between words become spaces; the rest is deleted, as the SQuAD normaliser does with ASCII
+    punctuation (``O'Connor`` stays one word). The Arabic tatweel, which only stretches a word, is deleted, too, and
+    decimal digits of every script become 0 to 9.
     """
 
     def __missing__(self, code: int) -> int | str:
         char = chr(code)
         category = unicodedata.category(char)
         value: int | str = code
-        if category == "Pd" or char in "/\\_་།":
+        if category == "Pd" or char in "/\\_་།፡":
             value = " "
-        elif category[0] in "PS" or category == "Cf":
+        elif category[0] in "PS" or category == "Cf" or char == "\N{ARABIC TATWEEL}":
             value = ""
+        elif category == "Nd":
+            value = str(unicodedata.decimal(char))
         self[code] = value
         return value
 
 
 _UNICODE_PUNCTUATION = _UnicodePunctuation()
+# Vowel points and reading marks of Hebrew and Arabic script, which most texts leave out.
+_POINTS = re.compile(
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u0652\u0656-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
+)
+# Languages that write vowels with them: Yiddish and Kashmiri.
+_POINTED = ("yi", "ks")
+# Languages in which an apostrophe ends an article or preposition: l'Afrique, dell'arte.
+_ELIDED = ("fr", "it", "ca", "oc")
+_APOSTROPHES = re.compile("['\u2019\u02bc]")
+# the capital dotted I, lower-cased
+_DOTTED_I = "i\N{COMBINING DOT ABOVE}"
 
 
 def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | None = None) -> str:
@@ -61,8 +76,10 @@ def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | 
 
     ``"paper"``: lower case, delete the 32 ASCII punctuation characters, replace the words a/an/the by a space, collapse
     whitespace (BERGEN's normaliser, section 3 of "Retrieval-augmented generation in multilingual settings").
-    ``"unicode"``: NFKC, case folding, delete Unicode punctuation, symbols and format characters (dashes and slashes
-    become spaces), drop articles only if ``lang`` is English, collapse whitespace.
+    ``"unicode"``: NFKC, case folding, digits of every script as 0 to 9, delete Unicode punctuation, symbols, format
+    characters and the tatweel (dashes and slashes become spaces), and the vowel points of Hebrew and Arabic unless
+    ``lang`` writes its vowels with them (Yiddish, Kashmiri); drop articles only if ``lang`` is English, separate at
+    apostrophes if it is French, Italian, Catalan or Occitan; collapse whitespace.
 
     Raises:
         MetricError: the text is not a string, or the normaliser is unknown.
@@ -72,9 +89,14 @@ def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | 
     if normalize == "paper":
         text = _ARTICLES.sub(" ", text.lower().translate(_ASCII_PUNCTUATION))
     elif normalize == "unicode":
-        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+        base = None if lang is None else base_language(lang)
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).replace(_DOTTED_I, "i")
+        if base in _ELIDED:
+            text = _APOSTROPHES.sub(" ", text)
+        if base not in _POINTED:
+            text = _POINTS.sub("", text)
         text = text.translate(_UNICODE_PUNCTUATION)
-        if lang is not None and base_language(lang) == "en":
+        if base == "en":
             text = _ARTICLES.sub(" ", text)
     else:
         raise MetricError(f"unknown normaliser '{normalize}'" + did_you_mean(str(normalize), ("paper", "unicode")))

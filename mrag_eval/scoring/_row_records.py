@@ -192,7 +192,8 @@ class RowRecord:
     ``row`` is the row's id, ``cell`` its place in every breakdown (``query_lang`` always), ``values`` its scores by
     metric, ``unscored`` the reasons why a metric has none. Rows of one ``group`` are resampled together; ``question``
     identifies versions of one question. ``gold_positions`` are the places, from 1, of supporting passages in the
-    prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt.
+    prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt; ``reranked``
+    says whether a second stage chose the latter.
 
     The last six, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
@@ -211,6 +212,7 @@ class RowRecord:
     languages: SearchedLanguages | None = field(default=None, metadata=OPTIONAL)
     retrieved: int | None = field(default=None, metadata=OPTIONAL)
     kept: int | None = field(default=None, metadata=OPTIONAL)
+    reranked: bool = field(default=False, metadata=OPTIONAL)
     concurrence: TerritoryAnswer | None = field(default=None, metadata=OPTIONAL)
     citations: CitedAnswer | None = field(default=None, metadata=OPTIONAL)
     sufficiency: JudgedRecord | None = field(default=None, metadata=OPTIONAL)

@@ -43,10 +43,15 @@ class AttributionTable:
 
 @dataclass(frozen=True, slots=True)
 class SelectionLinks:
-    """Hold how often a relevant document was retrieved, and how often such a document was kept for the prompt."""
+    """Hold how often a relevant document was retrieved, and how often such a document was kept for the prompt.
+
+    ``in_prompt`` is the share of all questions with one in the prompt. Unlike ``hit@k`` over documents, it counts the
+    passages that are shown.
+    """
 
     retrieved: Estimate
     kept_if_retrieved: Estimate
+    in_prompt: Estimate = field(default=Estimate(None), metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def row_record(
 
     there = any(answers(place) for place in found.ranking)
     kept = any(answers(hit) for hit in found.passages)
-    return replace(record, retrieved=int(there), kept=int(there and kept))
+    return replace(record, retrieved=int(there), kept=int(there and kept), reranked=second is not None)
 
 
 def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None = None) -> TaskScores:
@@ -167,7 +167,7 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
         if len(cells) > 1:
             by[dimension] = {cell: _estimate(members, name, seed) for cell, members in sorted(cells.items())}
     whole = _estimate(rows, name, seed)
-    score = MetricScore(whole.value, whole.low, whole.high, whole.n, whole.method, whole.reason, by=by)
+    score = MetricScore(**{part.name: getattr(whole, part.name) for part in fields(whole)}, by=by)
     paired = [r for r in rows if "doc_lang" in r.cell]
     if not paired:
         return score
@@ -278,6 +278,7 @@ def _part(rows: Sequence[RowRecord], *, correct: str, seed: int) -> ErrorAttribu
         [r.kept for r in rows],
         [r.values.get(correct) for r in rows],
         right_language=[r.values.get("language_check", r.values.get("correct_language")) for r in rows],
+        reranked=any(r.reranked for r in rows),
         groups=_groups(rows),
         n_resamples=RESAMPLES,
         seed=seed,
@@ -292,6 +293,7 @@ def _retrieval_part(rows: Sequence[RowRecord], *, seed: int) -> SelectionLinks:
     return SelectionLinks(
         conditional_rate(found, [1] * len(found), groups=groups, n_resamples=RESAMPLES, seed=seed),
         conditional_rate(kept, found, groups=groups, n_resamples=RESAMPLES, seed=seed),
+        conditional_rate(kept, [1] * len(found), groups=groups, n_resamples=RESAMPLES, seed=seed),
     )
 
 

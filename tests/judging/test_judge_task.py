@@ -399,8 +399,12 @@ def test_a_judge_of_the_evaluated_models_family_is_measured_against_the_others(
     seat(YES, NO, models=("org/Qwen3-32B", "claude-3"))
     results = run(judged_tasks, "judged", lm=ScriptedLM(tagged), limit=6, metadata={"pretrained": "Qwen/Qwen3-1.7B"})
     alone = scores_of(results)["judge"]["judges"]["j1"]["self_preference"]
-    # a difference of 1 on every row is not a proportion
-    assert (alone["value"], "Wilson" in alone["method"]) == (1.0, False)
+    # a difference of 1 on every row is no proportion: its limit is twice as far from the end. Five rows are of one
+    # group and one of another, which are worth 6^2 / (5^2 + 1^2) groups
+    worth = 36 / 26
+    assert (alone["value"], alone["high"]) == (1.0, 1.0)
+    assert alone["low"] == pytest.approx(1 - 2 * 1.959964**2 / (worth + 1.959964**2), abs=1e-6)
+    assert (alone["method"], alone["groups"]) == ("Wilson over clusters, range -1 to 1", 2)
     assert "self_preference" not in judges["j2"]
 
 

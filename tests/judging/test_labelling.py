@@ -275,6 +275,7 @@ def test_kept_passages_are_reported_without_a_verdict(unknown: Path, lister: Scr
     kept = [s["rows"]["kept"] for s in results["samples"]["unknown"] if s["rows"]["retrieved"]]
     assert scores["selection"]["overall"]["kept_if_retrieved"]["value"] == pytest.approx(sum(kept) / len(kept))
     assert scores["selection"]["overall"]["retrieved"]["value"] == pytest.approx(len(kept) / 15)
+    assert scores["selection"]["overall"]["in_prompt"]["value"] == pytest.approx(sum(kept) / 15)
     assert set(scores["selection"]["by_pair"]) == set(scores["metrics"]["hit@6"]["by"]["pair"])
 
 

@@ -21,6 +21,7 @@ from mrag_eval.metrics import (
     label_f1,
     majority_vote,
     pairwise_kappas,
+    wilson,
 )
 
 T, F = True, False
@@ -123,6 +124,38 @@ def test_f1_by_hand() -> None:
     only = label_f1(["x", "x"], ["x", "y"])
     assert only.precision["y"] is None
     assert only.recall["y"] == 0
+
+
+def test_agreement_of_few_rows_has_no_interval_and_stays_in_its_range() -> None:
+    # six rows: t limits of kappa would reach from -.30 to 1.63
+    few = cohen_kappa([0, 1, 0, 1, 0, 1], [0, 1, 0, 1, 0, 0])
+    assert (few.value, few.low) == (pytest.approx(2 / 3), None)
+    assert few.reason == "no interval from 6 rows, ten are needed"
+    assert fleiss_kappa([[0, 0], [1, 1], [0, 1]]).low is None
+    assert krippendorff_alpha([[0, 0], [1, 1], [0, 1]]).low is None
+
+
+def test_raters_who_agree_throughout_are_not_certain_to() -> None:
+    # all of 8 rows: Wilson's lower limit of 8 of 8 is 8 / (8 + z^2), by chance half of the rows agree
+    labels = [T, F] * 4
+    limit = (8 / (8 + 1.959964**2) - 0.5) / 0.5
+    found = cohen_kappa(labels, labels)
+    assert (found.value, found.high, found.reason) == (1.0, 1.0, "all rows agree")
+    assert found.low == pytest.approx(limit, abs=1e-6)
+    assert fleiss_kappa([[x, x] for x in labels]).low == pytest.approx(limit, abs=1e-6)
+    # alpha's chance agreement is that of pairs without replacement: 2 * 8 * 7 of 16 * 15
+    alpha = krippendorff_alpha([[x, x] for x in labels])
+    assert alpha.low == pytest.approx((8 / (8 + 1.959964**2) - 7 / 15) / (8 / 15), abs=1e-6)
+
+
+def test_f1_has_the_limits_of_the_share_that_it_is_a_function_of() -> None:
+    # "yes": tp 3, fp 1, fn 0, so 3 of 4; F1 = 2 J / (1 + J)
+    found = label_f1([T, T, T, T, F], [T, T, T, F, F])
+    low, high = (2 * end / (1 + end) for end in (wilson(3, 4).low or 0.0, wilson(3, 4).high or 0.0))
+    assert (found.f1[T].value, found.f1[T].low, found.f1[T].high) == pytest.approx((6 / 7, low, high))
+    assert found.macro_f1.low is not None
+    assert found.macro_f1.high is not None
+    assert 0.0 <= found.macro_f1.low < 0.5 < found.macro_f1.high <= 1.0
 
 
 def test_pairwise_kappas_name_the_raters() -> None:

@@ -30,6 +30,7 @@ def test_stages_by_hand() -> None:
     assert found.stages == {
         "not retrieved": 1,
         "lost in reranking": 1,
+        "cut at k": 0,
         "wrong language": 0,
         "not used": 2,
         "correct": 6,
@@ -44,6 +45,11 @@ def test_without_a_reranker_what_was_retrieved_is_in_the_prompt() -> None:
     assert found.kept_if_retrieved.value is None
     assert found.kept_if_retrieved.reason == "no reranker"
     assert found.product.value == pytest.approx(0.8 * 5 / 8)
+
+
+def test_nothing_is_lost_in_reranking_without_a_reranker() -> None:
+    stages = error_attribution(RETRIEVED, KEPT, CORRECT, reranked=False).stages
+    assert (stages["lost in reranking"], stages["cut at k"], sum(stages.values())) == (0, 1, 10)
 
 
 def test_wrong_answers_in_the_wrong_language_are_a_separate_stage() -> None:

@@ -72,3 +72,16 @@ def test_lengths_are_checked() -> None:
         citation_preference(REPLIES, DOCUMENTS, QUERIES, cells=["a"])
     with pytest.raises(MetricError, match="4 responses but 1 query languages"):
         citation_preference(REPLIES, DOCUMENTS, ["ko"])
+
+
+def test_limits_of_few_questions_keep_their_range() -> None:
+    # shares of one half, 1 and 1: t limits would end at 1.2
+    responses = ["Explanation: <doc0>", "Explanation: <doc0>", "Explanation: <doc0><doc1>"]
+    found = citation_preference(responses, [["ko", "en"]] * 3, ["ko"] * 3)
+    for cells in found.values():
+        for figures in cells.values():
+            for name, figure in figures.figures.items():
+                if figure.low is not None and figure.high is not None:
+                    assert (-1.0 if name.startswith("preference") else 0.0) <= figure.low <= figure.high <= 1.0
+    share = found["own"]["all"].figures["citation"]
+    assert (share.value, share.high) == (pytest.approx(5 / 6), 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -22,6 +23,14 @@ def test_parsing() -> None:
     assert parse_citations(explained("nothing", "None")) == Citations((), (), "None")
     assert parse_citations("As <doc4> says") == Citations((), (), None)
     assert parse_citations("As <doc4> says", whole_response=True).inline == (4,)
+
+
+def test_a_number_of_thousands_of_digits_is_a_citation_of_no_document() -> None:
+    # Python refuses to read a number of more than 4,300 digits
+    found = parse_citations("Cited Documents: 0, " + "1" * 4301)
+    assert found.listed == (0, sys.maxsize)
+    rates = citation_rates([explained(f"<doc{'9' * 5000},0>")], [["en"]])
+    assert (rates.out_of_range, rates.by_language["en"].citations) == (1, 1)
 
 
 LANGS = [["en", "en", "ko", "ko"], ["ko", "en"]]

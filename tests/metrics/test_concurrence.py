@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import concurrence_intervals, concurrence_scores
+from mrag_eval.metrics import concurrence_intervals, concurrence_scores, wilson
 
 Rows = list[dict[str, Any]]
 SETS = (
@@ -259,8 +259,6 @@ def test_intervals_hold_the_plain_scores(test_data: Path) -> None:
         assert entry.low < entry.value < entry.high
     assert found["KB_CS"].n == 161
     # a share over 161 independent territories: the cluster bootstrap must be close to Wilson's interval
-    from mrag_eval.metrics import wilson
-
     closed = wilson(106, 161)
     assert found["KB_CS"].low == pytest.approx(closed.low, abs=0.01)
     assert found["KB_CS"].high == pytest.approx(closed.high, abs=0.01)
@@ -271,3 +269,21 @@ def test_undefined_scores_have_no_interval() -> None:
     found = concurrence_intervals(P + Q, answer(P, 0, 0, 1) + answer(Q, 1, 0), n_resamples=200)
     assert found["delta_CS_ratio"].value is None
     assert "Non_CS is 0" in (found["delta_CS_ratio"].reason or "")
+
+
+def test_intervals_keep_their_range_and_count_the_territories_that_matter() -> None:
+    """Five territories, four controls right: t limits were .245 to 1.355. Two without a controller do not count."""
+    known = [territory(f"t{i}", {"A": "de", "B": "fr"}, "A", ["de", "fr"]) for i in range(5)]
+    unknown = [territory(f"u{i}", {"A": "de", "B": "fr"}, "Unknown", ["de", "fr"]) for i in range(2)]
+    rows = [row for part in (*known, *unknown) for row in part]
+    right = [answer(part, int(i == 0), 0, 0) for i, part in enumerate((*known, *unknown))]
+    found = concurrence_intervals(rows, [row for part in right for row in part], n_resamples=200)
+    closed = wilson(4, 5)
+    assert found["KB_CS"] == closed
+    # all right in the controller's language: as wide as five of five, not a point
+    assert (found["Con_CS"].low, found["Con_CS"].high) == pytest.approx((wilson(5, 5).low, 1.0))
+    assert found["delta_CS_difference"].low is None
+    assert found["delta_CS_difference"].reason in (
+        "no interval from 5 territories, ten are needed",
+        "no interval: the clusters show no variation",
+    )

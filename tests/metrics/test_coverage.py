@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,25 +17,45 @@ SIMULATIONS = 2000
 def load() -> ModuleType:
     """Return the benchmark that prints the table, so that both use the same populations."""
     path = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
+    sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location("coverage_cases", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
     module.RESAMPLES = 500
     return module
 
 
 COVERAGE = load()
-LARGE = [case for case in COVERAGE.cases() if case.large]
+LARGE = [case for case in COVERAGE.cases() if case.held == COVERAGE.LARGE]
+SMALL = [case for case in COVERAGE.small_cases() if case.held]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", LARGE, ids=lambda case: case.name)
-def test_coverage(case: object) -> None:
-    coverage, _, _ = COVERAGE.simulate(case, SIMULATIONS, np.random.default_rng(1))
-    assert 0.93 <= coverage <= 0.97
+def test_coverage(case: Any) -> None:
+    assert 0.93 <= COVERAGE.simulate(case, SIMULATIONS, np.random.default_rng(1)).coverage <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+def test_coverage_of_few_or_equal_rows(case: Any) -> None:
+    found = COVERAGE.simulate(case, SIMULATIONS // 2, np.random.default_rng(1))
+    if "x 1 rows" in case.name:
+        assert found.given == 0
+    else:
+        assert (found.coverage >= 0.93, found.given > 0.6) == (True, True)
+
+
+def test_intervals_of_macro_means_with_small_languages_hold() -> None:
+    """Taking no width from languages that are all right held a third of the true values."""
+    case = next(case for case in SMALL if case.name == "macro mean of 0.98, 1 x 500 + 4 x 5 rows")
+    assert COVERAGE.simulate(case, 100, np.random.default_rng(1)).coverage >= 0.93
 
 
 @pytest.mark.parametrize("n", [200, 400, 1000])
@@ -62,5 +83,5 @@ def test_an_interval_that_ignores_the_clusters_would_be_caught() -> None:
         values = np.repeat(rng.normal(size=50), 4) + rng.normal(scale=0.3, size=200)
         return bootstrap_mean(values, n_resamples=200, seed=rng)
 
-    coverage, _, _ = COVERAGE.simulate(COVERAGE.Case("blind", 0.0, blind, True), 200, np.random.default_rng(1))
-    assert coverage < 0.85
+    case = COVERAGE.Case("blind", 0.0, blind)
+    assert COVERAGE.simulate(case, 200, np.random.default_rng(1)).coverage < 0.85

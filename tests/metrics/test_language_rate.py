@@ -191,10 +191,22 @@ def test_wrong_answers_by_the_language_they_came_in() -> None:
     assert found.rate == pytest.approx(2 / 6)
 
 
-def test_undetermined_passes_without_letters_only() -> None:
-    found = correct_language_rate(["1969, 1970, 1971, 1972, 1973", LONG], "de", detector=Fixed("und", "und"))
+def test_an_answer_without_letters_is_in_every_language() -> None:
+    # lid.176 calls these years Romanian
+    for language in ("de", "zh", "ha"):
+        found = correct_language_rate(["1990, 1991, 1992, 1993", "१९४७ – १९५०, १९६०–१९६९"], language)
+        assert (found.rate, found.detected) == (1.0, ("und", "und")), language
+    found = correct_language_rate(["1969, 1970, 1971, 1972, 1973", LONG], "de", detector=Fixed("ro", "und"))
     assert found.correct == (True, False)
     assert found.by_language["de"].answered_in == {"und": 2}
+
+
+def test_serbian_in_latin_script_is_serbian() -> None:
+    text = "Beograd je glavni grad Srbije i nalazi se na ušću Save u Dunav."
+    assert [correct_language_rate([text], code).rate for code in ("sr", "hr", "bs")] == [1.0] * 3
+    assert accepts("sr", "hr")
+    assert not accepts("hr", "sr")
+    assert not accepts("sl", "hr")
 
 
 def test_no_minimum() -> None:

@@ -70,6 +70,26 @@ def test_articles_fall_in_english_only() -> None:
     assert normalize_answer("Il a gagné") == "il gagné"
 
 
+@pytest.mark.parametrize(
+    ("reply", "answer", "lang"),
+    [
+        ("٢٠٢٠", "2020", "ar"), ("۱۳۵۷", "1357", "fa"), ("१९४७ में", "1947 में", "hi"), ("১৯৭১", "1971", "bn"),
+        ("محـــمد", "محمد", "ar"), ("مُحَمَّد", "محمد", "ar"), ("هٰذا", "هذا", "ar"), ("יְרוּשָׁלַיִם", "ירושלים", "he"),
+        ("İstanbul", "istanbul", "tr"), ("አዲስ፡አበባ", "አዲስ አበባ", "am"), ("l'Afrique", "l’Afrique", "fr"),
+    ],
+)  # fmt: skip
+def test_spellings_of_one_word_meet(reply: str, answer: str, lang: str) -> None:
+    assert exact_match(reply, [answer], normalize="unicode", lang=lang) == 1.0
+
+
+def test_points_and_apostrophes_count_where_a_language_writes_words_with_them() -> None:
+    assert normalize_answer("אַ", normalize="unicode", lang="yi") == "אַ"
+    assert word_f1("l'Afrique", ["Afrique"], normalize="unicode", lang="fr") == pytest.approx(2 / 3)
+    assert word_f1("O'Connor", ["Connor"], normalize="unicode", lang="en") == 0.0
+    # letters that are no points remain: the hamza of an alef, the nukta of Devanagari
+    assert normalize_answer("أحمد ज़", normalize="unicode") == normalize_answer("أحمد ज़", normalize="unicode", lang="yi")
+
+
 def test_unicode_forms_meet() -> None:
     assert exact_match("１９４９", ["1949"], normalize="unicode") == 1.0
     assert exact_match("한국어", ["한국어"], normalize="unicode") == 1.0

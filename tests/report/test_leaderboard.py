@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import deep_merge
-from mrag_eval.metrics import Estimate
+from mrag_eval.metrics import wilson
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.tables._leaderboard import Board, boards
 from tests.report.runs import CONFIG, row
@@ -116,7 +117,7 @@ def test_unscored_rows_are_counted_and_their_languages_left_out(tmp_path: Path) 
     _write(tmp_path, "b", {"qa": rows})
     board = _boards(tmp_path)["acc"]
     assert board.left_out == ("hi",)
-    assert {e.run: (e.score.n, e.unscored) for e in board.entries} == {"a": (40, 0), "b": (39, 1)}
+    assert {e.run: (e.score.n, e.unscored) for e in board.entries} == {"a": (39, 0), "b": (39, 1)}
 
 
 def test_less_can_be_better_and_some_scores_have_no_better(tmp_path: Path) -> None:
@@ -142,17 +143,51 @@ def test_one_system_makes_no_leaderboard(tmp_path: Path) -> None:
     assert _boards(_write(tmp_path, "a", {"qa": _rows(0.5)})) == {}
 
 
-def test_no_difference_has_no_interval_and_all_the_difference_has_one(tmp_path: Path) -> None:
+def test_rows_that_all_change_alike_or_not_at_all_have_an_interval(tmp_path: Path) -> None:
     for model, rate in (("first", 1.0), ("same", 1.0), ("last", 0.0)):
         _write(tmp_path, model, {"qa": _rows(rate)})
     behind = {e.run: e.behind for e in _boards(tmp_path)["acc"].entries}
     assert behind["first"] is None
-    assert behind["same"] == Estimate(0.0, n=60)
+    # three languages of 20 rows, each of which reaches z^2 / (20 + z^2) both ways; MOVER: as standard errors, over 3
+    reach = 1.959964**2 / (20 + 1.959964**2) / math.sqrt(3)
+    same = behind["same"]
+    assert same is not None
+    assert (same.value, same.low, same.high) == pytest.approx((0.0, -reach, reach), abs=1e-6)
     last = behind["last"]
     assert last is not None
-    # 60 of 60 rows lost: as a share the Wilson interval of 0 of 60, whose upper end is z^2 / (n + z^2)
+    # all 60 rows lost: a share at its end reaches twice as far, one way
     assert last.value == last.low == -1.0
-    assert last.high == pytest.approx(2 * 1.959964**2 / (60 + 1.959964**2) - 1, abs=1e-4)
+    assert last.high == pytest.approx(2 * reach - 1, abs=1e-6)
+
+
+def test_the_order_of_a_leaderboard_agrees_with_its_ranks(tmp_path: Path) -> None:
+    """ "picky" has 18 of the 24 rows that it scored (.75), "full" 30 of all 50 (.60), but 24 of those 24."""
+    rows = {name: _rows(1.0, 50, ["en"]) for name in ("picky", "full")}
+    for i in range(50):
+        rows["full"][i]["values"]["acc"] = float(i < 24 or i >= 44)
+        rows["picky"][i]["values"]["acc"] = float(i < 18)
+        if i >= 24:
+            rows["picky"][i]["unscored"] = {"acc": "no verdict"}
+            del rows["picky"][i]["values"]["acc"]
+    for name in rows:
+        _write(tmp_path, name, {"qa": rows[name]})
+    board = _boards(tmp_path)["acc"]
+    # six rows differ, all one way: 2 of 2^6, so that "full" is first and "picky" second
+    assert [(e.run, e.score.value, e.best) for e in board.entries] == [("full", 1.0, 1), ("picky", 0.75, 2)]
+    assert (board.rows, [e.score.n for e in board.entries]) == (24, [24, 24])
+    assert [(e.unscored, e.cases) for e in board.entries] == [(0, None), (26, pytest.approx((18 / 50, 44 / 50)))]
+
+
+def test_the_worst_language_of_a_system(tmp_path: Path) -> None:
+    rows = [*_rows(0.9, 40, ["en"]), *_rows(0.5, 10, ["ha"]), *_rows(0.8, 5, ["hi"])]
+    for model in ("a", "b"):
+        _write(tmp_path, model, {"qa": rows})
+    entry = _boards(tmp_path)["acc"].entries[0]
+    assert (entry.worst_language, entry.worst_score and entry.worst_score.value) == ("ha", 0.5)
+    # Sidak: each of three intervals at .95^(1/3); the lowest limits are both Hausa's
+    wide = wilson(5, 10, 0.95 ** (1 / 3))
+    assert entry.worst_score is not None
+    assert (entry.worst_score.low, entry.worst_score.high) == (wide.low, wide.high)
 
 
 def test_questions_of_a_group_count_as_one_in_the_tests(tmp_path: Path) -> None:

@@ -95,11 +95,14 @@ def test_a_tier_is_a_mean_over_languages(tmp_path: Path) -> None:
     assert cells(table, LABEL)["all"].value is None
 
 
-def test_answers_without_a_difference_have_a_margin_of_nothing_and_no_interval(tmp_path: Path) -> None:
+def test_a_margin_of_nothing_is_not_certain(tmp_path: Path) -> None:
     tasks = (f"blend_{mode}_{code}" for mode in ("coral", "monorag") for code in CORAL_TIERS["low"])
     table = margin_table([write_run(tmp_path / "blend", dict.fromkeys(tasks, (1, 0, 0, 1)))])
     found = cells(table, LABEL)["low"]
-    assert (found.value, found.low, found.high, found.n) == (0.0, None, None, 20)
+    assert (found.value, found.n) == (0.0, 20)
+    # five tasks of four equal rows: z^2 / (4 + z^2) each, as standard errors over five
+    reach = 100 * 1.959964**2 / (4 + 1.959964**2) / 5**0.5
+    assert (found.low, found.high) == pytest.approx((-reach, reach), abs=1e-4)
 
 
 def test_an_interval_goes_no_further_than_a_difference_can(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, to_json
 from mrag_eval.report import compare, flips, load_results, read_case, read_results, score_table
 from mrag_eval.report.files._scores import COLUMNS
-from tests.report.runs import write_full_run
+from mrag_eval.scoring import RowRecord, summarize
+from tests.report.runs import row, write_full_run, write_run
 
 
 @pytest.fixture
@@ -34,6 +35,27 @@ def test_a_row_for_each_run_task_metric_and_cell(runs: Path) -> None:
     assert (whole["mode"], whole.benchmark, whole.passages, whole.judges) == ("all", "x", "5", "m, n")
     assert (whole.unscored, whole.unscored_rows) == ("1 row unscored (the row has no reference answer)", 1)
     assert not whole.lower_is_better
+
+
+def test_unscored_rows_and_groups_are_shown_with_what_they_mean(tmp_path: Path) -> None:
+    """Four groups of five equal rows, and five rows without a score."""
+    rows = [row(i, group=f"g{i // 5}", acc=float(i < 10)) for i in range(20)]
+    records = [RowRecord(r["row"], r["cell"], r["values"], group=r["group"]) for r in rows]
+    lost = [RowRecord(f"u{i}", {"query_lang": "en"}, {}, unscored={"acc": "no verdict"}) for i in range(5)]
+    folder = write_run(tmp_path / "out", {"qa": rows}, config={"scores": to_json(summarize([*records, *lost]))})
+    frame = load_results(folder)
+    whole = frame[(frame.metric == "acc") & (frame.dimension == "")].iloc[0]
+    assert (whole.value, whole.n, whole.groups) == (0.5, 20, 4)
+    # variances by hand: 4 groups of +-1/2 around the mean: 4/16 * (1/4) / 3; 20 rows: 1/4 / 19
+    assert whole.design_effect == pytest.approx((1 / 4 / 3) / (1 / 4 / 19))
+    # 10 right of 25 rows, or 15
+    assert (whole.worst_case, whole.best_case) == (pytest.approx(10 / 25), pytest.approx(15 / 25))
+    notes = score_table([folder]).notes
+    assert notes == (
+        "unnamed model, qa, acc: 5 rows unscored (no verdict); with all of them wrong 40.0, "
+        "with all of them right 60.0",
+        "unnamed model, qa: rows of 4 groups were resampled together; design effect 6.3",
+    )
 
 
 def test_it_can_be_pivoted_and_written(runs: Path) -> None:

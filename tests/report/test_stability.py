@@ -59,6 +59,34 @@ def test_questions_on_one_paragraph_are_not_versions_of_each_other(tmp_path: Pat
     assert (found.questions, found.answers.value) == (1, 1.0)
 
 
+def test_flips_of_one_territory_count_as_one(tmp_path: Path) -> None:
+    """12 territories in 6 languages: in two of them all six answers become right, in the others none changes."""
+    parts = [
+        [
+            sample(f"{t}-{lang}", lang, "new" if after and t < 2 else "old", group=f"t{t}", right=after and t < 2)
+            for t in range(12)
+            for lang in ("ar", "en", "es", "fr", "ru", "zh")
+        ]
+        for after in (False, True)
+    ]
+    write(tmp_path, "mkqa_norag", parts[0], mode="no_ir")
+    write(tmp_path, "mkqa", parts[1], mode="all")
+    (found,) = flips([tmp_path])
+    assert (found.rows, found.units, found.gained, found.lost) == (72, 12, 12, 0)
+    # McNemar over rows would say 2 * .5^12 = .0005; two territories of twelve are no evidence
+    assert found.test == "paired cluster bootstrap"
+    assert found.p is not None
+    assert found.p > 0.05
+    # as wide as the interval of 2 of 12, not of 12 of 72 (.10 to .27)
+    assert found.changed.low is not None
+    assert found.changed.high is not None
+    assert found.changed.value == pytest.approx(1 / 6)
+    assert found.changed.low < 0.05
+    assert found.changed.high > 0.4
+    assert (found.changed.groups, found.changed.design_effect) == (12, pytest.approx(6 * 71 / (6 * 11)))
+    assert "| 72 in 12 groups | 16.7 [" in single_spaced(shown_flips([found]))
+
+
 def test_flips_between_modes(tmp_path: Path) -> None:
     """Four rows: one keeps its answer, one becomes right, one becomes wrong, one changes among wrong ones."""
     before = [("a", "1", True), ("b", "2", False), ("c", "3", True), ("d", "4", False)]
@@ -75,6 +103,7 @@ def test_flips_between_modes(tmp_path: Path) -> None:
     assert (found.gained, found.lost, found.judged, found.p) == (1, 1, 4, 1.0)
     assert found.groups == {"B": 1, "C": 1, "D": 1}
     assert found.transitions["2", "9"] == 1
+    assert (found.test, found.units, found.changed.method) == ("McNemar exact", 4, "Wilson")
     text = single_spaced(shown_flips([found], most=2))
     assert "| org/tiny | mkqa_norag_en | mkqa_en | 4 | 75.0 [" in text
     assert "mkqa_norag_en -> mkqa_en: B (1), C (1), and 1 more" in text

@@ -272,8 +272,8 @@ def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Seque
     cell_of, values_of, groups_of = zip(*rows, strict=True)
     found = stratified_bootstrap(values_of, cell_of, groups=groups_of, n_resamples=RESAMPLES)
     if found.value is None or found.low is None or found.high is None or abs(_PERCENT * found.value - mean) > 1e-6:
-        return Cell(mean, n=n)
-    return Cell(mean, None, max(0.0, _PERCENT * found.low), min(_PERCENT, _PERCENT * found.high), n, metric=metric)
+        return Cell(mean, found.reason, n=n)
+    return Cell(mean, None, _PERCENT * found.low, _PERCENT * found.high, n, metric=metric)
 
 
 def _sampled(run: _Run, cell: str, metric: str) -> list[tuple[float | None, str]]:

@@ -211,8 +211,8 @@ def difference(pair: PairedRows, metric: str, language: str | None = None, seed:
     groups = [row.group for row in pair.first]
     grouped = groups if len(set(groups)) < len(groups) else None
     changes = [(row.id, y - x) for row, x, y in zip(pair.first, a, b, strict=True) if x is not None and y is not None]
-    interval = paired_difference(b, a, groups=grouped, n_resamples=RESAMPLES, seed=seed).within(
-        scale_of(metric).differences
+    interval = paired_difference(
+        b, a, groups=grouped, n_resamples=RESAMPLES, seed=seed, bounds=scale_of(metric).differences
     )
     test = _test(b, a, grouped, seed)
     kept = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]

@@ -16,11 +16,13 @@ from mrag_eval.report.files._answers import AnswerSheet, read_answers
 
 @dataclass(frozen=True)
 class Flips:
-    """Hold two answer sheets, paired by row. ``changed`` is the share of changed answers (Wilson interval).
+    """Hold two answer sheets, paired by row. ``changed`` is the share of changed answers, with its interval.
 
     ``transitions``: (answer before, after) -> number of rows, for rows that differ. ``gained`` rows were wrong and
-    became right, ``lost`` rows the reverse. ``p`` is McNemar's exact test of these two, None if no row's correctness is
-    known. ``groups`` are the territories (or questions) with a changed answer, in descending order of changes.
+    became right, ``lost`` rows the reverse. ``p`` tests these two: McNemar's exact test, or, if several rows belong to
+    one group (a territory, the versions of a question), the cluster bootstrap over ``units`` groups, as the interval
+    is. ``test`` names it; ``p`` is None if no row's correctness is known. ``groups`` are the territories (or questions)
+    with a changed answer, in descending order of changes.
     """
 
     model: str
@@ -34,6 +36,8 @@ class Flips:
     lost: int
     judged: int
     p: float | None
+    test: str
+    units: int
     groups: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
@@ -61,46 +65,52 @@ def _shared(a: AnswerSheet, b: AnswerSheet) -> bool:
 
 
 def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:
-    from mrag_eval.metrics import mcnemar_exact, wilson
+    from mrag_eval.metrics import interval_for, mcnemar_exact, paired_cluster_bootstrap
 
     later = {given.row: given for given in b.answers}
     rows = [(given, later[given.row]) for given in a.answers if given.row in later]
     other = [(x, y) for x, y in rows if x.key != y.key]
-    judged = [(float(x.correct), float(y.correct)) for x, y in rows if x.correct is not None and y.correct is not None]
-    test = mcnemar_exact([y for _, y in judged], [x for x, _ in judged]) if judged else None
+    judged = [(x, y) for x, y in rows if x.correct is not None and y.correct is not None]
+    right = [y.correct for _, y in judged], [x.correct for x, _ in judged]
+    units = [x.group for x, _ in rows]
+    groups = units if len({*units}) < len(units) else None
+    test = mcnemar_exact(*right) if groups is None else paired_cluster_bootstrap(*right, [x.group for x, _ in judged])
     return Flips(
         a.model,
         a.task,
         b.task,
         len(rows),
         len(a.answers) + len(b.answers) - 2 * len(rows),
-        wilson(len(other), len(rows)),
+        interval_for([float(x.key != y.key) for x, y in rows], groups=groups),
         dict(Counter((x.shown, y.shown) for x, y in other).most_common()),
-        sum(y > x for x, y in judged),
-        sum(x > y for x, y in judged),
+        sum(bool(after) and not before for after, before in zip(*right, strict=True)),
+        sum(bool(before) and not after for after, before in zip(*right, strict=True)),
         len(judged),
-        None if test is None else test.p_value,
+        test.p_value,
+        test.method,
+        len({*units}),
         dict(Counter(x.group for x, _ in other).most_common()),
     )
 
 
 def shown_flips(found: Sequence[Flips], most: int = 10) -> str:
     """Return a Markdown table of all pairs, and the groups that change most."""
-    head = ["model", "from", "to", "rows", "changed", "became right", "became wrong", "McNemar p"]
+    head = ["model", "from", "to", "rows", "changed", "became right", "became wrong", "p", "test"]
     rows = [
         [
             entry.model,
             entry.before,
             entry.after,
-            f"{entry.rows:,}",
+            f"{entry.rows:,}" + (f" in {entry.units:,} groups" if entry.units < entry.rows else ""),
             score_text(entry.changed.value, entry.changed.low, entry.changed.high),
             f"{entry.gained} of {entry.judged}",
             f"{entry.lost} of {entry.judged}",
             p_text(entry.p) or "-",
+            "" if entry.p is None else entry.test,
         ]
         for entry in found
     ]
-    out = [pipe_table(head, rows, "lllrrrrr")]
+    out = [pipe_table(head, rows, "lllrrrrrl")]
     for entry in found:
         listed = ", ".join(f"{group} ({n})" for group, n in list(entry.groups.items())[:most])
         more = f", and {len(entry.groups) - most} more" if len(entry.groups) > most else ""

@@ -29,7 +29,9 @@ class Score:
     """Hold a row of the table: a figure in ``unit``, from ``lowest`` to ``highest``, of a task or group.
 
     ``dimension`` is empty for a task as a whole; else ``cell`` names the part. If ``value`` is None, nothing could be
-    scored, and ``reason`` says why. ``unscored_reasons`` counts the rows that the value leaves out, by reason.
+    scored, and ``reason`` says why. ``unscored_reasons`` counts the rows that the value leaves out, by reason, and
+    ``worst_case`` and ``best_case`` are the score with all of them at 0 or at 1 (of a task as a whole). ``groups`` and
+    ``design_effect`` as in :class:`~mrag_eval.metrics.Estimate`.
     ``stderr`` is the harness's, for groups without an interval. ``tasks`` are those of a group. ``part`` says how many
     of the rows were run, if not all. ``passages`` is their number in a prompt, or which they are if it differs by row.
     """
@@ -52,6 +54,10 @@ class Score:
     unscored: str | None = None
     unscored_rows: int | None = None
     unscored_reasons: Mapping[str, int] = field(default_factory=dict)
+    worst_case: float | None = None
+    best_case: float | None = None
+    groups: int | None = None
+    design_effect: float | None = None
     stderr: float | None = None
     lower_is_better: bool
     unit: str
@@ -141,6 +147,7 @@ def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **
     parts = [f"{n} {'row' if n == 1 else 'rows'} unscored ({reason})" for reason, n in unscored.items()]
     return Score(
         **task,
+        **_cases(columns, sum(unscored.values()) if scale.unit == "share" else 0),
         metric=metric,
         unscored=", ".join(parts) or None,
         unscored_rows=None if columns.get("dimension") else sum(unscored.values()),
@@ -152,11 +159,22 @@ def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **
     )
 
 
+def _cases(columns: Mapping[str, Any], unscored: int) -> dict[str, Any]:
+    """Return the score with every unscored row at 0 and at 1 (Manski 1989); empty if all rows are scored."""
+    value, n = columns.get("value"), columns.get("n")
+    if not unscored or columns.get("dimension"):
+        return {}
+    total = (value or 0.0) * (n or 0)
+    rows = (n or 0) + unscored
+    return {"worst_case": total / rows, "best_case": (total + unscored) / rows}
+
+
 def _estimate(found: Estimate) -> dict[str, Any]:
     # rows are counted wherever something was computed, even if none could be scored
     n = found.n or (0 if found.value is None and found.method else None)
     ends = {"value": found.value, "low": found.low, "high": found.high}
-    return {**ends, "n": n, "method": found.method or None, "reason": found.reason}
+    known = {"groups": found.groups, "design_effect": found.design_effect}
+    return {**ends, **known, "n": n, "method": found.method or None, "reason": found.reason}
 
 
 def score_frame(scores: Iterable[Score]) -> DataFrame:

@@ -26,9 +26,11 @@ _NAMED = 3
 class Entry:
     """Hold one system on a board; scores are between 0 and 1.
 
-    ``score`` is the unweighted mean over languages. ``best`` and ``worst`` bound its rank; they are None if it is not
-    ranked, and ``remark`` says why. ``behind`` is its paired difference to the first. ``parts`` are the tiers and
-    languages.
+    ``score`` is the unweighted mean over languages, of a ranked system over the questions that all ranked ones have a
+    score for. ``best`` and ``worst`` bound its rank; they are None if it is not ranked, and ``remark`` says why.
+    ``behind`` is its paired difference to the first. ``parts`` are the tiers and languages. ``unscored`` counts its
+    rows without a score, and ``cases`` are the worst and best score that it could have with them. ``worst_score`` is
+    that of the ``worst_language``, with the limits of the worst true score in any language.
     """
 
     run: str
@@ -40,6 +42,9 @@ class Entry:
     behind: Estimate | None = None
     remark: str = ""
     parts: Mapping[str, Estimate] = field(default_factory=dict)
+    cases: tuple[float, float] | None = None
+    worst_language: str = ""
+    worst_score: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,8 @@ class Board:
     """Hold the systems of a benchmark by a metric, the best first, unranked ones last.
 
     ``tiers`` and ``languages`` are the columns that ``parts`` of the entries fill. ``rows`` counts the questions that
-    the ranked systems share. ``left_out`` are languages in which one of them has no scored row; no mean includes them.
+    all ranked systems have a score for: ranks and scores are over these. ``left_out`` are languages without such a row;
+    no mean includes them.
     ``higher`` says whether more is better; if it is None, more is neither better nor worse, and nothing is ranked.
     ``groups`` counts the units that are swapped and resampled as a whole: groups of questions, or single ones.
     """
@@ -87,10 +93,10 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
         together, apart = _comparable(scored, metric)
         keys, left_out = _common(together, metric)
         groups = {_rows(together[0])[key].group for key in keys}
-        entries += _ranked(together, metric, keys, higher, seed)
+        entries += _ranked(together, metric, keys, left_out, higher, seed)
         for system, remark in apart:
             own = sorted(_keys(system, metric))
-            entries.append(_entry(system, metric, own, seed, remark=remark))
+            entries.append(_entry(system, metric, own, own, higher, seed, remark=remark))
     entries.sort(key=lambda entry: _order(entry, higher))
     columns = {name for entry in entries for name in entry.parts}
     tiers = tuple(name for name in TIERS if name in columns)
@@ -109,12 +115,18 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
 
 
 def _ranked(
-    together: Sequence[System], metric: str, keys: Sequence[tuple[str, str]], higher: bool | None, seed: int
+    together: Sequence[System],
+    metric: str,
+    keys: Sequence[tuple[str, str]],
+    left_out: Sequence[str],
+    higher: bool | None,
+    seed: int,
 ) -> list[Entry]:
     """Return the entries of systems over the same questions ``keys``, ranked if there are two and one can be better."""
+    asked = [key for key in sorted(_keys(together[0], metric)) if key[0] not in left_out]
     if higher is None or len(together) == 1 or not keys:
         remark = "more is neither better nor worse: not ranked" if higher is None else "nothing to rank it with"
-        return [_entry(system, metric, keys, seed, remark=remark) for system in together]
+        return [_entry(system, metric, keys, asked, higher, seed, remark=remark) for system in together]
     from mrag_eval.metrics import paired_ranks
 
     sign = 1.0 if higher else -1.0
@@ -127,6 +139,8 @@ def _ranked(
             system,
             metric,
             keys,
+            asked,
+            higher,
             seed,
             best=ranks.best[i],
             worst=ranks.worst[i],
@@ -140,18 +154,41 @@ def _signed(value: float | None, sign: float) -> float | None:
     return None if value is None else sign * value
 
 
-def _entry(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int, **rest: Any) -> Entry:
+def _entry(
+    system: System,
+    metric: str,
+    keys: Sequence[tuple[str, str]],
+    asked: Sequence[tuple[str, str]],
+    higher: bool | None,
+    seed: int,
+    **rest: Any,
+) -> Entry:
+    """Return an entry with scores over ``keys``, and the unscored rows among the questions that were ``asked``."""
+    from mrag_eval.metrics import unscored_range, worst_cell
+
     score, parts = languages_score(system, metric, keys, seed), _parts(system, metric, keys, seed)
-    unscored = sum(metric not in _rows(system)[key].values for key in keys)
+    values = {key: _rows(system)[key].values.get(metric) for key in asked}
+    unscored = sum(value is None for value in values.values())
+    if unscored:
+        rest["cases"] = unscored_range(list(values.values()), [language for language, _ in asked])
+    if higher is not None and len({language for language, _ in keys}) > 1 and score.value is not None:
+        found = worst_cell(
+            [values[key] for key in keys],
+            [language for language, _ in keys],
+            groups=_groups([_rows(system)[key].group for key in keys]),
+            lower_is_better=not higher,
+            n_resamples=RESAMPLES,
+            seed=seed,
+        )
+        rest |= {"worst_language": str(found.cell), "worst_score": found.score}
     return Entry(system.run, system.mode, score, unscored, parts=parts, **rest)
 
 
 def _common(systems: Sequence[System], metric: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-    """Return the questions in languages in which every system has a scored row, and the other languages."""
+    """Return the questions for which every system has a score, and the languages without one."""
     keys = _keys(systems[0], metric)
-    scored = [{key[0] for key in keys if metric in _rows(system)[key].values} for system in systems]
-    common = set.intersection(*scored)
-    return sorted(key for key in keys if key[0] in common), tuple(sorted({key[0] for key in keys} - common))
+    shared = sorted(key for key in keys if all(metric in _rows(system)[key].values for system in systems))
+    return shared, tuple(sorted({language for language, _ in keys} - {language for language, _ in shared}))
 
 
 def _rows(system: System) -> Mapping[tuple[str, str], PageRow]:
@@ -231,7 +268,7 @@ def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]]
             groups=None if groups is None else [groups[i] for i in kept],
             n_resamples=RESAMPLES,
             seed=seed,
-        ).within((0.0, 1.0))
+        )
     return found
 
 
@@ -245,28 +282,12 @@ def _parts(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: i
     return out
 
 
-def _behind(system: System, first: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> Estimate | None:
+def _behind(system: System, first: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> Estimate:
     from mrag_eval.metrics import stratified_bootstrap
 
-    changes, cells, groups = [], [], []
-    for key in keys:
-        mine, theirs = _rows(system)[key].values.get(metric), _rows(first)[key].values.get(metric)
-        if mine is not None and theirs is not None:
-            changes.append(mine - theirs)
-            cells.append(key[0])
-            groups.append(_rows(system)[key].group)
-    if not changes:
-        return None
-    if not any(changes):
-        # no row differs: the rows cannot give an interval
-        return Estimate(0.0, n=len(changes))
-    # as shares between 0 and 1, so that rows which all gained or all lost get the interval of such a share
-    shares = [(change + 1) / 2 for change in changes]
-    found = stratified_bootstrap(shares, cells, groups=_groups(groups), n_resamples=RESAMPLES, seed=seed)
-    value, low, high = (
-        None if end is None else max(-1.0, min(1.0, 2 * end - 1)) for end in (found.value, found.low, found.high)
-    )
-    return Estimate(value, low, high, found.n, found.method)
+    changes = [_rows(system)[key].values[metric] - _rows(first)[key].values[metric] for key in keys]
+    cells, groups = [language for language, _ in keys], _groups([_rows(system)[key].group for key in keys])
+    return stratified_bootstrap(changes, cells, groups=groups, bounds=(-1.0, 1.0), n_resamples=RESAMPLES, seed=seed)
 
 
 def _unpaired(system: System, metric: str) -> Entry:

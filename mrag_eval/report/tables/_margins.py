@@ -107,25 +107,18 @@ def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
         from mrag_eval.metrics import stratified_bootstrap
 
         changes = [_change(a, b) for a, b in zip(sides.ours, sides.theirs, strict=True)]
-        if not any(changes):
-            # no row differs: the rows cannot give an interval
-            scored = any(change is not None for change in changes)
-            return Cell(0.0 if scored else None, "no row that both scored", n=n), f"{n} pairs, none of which differs"
         groups = [row.group for row in sides.ours]
         grouped = groups if len(set(groups)) < n else None
-        found = stratified_bootstrap(changes, sides.tasks, groups=grouped, n_resamples=RESAMPLES, seed=seed)
-        cell = Cell(_points(found.value), found.reason, _end(found.low), _end(found.high), n)
+        found = stratified_bootstrap(
+            changes, sides.tasks, groups=grouped, bounds=(-1.0, 1.0), n_resamples=RESAMPLES, seed=seed
+        )
+        cell = Cell(_points(found.value), found.reason, _points(found.low), _points(found.high), n)
         return cell, f"{n} pairs, {found.method}"
     pair = PairedRows(column.name, sides.theirs, sides.ours, (0, 0))
     one = difference(pair, _METRIC, seed=seed)
-    cell = Cell(_points(one.difference), one.reason, _end(one.low), _end(one.high), n)
+    cell = Cell(_points(one.difference), one.reason, _points(one.low), _points(one.high), n)
     p_value = "no test possible" if one.p_value is None else f"p {p_text(one.p_value)}"
     return cell, f"{n} pairs, {p_value} ({one.method})"
-
-
-def _end(value: float | None) -> float | None:
-    """Return an end of an interval in points, limited to the range of a difference of two shares."""
-    return None if value is None else _PERCENT * max(-1.0, min(1.0, value))
 
 
 def _change(ours: ScoredRow, theirs: ScoredRow) -> float | None:

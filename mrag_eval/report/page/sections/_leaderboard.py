@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mrag_eval.core import is_language, language_name
+from mrag_eval.core import is_language, language_name, points
 from mrag_eval.metrics import Estimate
 from mrag_eval.report._table import Cell, percent_cell
 from mrag_eval.report.page._data import PageData
@@ -23,7 +23,7 @@ def _boards(data: PageData) -> dict[str, Any] | None:
 
 def _board(board: Board) -> dict[str, Any]:
     """Return a leaderboard as the page prints it."""
-    said = [f"{board.rows:,} questions that every ranked system was asked"] if board.rows else []
+    said = [f"{board.rows:,} questions that every ranked system has a score for"] if board.rows else []
     if 0 < board.groups < board.rows:
         said.append(f"{board.groups:,} groups of questions, each of which counts as one in tests and intervals")
     if not scale_of(board.metric).percent:
@@ -31,11 +31,12 @@ def _board(board: Board) -> dict[str, Any]:
     if board.higher is False:
         said.append("less is better")
     if board.left_out:
-        said.append(f"without {', '.join(board.left_out)}, where one of them has no scored row")
+        said.append(f"without {', '.join(board.left_out)}, where no question is scored for all of them")
     return {
         "benchmark": board.benchmark,
         "metric": board.metric,
         "note": "; ".join(said),
+        "worst": any(entry.worst_language for entry in board.entries),
         "columns": [*(f"{name} tier" for name in board.tiers), *map(_named, board.languages)],
         "entries": [_board_entry(entry, board.metric, [*board.tiers, *board.languages]) for entry in board.entries],
     }
@@ -57,6 +58,9 @@ def _board_entry(entry: Entry, metric: str, columns: Sequence[str]) -> dict[str,
         "score": _percent(entry.score, metric),
         "behind": _percent(entry.behind, metric),
         "unscored": entry.unscored,
+        "cases": "" if entry.cases is None else " to ".join(points(end) for end in entry.cases),
+        "worst_language": _named(entry.worst_language) if entry.worst_language else "",
+        "worst_score": _percent(entry.worst_score),
         "remark": entry.remark,
         "parts": [_percent(entry.parts.get(name), metric) for name in columns],
     }

@@ -19,8 +19,8 @@ from mrag_eval.report.tables._leaderboard import TIERS, languages_score
 from mrag_eval.scoring import scale_of
 
 # Stages in the order of the pipeline, and colours that colour-blind readers can distinguish (Okabe and Ito).
-_STAGES = ("correct", "not retrieved", "lost in reranking", "not used", "wrong language")
-_COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#CC79A7")
+_STAGES = ("correct", "not retrieved", "lost in reranking", "cut at k", "not used", "wrong language")
+_COLOURS = ("#009E73", "#D55E00", "#E69F00", "#F0E442", "#56B4E9", "#CC79A7")
 _OF_A_MODEL = {"benchmark": "benchmark", "metric": "metric", "run": "model"}
 
 

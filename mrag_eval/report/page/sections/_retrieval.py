@@ -38,11 +38,15 @@ def _pairs(points: Points) -> Spec:
 # Links from retrieval to the answer, and their names on the page.
 _LINKS = {
     "retrieved": "retrieved",
+    "in_prompt": "in the prompt",
     "kept_if_retrieved": "in the prompt, if retrieved",
     "correct_if_kept": "answered right, if in the prompt",
     "end_to_end": "answered right, of all",
     "correct_if_not_retrieved": "answered right, if not retrieved",
 }
+
+# Links that only one table has.
+_CHAINS = {"in_prompt": "selection"}
 
 
 def _link_points(leaf: Leaf) -> list[Point]:
@@ -51,7 +55,7 @@ def _link_points(leaf: Leaf) -> list[Point]:
     Source: Cross-Lingual Cost, Tables 1 and 3.
     """
     chain = "selection" if leaf.result.scores.attribution is None else "attribution"
-    found = {said: leaf.result.score(f"{chain}.{name}") for name, said in _LINKS.items()}
+    found = {said: leaf.result.score(f"{_CHAINS.get(name, chain)}.{name}") for name, said in _LINKS.items()}
     return [
         {"task": leaf.label, "link": said, **percent(score)}
         for said, score in found.items()
