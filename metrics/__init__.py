@@ -65,10 +65,11 @@ from mrag_eval.metrics._language_pairs import LanguagePairMatrix, language_pair_
 from mrag_eval.metrics._language_preference import InLanguagePreference, LanguagePreference, in_language_preference
 from mrag_eval.metrics._language_rate import LanguageBreakdown, LanguageRate, accepts, correct_language_rate
 from mrag_eval.metrics._margins import paired_margin
-from mrag_eval.metrics._option_replies import Outcome, reply_outcome
+from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
 from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
+from mrag_eval.metrics._refusal_words import declines
 from mrag_eval.metrics._scripts import script
 from mrag_eval.metrics._short_answers import (
     ShortAnswerScores,
@@ -99,6 +100,7 @@ from mrag_eval.metrics._text import (
 )
 
 __all__ = [
+    "SHARES",
     "BorderlinesCitation",
     "CitationPreference",
     "CitationRates",
@@ -126,6 +128,7 @@ __all__ = [
     "PairedTest",
     "PanelIndependence",
     "ScriptDetector",
+    "Share",
     "ShortAnswerScores",
     "VotedAnswer",
     "accepts",
@@ -149,6 +152,7 @@ __all__ = [
     "concurrence_scores",
     "conditional_rate",
     "correct_language_rate",
+    "declines",
     "default_detector",
     "effective_panel_size",
     "error_attribution",

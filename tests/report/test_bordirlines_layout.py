@@ -23,7 +23,10 @@ def concurrence(kb: float, refused: float = 0.0) -> dict[str, Any]:
     score = {"value": kb, "low": kb - 0.1, "high": kb + 0.1, "n": 161}
     return {
         "intervals": {"KB_CS": score, "countries_mean": {"value": 1.25, "low": 1.2, "high": 1.3, "n": 251}},
-        "rates": {"refused": {"value": refused, "low": 0.0, "high": 1.0, "n": 720}},
+        "rates": {
+            share: {"value": value, "low": 0.0, "high": 1.0, "n": 720}
+            for share, value in (("read", 0.9 - refused), ("refused", refused), ("unread", 0.1))
+        },
         "random": {"KB_CS": 0.4581, "countries_mean": 1.5},
     }
 
@@ -84,11 +87,25 @@ def test_our_figures_are_next_to_the_papers(tmp_path: Path) -> None:
     cells = own(table, "qlang")
     assert (cells["KB CS"].value, cells["KB CS"].n) == (pytest.approx(75.12), 161)
     assert cells["# Country, mean"].value == 1.25
-    assert cells["refused"].value == pytest.approx(5.0)
+    shares = [cells[name].value for name in ("read", "refused", "not read")]
+    assert shares == pytest.approx([85.0, 5.0, 10.0])
     assert cells["Con CS"].value is None
     assert "org/tiny, not run: no_ir; qlang+en; en_only; rel_langs; swap_docs" in table.notes
     (gpt,) = [row for row in table.rows if row.labels == ("qlang", "GPT-4o")]
-    assert [cell.value for cell in gpt.cells] == [81.4, 81.3, 72.3, 12.4, 8.9, 69.1, 76.9, 1.227, 0.429, None, None]
+    assert [cell.value for cell in gpt.cells] == [
+        81.4,
+        81.3,
+        72.3,
+        12.4,
+        8.9,
+        69.1,
+        76.9,
+        1.227,
+        0.429,
+        None,
+        None,
+        None,
+    ]
     (random,) = [row for row in table.rows if row.labels == ("", "RANDOM")]
     assert random.source == "computed, 720 questions"
     assert (random.cells[0].value, random.cells[7].value) == (pytest.approx(45.81), 1.5)
