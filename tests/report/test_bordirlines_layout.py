@@ -14,7 +14,7 @@ import pytest
 from mrag_eval.core import MetricError
 from mrag_eval.metrics import t_interval
 from mrag_eval.report import Table, render
-from mrag_eval.report.tables._layout_schema import load_layout
+from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
 from tests.tables import single_spaced
 
@@ -65,10 +65,14 @@ def own(table: Table, condition: str) -> dict[str, Any]:
     return dict(zip(table.columns, row.cells, strict=True))
 
 
+def _table(number: str) -> LayoutTable:
+    return next(table for table in load_layout("bordirlines").tables if table.id == number)
+
+
 def test_the_papers_deltas_follow_from_its_columns() -> None:
     """Con - Non and its ratio to Non, within the rounding of their single decimal; swapped in the rows of Li et al."""
     checked = 0
-    for row in load_layout("bordirlines").tables[0].rows:
+    for row in _table("4").rows:
         # the latter is one of the errata
         if row.model == "RANDOM" or row.model.startswith("BLOOM 560M"):
             continue
