@@ -18,7 +18,15 @@ from mrag_eval.scoring._row_records import (
     TerritoryAnswer,
     sufficiency_record,
 )
-from mrag_eval.scoring._score_records import LabelTable, LoopTable, MetricScore, PanelTable, TaskScores
+from mrag_eval.scoring._score_records import (
+    CitationTable,
+    LabelTable,
+    LanguageTable,
+    LoopTable,
+    MetricScore,
+    PanelTable,
+    TaskScores,
+)
 from mrag_eval.scoring._summary import row_record, summarize, unscored_lines
 from mrag_eval.scoring._task_level import check_task_scores, skipped_territories, task_record
 from mrag_eval.scoring._translated import with_translated_answers
@@ -33,10 +41,12 @@ __all__ = [
     "RESAMPLES",
     "Answer",
     "AnswerRecord",
+    "CitationTable",
     "HumanAgreement",
     "JudgedRecord",
     "LabelTable",
     "LabellingShare",
+    "LanguageTable",
     "LoopTable",
     "MetricScore",
     "PanelShare",

@@ -96,9 +96,10 @@ def agreement_on(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: Huma
     }
     if relevance:
         out["relevance"] = _f1(relevance, True)
-    if viewed:
-        views = [[label.viewpoint for label in sound[pair]] for pair in pairs]
+    views = [[label.viewpoint for label in sound[pair]] for pair in pairs]
+    if any(view for row in views for view in row):
         out["alpha_viewpoint"] = _alpha(views)
+    if viewed:
         out["viewpoint"] = _f1([(model[pair].viewpoint, human.labels[pair].viewpoint) for pair in viewed], None)
     return out
 

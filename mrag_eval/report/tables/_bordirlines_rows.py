@@ -17,6 +17,7 @@ from mrag_eval.report.labels._agreement import agreement_on, human_labels
 from mrag_eval.report.labels._documents import Pair
 from mrag_eval.report.labels._labelled import LabelledRun, read_labelled
 from mrag_eval.report.tables._by_mode import ModeRow
+from mrag_eval.scoring import CitationTable, LanguageTable
 
 _PUBLISHED_MODES = ("qlang", "qlang+en", "en_only", "rel_langs")
 _CITING = ("qlang", "qlang+en", "rel_langs")
@@ -35,6 +36,7 @@ def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict
         "10": _relevant(labelled),
         "Figure 4": _rates(files),
         "Figure 10": _distribution(files),
+        "Figures 15, 16": _preferences(files),
     }
 
 
@@ -107,7 +109,8 @@ def _counts(found: Mapping[str, Any]) -> list[Cell]:
 
 
 def _alphas(found: Mapping[str, Any]) -> list[Cell]:
-    return [_alpha(found[name]) for name in ("alpha_relevance", "alpha_viewpoint")]
+    none = {"reason": "no viewpoint was labelled"}
+    return [_alpha(found.get(name) or none) for name in ("alpha_relevance", "alpha_viewpoint")]
 
 
 def _alpha(estimate: Mapping[str, Any]) -> Cell:
@@ -141,14 +144,14 @@ def _f1_cells(counts: Mapping[str, int]) -> list[Cell]:
     shares = ((tp, tp + fp, "nothing was labelled so"), (tp, tp + fn, "people labelled nothing so"))
     f1 = (2 * tp, 2 * tp + fp + fn, "neither labelled anything so")
     return [
-        *(Cell(float(counts[name])) for name in _COUNTS),
+        *(Cell(float(counts[name]), digits=0) for name in _COUNTS),
         *(Cell(part / whole) if whole else Cell(None, why) for part, whole, why in (*shares, f1)),
     ]
 
 
 def _weighted(counts: Sequence[Mapping[str, int]]) -> list[Cell]:
     """Return the F1 of all languages weighted by what people found (TP + FN), with summed counts."""
-    sums = [Cell(float(sum(found[name] for found in counts))) for name in _COUNTS]
+    sums = [Cell(float(sum(found[name] for found in counts)), digits=0) for name in _COUNTS]
     weights = [found["true_positive"] + found["false_negative"] for found in counts]
     scores = [_f1_cells(found)[-1].value or 0.0 for found in counts]
     total = sum(weights)
@@ -202,30 +205,41 @@ def _rates(files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return Figure 4: inclusion and citation of documents in the question's language, in rel_langs."""
     out = []
     for (model, _), leaf in _citing(files, ("rel_langs",)).items():
-        own = (leaf.scores.citations or {})["inline"].preference["query_lang"]["own"]
-        rates = {lang: _pair(cells) for lang, cells in own.items() if lang != "all"}
+        table = (leaf.scores.citations or {})["inline"]
+        rates = {lang: _own_rates(table, lang) for lang in sorted(table.by_query_language)}
         for group, codes in RESOURCE_GROUPS.items():
-            within = {lang: pair for lang, pair in rates.items() if base_language(lang) in {*map(base_language, codes)}}
-            defined = [[pair[i].value for pair in within.values()] for i in (0, 1)]
-            columns = [[value for value in values if value is not None] for values in defined]
+            within = [pair for lang, pair in rates.items() if base_language(lang) in set(codes)]
+            columns = [[pair[i].value for pair in within if pair[i].value is not None] for i in (0, 1)]
             for name, statistic in (("median", median), ("lowest", min), ("highest", max)):
-                cells = [Cell(float(statistic(c))) if c else Cell(None, "no language has a rate") for c in columns]
                 if within:
-                    out.append(_row(f"{group}-resource, {name} of {len(within)} ({model})", cells, _GROUPED))
-        out += [_row(f"{_name(lang)} ({model})", pair) for lang, pair in sorted(rates.items())]
+                    cells = [Cell(statistic(c), n=len(c)) if c else Cell(None, _UNCITED) for c in columns]
+                    out.append(_row(f"{group}-resource, {name} ({model})", cells, _GROUPED))
+        out += [_row(f"{_name(lang)} ({model})", pair) for lang, pair in rates.items()]
     return out
 
 
-_GROUPED = "this run's groups are the classes of Joshi et al. (2020) in three steps; the paper does not list its groups"
+_GROUPED = (
+    "this run's groups are the classes of Joshi et al. (2020) in three steps, and n counts their languages; "
+    "the paper does not list its groups"
+)
+_UNCITED = "no reply cites a document"
 
 
-def _pair(cells: Mapping[str, Any]) -> list[Cell]:
-    return [_estimate(cells[name]) for name in ("inclusion", "citation")]
+def _own_rates(table: CitationTable, lang: str) -> list[Cell]:
+    """Return inclusion and citation of the documents in a question's language, with intervals where there are some."""
+    own = table.by_query_language[lang].get(lang)
+    figures = table.preference.get("query_lang", {}).get("own", {}).get(lang, {})
+    values = (0.0, 0.0) if own is None else (own.inclusion_mean, own.citation_mean)
+    return [
+        _rate(value, figures.get(name) or {}) for value, name in zip(values, ("inclusion", "citation"), strict=True)
+    ]
 
 
-def _estimate(found: Mapping[str, Any]) -> Cell:
-    value, low, high = (None if found.get(k) is None else 100 * float(found[k]) for k in ("value", "low", "high"))
-    return Cell(value, None if value is not None else str(found.get("reason")), low, high, found.get("n") or None)
+def _rate(value: float | None, figure: Mapping[str, Any]) -> Cell:
+    if value is None:
+        return Cell(None, _UNCITED)
+    low, high = (None if figure.get(end) is None else 100 * float(figure[end]) for end in ("low", "high"))
+    return Cell(100 * value, None, low, high)
 
 
 def _distribution(files: Sequence[ResultFile]) -> list[ModeRow]:
@@ -251,3 +265,47 @@ def _pooled(table: Mapping[str, LanguageCitations], lang: str) -> Cell:
         return Cell(None, "nothing is cited")
     cited = table[lang].citations if lang in table else 0
     return Cell(100 * cited / total, n=cited)
+
+
+# -------------------------------------------------------------------------------------------------------- retrieval
+
+
+def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
+    """Return Figures 15 and 16: how much likelier a document in the question's language is retrieved in rel_langs."""
+    latest = {
+        str(leaf.config.data.get("embedder")): leaf
+        for file in files
+        for task, leaf in file.leaves.items()
+        if task.startswith("bordirlines_rel_langs_") and leaf.config.mode == "rel_langs" and leaf.scores.languages
+    }
+    tables = [latest[name].scores.languages if name in latest else None for name in ("openai", "m3")]
+    notes = [
+        f"{leaf.task}: searched passages are {leaf.config.source.get('searchable') or 'not known'}"
+        for name, leaf in latest.items()
+        if name in ("openai", "m3")
+    ]
+    languages = sorted(
+        {lang for table in tables if table for lang in table.preference}, key=lambda x: (x != "overall", x)
+    )
+    return [
+        _row(
+            "overall" if lang == "overall" else _name(lang),
+            [*(_ratio(table, lang) for table in tables), *(_normalised(table, lang) for table in tables)],
+            *notes,
+        )
+        for lang in languages
+    ]
+
+
+def _ratio(table: LanguageTable | None, lang: str) -> Cell:
+    if table is None or lang not in table.preference:
+        return Cell(None, "not run")
+    ratio = table.preference[lang].ratio
+    return percent_cell(ratio, scale=1.0) if ratio.value is not None else Cell(None, ratio.reason)
+
+
+def _normalised(table: LanguageTable | None, lang: str) -> Cell:
+    if table is None or lang not in table.preference:
+        return Cell(None, "not run")
+    value = table.preference[lang].normalised
+    return Cell(value, None if value is not None else table.preference[lang].ratio.reason)
