@@ -67,7 +67,7 @@ def _documents(paths: Sequence[Path]) -> list[ModeRow]:
                 shown[hit.lang][sample.record.row, hit.id] = hit.doc_id
     if not counted:
         return []
-    rows = [
+    rows: list[tuple[str, tuple[int, ...]]] = [
         (_name(lang), (len(territories.get(lang, ())), *_sizes(shown.get(lang, {}))))
         for lang in {**territories, **shown}
     ]
@@ -197,7 +197,7 @@ def _citing(files: Sequence[ResultFile], modes: Sequence[str]) -> dict[tuple[str
                 and config.data.get("persona") in (None, "plain")
                 and config.data.get("documents") in (None, "all")
             ):
-                out[file.model, config.mode] = leaf
+                out[file.model, str(config.mode)] = leaf
     return out
 
 
@@ -209,8 +209,9 @@ def _rates(files: Sequence[ResultFile]) -> list[ModeRow]:
         rates = {lang: _own_rates(table, lang) for lang in sorted(table.by_query_language)}
         for group, codes in RESOURCE_GROUPS.items():
             within = [pair for lang, pair in rates.items() if base_language(lang) in set(codes)]
-            columns = [[pair[i].value for pair in within if pair[i].value is not None] for i in (0, 1)]
-            for name, statistic in (("median", median), ("lowest", min), ("highest", max)):
+            columns = [[value for pair in within if (value := pair[i].value) is not None] for i in (0, 1)]
+            statistics: dict[str, Callable[[list[float]], float]] = {"median": median, "lowest": min, "highest": max}
+            for name, statistic in statistics.items():
                 if within:
                     cells = [Cell(statistic(c), n=len(c)) if c else Cell(None, _UNCITED) for c in columns]
                     out.append(_row(f"{group}-resource, {name} ({model})", cells, _GROUPED))
@@ -227,12 +228,9 @@ _UNCITED = "no reply cites a document"
 
 def _own_rates(table: CitationTable, lang: str) -> list[Cell]:
     """Return inclusion and citation of the documents in a question's language, with intervals where there are some."""
-    own = table.by_query_language[lang].get(lang)
     figures = table.preference.get("query_lang", {}).get("own", {}).get(lang, {})
-    values = (0.0, 0.0) if own is None else (own.inclusion_mean, own.citation_mean)
-    return [
-        _rate(value, figures.get(name) or {}) for value, name in zip(values, ("inclusion", "citation"), strict=True)
-    ]
+    inclusion, citation = table.own_rates(lang)
+    return [_rate(inclusion, figures.get("inclusion") or {}), _rate(citation, figures.get("citation") or {})]
 
 
 def _rate(value: float | None, figure: Mapping[str, Any]) -> Cell:
