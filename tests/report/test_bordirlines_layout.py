@@ -125,6 +125,16 @@ def test_a_run_in_another_mode_does_not_fill_the_cell(tmp_path: Path) -> None:
     assert ours == ["this run, other settings: retrieval.mode=all, not qlang"]
 
 
+def test_a_run_with_all_documents_is_not_shown_as_one_with_the_relevant_ones(tmp_path: Path) -> None:
+    """Results leave out data.documents if it has its default."""
+    path = write(tmp_path / "results_1.json", {"bordirlines_qlang_direct_openai": ("qlang", 0.7512)})
+    table = tables(path)["Figure 6"]
+    assert own(table, "qlang, all")["KB CS"].value == pytest.approx(75.12)
+    for name, setting in (("relevant", "relevant"), ("not relevant", "non_relevant")):
+        cell = own(table, f"qlang, {name}")["KB CS"]
+        assert (cell.value, cell.reason) == (None, f"run with data.documents=all, the table shows {setting}")
+
+
 def test_seeds_become_a_mean_with_a_t_interval(tmp_path: Path) -> None:
     """0.70, 0.72, 0.74: mean 0.72, deviation 0.02, t(2) = 4.302653, half-width 4.302653 x 0.02 / sqrt(3)."""
     task = "bordirlines_qlang_direct_openai"

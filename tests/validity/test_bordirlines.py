@@ -16,7 +16,7 @@ import io
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +111,14 @@ def run(test_data: Path, tmp_path_factory: pytest.TempPathFactory, programs: Pro
     env = {**os.environ, "MRAG_CACHE": str(folder / "cache"), "OPENAI_API_KEY": "none"}
     server = ModelServer(script(queries))
     data = {"path": str(copy), "borderlines": str(test_data / "borderlines"), "territories": TERRITORIES}
-    try:
+
+    def evaluate(tasks: Sequence[str], out: Path, **more: Any) -> None:
         done = subprocess.run(
             [
                 *(programs / "lm_eval", "run", "--model", "local-chat-completions"),
                 *("--model_args", f"model=planted,base_url={server.url}", "--apply_chat_template"),
-                *("--include_path", str(tasks_folder()), "--tasks", ",".join(TASKS)),
-                *("--metadata", json.dumps({"data": data}), "--log_samples", "--output_path", str(folder / "out")),
+                *("--include_path", str(tasks_folder()), "--tasks", ",".join(tasks)),
+                *("--metadata", json.dumps({"data": {**data, **more}}), "--log_samples", "--output_path", str(out)),
             ],
             capture_output=True,
             text=True,
@@ -125,6 +126,12 @@ def run(test_data: Path, tmp_path_factory: pytest.TempPathFactory, programs: Pro
             check=False,
         )
         assert done.returncode == 0, done.stderr[-3000:]
+
+    try:
+        evaluate(TASKS, folder / "out")
+        filtered = ("bordirlines_qlang_direct_openai", "bordirlines_rel_langs_direct_openai")
+        evaluate(filtered[:1], folder / "filtered", documents="non_relevant")
+        evaluate(filtered, folder / "filtered", documents="relevant", territories=["Ceuta", "Crimea"])
         yield Run(folder / "out", programs, env)
     finally:
         server.close()
@@ -200,6 +207,31 @@ def test_figure_4(run: Run) -> None:
         "Russian (planted)": ["30.0", "50.0"],
         "Ukrainian (planted)": ["30.0", none],
     }
+
+
+def test_figure_6(run: Run) -> None:
+    """With documents every answer is the holder, so KB and Cst are 1 and the delta is 0, whatever is filtered.
+
+    rel_langs shows relevant documents alone (0 to 4), so there is no run with the others. The runs with the relevant
+    ones ask about two territories of three.
+    """
+    all_right = ["100.0", "100.0", "0.0", "1.000"]
+    rows = run.table("Figure 6", run.folder.parent / "filtered")
+    assert rows == {
+        f"{condition} / planted": all_right
+        for condition in (
+            "qlang, all",
+            "qlang, relevant",
+            "qlang, not relevant",
+            "rel_langs, all",
+            "rel_langs, relevant",
+        )
+    }
+    printed = single_spaced(
+        run.command("report", str(run.folder), str(run.folder.parent / "filtered"), "--layout", "bordirlines")
+    )
+    assert "| qlang, relevant | planted | this run | 100.0 (n=2) | 100.0 (n=2) |" in printed
+    assert "| qlang, not relevant | planted | this run | 100.0 (n=3) | 100.0 (n=3) |" in printed
 
 
 def test_figure_10(run: Run) -> None:

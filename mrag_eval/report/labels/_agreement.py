@@ -89,9 +89,7 @@ def agreement_on(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: Huma
             "false_positive": counts[True, False],
             "false_negative": counts[False, True],
         },
-        "viewpoint_confusion": viewpoint_confusion(
-            [(model[pair], human.labels[pair]) for pair in both if human.labels[pair].viewpoint]
-        ),
+        "viewpoint_confusion": viewpoint_confusion([(model[pair], human.labels[pair]) for pair in viewed]),
         "alpha_relevance": _alpha([[label.relevant for label in labels] for labels in sound.values()]),
     }
     if relevance:
