@@ -66,10 +66,11 @@ from mrag_eval.metrics._language_preference import InLanguagePreference, Languag
 from mrag_eval.metrics._language_rate import LanguageBreakdown, LanguageRate, accepts, correct_language_rate
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
 from mrag_eval.metrics._margins import paired_margin
-from mrag_eval.metrics._option_replies import Outcome, reply_outcome
+from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
 from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
+from mrag_eval.metrics._refusal_words import declines
 from mrag_eval.metrics._scripts import script
 from mrag_eval.metrics._short_answers import (
     ShortAnswerScores,
@@ -100,6 +101,7 @@ from mrag_eval.metrics._text import (
 )
 
 __all__ = [
+    "SHARES",
     "BorderlinesCitation",
     "CitationPreference",
     "CitationRates",
@@ -127,6 +129,7 @@ __all__ = [
     "PairedTest",
     "PanelIndependence",
     "ScriptDetector",
+    "Share",
     "ShortAnswerScores",
     "VotedAnswer",
     "WorstCell",
@@ -152,6 +155,7 @@ __all__ = [
     "concurrence_scores",
     "conditional_rate",
     "correct_language_rate",
+    "declines",
     "default_detector",
     "effective_panel_size",
     "error_attribution",

@@ -1,4 +1,4 @@
-"""Classification of replies to a lettered question from which no single option could be read."""
+"""Classification of replies to a lettered question: an option was read, the reply declines, or it cannot be read."""
 
 from __future__ import annotations
 
@@ -7,32 +7,59 @@ from collections.abc import Sequence
 from typing import Literal
 
 from mrag_eval.core import MetricError
+from mrag_eval.metrics._refusal_words import declines
 
-Outcome = Literal["chosen", "chosen_of_several", "unread", "several", "beyond", "refused"]
-OUTCOMES: tuple[Outcome, ...] = ("chosen", "chosen_of_several", "unread", "several", "beyond", "refused")
-_LETTER = re.compile(r"(?<![^\W_])([A-H])\)")
+Outcome = Literal["chosen", "chosen_of_several", "refused", "unread", "several", "beyond", "empty", "unclear"]
+Share = Literal["read", "refused", "unread"]
+# The share of replies that each outcome belongs to.
+SHARES: dict[str, Share] = {
+    "chosen": "read",
+    "chosen_of_several": "read",
+    "refused": "refused",
+    "unread": "unread",
+    "several": "unread",
+    "beyond": "unread",
+    "empty": "unread",
+    "unclear": "unread",
+}
+
+# "A)" anywhere, or a letter that is the whole reply, whatever announces it ("Answer: A").
+_LETTER = re.compile(r"(?<![^\W_])([A-H])\)|^\W*(?:\w+\W+){0,5}?([A-H])\W*$", re.IGNORECASE)
 
 
 def reply_outcome(reply: str, options: Sequence[str], index: int) -> Outcome:
     """Return the relation of a reply, read as option ``index`` (-1: none), to the options that it names.
 
-    An option is named by its letter (``A)``) or by its name; a name inside a longer option's name does not count (Sudan
-    in South Sudan). ``chosen`` and ``chosen_of_several``: an option was read, and the reply names no other, or others
-    too. If none was read: ``unread`` names exactly one (the reading rule missed it), ``several`` more than one,
-    ``beyond`` only a letter beyond the options, ``refused`` none.
+    An option is named by its letter or by its name, in any case; a name inside a longer option's name does not count
+    (Sudan in South Sudan). ``chosen`` and ``chosen_of_several``: an option was read, and the reply names no other, or
+    others too. If none was read:
+
+    - ``unread``: it names exactly one option (the reading rule missed it); ``beyond``: only a letter without an option;
+    - ``refused``: it declines to choose, in words of a language that :func:`~mrag_eval.metrics.declines` knows. Other
+      refusals are not recognised, so their number is a lower bound;
+    - ``several``: it names more than one; ``empty``: it is blank; ``unclear``: none of these.
+
+    :data:`SHARES` gives the share of replies that an outcome belongs to: read, refused or unread.
 
     Raises MetricError for an index outside the options.
     """
     if not -1 <= index < len(options):
         raise MetricError(f"option {index} is outside -1..{len(options) - 1}")
-    letters = {ord(letter) - ord("A") for letter in _LETTER.findall(reply)}
+    letters = {ord((first or second).upper()) - ord("A") for first, second in _LETTER.findall(reply)}
     rest, named = reply, {i for i in letters if i < len(options)}
     for i in sorted(range(len(options)), key=lambda i: -len(options[i])):
-        if options[i] and options[i] in rest:
+        name = re.escape(options[i])
+        rest, count = re.subn(rf"{name}|(?i:(?<!\w){name}(?!\w))", "\0", rest) if name else (rest, 0)
+        if count:
             named.add(i)
-            rest = rest.replace(options[i], "\0")
     if index >= 0:
         return "chosen" if named <= {index} else "chosen_of_several"
+    if len(named) == 1:
+        return "unread"
+    if letters and not named:
+        return "beyond"
+    if declines(rest):
+        return "refused"
     if named:
-        return "unread" if len(named) == 1 else "several"
-    return "beyond" if letters else "refused"
+        return "several"
+    return "unclear" if reply.strip() else "empty"

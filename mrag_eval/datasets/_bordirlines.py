@@ -7,7 +7,7 @@ BordIRlines' own files (``data.path``), which are read if ``data.embedder`` name
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -38,6 +38,7 @@ from mrag_eval.datasets._bordirlines_files import (
     Annotations,
     Documents,
     Hits,
+    bare_page,
     data_folder,
     provenance,
     read_annotations,
@@ -144,7 +145,7 @@ def load(block: BordirlinesBlock) -> Benchmark:
         source["path"] = str(root)
     hashes: dict[str, str] = {}
     published, counts, more = _published(block, root, lines, {doc.id for doc in docs}, hashes)
-    source |= {"sha256": provenance(hashes), "queries_with_documents": counts}
+    source |= {"sha256": provenance(hashes), "queries_with_documents": counts, "searchable": published.pool}
     notes += more
     return Benchmark("bordirlines", docs, None, tuple(notes), source, published)
 
@@ -265,7 +266,8 @@ def _published(
     used = {passage for rows in runs.values() for run in rows.values() for passage, _ in run}
     passages = {key: documents.passages[key] for key in used}
     shown = {pair: label.as_labels() for pair, label in labels.items()}
-    return Published(runs, passages, _searchable(by_embedder, questions, documents), shown), counts, notes
+    searchable, pool = _searchable(by_embedder, questions, documents)
+    return Published(runs, passages, searchable, shown, pool), counts, notes
 
 
 def _flipped_runs(
@@ -331,19 +333,29 @@ def _label_of(found: Annotations, row: str, document: str) -> Label | None:
 
 def _searchable(
     by_embedder: Mapping[str, Hits], questions: Mapping[str, Question], documents: Documents
-) -> dict[str, dict[str, int]]:
-    """Return, by row, the number of documents per language that any retriever found for its territory in any mode."""
-    pools: dict[str, set[str]] = defaultdict(set)
+) -> tuple[dict[str, dict[str, int]], str]:
+    """Return, by row, the number of documents per language that were searched for its territory, and which these are.
+
+    They are all paragraphs of every page that a retriever found for the territory in any mode, if the files hold
+    paragraphs that no retriever found; else the number of those found is all that is known.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
     for hits in by_embedder.values():
         for rows in hits.values():
             for row, listed in rows.items():
-                pools[questions[row].territory.name].update(hit.passage for hit in listed)
-    counts: dict[str, dict[str, int]] = {}
-    for territory, passages in pools.items():
-        counts[territory] = defaultdict(int)
-        for passage in passages:
-            counts[territory][documents.passages[passage].lang] += 1
-    return {row: dict(counts[q.territory.name]) for row, q in questions.items() if q.territory.name in counts}
+                found[questions[row].territory.name].update(hit.passage for hit in listed)
+    sizes = documents.paragraphs()
+    counts: dict[str, Counter[str]] = {}
+    whole = False
+    for territory, passages in found.items():
+        pages = {bare_page(documents.passages[passage].doc_id) for passage in passages}
+        counts[territory] = Counter()
+        for page in pages:
+            counts[territory][page.partition(":")[0]] += sizes[page]
+        whole = whole or counts[territory].total() > len(passages)
+    pool = "all paragraphs of the pages found" if whole else "the paragraphs found by either retriever in any mode"
+    by_row = {row: dict(counts[q.territory.name]) for row, q in questions.items() if q.territory.name in counts}
+    return by_row, pool
 
 
 LOADER = LoaderSpec(BENCHMARK, BordirlinesBlock, load)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +107,20 @@ class Documents:
             article = name.rpartition("_p")[0] or name
             self.passages[passage] = Passage(passage, lang, text, "", f"{lang}:{article}")
         return passage
+
+    def paragraphs(self) -> Counter[str]:
+        """Return page (as :func:`bare_page`) -> number of its paragraphs in the file, found by a retriever or not."""
+        return Counter(
+            bare_page(f"{lang}:{name.rpartition('_p')[0] or name}")
+            for lang, docs in self._texts.items()
+            for name in docs
+        )
+
+
+def bare_page(page: str) -> str:
+    """Return ``<language>:<page>`` without the prefix of a script, which Chinese ids have in some files only."""
+    lang, _, name = page.partition(":")
+    return f"{lang}:{name.rpartition('.')[2]}"
 
 
 def read_hits(

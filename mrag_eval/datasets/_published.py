@@ -16,10 +16,11 @@ class Published:
     """Published search results. ``runs``: IR mode -> row id -> its hits; ``passages`` has the text of every hit.
 
     ``searchable``: row id -> language -> number of known documents on the row's subject, the best available estimate of
-    the searched passages. ``labels``: (row id, passage id) -> label -> value.
+    the searched passages; ``pool`` says which documents these are. ``labels``: (row id, passage id) -> label -> value.
     """
 
     runs: Mapping[str, Mapping[str, Run]]
     passages: Mapping[str, Passage]
     searchable: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     labels: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    pool: str = ""

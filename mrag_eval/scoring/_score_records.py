@@ -260,6 +260,16 @@ class CitationTable:
     out_of_range: int = 0
     preference: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
+    def own_rates(self, question: str) -> tuple[float | None, float | None]:
+        """Return inclusion and citation of the documents in a question's language (Figure 4).
+
+        Both are 0 if such documents were never shown; citation is None if no reply to such a question cites any.
+        """
+        found = self.by_query_language[question]
+        if question in found:
+            return found[question].inclusion_mean, found[question].citation_mean
+        return 0.0, None if all(entry.citation_mean is None for entry in found.values()) else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class TaskScores:

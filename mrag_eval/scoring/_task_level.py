@@ -49,8 +49,9 @@ def check_task_scores(names: Sequence[str], docs: Sequence[RagDoc]) -> None:
 def read_option(doc: RagDoc, answer: str, form: str) -> tuple[int, Outcome]:
     """Return the option that a reply chooses by BordIRlines' rule (-1: none), and the outcome.
 
-    The outcome is the behaviour of a reply without an option. ``form`` is ``citation`` if the option is in the second
-    of three parts, anything else for a direct answer.
+    The outcome says whether the reply without an option declines, or cannot be read. ``form`` is ``citation`` if the
+    option is in the second of three parts, anything else for a direct answer. A citation without that part is
+    classified as a whole.
     """
     from mrag_eval.metrics import parse_borderlines_citation, parse_borderlines_direct, reply_outcome
 
@@ -59,7 +60,7 @@ def read_option(doc: RagDoc, answer: str, form: str) -> tuple[int, Outcome]:
         index = parse_borderlines_direct(answer, options)
         return index, reply_outcome(answer, options, index)
     index = parse_borderlines_citation(answer, options).index
-    chosen = answer.partition("Chosen Option:")[2].partition("Explanation:")[0]
+    chosen = answer.partition("Chosen Option:")[2].partition("Explanation:")[0] or answer
     return index, reply_outcome(chosen, options, index)
 
 
@@ -87,7 +88,7 @@ def _territory(doc: RagDoc) -> dict[str, Any]:
 
 def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> ConcurrenceTable | None:
     """Return the concurrence over territories, which are resampled together; None if no row is about one."""
-    from mrag_eval.metrics import concurrence_intervals, concurrence_scores, random_concurrence
+    from mrag_eval.metrics import SHARES, concurrence_intervals, concurrence_scores, random_concurrence
 
     asked, left = _territories(records)
     if not asked:
@@ -96,6 +97,7 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     territories = [*rows, *map(asdict, left)]
     scores = concurrence_scores(territories, rows)
     outcomes = Counter(row.outcome for row in asked)
+    shares = Counter(SHARES[row.outcome] for row in asked)
 
     def intervals(**reading: Any) -> Mapping[str, Estimate]:
         return concurrence_intervals(territories, rows, n_resamples=RESAMPLES, seed=seed, **reading)
@@ -107,10 +109,7 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
         refusals=scores.n_refusals,
         refused_controls=scores.n_refused_controls,
         outcomes=dict(outcomes),
-        rates={
-            "refused": _share(outcomes["refused"], len(rows)),
-            "unread": _share(outcomes["unread"] + outcomes["several"] + outcomes["beyond"], len(rows)),
-        },
+        rates={share: _share(shares[share], len(rows)) for share in dict.fromkeys(SHARES.values())},
         exclude=intervals(refusals="exclude"),
         incorrect=intervals(refusals="incorrect"),
     )

@@ -71,6 +71,29 @@ def test_published_hits_by_mode(test_data: Path, copy: Path) -> None:
     assert published.labels["Crimea_ru", crimea[0][0]] == {"relevant": "yes", "viewpoint": "Russia"}
 
 
+def test_paragraphs_that_no_retriever_found_were_searched_too(test_data: Path, copy: Path, tmp_path: Path) -> None:
+    """Crimea's Russian page has five further paragraphs, one of Yalu River's has two without their prefix.
+
+    A page that no retriever found for a territory does not count.
+    """
+    whole = tmp_path / "copy"
+    shutil.copytree(copy, whole)
+    file = whole / "data" / "all_docs.json"
+    texts = json.loads(file.read_text("utf-8"))
+    page = next(iter(texts["ru"])).rpartition("_p")[0]
+    texts["ru"] |= {f"{page}_p{n}": "unread" for n in range(20, 25)} | {"9999_p0": "another page"}
+    chinese = next(name for name in texts["zhs"] if "1712" in name).rpartition("_p")[0].rpartition(".")[2]
+    texts["zhs"] |= {f"{chinese}_p{n}": "unread" for n in (20, 21)}
+    file.write_text(json.dumps(texts, ensure_ascii=False), encoding="utf-8")
+    found = read(test_data, path=str(whole), embedder="m3")
+    assert found.published is not None
+    assert found.published.searchable["Crimea_uk"] == {"ru": 15, "en": 10, "uk": 10}
+    assert found.published.searchable["Yalu_River_ko"]["zh-Hans"] == 12
+    assert found.source["searchable"] == "all paragraphs of the pages found"
+    known = read(test_data, path=str(copy), embedder="m3")
+    assert known.source["searchable"] == "the paragraphs found by either retriever in any mode"
+
+
 def test_embedders_differ(test_data: Path, copy: Path) -> None:
     published = read(test_data, path=str(copy / "data"), embedder="openai").published
     assert published is not None

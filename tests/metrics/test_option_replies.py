@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import random_concurrence, reply_outcome
+from mrag_eval.metrics import SHARES, random_concurrence, reply_outcome
 
 Row = Mapping[str, Any]
 OPTIONS = ("South Sudan", "Sudan")
@@ -24,12 +24,29 @@ OPTIONS = ("South Sudan", "Sudan")
         ("It belongs to Sudan.", -1, "unread"),
         ("South Sudan or Sudan", -1, "several"),
         ("C) Neither", -1, "beyond"),
-        ("(see 3a)", -1, "refused"),
-        ("", -1, "refused"),
+        ("I cannot say whether it is South Sudan or Sudan.", -1, "refused"),
+        ("I would rather not say.", -1, "refused"),
+        ("Neither", -1, "refused"),
+        ("Не могу ответить на этот вопрос.", -1, "refused"),
+        ("抱歉，我无法回答。", -1, "refused"),
+        ("Unknown", -1, "refused"),
+        ("", -1, "empty"),
+        (" \n", -1, "empty"),
+        ("Answer: A", -1, "unread"),
+        ("The correct answer is B.", -1, "unread"),
+        ("Option A", -1, "unread"),
+        ("b) sudan", -1, "unread"),
+        ("sudan", -1, "unread"),
+        ("It is disputed, but Sudan rules there.", -1, "unread"),
+        ("Answer: C", -1, "beyond"),
+        ("(see 3a)", -1, "unclear"),
+        ("Sudanese", -1, "unread"),
+        ("Egypt", -1, "unclear"),
     ],
 )
 def test_outcomes(reply: str, index: int, expected: str) -> None:
     assert reply_outcome(reply, OPTIONS, index) == expected
+    assert SHARES[expected] == ("read" if index >= 0 else "refused" if expected == "refused" else "unread")
 
 
 def test_an_index_outside_the_options_is_refused() -> None:

@@ -104,6 +104,7 @@ _TABLE = {"language": "en", "inclusion_mean": 0.5, "citation_mean": 0.75, "docum
 _TABLE |= {"inclusion_pooled": 0.5, "citation_pooled": 0.75}
 _CITATIONS = {
     "inline": {
+        "by_language": {"en": {**_TABLE, "citations": 60}, "ar": {**_TABLE, "language": "ar", "citations": 20}},
         "by_query_language": {"ar": {"en": _TABLE, "ar": {**_TABLE, "citation_mean": 0.25}}, "zh": {"en": _TABLE}},
         "queries": 24,
         "citing": 20,

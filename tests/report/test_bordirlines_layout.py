@@ -14,7 +14,7 @@ import pytest
 from mrag_eval.core import MetricError
 from mrag_eval.metrics import t_interval
 from mrag_eval.report import Table, render
-from mrag_eval.report.tables._layout_schema import load_layout
+from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
 from tests.tables import single_spaced
 
@@ -23,7 +23,10 @@ def concurrence(kb: float, refused: float = 0.0) -> dict[str, Any]:
     score = {"value": kb, "low": kb - 0.1, "high": kb + 0.1, "n": 161}
     return {
         "intervals": {"KB_CS": score, "countries_mean": {"value": 1.25, "low": 1.2, "high": 1.3, "n": 251}},
-        "rates": {"refused": {"value": refused, "low": 0.0, "high": 1.0, "n": 720}},
+        "rates": {
+            share: {"value": value, "low": 0.0, "high": 1.0, "n": 720}
+            for share, value in (("read", 0.9 - refused), ("refused", refused), ("unread", 0.1))
+        },
         "random": {"KB_CS": 0.4581, "countries_mean": 1.5},
     }
 
@@ -62,10 +65,14 @@ def own(table: Table, condition: str) -> dict[str, Any]:
     return dict(zip(table.columns, row.cells, strict=True))
 
 
+def _table(number: str) -> LayoutTable:
+    return next(table for table in load_layout("bordirlines").tables if table.id == number)
+
+
 def test_the_papers_deltas_follow_from_its_columns() -> None:
     """Con - Non and its ratio to Non, within the rounding of their single decimal; swapped in the rows of Li et al."""
     checked = 0
-    for row in load_layout("bordirlines").tables[0].rows:
+    for row in _table("4").rows:
         # the latter is one of the errata
         if row.model == "RANDOM" or row.model.startswith("BLOOM 560M"):
             continue
@@ -84,11 +91,25 @@ def test_our_figures_are_next_to_the_papers(tmp_path: Path) -> None:
     cells = own(table, "qlang")
     assert (cells["KB CS"].value, cells["KB CS"].n) == (pytest.approx(75.12), 161)
     assert cells["# Country, mean"].value == 1.25
-    assert cells["refused"].value == pytest.approx(5.0)
+    shares = [cells[name].value for name in ("read", "refused", "not read")]
+    assert shares == pytest.approx([85.0, 5.0, 10.0])
     assert cells["Con CS"].value is None
     assert "org/tiny, not run: no_ir; qlang+en; en_only; rel_langs; swap_docs" in table.notes
     (gpt,) = [row for row in table.rows if row.labels == ("qlang", "GPT-4o")]
-    assert [cell.value for cell in gpt.cells] == [81.4, 81.3, 72.3, 12.4, 8.9, 69.1, 76.9, 1.227, 0.429, None, None]
+    assert [cell.value for cell in gpt.cells] == [
+        81.4,
+        81.3,
+        72.3,
+        12.4,
+        8.9,
+        69.1,
+        76.9,
+        1.227,
+        0.429,
+        None,
+        None,
+        None,
+    ]
     (random,) = [row for row in table.rows if row.labels == ("", "RANDOM")]
     assert random.source == "computed, 720 questions"
     assert (random.cells[0].value, random.cells[7].value) == (pytest.approx(45.81), 1.5)
@@ -102,6 +123,17 @@ def test_a_run_in_another_mode_does_not_fill_the_cell(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"bordirlines_qlang_direct_openai": ("all", 0.7)})
     ours = [row.source for row in tables(path)["4"].rows if row.labels == ("qlang", "org/tiny")]
     assert ours == ["this run, other settings: retrieval.mode=all, not qlang"]
+
+
+def test_a_run_with_all_documents_is_not_shown_as_one_with_the_relevant_ones(tmp_path: Path) -> None:
+    """Results leave out data.documents if it has its default."""
+    path = write(tmp_path / "results_1.json", {"bordirlines_qlang_direct_openai": ("qlang", 0.7512)})
+    table = tables(path)["Figure 6"]
+    assert own(table, "qlang, all")["KB CS"].value == pytest.approx(75.12)
+    shown = {row.labels[0] for row in table.rows if row.labels[1] == "org/tiny"}
+    assert shown == {"qlang, all"}
+    (line,) = [note for note in table.notes if note.startswith("org/tiny, not run: ")]
+    assert line.startswith("org/tiny, not run: qlang, relevant; qlang, not relevant; ")
 
 
 def test_seeds_become_a_mean_with_a_t_interval(tmp_path: Path) -> None:

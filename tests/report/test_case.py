@@ -80,6 +80,33 @@ def test_ways_of_scoring_are_compared_with_their_own_run_without_retrieval(runs:
     assert "| org/tiny | qlang | likelihood | Peru | Spain* |" in text
 
 
+def test_the_documents_that_each_language_cites(tmp_path: Path) -> None:
+    """Document b is shown to both languages, in other places: es cites it twice, en not; nobody is shown more."""
+    samples = [sample("en", 0, ("Peru", "Peru")), sample("es", 1, ("Peru", "Peru"))]
+    replies = {
+        "en": "Chosen Option: A) Spain\nExplanation: because <doc0>, <doc7>.",
+        "es": "Explanation: <doc0> <doc0,1>",
+    }
+    for line, names in zip(samples, (("a", "b"), ("b", "c")), strict=True):
+        lang = line["rows"]["cell"]["query_lang"]
+        line["doc"]["passages"] = [{"id": name, "lang": "en", "labels": {}} for name in names]
+        line["filtered_resps"] = [replies[lang]]
+        line["rows"]["citations"] = {"answer": replies[lang], "document_langs": ["en", "en"]}
+    write(tmp_path, "bordirlines_en_only_citation_openai", "en_only", samples)
+    case = read_case("Islet", [tmp_path])
+    assert case.as_dict()["runs"][0]["citations"] == {
+        "a": {"en": {"document": 0, "times": 1}},
+        "b": {"en": {"document": 1, "times": 0}, "es": {"document": 0, "times": 2}},
+        "c": {"es": {"document": 1, "times": 1}},
+    }
+    text = single_spaced(shown_case(case))
+    assert "Documents that org/tiny cites in en_only, by language of the question" in text
+    assert "| document | en | es | cited by |" in text
+    assert "| b | 1 | 0 (2 x) | 1 of 2 |" in text
+    assert "| a | 0 (1 x) | | 1 of 1 |" in text
+    json.dumps(case.as_dict())
+
+
 def test_an_unknown_territory_names_the_nearest(runs: Path) -> None:
     with pytest.raises(DataError, match="no sample on 'Ilset'; did you mean 'Islet'"):
         read_case("Ilset", [runs])

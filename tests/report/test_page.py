@@ -20,8 +20,8 @@ from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._section import Chart
 from mrag_eval.report.page._sections import CHARTS, SECTIONS
 from mrag_eval.report.page._write import charts
+from mrag_eval.report.page.sections._citations import citation_rows
 from mrag_eval.report.page.sections._cost import cost_points
-from mrag_eval.report.page.sections._replies import citation_rows
 from mrag_eval.report.page.sections._unscored import unscored_points
 from tests.report.runs import row, write_full_run, write_run
 from tests.tables import single_spaced
@@ -182,7 +182,7 @@ def test_every_declared_chart_is_drawn_in_its_section(tmp_path: Path) -> None:
     assert list(json.loads(payload[1])["charts"]) == drawn
     # the list at the top names what is there
     anchors = re.findall(r'<a href="#([\w-]+)">', text.partition("</nav>")[0].partition("<nav")[2])
-    assert len(anchors) == len(set(anchors)) == 12
+    assert len(anchors) == len(set(anchors)) == 13
     assert [anchor for anchor in anchors if f'id="{anchor}"' not in text] == []
 
 
@@ -216,6 +216,19 @@ def test_citations_and_replies_by_language(tmp_path: Path) -> None:
     assert cited["inline", "ar", "en", "of the documents shown"] == 50.0
     assert cited["inline", "ar", "en", "of the citations"] == 75.0
     assert citation_rows(data.leaves[0])[0]["citing"] == 20
+    # Figure 10: 60 and 20 of 80 citations
+    assert {p["document"]: p["share"] for p in data.points["distribution"] if p["task"] == "qa_one"} == {
+        "en": 75.0,
+        "ar": 25.0,
+    }
+    # Figure 4: of Arabic questions half of the documents and a quarter of the citations are Arabic; no Chinese is shown
+    own = {(p["group"], p["question"], p["share"]): p["value"] for p in data.points["resources"]}
+    assert own == {
+        ("high-resource", "ar", "of the documents shown"): 50.0,
+        ("high-resource", "ar", "of the citations"): 25.0,
+        ("high-resource", "zh", "of the documents shown"): 0.0,
+        ("high-resource", "zh", "of the citations"): 0.0,
+    }
     replies = {(p["question"], p["answer"]): p["share"] for p in data.points["answers"] if p["task"] == "qa_one"}
     # if i % 6 > 3 the reply is one word, otherwise English: of rows 0, 4, 8, ... 20 these are 4 and 16
     assert replies["ar", "en"] == 66.7

@@ -47,7 +47,9 @@ def test_a_committed_task_has_the_settings_of_its_rows(name: str) -> None:
             differ += [f"{table.id}, {slot.row}, {slot.task}: {text}" for text in found.differs]
             checked |= stated.keys() - set(found.unrecorded)
     # the tasks rerank SPLADE's hits like the rest, the paper with MiniLM (docs/mrag.md)
-    assert [text for text in differ if "mkqa_sparse_trag_" not in text] == []
+    rest = [text for text in differ if "mkqa_sparse_trag_" not in text]
+    # Figure 6 of BordIRlines filters the documents of one task by a setting
+    assert [text for text in rest if not (text.startswith("Figure 6, ") and ": data.documents=all, not " in text)] == []
     assert {"retrieval.mode", "rows"} <= checked
 
 

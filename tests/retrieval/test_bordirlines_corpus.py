@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,14 @@ import pytest
 
 from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core import ConfigError, CorpusError, DataError
+from mrag_eval.datasets import load_benchmark
 from mrag_eval.retrieval import Page, build_bordirlines, paragraphs
 from mrag_eval.retrieval._bordirlines_pages import with_texts
-from mrag_eval.retrievers import Document, Edition
+from mrag_eval.retrieval._bordirlines_titles import language_links, read_titles
+from mrag_eval.retrievers import Document, Edition, load_index
+from tests.programs import Programs
+from tests.retrievers.wiki_files import Page as WikiPage
+from tests.retrievers.wiki_files import write_dump
 from tests.task.test_hook import run
 from tests.worlds.bordirlines import _TEXTS
 from tests.worlds.small import ScriptedLM
@@ -132,3 +139,106 @@ def test_pages_without_text_need_a_copy(tmp_path: Path, lines: dict[str, str], m
         build_bordirlines(write(tmp_path / "p.jsonl", [page]), lines, kind="bm25")
     with pytest.raises(DataError, match="was given before, on line 1"):
         build_bordirlines(write(tmp_path / "p.jsonl", [page, page]), lines, kind="bm25")
+
+
+# ---------------------------------------------------------------------------------------- from titles and a date
+
+ROCKS = (
+    "The '''rocks''' are two islets in the sea between both countries.\n\n"
+    "== Rule ==\nA police unit lives on the larger islet."
+)
+# ids, titles, and text: Dokdo and Takeshima are one page in either edition; the English title is neither's name.
+ENGLISH: list[WikiPage] = [
+    (10, "Liancourt Rocks", 0, False, ROCKS),
+    (11, "South Korea", 0, False, "'''South Korea''' is a country on a peninsula."),
+    (12, "Japan", 0, False, "'''Japan''' is a country of many islands."),
+    (13, "Somewhere", 0, False, "'''Somewhere''' is a page that no question is about."),
+]
+KOREAN: list[WikiPage] = [
+    (70, "독도", 0, False, "'''독도'''는 동해에 있는 두 개의 섬으로 이루어진 작은 섬이다. 등대가 하나 있다."),
+    (71, "대한민국", 0, False, "'''대한민국'''은 동아시아의 한반도 남부에 있는 나라이며 수도는 서울이다."),
+]
+LINKS = (
+    "-- comment\n"
+    "INSERT INTO `langlinks` VALUES (10,'ko','독도'),(10,'fr','Rochers'),(11,'ko','대한민국'),(99,'ko','제주');\n"
+    "INSERT INTO `langlinks` VALUES (12,'ja','日本'),(11,'it','L\\'altra');\n"
+)
+
+
+def write_dumps(folder: Path) -> Path:
+    folder.mkdir()
+    write_dump(folder, "en", ENGLISH, date="20230520")
+    write_dump(folder, "ko", KOREAN, date="20230520")
+    with gzip.open(folder / "enwiki-20230520-langlinks.sql.gz", "wt", encoding="utf-8") as file:
+        file.write(LINKS)
+    return folder
+
+
+def test_the_corpus_is_rebuilt_from_titles_and_a_date(
+    tmp_path: Path, test_data: Path, lines: dict[str, str], programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five pages: the rocks, South Korea and Japan in English; the rocks and South Korea in Korean, by language links.
+
+    The rocks have two paragraphs in English (the heading is short) and one in Korean, each country's page has one: 6.
+    """
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+    titles = tmp_path / "titles.csv"
+    titles.write_text("subject,lang,title\nDokdo,en,Liancourt Rocks\nTakeshima,en,Liancourt Rocks\n", encoding="utf-8")
+    dumps = write_dumps(tmp_path / "dumps")
+    command = [programs / "mrag-eval", "corpus", "bordirlines", "--wikipedia", str(dumps), "--dump", "20230520"]
+    command += ["--titles", str(titles), "--borderlines", lines["borderlines"], "--kind", "bm25"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "5 pages, 6 paragraphs" in done.stdout
+    assert "pages in 'ja' are missing: " in done.stderr
+    index = load_index(tmp_path / "cache" / "corpora" / "bordirlines")
+    assert index.counts == {"en": 4, "ko": 2}
+    found = {passage.id: passage for passage in index.passages(["en:10_p0", "en:10_p1", "ko:70_p0", "en:12_p0"])}
+    assert {key: passage.doc_id for key, passage in found.items()} == {
+        **dict.fromkeys(("en:10_p0", "en:10_p1", "ko:70_p0"), "Dokdo"),
+        "en:12_p0": "Japan",
+    }
+    assert found["en:10_p1"].text == "A police unit lives on the larger islet."
+    assert found["ko:70_p0"].title == "독도"
+
+
+def test_pages_without_dumps_or_a_file_are_refused(lines: dict[str, str], programs: Programs) -> None:
+    command = [programs / "mrag-eval", "corpus", "bordirlines", "--borderlines", lines["borderlines"], "--name", "none"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "no pages" in done.stderr
+    assert "--wikipedia PATH" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Dokdoo,en,X", "row 1: no question is about 'Dokdoo'; did you mean 'Dokdo'"),
+        ("Dokdo,xx,X", "row 1: unknown language 'xx'"),
+        ("Dokdo,en,", "row 1: 'Dokdo' has no title, or a second one, in 'en'"),
+        ("Dokdo,en,A\nDokdo,en,B", "row 2: 'Dokdo' has no title, or a second one, in 'en'"),
+    ],
+)
+def test_a_faulty_title_is_named(tmp_path: Path, lines: dict[str, str], line: str, expected: str) -> None:
+    file = tmp_path / "titles.csv"
+    file.write_text(f"subject,lang,title\n{line}\n", encoding="utf-8")
+    docs = load_benchmark({"benchmark": "bordirlines", **lines}).docs
+    with pytest.raises(DataError, match=expected):
+        read_titles(file, docs)
+
+
+def test_language_links_are_read_from_wikimedias_table(tmp_path: Path) -> None:
+    file = tmp_path / "links.sql"
+    file.write_text(LINKS, encoding="utf-8")
+    assert language_links(file, {"10", "11"}, {"ko", "it"}) == {
+        ("10", "ko"): "독도",
+        ("11", "ko"): "대한민국",
+        ("11", "it"): "L'altra",
+    }
+    file.write_text("CREATE TABLE `langlinks`;", encoding="utf-8")
+    with pytest.raises(DataError, match="holds no language links"):
+        language_links(file, {"10"}, {"ko"})
+    cut = tmp_path / "cut.sql.gz"
+    cut.write_bytes(gzip.compress(LINKS.encode())[:-12])
+    with pytest.raises(DataError, match="cannot be read after"):
+        language_links(cut, {"10"}, {"ko"})

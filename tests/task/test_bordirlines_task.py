@@ -314,6 +314,36 @@ def test_two_options_and_letters_beyond_are_counted(test_data: Path) -> None:
     assert scores["exclude"]["KB_CS"]["value"] is None
 
 
+def test_a_reply_that_cannot_be_read_is_no_refusal(test_data: Path) -> None:
+    """Three replies, one each read, refused and unread: three shares of 1/3, in the scores and in the table."""
+    data = {"borderlines": str(test_data / "borderlines"), "territories": ["Crimea"]}
+    name, wanted = "bordirlines_no_ir_direct", {"read": 1 / 3, "refused": 1 / 3, "unread": 1 / 3}
+    for unreadable in ("", "Answer: A", "Option A", "россия", "???"):
+
+        def reply(prompt: str, text: str = unreadable) -> str:
+            return "B)" if "Росія" in prompt else text if "Россия" in prompt else "I cannot answer that."
+
+        results = run(tasks_folder(), name, lm=ScriptedLM(reply), metadata={"data": data})
+        scores = results["configs"][name]["scores"]
+        rates = {share: rate["value"] for share, rate in scores["concurrence"]["rates"].items()}
+        assert rates == pytest.approx(wanted), unreadable
+        shares = {share: results["results"][name][f"option_{share},none"] for share in wanted}
+        assert shares == pytest.approx(wanted), unreadable
+
+
+def test_a_citation_without_its_parts_refuses_only_if_it_says_so(test_data: Path) -> None:
+    data = {"borderlines": str(test_data / "borderlines"), "territories": ["Crimea"]}
+    replies = {"ru": "Explanation: because <doc0>.", "uk": "I cannot answer.", "en": "Chosen Option: A) Russia"}
+
+    def reply(prompt: str) -> str:
+        return replies["uk" if "Росія" in prompt else "ru" if "Россия" in prompt else "en"]
+
+    metadata = {"data": data, "prompt.template": "territory_citation"}
+    results = run(tasks_folder(), "bordirlines_no_ir_direct", lm=ScriptedLM(reply), metadata=metadata)
+    scores = results["configs"]["bordirlines_no_ir_direct"]["scores"]["concurrence"]
+    assert scores["outcomes"] == {"unclear": 1, "refused": 1, "unread": 1}
+
+
 def test_published_results_are_asked_for_where_there_are_some(tasks: Path, test_data: Path, copy: Path) -> None:
     with pytest.raises(ConfigError, match="these rows come with no search results"):
         build(tasks, metadata={"retrieval.corpus": "published", "retrieval.kind": None})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError
-from mrag_eval.datasets import Label, majority, read_relevance, read_table, read_viewpoint
+from mrag_eval.datasets import NOT_RELEVANT, Label, majority, read_relevance, read_table, read_viewpoint
 from mrag_eval.report.labels._documents import Pair, Shown
 
 
@@ -42,6 +42,11 @@ def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
         relevant = read_relevance(row["relevant"], where)
         view = read_viewpoint(row.get("viewpoint", ""), claimants[pair], where) if claimants[pair] else ""
         given[pair].append(Label(relevant, view))
+    return human_labels(given)
+
+
+def human_labels(given: Mapping[Pair, Sequence[Label]]) -> HumanLabels:
+    """Return people's labels with their majorities."""
     found = {pair: label for pair, labels in given.items() if (label := majority(labels)) is not None}
     return HumanLabels({pair: tuple(labels) for pair, labels in given.items()}, found)
 
@@ -49,25 +54,32 @@ def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
 def agreement(shown: Sequence[Shown], model: Mapping[Pair, Label], human: HumanLabels) -> dict[str, Any]:
     """Return agreement by language of the question, and over all (cell ``all``).
 
-    Each cell counts the labels before and after contradictory ones were dropped (Table 6), and holds people's agreement
-    (Krippendorff's alpha, Table 7) and the model's with them (F1, Table 9). ``relevance`` is the F1 of the label
-    relevant; ``viewpoint`` the plain mean of F1 over the labels.
+    Each cell counts the pairs with labels, and those that keep a majority after contradictory labels were dropped
+    (Table 6), the same of single labels, and holds people's agreement (Krippendorff's alpha, Table 7) and the model's
+    with them (F1, Table 9). ``relevance`` is the F1 of the label relevant; ``viewpoint`` the plain mean of F1 over the
+    labels, ``viewpoint_confusion`` the paper's counts (:func:`viewpoint_confusion`).
     """
     language = {document.pair: document.query_lang for document in shown}
     cells: dict[str, list[Pair]] = defaultdict(list)
     for pair in human.given:
         cells["all"].append(pair)
         cells[language[pair]].append(pair)
-    return {cell: _cell(pairs, model, human) for cell, pairs in sorted(cells.items(), key=lambda c: (c[0] != "all", c))}
+    return {
+        cell: agreement_on(pairs, model, human)
+        for cell, pairs in sorted(cells.items(), key=lambda c: (c[0] != "all", c))
+    }
 
 
-def _cell(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: HumanLabels) -> dict[str, Any]:
+def agreement_on(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: HumanLabels) -> dict[str, Any]:
+    """Return the agreement on some pairs, one cell of :func:`agreement`."""
     sound = {pair: [label for label in human.given[pair] if not label.contradictory] for pair in pairs}
     both = [pair for pair in pairs if pair in model and pair in human.labels]
     viewed = [pair for pair in both if model[pair].viewpoint and human.labels[pair].viewpoint]
     relevance = [(model[pair].relevant, human.labels[pair].relevant) for pair in both]
     counts = Counter(relevance)
     out: dict[str, Any] = {
+        "pairs_before": len(pairs),
+        "pairs_after": sum(pair in human.labels for pair in pairs),
         "before": sum(len(human.given[pair]) for pair in pairs),
         "after": sum(map(len, sound.values())),
         "pairs": len(both),
@@ -77,15 +89,33 @@ def _cell(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: HumanLabels
             "false_positive": counts[True, False],
             "false_negative": counts[False, True],
         },
+        "viewpoint_confusion": viewpoint_confusion([(model[pair], human.labels[pair]) for pair in viewed]),
         "alpha_relevance": _alpha([[label.relevant for label in labels] for labels in sound.values()]),
     }
     if relevance:
         out["relevance"] = _f1(relevance, True)
-    if viewed:
-        views = [[label.viewpoint for label in sound[pair]] for pair in pairs]
+    views = [[label.viewpoint for label in sound[pair]] for pair in pairs]
+    if any(view for row in views for view in row):
         out["alpha_viewpoint"] = _alpha(views)
+    if viewed:
         out["viewpoint"] = _f1([(model[pair].viewpoint, human.labels[pair].viewpoint) for pair in viewed], None)
     return out
+
+
+def viewpoint_confusion(pairs: Sequence[tuple[Label, Label]]) -> dict[str, int]:
+    """Return the counts behind the F1 of viewpoints (BordIRlines, Table 9) for pairs of a model's and people's label.
+
+    A viewpoint is a claimant or Neutral. True positive: both name the same. False positive: the model names one, and
+    people name another or none. False negative: people name one, and the model none. Pairs without any viewpoint are
+    not counted: the paper sets the true negatives to 0.
+    """
+    counts = dict.fromkeys(("true_positive", "true_negative", "false_positive", "false_negative"), 0)
+    for model, people in pairs:
+        if model.viewpoint != NOT_RELEVANT:
+            counts["true_positive" if model.viewpoint == people.viewpoint else "false_positive"] += 1
+        elif people.viewpoint != NOT_RELEVANT:
+            counts["false_negative"] += 1
+    return counts
 
 
 def _alpha(ratings: Sequence[Sequence[Any]]) -> dict[str, Any]:

@@ -16,17 +16,23 @@ from mrag_eval.report.files._samples import (
     read_samples,
     results_beside,
     sample_files,
+    task_of,
     write_samples,
 )
-from mrag_eval.report.labels._agreement import agreement, read_human
+from mrag_eval.report.labels._agreement import HumanLabels, agreement, read_human
 from mrag_eval.report.labels._documents import (
     Annotations,
     Annotator,
+    Shown,
     annotate,
     documents_of,
     labels_in,
     relevance_shares,
 )
+from mrag_eval.report.labels._labelled import LabelledPair, LabelledRun, write_labelled
+
+# Prompts behind the labels that come with BordIRlines, by data.annotations.
+_PUBLISHED = {"llm_fewshot": "few-shot", "llm_zeroshot": "zero-shot"}
 
 
 def annotate_files(
@@ -39,9 +45,10 @@ def annotate_files(
 ) -> list[dict[str, Any]]:
     """Label the documents in every sample file at ``paths`` that has some; return one report per file.
 
-    ``model`` is a name in the config file, or the model itself; None counts the labels that the samples already have,
-    and writes nothing. The copies go to ``output`` with the run's result file, so that every command that reads samples
-    reads the labelled ones. ``human`` is a file of people's labels, see
+    ``model`` is a name in the config file, or the model itself; None counts the labels that the samples already have.
+    The copies go to ``output`` with the run's result file, so that every command that reads samples reads the labelled
+    ones, and with a file of the labels, from which ``report --layout bordirlines`` fills its tables. Without a model,
+    ``output`` may be left out. ``human`` is a file of people's labels, see
     :func:`mrag_eval.report.labels._agreement.read_human`.
 
     Raises DataError if no file shows documents, ConfigError for a model that is not configured and for an ``output``
@@ -50,11 +57,9 @@ def annotate_files(
     files = [file for file in sample_files(paths) if _shows_documents(file)]
     if not files:
         raise DataError("the samples show no documents", "annotate a run that retrieves (--log_samples)")
-    if model is None:
-        return [_annotate_file(file, None, None, few_shot, human) for file in files]
-    if output is None:
+    if model is not None and output is None:
         raise ConfigError("labelled samples need a folder to go to", "--output FOLDER")
-    if any(file.parent.resolve() == output.resolve() for file in files):
+    if output is not None and any(file.parent.resolve() == output.resolve() for file in files):
         raise ConfigError(f"--output {output} holds the samples themselves", "name another folder")
     asked = get(model) if isinstance(model, str) else model
     if isinstance(asked, AuxModel):
@@ -73,6 +78,22 @@ def _annotate_file(
     shown = documents_of(samples)
     found = labels_in(samples) if model is None else annotate(shown, model, few_shot=few_shot)
     config = config_beside(file)
+    people = None if human is None else read_human(human, shown)
+    if output is not None:
+        shots = "few-shot" if few_shot else "zero-shot"
+        there = str(config.data.get("annotations") or "llm_fewshot")
+        write_labelled(
+            output,
+            file,
+            LabelledRun(
+                task=task_of(file),
+                mode=config.mode or "",
+                embedder=str(config.data.get("embedder") or ""),
+                by="labels of the samples" if model is None else getattr(model, "name", type(model).__name__),
+                prompts=_PUBLISHED.get(there, there) if model is None else shots,
+                pairs=_pairs(shown, found, people),
+            ),
+        )
     report: dict[str, Any] = {
         "samples": str(file),
         "output": None if output is None else str(_write(file, samples, found, output)),
@@ -85,9 +106,17 @@ def _annotate_file(
         "failed": dict(Counter(found.failed.values())),
         "relevant": relevance_shares(shown, found.labels),
     }
-    if human is not None:
-        report["agreement"] = agreement(shown, found.labels, read_human(human, shown))
+    if people is not None:
+        report["agreement"] = agreement(shown, found.labels, people)
     return report
+
+
+def _pairs(shown: Sequence[Shown], found: Annotations, people: HumanLabels | None) -> tuple[LabelledPair, ...]:
+    given = {} if people is None else people.given
+    return tuple(
+        LabelledPair(d.row, d.passage, d.query_lang, d.rank, found.labels.get(d.pair), given.get(d.pair, ()))
+        for d in shown
+    )
 
 
 def _write(file: Path, samples: Sequence[Sample], found: Annotations, output: Path) -> Path:

@@ -13,6 +13,7 @@ _ORDER = (
     "overview",
     "retrieval",
     "replies",
+    "citations",
     "agents",
     "judges",
     "cost",

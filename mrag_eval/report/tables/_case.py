@@ -1,4 +1,4 @@
-"""One disputed territory: answers by model, mode and language, and the viewpoints of the documents shown."""
+"""One disputed territory: answers by model, mode and language, viewpoints of the documents, and who cites which."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from mrag_eval.config import mode_named
 from mrag_eval.core import DataError, did_you_mean, pipe_table
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT
+from mrag_eval.metrics import parse_citations
 from mrag_eval.report.files._samples import Sample, config_beside, model_beside, read_samples, sample_files, task_of
 from mrag_eval.scoring import Territory, TerritoryAnswer
 
@@ -19,11 +20,21 @@ _UNLABELLED = "no label"
 _FORM = re.compile(r"_(direct|citation|likelihood)(?:_|$)")
 
 
+@dataclass(frozen=True, slots=True)
+class CitedPlace:
+    """Hold the number of a document in a prompt (from 0, as in ``<doc0>``), and how often the reply cites it."""
+
+    document: int
+    times: int
+
+
 @dataclass(frozen=True)
 class CaseRun:
     """Hold one model in one task. ``answers``: language -> the country named, None if none was named.
 
     ``replies`` are as given. ``documents``: language -> viewpoint -> number of documents in the prompt.
+    ``citations``: document -> language of the question -> its place in the prompt, and how often the reply cites it;
+    empty for replies without citations.
     """
 
     model: str
@@ -33,6 +44,7 @@ class CaseRun:
     answers: Mapping[str, str | None]
     replies: Mapping[str, str]
     documents: Mapping[str, Mapping[str, int]]
+    citations: Mapping[str, Mapping[str, CitedPlace]]
 
 
 @dataclass(frozen=True)
@@ -80,18 +92,25 @@ def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseR
     answers: dict[str, str | None] = {}
     replies: dict[str, str] = {}
     documents: dict[str, dict[str, int]] = {}
+    citations: dict[str, dict[str, CitedPlace]] = {}
     for sample, answer in samples:
         answers[answer.query_lang] = answer.country
         replies[answer.query_lang] = sample.answer
         views = Counter((hit.labels or {}).get("viewpoint", _UNLABELLED) for hit in sample.passages)
         documents[answer.query_lang] = dict(views)
+        if sample.record.citations is not None:
+            times = Counter(parse_citations(sample.record.citations.answer).inline)
+            for number, hit in enumerate(sample.passages):
+                citations.setdefault(hit.id, {})[answer.query_lang] = CitedPlace(number, times[number])
     form = _FORM.search(task)
     mode = config_beside(path).mode or "?"
-    return CaseRun(model_beside(path), task, mode, form[1] if form else "?", answers, replies, documents)
+    return CaseRun(model_beside(path), task, mode, form[1] if form else "?", answers, replies, documents, citations)
 
 
 def shown_case(case: TerritoryCase) -> str:
-    """Return two Markdown tables: answers (``*`` if they differ from those without retrieval) and documents."""
+    """Return Markdown tables: answers (``*`` if they differ from those without retrieval), documents by viewpoint, and
+    for every run with citations which document each language cites.
+    """
     head = ["model", "mode", "answers", *case.languages]
     rows = []
     for run in case.runs:
@@ -119,7 +138,30 @@ def shown_case(case: TerritoryCase) -> str:
                     seen[line] = None
         table = pipe_table(head, list(seen), "ll" + "r" * len(shown))
         out += ["", "Documents in the prompt, by the claim they support", "", table]
+    for run in case.runs:
+        out += _cited(run)
     return "\n".join(out)
+
+
+def _cited(run: CaseRun) -> list[str]:
+    """Return a table of the documents that a run shows: a column for each language of the question."""
+    langs = sorted({lang for places in run.citations.values() for lang in places})
+    if not langs:
+        return []
+    cited = {name: sum(p.times > 0 for p in places.values()) for name, places in run.citations.items()}
+    rows = []
+    for name in sorted(run.citations, key=lambda name: (-cited[name], -len(run.citations[name]), name)):
+        places = run.citations[name]
+        shown = [f"{p.document}{f' ({p.times} x)' if p.times else ''}" if (p := places.get(x)) else "" for x in langs]
+        rows.append([name, *shown, f"{cited[name]} of {len(places)}"])
+    return [
+        "",
+        f"Documents that {run.model} cites in {run.mode}, by language of the question",
+        "",
+        pipe_table(["document", *langs, "cited by"], rows, "l" + "r" * (len(langs) + 1)),
+        "",
+        "the number of the document in the prompt, and how often the reply cites it; blank: not shown",
+    ]
 
 
 def _answer(run: CaseRun, before: CaseRun | None, lang: str) -> str:

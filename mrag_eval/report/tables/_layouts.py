@@ -8,6 +8,7 @@ from pathlib import Path
 from mrag_eval.core import DataError
 from mrag_eval.report._table import Cell, Row, Table
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+from mrag_eval.report.tables._bordirlines_rows import bordirlines_rows
 from mrag_eval.report.tables._by_mode import ModeRow, rows_by_mode
 from mrag_eval.report.tables._layout_cells import metric_name, own_cells, scale
 from mrag_eval.report.tables._layout_schema import Computed, Layout, LayoutTable, PublishedRow, load_layout
@@ -17,7 +18,7 @@ from mrag_eval.report.tables._row_settings import fit
 from mrag_eval.scoring import LabelTable
 
 # Rows of ours that no metric of a task fills, by table.
-_MEASURED = {"mrag": length_rows}
+_MEASURED = {"bordirlines": bordirlines_rows, "mrag": length_rows}
 # How relevance was guessed where no judge labelled it.
 _GUESSED = {
     "proxy": "guessed by character n-grams within one language (_proxy)",

@@ -33,6 +33,8 @@ class _Missing:
 
 
 _MISSING = _Missing()
+# Defaults of keys of the data block of which some rows state another value.
+_DEFAULTS = {"data.documents": "all", "data.persona": "plain"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ def fit(config: TaskConfig, stated: Mapping[str, Any]) -> Fit:
             # a key of the data block is recorded only if it was set
             if not key.startswith("data."):
                 unrecorded.append(key)
+            elif key in _DEFAULTS and not _same(key, _DEFAULTS[key], wanted):
+                differs.append(f"{key}={_DEFAULTS[key]}, not {_text(wanted)}")
         elif wanted == "pinned":
             if (pinned := _pinned(config)) not in (None, found):
                 differs.append(f"{key}={found}, not {pinned}")

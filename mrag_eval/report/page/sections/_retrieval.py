@@ -99,7 +99,7 @@ def _preference_points(leaf: Leaf) -> list[Point]:
     return [
         {"task": leaf.label, "language": language}
         | {"value": rounded(found.ratio.value), "low": rounded(found.ratio.low), "high": rounded(found.ratio.high)}
-        | {"n": found.n_queries}
+        | {"n": found.n_queries, "searched": leaf.result.config.source.get("searchable") or "all passages searched"}
         for language, found in (table.preference if table is not None else {}).items()
         if found.ratio.value is not None
     ]
@@ -134,7 +134,7 @@ SECTION = Section(
         Listing(
             "Passages in the language of the question, over what the corpus leads one to expect (1: no preference)",
             {"task": "task", "language": "question in", "value": "ratio", "low": "95% from", "high": "95% to"}
-            | {"n": "questions"},
+            | {"n": "questions", "searched": "relative to"},
             each_task(_preference_points),
             numbers=range(2, 6),
             folded="Preference for the question's language",

@@ -1,0 +1,68 @@
+"""Labelled documents of a run as a file, from which a paper's tables on labels are filled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mrag_eval.core import DataError, check_version, from_json, with_version, write_whole
+from mrag_eval.datasets import Label
+
+_FIX = "write it again: mrag-eval judge documents SAMPLES --output FOLDER"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """Hold a question and a document that was shown for it.
+
+    ``label`` is the model's (None without one), ``people`` are the annotators', as given.
+    """
+
+    row: str
+    passage: str
+    query_lang: str
+    rank: int
+    label: Label | None = None
+    people: tuple[Label, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRun:
+    """Hold the labelled pairs of one task of one run.
+
+    ``by`` names the model that labelled (``published``: the labels of the benchmark), ``prompts`` is ``zero-shot`` or
+    ``few-shot``.
+    """
+
+    task: str
+    mode: str
+    embedder: str
+    by: str
+    prompts: str
+    pairs: tuple[LabelledPair, ...]
+
+
+def write_labelled(folder: Path, samples: Path, run: LabelledRun) -> None:
+    """Write the labels next to the labelled copy of ``samples``."""
+    text = json.dumps(with_version(run), ensure_ascii=False)
+    write_whole(folder / f"labels_{samples.stem.removeprefix('samples_')}.json", text)
+
+
+def read_labelled(paths: Sequence[Path]) -> list[LabelledRun]:
+    """Return the labelled runs in the folders among ``paths``, in the order of their names.
+
+    Raises DataError for a file that is not one of labels, and for a faulty key.
+    """
+    out = []
+    for file in (f for path in paths if path.is_dir() for f in sorted(path.rglob("labels_*.json"))):
+        try:
+            value = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as err:
+            raise DataError(f"{file}: cannot be read ({err})", _FIX) from None
+        if not isinstance(value, dict):
+            raise DataError(f"{file}: holds no labels of a run", _FIX)
+        check_version(value, str(file))
+        out.append(from_json(LabelledRun, value, str(file), _FIX))
+    return out

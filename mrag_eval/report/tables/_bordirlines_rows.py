@@ -1,0 +1,309 @@
+"""Our rows in BordIRlines' tables of documents, labels and citations, which no metric of a task fills."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from mrag_eval.core import RESOURCE_GROUPS, base_language, is_language, language_name
+from mrag_eval.metrics import LanguageCitations, wilson
+from mrag_eval.report._table import Cell, Row, percent_cell
+from mrag_eval.report.files._results import LeafResult, ResultFile
+from mrag_eval.report.files._samples import config_beside, read_samples, sample_files, task_of
+from mrag_eval.report.labels._agreement import agreement_on, human_labels
+from mrag_eval.report.labels._documents import Pair
+from mrag_eval.report.labels._labelled import LabelledRun, read_labelled
+from mrag_eval.report.tables._by_mode import ModeRow
+from mrag_eval.scoring import CitationTable, LanguageTable
+
+_PUBLISHED_MODES = ("qlang", "qlang+en", "en_only", "rel_langs")
+_CITING = ("qlang", "qlang+en", "rel_langs")
+_COLUMNS = (("openai", "zero-shot"), ("openai", "few-shot"), ("m3", "zero-shot"), ("m3", "few-shot"))
+_COUNTS = ("true_positive", "true_negative", "false_positive", "false_negative")
+
+
+def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, list[ModeRow]]:
+    """Return, by table, our rows that the results, samples and labels at ``paths`` fill."""
+    labelled = read_labelled(paths)
+    return {
+        "2": _documents(paths),
+        "6": _by_language_and_mode(labelled, _counts),
+        "7": _by_language_and_mode(labelled, _alphas),
+        "9": _confusions(labelled),
+        "10": _relevant(labelled),
+        "Figure 4": _rates(files),
+        "Figure 10": _distribution(files),
+        "Figures 15, 16": _preferences(files),
+    }
+
+
+def _row(label: str, cells: Sequence[Cell], *notes: str) -> ModeRow:
+    return ModeRow(Row((label,), "this run", tuple(cells)), notes)
+
+
+def _name(lang: str) -> str:
+    return language_name(lang) if is_language(lang) else lang
+
+
+# ------------------------------------------------------------------------------------------------------- documents
+
+
+def _documents(paths: Sequence[Path]) -> list[ModeRow]:
+    """Return Table 2: territories asked in a language, and articles, passages and pairs among the documents in it."""
+    territories: dict[str, set[str]] = defaultdict(set)
+    shown: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
+    counted: dict[str, None] = {}
+    for file in _samples(paths):
+        config = config_beside(file)
+        if not task_of(file).startswith("bordirlines_") or config.mode not in _PUBLISHED_MODES:
+            continue
+        counted[f"{config.mode} ({config.data.get('embedder') or config.corpus})"] = None
+        for sample in read_samples(file):
+            territories[sample.record.query_lang].add(sample.record.resampled_with)
+            for hit in sample.passages:
+                shown[hit.lang][sample.record.row, hit.id] = hit.doc_id
+    if not counted:
+        return []
+    rows: list[tuple[str, tuple[int, ...]]] = [
+        (_name(lang), (len(territories.get(lang, ())), *_sizes(shown.get(lang, {}))))
+        for lang in {**territories, **shown}
+    ]
+    rows.sort(key=lambda row: (-row[1][0], row[0]))
+    rows.append(("Totals", tuple(sum(numbers[i] for _, numbers in rows) for i in range(4))))
+    note = f"this run counts the documents shown in: {', '.join(sorted(counted))}"
+    return [_row(label, [Cell(float(n)) for n in numbers], note) for label, numbers in rows]
+
+
+def _sizes(pairs: Mapping[tuple[str, str], str]) -> tuple[int, int, int]:
+    return len(set(pairs.values())), len({passage for _, passage in pairs}), len(pairs)
+
+
+def _samples(paths: Sequence[Path]) -> list[Path]:
+    folders = [path for path in paths if path.is_dir() and any(path.rglob("samples_*.jsonl"))]
+    return sample_files(folders) if folders else []
+
+
+# ---------------------------------------------------------------------------------------------------------- labels
+
+
+def _by_language_and_mode(
+    labelled: Sequence[LabelledRun], cells: Callable[[Mapping[str, Any]], Sequence[Cell]]
+) -> list[ModeRow]:
+    """Return a row for each language of questions and mode, over the pairs that people labelled."""
+    given: dict[tuple[str, str], dict[Pair, Any]] = defaultdict(dict)
+    for run in labelled:
+        for pair in run.pairs:
+            if pair.people:
+                given[pair.query_lang, run.mode][pair.row, pair.passage] = pair.people
+    return [
+        _row(f"{_name(lang)}, {mode}", cells(agreement_on(list(pairs), {}, human_labels(pairs))))
+        for (lang, mode), pairs in sorted(given.items())
+    ]
+
+
+def _counts(found: Mapping[str, Any]) -> list[Cell]:
+    return [Cell(float(found["pairs_before"])), Cell(float(found["pairs_after"]))]
+
+
+def _alphas(found: Mapping[str, Any]) -> list[Cell]:
+    none = {"reason": "no viewpoint was labelled"}
+    return [_alpha(found.get(name) or none) for name in ("alpha_relevance", "alpha_viewpoint")]
+
+
+def _alpha(estimate: Mapping[str, Any]) -> Cell:
+    value = estimate.get("value")
+    return Cell(value, None if value is not None else str(estimate.get("reason")), n=estimate.get("n") or None)
+
+
+def _confusions(labelled: Sequence[LabelledRun]) -> list[ModeRow]:
+    """Return Table 9: each labelling model's counts by language, over all modes, and their weighted mean F1."""
+    out = []
+    for by in dict.fromkeys(f"{run.by}, {run.prompts}" for run in labelled):
+        cells: dict[str, dict[Pair, Any]] = defaultdict(dict)
+        for pair in (pair for run in labelled if f"{run.by}, {run.prompts}" == by for pair in run.pairs):
+            if pair.people:
+                cells[pair.query_lang][pair.row, pair.passage] = pair
+        for what, key in (("relevance", "confusion"), ("viewpoint", "viewpoint_confusion")):
+            counts = {lang: _agreed(pairs)[key] for lang, pairs in sorted(cells.items())}
+            out += [_row(f"{_name(lang)}, {what} ({by})", _f1_cells(found)) for lang, found in counts.items()]
+            if counts:
+                out.append(_row(f"weighted mean, {what} ({by})", _weighted(list(counts.values()))))
+    return out
+
+
+def _agreed(pairs: Mapping[Pair, Any]) -> dict[str, Any]:
+    model = {key: pair.label for key, pair in pairs.items() if pair.label is not None}
+    return agreement_on(list(pairs), model, human_labels({key: pair.people for key, pair in pairs.items()}))
+
+
+def _f1_cells(counts: Mapping[str, int]) -> list[Cell]:
+    tp, fp, fn = counts["true_positive"], counts["false_positive"], counts["false_negative"]
+    shares = ((tp, tp + fp, "nothing was labelled so"), (tp, tp + fn, "people labelled nothing so"))
+    f1 = (2 * tp, 2 * tp + fp + fn, "neither labelled anything so")
+    return [
+        *(Cell(float(counts[name]), digits=0) for name in _COUNTS),
+        *(Cell(part / whole) if whole else Cell(None, why) for part, whole, why in (*shares, f1)),
+    ]
+
+
+def _weighted(counts: Sequence[Mapping[str, int]]) -> list[Cell]:
+    """Return the F1 of all languages weighted by what people found (TP + FN), with summed counts."""
+    sums = [Cell(float(sum(found[name] for found in counts)), digits=0) for name in _COUNTS]
+    weights = [found["true_positive"] + found["false_negative"] for found in counts]
+    scores = [_f1_cells(found)[-1].value or 0.0 for found in counts]
+    total = sum(weights)
+    mean = sum(w * f for w, f in zip(weights, scores, strict=True)) / total if total else None
+    return [*sums, Cell(None, ""), Cell(None, ""), Cell(mean, None if total else "people labelled nothing so")]
+
+
+def _relevant(labelled: Sequence[LabelledRun]) -> list[ModeRow]:
+    """Return Table 10: the share of labelled documents that a model found relevant."""
+    out = []
+    for by in dict.fromkeys(run.by for run in labelled):
+        for mode in dict.fromkeys(run.mode for run in labelled if run.by == by):
+            found = {(run.embedder, run.prompts): run for run in labelled if (run.by, run.mode) == (by, mode)}
+            cells = [_share(found.get(column)) for column in _COLUMNS]
+            if any(cell.value is not None for cell in cells):
+                out.append(_row(f"{mode} ({by})", cells))
+    return out
+
+
+def _share(run: LabelledRun | None) -> Cell:
+    if run is None:
+        return Cell(None, "not labelled")
+    labels = [pair.label.relevant for pair in run.pairs if pair.label is not None]
+    if not labels:
+        return Cell(None, "no document has a label")
+    return percent_cell(wilson(sum(labels), len(labels)), run.task, scale=1.0)
+
+
+# ------------------------------------------------------------------------------------------------------- citations
+
+
+def _citing(files: Sequence[ResultFile], modes: Sequence[str]) -> dict[tuple[str, str], LeafResult]:
+    """Return (model, mode) -> the latest run with citations of the OpenAI embeddings' documents."""
+    out: dict[tuple[str, str], LeafResult] = {}
+    for file in files:
+        for task, leaf in file.leaves.items():
+            config = leaf.config
+            if (
+                task.startswith("bordirlines_")
+                and task.endswith("_citation_openai")
+                and leaf.scores.citations
+                and config.mode in modes
+                and config.data.get("persona") in (None, "plain")
+                and config.data.get("documents") in (None, "all")
+            ):
+                out[file.model, str(config.mode)] = leaf
+    return out
+
+
+def _rates(files: Sequence[ResultFile]) -> list[ModeRow]:
+    """Return Figure 4: inclusion and citation of documents in the question's language, in rel_langs."""
+    out = []
+    for (model, _), leaf in _citing(files, ("rel_langs",)).items():
+        table = (leaf.scores.citations or {})["inline"]
+        rates = {lang: _own_rates(table, lang) for lang in sorted(table.by_query_language)}
+        for group, codes in RESOURCE_GROUPS.items():
+            within = [pair for lang, pair in rates.items() if base_language(lang) in set(codes)]
+            columns = [[value for pair in within if (value := pair[i].value) is not None] for i in (0, 1)]
+            statistics: dict[str, Callable[[list[float]], float]] = {"median": median, "lowest": min, "highest": max}
+            for name, statistic in statistics.items():
+                if within:
+                    cells = [Cell(statistic(c), n=len(c)) if c else Cell(None, _UNCITED) for c in columns]
+                    out.append(_row(f"{group}-resource, {name} ({model})", cells, _GROUPED))
+        out += [_row(f"{_name(lang)} ({model})", pair) for lang, pair in rates.items()]
+    return out
+
+
+_GROUPED = (
+    "this run's groups are the classes of Joshi et al. (2020) in three steps, and n counts their languages; "
+    "the paper does not list its groups"
+)
+_UNCITED = "no reply cites a document"
+
+
+def _own_rates(table: CitationTable, lang: str) -> list[Cell]:
+    """Return inclusion and citation of the documents in a question's language, with intervals where there are some."""
+    figures = table.preference.get("query_lang", {}).get("own", {}).get(lang, {})
+    inclusion, citation = table.own_rates(lang)
+    return [_rate(inclusion, figures.get("inclusion") or {}), _rate(citation, figures.get("citation") or {})]
+
+
+def _rate(value: float | None, figure: Mapping[str, Any]) -> Cell:
+    if value is None:
+        return Cell(None, _UNCITED)
+    low, high = (None if figure.get(end) is None else 100 * float(figure[end]) for end in ("low", "high"))
+    return Cell(100 * value, None, low, high)
+
+
+def _distribution(files: Sequence[ResultFile]) -> list[ModeRow]:
+    """Return Figure 10: the languages of all citations, by mode."""
+    found = _citing(files, _CITING)
+    out = []
+    for model in dict.fromkeys(model for model, _ in found):
+        tables: dict[str, Mapping[str, LanguageCitations]] = {
+            mode: (leaf.scores.citations or {})["inline"].by_language
+            for (of, mode), leaf in found.items()
+            if of == model
+        }
+        languages = sorted({lang for table in tables.values() for lang in table})
+        for lang in sorted(languages, key=lambda code: -max(_pooled(t, code).value or 0 for t in tables.values())):
+            cells = [_pooled(tables[mode], lang) if mode in tables else Cell(None, "not run") for mode in _CITING]
+            out.append(_row(f"{_name(lang)} ({model})", cells))
+    return out
+
+
+def _pooled(table: Mapping[str, LanguageCitations], lang: str) -> Cell:
+    total = sum(entry.citations for entry in table.values())
+    if not total:
+        return Cell(None, "nothing is cited")
+    cited = table[lang].citations if lang in table else 0
+    return Cell(100 * cited / total, n=cited)
+
+
+# -------------------------------------------------------------------------------------------------------- retrieval
+
+
+def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
+    """Return Figures 15 and 16: how much likelier a document in the question's language is retrieved in rel_langs."""
+    latest = {
+        str(leaf.config.data.get("embedder")): leaf
+        for file in files
+        for task, leaf in file.leaves.items()
+        if task.startswith("bordirlines_rel_langs_") and leaf.config.mode == "rel_langs" and leaf.scores.languages
+    }
+    tables = [latest[name].scores.languages if name in latest else None for name in ("openai", "m3")]
+    notes = [
+        f"{leaf.task}: searched passages are {leaf.config.source.get('searchable') or 'not known'}"
+        for name, leaf in latest.items()
+        if name in ("openai", "m3")
+    ]
+    languages = sorted(
+        {lang for table in tables if table for lang in table.preference}, key=lambda x: (x != "overall", x)
+    )
+    return [
+        _row(
+            "overall" if lang == "overall" else _name(lang),
+            [*(_ratio(table, lang) for table in tables), *(_normalised(table, lang) for table in tables)],
+            *notes,
+        )
+        for lang in languages
+    ]
+
+
+def _ratio(table: LanguageTable | None, lang: str) -> Cell:
+    if table is None or lang not in table.preference:
+        return Cell(None, "not run")
+    ratio = table.preference[lang].ratio
+    return percent_cell(ratio, scale=1.0) if ratio.value is not None else Cell(None, ratio.reason)
+
+
+def _normalised(table: LanguageTable | None, lang: str) -> Cell:
+    if table is None or lang not in table.preference:
+        return Cell(None, "not run")
+    value = table.preference[lang].normalised
+    return Cell(value, None if value is not None else table.preference[lang].ratio.reason)
