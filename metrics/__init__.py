@@ -53,6 +53,7 @@ from mrag_eval.metrics._intervals import (
     undefined,
     wilson,
 )
+from mrag_eval.metrics._judge_correction import CorrectedRate, corrected_rate
 from mrag_eval.metrics._language_detection import (
     FastTextDetector,
     LanguageDetector,
@@ -108,6 +109,7 @@ __all__ = [
     "Citations",
     "CodeSwitch",
     "ConcurrenceScores",
+    "CorrectedRate",
     "ErrorAttribution",
     "Estimate",
     "FastTextDetector",
@@ -155,6 +157,7 @@ __all__ = [
     "concurrence_scores",
     "conditional_rate",
     "correct_language_rate",
+    "corrected_rate",
     "declines",
     "default_detector",
     "effective_panel_size",

@@ -1,0 +1,208 @@
+"""A judge's rate corrected by a labelled sample: prediction-powered inference, and Rogan and Gladen's estimator.
+
+Both estimates are smooth functions of means, so that one linearised variance serves them: every row has an influence on
+the estimate, and the squares of the groups' sums of influences add up (Taylor linearisation; Wolter 2007, chapter 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import _resampling
+from mrag_eval.metrics._intervals import Estimate, group_codes, undefined, wilson
+from mrag_eval.metrics._resampling import Array
+
+# with fewer labelled rows (or groups) the intervals miss the true rate too often: see benchmarks/coverage.py
+FEW_LABELS = 20
+# ... and with fewer of either kind, correct or incorrect
+FEW_OF_A_KIND = 5
+PPI, ROGAN_GLADEN = "PPI++", "Rogan-Gladen"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedRate:
+    """Hold a judge's rate corrected by ``labelled`` rows.
+
+    ``prediction_powered`` has the power ``tuning`` (lambda): 0 ignores the verdicts, 1 is the estimate without tuning.
+    ``sensitivity`` and ``specificity`` are the judge's, on the labelled rows as they were drawn.
+    """
+
+    prediction_powered: Estimate
+    tuning: float | None
+    rogan_gladen: Estimate
+    sensitivity: Estimate
+    specificity: Estimate
+    labelled: int
+
+
+class _Mean(NamedTuple):
+    """The weighted mean over strata, and the influence of each group on it (G,)."""
+
+    value: float
+    influence: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Design:
+    """Strata and groups of the rows as codes from 0, and each stratum's share of the rows."""
+
+    strata: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    shares: Array
+
+    def mean(self, values: Array, rows: NDArray[np.bool_]) -> _Mean:
+        """Return the mean of ``values`` (N,) over ``rows``, in which every stratum has its share of all rows.
+
+        G / (G - 1) for the G groups of a stratum makes its variance unbiased. A stratum with a single group has none.
+        """
+        value, influence = 0.0, np.zeros(int(self.groups.max()) + 1)
+        for stratum, share in enumerate(self.shares):
+            here = rows & (self.strata == stratum)
+            if not here.any():
+                continue
+            mean = float(values[here].mean())
+            value += share * mean
+            count = len(np.unique(self.groups[here]))
+            scale = share / int(here.sum()) * np.sqrt(count / (count - 1)) if count > 1 else 0.0
+            influence += np.bincount(self.groups[here], scale * (values[here] - mean), minlength=len(influence))
+        return _Mean(value, influence)
+
+    def counts(self, rows: NDArray[np.bool_]) -> list[int]:
+        """Return the number of groups among ``rows`` in each stratum."""
+        return [len(np.unique(self.groups[rows & (self.strata == s)])) for s in range(len(self.shares))]
+
+
+def corrected_rate(
+    verdicts: Sequence[float],
+    labels: Sequence[float | None],
+    *,
+    strata: Sequence[Hashable] | None = None,
+    groups: Sequence[Hashable] | None = None,
+    tuning: float | None = None,
+    confidence: float = 0.95,
+) -> CorrectedRate:
+    """Return the rate of 1 among people's labels that all rows would have, from a judge's verdicts and some labels.
+
+    With y the labels of n rows, f the verdicts on them and F those on the N rows without a label:
+
+    - Prediction-powered (Angelopoulos et al. 2023): mean(y) - l (mean(f) - mean(F)). The power tuning l (PPI++,
+      Angelopoulos, Duchi and Zrnic 2023) minimises the estimated variance: for single rows, cov(y, f) / n over
+      var(f) / n + var(F) / N, clipped to 0 to 1.
+    - Rogan and Gladen (1978): (q + specificity - 1) / (sensitivity + specificity - 1), with q the rate of verdicts.
+
+    Both have a t interval with groups minus strata degrees of freedom. Labelled rows must be a random draw within each
+    stratum.
+
+    Args:
+        verdicts: (N,) 0 or 1.
+        labels: (N,) 0 or 1, None for a row without a label.
+        strata: (N,) what the draw was stratified by; every stratum counts by its share of all rows.
+        groups: (N,) rows that are not independent share a group; squares are summed over groups.
+        tuning: fixes l; 1 is prediction-powered inference without tuning, 0 the mean of the labels alone.
+
+    Raises MetricError for other values than 0 and 1, and for unequal lengths.
+    """
+    _resampling.check_settings(confidence, 1000)
+    f, known = np.array(verdicts, dtype=np.float64), np.array([label is not None for label in labels], dtype=bool)
+    y = np.array([0.0 if label is None else float(label) for label in labels])
+    if len(f) != len(y):
+        raise MetricError(f"{len(f)} verdicts but {len(y)} labels")
+    if not np.isin(f, (0.0, 1.0)).all() or not np.isin(y, (0.0, 1.0)).all():
+        raise MetricError("verdicts and labels must be 0 or 1", "leave out rows without a verdict; None is no label")
+    n = int(known.sum())
+    sensitivity, specificity = (_agreeing(f, y, known, wanted, confidence) for wanted in (1.0, 0.0))
+    every = np.ones(len(f), dtype=bool)
+    codes = group_codes(strata if strata is not None else [0] * len(f), every)[0]
+    units = group_codes(groups if groups is not None else range(len(f)), every)[0]
+    design = _Design(codes, units, np.bincount(codes) / max(len(codes), 1))
+    drawn = design.counts(known) if len(f) else [0]
+    if min(drawn) == 0:
+        reason = "no label" if n == 0 else f"no label in {drawn.count(0)} of {len(drawn)} languages"
+        powered, gladen = undefined(reason, PPI, n), undefined(reason, ROGAN_GLADEN, n)
+        return CorrectedRate(powered, None, gladen, sensitivity, specificity, n)
+    powered, used = _prediction_powered(f, y, known, design, tuning, confidence)
+    gladen = _rogan_gladen(f, y, known, design, confidence)
+    return CorrectedRate(powered, used, gladen, sensitivity, specificity, n)
+
+
+def _prediction_powered(
+    f: Array, y: Array, known: NDArray[np.bool_], design: _Design, tuning: float | None, confidence: float
+) -> tuple[Estimate, float]:
+    # in a stratum in which every row has a label, verdicts add nothing
+    open_strata = np.array([bool((~known & (design.strata == s)).any()) for s in range(len(design.shares))])
+    proxy = np.where(open_strata[design.strata], f, 0.0)
+    people, there, elsewhere = design.mean(y, known), design.mean(proxy, known), design.mean(proxy, ~known)
+    shift = there.influence - elsewhere.influence
+    if tuning is None:
+        spread = float(shift @ shift)
+        tuning = float(np.clip(people.influence @ shift / spread, 0.0, 1.0)) if spread > 0 else 0.0
+    value = people.value - tuning * (there.value - elsewhere.value)
+    found = _t_estimate(value, people.influence - tuning * shift, y, known, design, confidence, PPI)
+    return found, tuning
+
+
+def _rogan_gladen(f: Array, y: Array, known: NDArray[np.bool_], design: _Design, confidence: float) -> Estimate:
+    n = int(known.sum())
+    correct = design.mean(y, known).value
+    if not 0 < correct < 1:
+        which = "incorrect" if correct else "correct"
+        return undefined(f"no labelled row is {which}", ROGAN_GLADEN, n)
+    sensitivity = design.mean(y * f, known).value / correct
+    specificity = design.mean((1 - y) * (1 - f), known).value / (1 - correct)
+    youden = sensitivity + specificity - 1
+    if youden <= 0:
+        return undefined("the judge is no better than chance on the labelled rows", ROGAN_GLADEN, n)
+    rate = design.mean(f, np.ones(len(f), dtype=bool))
+    value = (rate.value + specificity - 1) / youden
+    errors = (1 - value) * (1 - y) * (1 - f - specificity) / (1 - correct) - value * y * (f - sensitivity) / correct
+    influence = (rate.influence + design.mean(errors, known).influence) / youden
+    return _t_estimate(value, influence, y, known, design, confidence, ROGAN_GLADEN)
+
+
+def _t_estimate(
+    value: float,
+    influence: Array,
+    y: Array,
+    known: NDArray[np.bool_],
+    design: _Design,
+    confidence: float,
+    method: str,
+) -> Estimate:
+    """Return the value, clipped to 0 to 1, with its t interval or the reason why it has none."""
+    from scipy.special import stdtrit
+
+    n, drawn, shown = int(known.sum()), design.counts(known), min(max(value, 0.0), 1.0)
+    reason = _too_few(y, known, design, drawn)
+    if reason is not None:
+        return Estimate(shown, None, None, n, method, f"no interval: {reason}")
+    margin = float(stdtrit(sum(drawn) - len(drawn), 0.5 + confidence / 2) * np.sqrt(influence @ influence))
+    return Estimate(shown, value - margin, value + margin, n, method).within((0.0, 1.0))
+
+
+def _too_few(y: Array, known: NDArray[np.bool_], design: _Design, drawn: Sequence[int]) -> str | None:
+    """Return why the labels are too few for an interval; None if they are enough."""
+    units = len(np.unique(design.groups[known]))
+    if units < FEW_LABELS:
+        what = "labelled rows" if units == int(known.sum()) else "groups of labelled rows"
+        return f"{units} {what}, {FEW_LABELS} are needed"
+    if min(drawn) < 2:
+        return f"{sum(count < 2 for count in drawn)} of {len(drawn)} languages have labels of a single row or group"
+    for kind, name in ((1.0, "correct"), (0.0, "incorrect")):
+        count = len(np.unique(design.groups[known & (y == kind)]))
+        if count < FEW_OF_A_KIND:
+            return f"{count} labelled {name}, {FEW_OF_A_KIND} are needed"
+    return None
+
+
+def _agreeing(f: Array, y: Array, known: NDArray[np.bool_], wanted: float, confidence: float) -> Estimate:
+    """Return the share of rows labelled ``wanted`` on which the judge agrees."""
+    rows = known & (y == wanted)
+    if not rows.any():
+        return undefined(f"no labelled row is {'correct' if wanted else 'incorrect'}", "Wilson")
+    return wilson(int((f[rows] == wanted).sum()), int(rows.sum()), confidence)

@@ -1,0 +1,186 @@
+"""A judge's rate corrected by labels: worked by hand, and its variance compared with a jackknife over groups."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from mrag_eval.core import MetricError
+from mrag_eval.metrics import CorrectedRate, Estimate, corrected_rate
+
+# 20 labelled rows: 12 correct, of which the judge finds 10; 8 incorrect, of which it finds 5
+LABELS = [1.0] * 12 + [0.0] * 8
+VERDICTS = [1.0] * 10 + [0.0] * 2 + [1.0] * 3 + [0.0] * 5
+# 40 others: the judge calls 28 correct
+OTHERS = [1.0] * 28 + [0.0] * 12
+T_19 = 2.093024
+
+
+def planted(**settings: float) -> CorrectedRate:
+    return corrected_rate([*VERDICTS, *OTHERS], [*LABELS, *[None] * 40], **settings)  # type: ignore[arg-type]
+
+
+def limits(found: Estimate) -> tuple[float, float]:
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
+def test_without_tuning_by_hand() -> None:
+    found = planted(tuning=1.0).prediction_powered
+    # mean(y) = 12/20, mean(f) = 13/20, mean(F) = 28/40
+    assert found.value == pytest.approx(0.6 - (0.65 - 0.7))
+    # y - f is 1 twice and -1 three times: squares 5 - 20 * 0.05^2; F: 40 * 0.7 * 0.3
+    variance = 4.95 / (20 * 19) + 8.4 / (40 * 39)
+    assert limits(found) == pytest.approx((0.65 - T_19 * variance**0.5, 0.65 + T_19 * variance**0.5))
+    assert found.n == 20
+
+
+def test_the_power_tuning_by_hand() -> None:
+    found = planted()
+    # sum(y f) - 20 * 0.6 * 0.65 = 2.2; squares of f: 20 * 0.65 * 0.35
+    tuning = (2.2 / 380) / (4.55 / 380 + 8.4 / 1560)
+    assert found.tuning == pytest.approx(tuning)
+    assert found.prediction_powered.value == pytest.approx(0.6 + tuning * 0.05)
+    low, high = limits(found.prediction_powered)
+    for other in (0.0, 1.0, tuning + 0.05, tuning - 0.05):
+        below, above = limits(planted(tuning=other).prediction_powered)
+        assert high - low < above - below
+
+
+def test_no_tuning_is_the_mean_of_the_labels() -> None:
+    found = planted(tuning=0.0).prediction_powered
+    margin = T_19 * (0.6 * 0.4 * 20 / (20 * 19)) ** 0.5
+    assert limits(found) == pytest.approx((0.6 - margin, 0.6 + margin))
+
+
+def test_rogan_and_gladen_by_hand() -> None:
+    found = planted()
+    assert found.sensitivity.value == pytest.approx(10 / 12)
+    assert found.specificity.value == pytest.approx(5 / 8)
+    rate = (13 + 28) / 60
+    assert found.rogan_gladen.value == pytest.approx((rate + 5 / 8 - 1) / (10 / 12 + 5 / 8 - 1))
+
+
+def sample(rng: np.random.Generator) -> tuple[list[float], list[float | None], list[str], list[int]]:
+    """Return 900 rows of 300 groups in two languages, labelled at different rates."""
+    groups = np.repeat(np.arange(300), 3)
+    languages = np.where(np.arange(900) % 3 == 0, "sw", "de")
+    people = rng.random(900) < rng.beta(2, 1, size=300)[groups]
+    verdicts = np.where(people, rng.random(900) < 0.9, rng.random(900) < 0.3).astype(float)
+    drawn = rng.random(900) < np.where(languages == "sw", 0.5, 0.2)
+    labels = [float(people[i]) if drawn[i] else None for i in range(900)]
+    return verdicts.tolist(), labels, languages.tolist(), groups.tolist()
+
+
+@pytest.mark.parametrize("name", ["prediction_powered", "rogan_gladen"])
+def test_the_variance_is_the_jackknifes_over_groups(name: str) -> None:
+    verdicts, labels, languages, groups = sample(np.random.default_rng(0))
+
+    def estimate(rows: Sequence[int]) -> Estimate:
+        found = corrected_rate(
+            [verdicts[i] for i in rows],
+            [labels[i] for i in rows],
+            strata=[languages[i] for i in rows],
+            groups=[groups[i] for i in rows],
+            tuning=0.6,
+        )
+        return getattr(found, name)  # type: ignore[no-any-return]
+
+    left_out = np.array([estimate([i for i in range(900) if groups[i] != group]).value for group in range(300)])
+    deviation = np.sqrt(299 / 300 * ((left_out - left_out.mean()) ** 2).sum())
+    low, high = limits(estimate(range(900)))
+    assert (high - low) / 2 == pytest.approx(1.97 * deviation, rel=0.05)
+
+
+def test_groups_make_the_interval_wider() -> None:
+    verdicts = [*VERDICTS, *OTHERS] * 3
+    labels = [*LABELS, *[None] * 40] * 3
+    single = limits(corrected_rate(verdicts, labels).prediction_powered)
+    copies = limits(corrected_rate(verdicts, labels, groups=[i % 60 for i in range(180)]).prediction_powered)
+    # three copies of every row are worth no more than one
+    assert copies == pytest.approx(limits(planted().prediction_powered))
+    assert single[1] - single[0] < (copies[1] - copies[0]) / 1.6
+
+
+def test_every_stratum_counts_by_its_share_of_all_rows() -> None:
+    # sw: 10 of 100 rows, all labelled, 2 correct; de: 90 rows, 10 labelled, 8 correct; the judge calls all correct
+    verdicts = [1.0] * 100
+    labels = [*[1.0] * 2, *[0.0] * 8, *[1.0] * 8, *[0.0] * 2, *[None] * 80]
+    found = corrected_rate(verdicts, labels, strata=["sw"] * 10 + ["de"] * 90)
+    assert found.prediction_powered.value == pytest.approx(0.1 * 0.2 + 0.9 * 0.8)
+    assert found.tuning == 0.0
+    assert found.rogan_gladen.value is None
+    assert found.rogan_gladen.reason == "the judge is no better than chance on the labelled rows"
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ([1.0] * 10 + [0.0] * 9, "no interval: 19 labelled rows, 20 are needed"),
+        ([1.0] * 36 + [0.0] * 4, "no interval: 4 labelled incorrect, 5 are needed"),
+        ([], "no label"),
+    ],
+)
+def test_too_few_labels_give_a_reason_and_no_interval(labels: list[float], reason: str) -> None:
+    rows: list[float | None] = [*labels, *[None] * (100 - len(labels))]
+    found = corrected_rate([1.0, 0.0] * 50, rows).prediction_powered
+    assert found.reason == reason
+    assert (found.low, found.high) == (None, None)
+    assert (found.value is None) == (not labels)
+
+
+def test_a_stratum_without_labels_gives_no_rate() -> None:
+    found = corrected_rate([1.0] * 60, [*LABELS, *[None] * 40], strata=["de"] * 40 + ["sw"] * 20)
+    assert found.prediction_powered.reason == "no label in 1 of 2 languages"
+
+
+def test_groups_are_what_must_be_enough() -> None:
+    found = corrected_rate([*VERDICTS, *OTHERS], [*LABELS, *[None] * 40], groups=[i // 2 for i in range(60)])
+    assert found.prediction_powered.reason == "no interval: 10 groups of labelled rows, 20 are needed"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "labels", "message"),
+    [([0.5], [None], "must be 0 or 1"), ([1.0], [0.5], "must be 0 or 1"), ([1.0], [], "1 verdicts but 0 labels")],
+)
+def test_other_values_are_refused(verdicts: list[float], labels: list[float | None], message: str) -> None:
+    with pytest.raises(MetricError, match=message):
+        corrected_rate(verdicts, labels)
+
+
+def load() -> ModuleType:
+    """Return the benchmark that simulates coverage, so that both use the same populations."""
+    path = Path(__file__).parents[2] / "benchmarks" / "judge_coverage.py"
+    spec = importlib.util.spec_from_file_location("judge_coverage_cases", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+COVERAGE = load()
+LARGE = [case for case in COVERAGE.cases() if case.labels >= 100]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", LARGE, ids=lambda case: case.name)
+def test_intervals_from_100_labels_contain_the_true_rate(case: object) -> None:
+    _, (powered, _, _), (gladen, _, _) = COVERAGE.simulate(case, 1000, np.random.default_rng(1))
+    assert 0.93 <= powered <= 0.97
+    assert gladen >= 0.93
+
+
+def test_the_interval_of_a_lenient_judge_misses_the_true_rate() -> None:
+    (case,) = (case for case in LARGE if case.specificity == 0.75)
+    (own, _, _), (powered, _, _), _ = COVERAGE.simulate(case, 50, np.random.default_rng(1))
+    assert own < 0.1
+    assert powered > 0.85
