@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from mrag_eval.cli._judge_agree import agree
+from mrag_eval.cli._judge_correct import correct
 from mrag_eval.cli._judge_documents import documents
 from mrag_eval.cli._judge_inspect import inspect
 from mrag_eval.cli._judge_panel import answers, passages
@@ -18,4 +19,5 @@ judge_app.command(short_help="Judge whether the retrieved passages suffice to an
 judge_app.command(short_help="Label the retrieved documents: relevant or not, whose claim.")(documents)
 judge_app.command(short_help="Label the queries that the agents' planner rewrote.")(rewrites)
 judge_app.command(short_help="Measure how far judges agree with people.")(agree)
+judge_app.command(short_help="Correct a judge's rate by a sample of people's labels.")(correct)
 judge_app.command(short_help="Write predictions to a sheet for people, and count it.")(inspect)

@@ -18,6 +18,7 @@ from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample, read_samples
 from mrag_eval.report.files._scores import load_results
 from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.report.labels._corrected import corrected_table, read_labels_of, read_verdicts, write_label_sheet
 from mrag_eval.report.labels._inspection import write_inspection
 from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
 from mrag_eval.report.labels._rejudge import Rejudged, agreement, judge_contexts, judge_samples
@@ -47,6 +48,7 @@ __all__ = [
     "compare",
     "comparison_text",
     "consistency",
+    "corrected_table",
     "export",
     "flips",
     "gate",
@@ -61,9 +63,11 @@ __all__ = [
     "percent_cell",
     "read_case",
     "read_inspection",
+    "read_labels_of",
     "read_results",
     "read_rules",
     "read_samples",
+    "read_verdicts",
     "render",
     "repeated",
     "report_tables",
@@ -80,5 +84,6 @@ __all__ = [
     "verify",
     "write_baseline",
     "write_inspection",
+    "write_label_sheet",
     "write_report",
 ]

@@ -164,17 +164,20 @@ def read_labels(path: Path) -> dict[str, bool]:
         key, word = row.get("id"), row.get("label")
         if key is None or word is None:
             raise DataError(f"{path}, line {number}: the columns 'id' and 'label' are needed", "id,label")
-        label = _WORDS.get(word.strip(), as_verdict(word))
-        if label is None:
-            raise DataError(
-                f"{path}, line {number}: label '{word}' is neither correct nor incorrect", "write correct or incorrect"
-            )
         if key in labels:
             raise DataError(f"{path}, line {number}: the id '{key}' comes a second time", "keep one label for every id")
-        labels[key] = label
+        labels[key] = label_of(word, f"{path}, line {number}")
     if not labels:
         raise DataError(f"{path} holds no labels", "a header line 'id,label', then one row a line")
     return labels
+
+
+def label_of(word: str, where: str) -> bool:
+    """Return the label that a word of people's labels means; raise DataError for another word, naming its place."""
+    label = _WORDS.get(word.strip(), as_verdict(word))
+    if label is None:
+        raise DataError(f"{where}: label '{word}' is neither correct nor incorrect", "write correct or incorrect")
+    return label
 
 
 def _scored(sample: Sample) -> Scored:
