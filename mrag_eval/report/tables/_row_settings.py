@@ -115,8 +115,7 @@ def _rows(config: TaskConfig) -> str:
 
 
 def _pool(config: TaskConfig) -> Any:
-    found = [block["pool"] for block in (config.retrieval, config.agent) if "pool" in block]
-    return next((pool for pool in found if pool), "every language" if found else _MISSING)
+    return (config.retrieval["pool"] or "every language") if "pool" in config.retrieval else _MISSING
 
 
 def _english_share(config: TaskConfig) -> Any:

@@ -1,0 +1,1 @@
+"""Verification of finished runs against their samples and the benchmark's settings."""

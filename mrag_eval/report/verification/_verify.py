@@ -1,0 +1,85 @@
+"""Verification of result files: every check of every task, or the quick one for commands that print scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mrag_eval.core import DataError
+from mrag_eval.report.files._results import ResultFile, read_results
+from mrag_eval.report.files._samples import Sample, read_samples, samples_beside
+from mrag_eval.report.verification._findings import Finding, Verified
+from mrag_eval.report.verification._row_checks import row_counts, row_values
+from mrag_eval.report.verification._score_checks import group_means, means, recomputed_scores
+from mrag_eval.report.verification._setting_checks import recorded_fingerprints, task_settings
+
+
+def verify(paths: Sequence[Path | str], tasks_folder: Path) -> list[Verified]:
+    """Verify the result files at ``paths`` (files, or folders of them) against their samples.
+
+    For each task: rows and their number; values of rows from replies and votes; all scores, by summarizing the rows
+    again; the harness's averages; fingerprints; and the settings against the task's file in ``tasks_folder``.
+    Raises DataError for a path without results.
+    """
+    return [_verified(file, tasks_folder) for file in read_results([Path(path) for path in paths])]
+
+
+def unsupported(paths: Sequence[Path | str]) -> list[str]:
+    """Return one line for each score in the results at ``paths`` that is not the mean of its samples.
+
+    This is the quick part of :func:`verify`, for every command that prints scores. Results without samples, and paths
+    that are not results, give no line.
+    """
+    lines = []
+    for file in _results_of(paths):
+        for task, leaf in file.leaves.items():
+            rows = _rows_or_none(file, task)
+            for finding in means(file, leaf, [sample.record for sample in rows]) if rows else ():
+                lines.append(f"{task}: {finding.text} (mrag-eval verify {file.path})")
+    return lines
+
+
+def _results_of(paths: Sequence[Path | str]) -> list[ResultFile]:
+    found: dict[Path, ResultFile] = {}
+    for path in map(Path, paths):
+        is_results = path.is_file() and path.name.startswith("results_") and path.suffix == ".json"
+        if path.is_dir() or is_results:
+            try:
+                found |= {file.path: file for file in read_results([path])}
+            except DataError:
+                # the command that reads this path names its fault
+                continue
+    return list(found.values())
+
+
+def _rows_or_none(file: ResultFile, task: str) -> list[Sample] | None:
+    path = samples_beside(file.path, task)
+    try:
+        return read_samples(path) if path is not None else None
+    except DataError:
+        return None
+
+
+def _verified(file: ResultFile, tasks_folder: Path) -> Verified:
+    findings: list[Finding] = []
+    rows = numbers = 0
+    for task, leaf in file.leaves.items():
+        findings += task_settings(leaf, tasks_folder)
+        path = samples_beside(file.path, task)
+        if path is None:
+            findings.append(Finding(task, "fault", "no samples next to the results; run with --log_samples"))
+            continue
+        samples = read_samples(path)
+        records = [sample.record for sample in samples]
+        rows += len(samples)
+        findings += row_counts(file, leaf, records)
+        findings += row_values(leaf, samples)
+        findings += means(file, leaf, records)
+        checked, differing = recomputed_scores(leaf, records)
+        numbers += checked
+        findings += differing
+        findings += recorded_fingerprints(file, leaf, records)
+    findings += group_means(file)
+    if not file.leaves:
+        findings.append(Finding("", "fault", "no task of ours in these results"))
+    return Verified(file.path, len(file.leaves), rows, numbers, tuple(findings))
