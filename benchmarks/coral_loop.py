@@ -110,7 +110,7 @@ def main() -> None:
         before, start = server.calls(), time.perf_counter()
         again = loop(AuxModel(spec, cache=cache)).run(starts("q", count))
         cached, made_again = time.perf_counter() - start, server.calls() - before
-        assert [o.as_dict()["shown"] for o in again] == [o.as_dict()["shown"] for o in outcomes]
+        assert [o.trace().shown for o in again] == [o.trace().shown for o in outcomes]
 
         one = loop(AuxModel(spec, cache=Store(Path(folder) / "one.sqlite")))
         start = time.perf_counter()

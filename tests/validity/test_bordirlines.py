@@ -29,6 +29,8 @@ from tests.tables import single_spaced
 from tests.worlds.bordirlines import real_queries, write_bordirlines
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 
+pytestmark = pytest.mark.slow
+
 TASKS = (
     "bordirlines_no_ir_direct",
     "bordirlines_qlang_direct_openai",

@@ -34,6 +34,8 @@ from tests.datasets.test_blend import write_csv
 from tests.programs import Programs
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 
+pytestmark = pytest.mark.slow
+
 BLEND_MODES = ("norag", "monorag", "multirag", "crossrag", "coral", "own", "ownen", "coral_norewrite")
 MODES = (*BLEND_MODES, "trag")
 SUBJECTS = tuple(CATEGORY_SIZES)
