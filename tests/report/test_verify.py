@@ -185,6 +185,23 @@ def test_a_task_of_ones_own_and_a_missing_prompt_are_notes(world: Path) -> None:
     assert "plain: replies were not read again: no prompt template '/gone/own.jinja' here" in notes
 
 
+def test_intervals_of_another_version_are_noted_and_scores_still_checked(world: Path) -> None:
+    def older(content: dict[str, Any]) -> None:
+        for config in content["configs"].values():
+            config["provenance"]["versions"]["mrag-eval"] = "0.0.1"
+
+    change_results(world, older)
+    change_results(world, set_interval)
+    (found,) = verify([world / "out"], world)
+    notes = [finding.text for finding in found.of("note")]
+    assert any(text.startswith("run with mrag-eval 0.0.1, verified with ") for text in notes)
+    assert any(text.startswith("metrics.hit@2.low 0.95, ") for text in notes)
+    # the fingerprint of the task includes the versions, so that none can be claimed
+    assert all("fingerprint 'task'" in finding.text for finding in found.of("fault"))
+    change_results(world, set_score)
+    assert any(line.startswith(f"small: {METRIC} is 0.99 in the scores") for line in faults(world))
+
+
 def exit_code(*arguments: str | Path) -> int:
     with pytest.raises(SystemExit) as done:
         main([str(argument) for argument in arguments])

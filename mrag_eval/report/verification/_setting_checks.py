@@ -30,10 +30,14 @@ def recorded_fingerprints(file: ResultFile, leaf: LeafResult, records: Sequence[
         if recorded.get(name) != found:
             text = f"the fingerprint '{name}' does not belong to the recorded settings"
             yield Finding(leaf.task, "fault", text if name != "rows" else "the fingerprint 'rows' is of other rows")
-    here = package_versions()
-    for name in ("mrag-eval", "lm-eval"):
-        if config.versions.get(name) not in (None, here.get(name)):
-            yield Finding(leaf.task, "note", f"run with {name} {config.versions[name]}, verified with {here.get(name)}")
+    for name, here in other_versions(leaf).items():
+        yield Finding(leaf.task, "note", f"run with {name} {config.versions[name]}, verified with {here}")
+
+
+def other_versions(leaf: LeafResult) -> dict[str, str | None]:
+    """Return the versions here of mrag-eval and lm-eval, where the run had others."""
+    here, there = package_versions(), leaf.config.versions
+    return {name: here.get(name) for name in ("mrag-eval", "lm-eval") if there.get(name) not in (None, here.get(name))}
 
 
 def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Finding]:
