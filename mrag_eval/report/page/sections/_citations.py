@@ -98,13 +98,18 @@ def _by_group(points: Points) -> Spec:
         "Documents in the question's language, shown and cited, by resource group of the language",
         ("group", "question", "share", "value"),
         height=height(points, "group", "share", chosen=("task", "source"), step=30),
-        mark={"type": "boxplot", "extent": "min-max", "size": 16},
-        encoding={
-            "y": field("group", sort=["high-resource", "mid-resource", "low-resource"]),
-            "yOffset": field("share", sort=[*_SHARES]),
-            "x": field("value", "quantitative", "mean share (%)", scale={"domain": [0, 100]}),
-            "color": field("share", scale={"domain": [*_SHARES], "range": ["#0072B2", "#E69F00"]}),
-        },
+        # Vega-Lite drops the parameters of a box plot itself, but keeps those around a layer
+        layer=[
+            {
+                "mark": {"type": "boxplot", "extent": "min-max", "size": 16},
+                "encoding": {
+                    "y": field("group", sort=["high-resource", "mid-resource", "low-resource"]),
+                    "yOffset": field("share", sort=[*_SHARES]),
+                    "x": field("value", "quantitative", "mean share (%)", scale={"domain": [0, 100]}),
+                    "color": field("share", scale={"domain": [*_SHARES], "range": ["#0072B2", "#E69F00"]}),
+                },
+            }
+        ],
         **choices(points, {"task": "task", "source": "citations"}),
     )
 
