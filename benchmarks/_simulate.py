@@ -45,7 +45,7 @@ class Simulated(NamedTuple):
 
 
 def simulate(case: Case, simulations: int, rng: np.random.Generator) -> Simulated:
-    """Return what the intervals of so many samples are worth; those without an interval count in ``given`` only."""
+    """Return the coverage and width of simulated intervals; samples without an interval count in ``given`` only."""
     hits, given, width, method = 0, 0, 0.0, ""
     for _ in range(simulations):
         found = case.draw(rng)

@@ -61,7 +61,7 @@ __all__ = [
     "task_manager",
 ]
 
-# What the samples hold next to the metrics.
+# Columns of samples that are not metrics.
 _CARRIED = ("rows", "votes")
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")

@@ -9,7 +9,7 @@ from typing import Literal
 # The key of a row's extra facts that names the page, by document id, on which its answer is found.
 PAGE = "page"
 LabelSource = Literal["judge", "proxy", "translated", "page"]
-# What the names of measures end in, by the source of the labels that they rest on.
+# Endings of the names of measures, by the source of their labels.
 _SUFFIXES: Mapping[LabelSource | None, str] = {
     "proxy": "_proxy",
     "translated": "_proxy_translated",

@@ -94,7 +94,7 @@ class TracedRound:
 class Trace:
     """Hold the course of the loop for one question: why it ended, the ids of the documents ``shown``, every round.
 
-    ``valid`` counts the valid documents. ``fallback``: there are none, so the best scored ones are shown.
+    ``valid`` counts the valid documents. With ``fallback``, no document is valid, and the best scored ones are shown.
     """
 
     stopped: str

@@ -152,7 +152,7 @@ def _by_page(row: Scored) -> Labels:
     return Labels("page", ids, frozenset(place.id for place in row.ranking if place.doc_id == page))
 
 
-# The reference answers that are compared with passages, and their language; or the reason why there are none.
+# Reference answers to compare with passages, and their language; or the reason why a row has no such answers.
 _Answers = tuple[tuple[str, ...], str] | str
 
 
