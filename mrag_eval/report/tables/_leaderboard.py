@@ -28,10 +28,10 @@ class Entry:
 
     ``score`` is the unweighted mean over languages, of a ranked system over the questions that all ranked ones have a
     score for. ``best`` and ``worst`` bound its rank; they are None if it is not ranked, and ``remark`` says why; it
-    also says if a part of the rows was run. ``behind`` is its paired difference to the best. ``parts`` are the tiers and
-    languages. ``unscored`` counts its rows without a score, and ``cases`` are the worst and best score that it could
-    have with them. ``worst_score`` is that of the ``worst_language``, with the limits of the worst true score in any
-    language.
+    also says if a part of the rows was run. ``behind`` is its paired difference to the best. ``parts`` are the tiers
+    and languages. ``unscored`` counts its rows without a score, and ``cases`` are the worst and best score that it
+    could have with them. ``worst_score`` is that of the ``worst_language``, with the limits of the worst true score in
+    any language.
     """
 
     run: str
