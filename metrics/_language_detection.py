@@ -176,7 +176,6 @@ def _lingua(codes: tuple[str, ...]) -> tuple[Any, frozenset[str]]:
     return LanguageDetectorBuilder.from_languages(*entries).build(), frozenset(supported)
 
 
-@cache
 def lingua_languages() -> dict[str, list[Any]]:
     """Return every language that lingua knows: base code -> lingua's names. Raise MissingExtraError without lingua."""
     try:
