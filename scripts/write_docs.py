@@ -285,10 +285,11 @@ def languages_page() -> str:
         "reply of whose language the detector is less sure is unscored, too.",
     ]
     lingua = 'lingua (`pip install "mrag-eval[lingua]"`), which chooses among the languages of the task'
-    for name, title, detector in (
+    detectors: list[tuple[str, str, FastTextDetector | LinguaDetector]] = [
         ("fasttext", "fastText's `lid.176.ftz`, the default", FastTextDetector()),
         ("lingua", lingua, LinguaDetector(list(lingua_languages()))),
-    ):
+    ]
+    for name, title, detector in detectors:
         known = sorted({code for code in map(_base, detector.supported) if code}, key=_named)
         unknown = {code: titles for code, titles in asked.items() if unknown_to(detector, code)}
         lines += ["", f"## {name}", "", f"{title}. It knows {len(known)} languages:", ""]
