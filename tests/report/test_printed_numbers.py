@@ -11,7 +11,7 @@ import pytest
 
 from mrag_eval.report import load_results, render, score_table, write_report
 from mrag_eval.report.page._gather import page_data
-from tests.report.runs import row, write_run
+from tests.report.runs import row, write_full_run, write_run
 
 # rounded to two decimals first, it would become 11.8
 _SCORE: dict[str, Any] = {"value": 0.117465, "low": 0.117451, "high": 0.5, "n": 60, "method": "Wilson"}
@@ -64,3 +64,13 @@ def test_replies_too_short_for_a_language_are_no_missing_scores(runs: Path, tmp_
     page = _page(runs, tmp_path)
     assert "Language not judged for 22 replies: 20 code points or fewer (22)." in page
     assert "60 scores are missing: no reply (60)." in page
+
+
+def test_a_leaderboard_remarks_that_a_part_of_the_rows_was_run(tmp_path: Path) -> None:
+    for model in ("one", "two"):
+        write_full_run(tmp_path / model, model, tasks=1)
+    file = next((tmp_path / "two").rglob("results_*.json"))
+    content = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps({**content, "n-samples": {"qa_00": {"original": 125, "effective": 24}}}), "utf-8")
+    board = next(board for board in page_data([tmp_path]).boards if board.metric == "match")
+    assert {entry.run: entry.remark for entry in board.entries} == {"one": "", "two": "24 of 125 rows"}
