@@ -163,13 +163,9 @@ class LinguaDetector:
 
 @lru_cache(maxsize=4)
 def _lingua(codes: tuple[str, ...]) -> tuple[Any, frozenset[str]]:
-    try:
-        from lingua import Language, LanguageDetectorBuilder
-    except ImportError as error:
-        raise missing_extra("lingua", "lingua-language-detector") from error
-    known: dict[str, list[Any]] = {}
-    for language in Language.all():
-        known.setdefault(_lingua_code(language), []).append(language)
+    known = lingua_languages()
+    from lingua import LanguageDetectorBuilder
+
     supported = [code for code in codes if code in known]
     if len(supported) < 2:
         unknown = ", ".join(language_name(code) for code in codes if code not in known)
@@ -178,6 +174,18 @@ def _lingua(codes: tuple[str, ...]) -> tuple[Any, frozenset[str]]:
         )
     entries = (entry for code in supported for entry in known[code])
     return LanguageDetectorBuilder.from_languages(*entries).build(), frozenset(supported)
+
+
+def lingua_languages() -> dict[str, list[Any]]:
+    """Return every language that lingua knows: base code -> lingua's names. Raise MissingExtraError without lingua."""
+    try:
+        from lingua import Language
+    except ImportError as error:
+        raise missing_extra("lingua", "lingua-language-detector") from error
+    known: dict[str, list[Any]] = {}
+    for language in Language.all():
+        known.setdefault(_lingua_code(language), []).append(language)
+    return known
 
 
 def _lingua_code(language: Any) -> str:

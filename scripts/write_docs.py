@@ -29,6 +29,7 @@ def pages() -> dict[str, str]:
         "configuration.md": configuration_page(),
         "modes.md": modes_page(),
         "metrics.md": metrics_page(),
+        "languages.md": languages_page(),
         "commands.md": commands_page(),
     }
     benchmarks = {f"{folder.parent.name}.md": benchmark_page(folder) for folder in ROOT.glob("tasks/*/README.md")}
@@ -261,6 +262,53 @@ def metrics_page() -> str:
         lines += [f"### {name}", "", f"```python\n{name}{_signature(found)}\n```", ""]
         lines += [_prose(inspect.cleandoc(found.__doc__ or "")), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def languages_page() -> str:
+    """Return the languages that each detector knows, and those of the benchmarks that it does not know."""
+    from mrag_eval.cli._catalog import list_benchmarks
+    from mrag_eval.core import base_language
+    from mrag_eval.metrics import FastTextDetector, LinguaDetector
+    from mrag_eval.metrics._language_detection import lingua_languages
+    from mrag_eval.metrics._language_rate import unknown_to
+
+    asked: dict[str, list[str]] = {}
+    for entry in list_benchmarks():
+        for code in sorted({base_language(code) for code in entry.declaration.languages}):
+            asked.setdefault(code, []).append(entry.declaration.title)
+    lines = [
+        "# Language detection",
+        "",
+        "`correct_language` needs a detector that knows the language of the question. Replies to questions in another "
+        "language are unscored, with that reason (`the detector fasttext does not know Hausa`); nothing else changes "
+        "for these rows. `judge.correct_language` sets the detector and the least confidence (`min_confidence`): a "
+        "reply of whose language the detector is less sure is unscored, too.",
+    ]
+    lingua = 'lingua (`pip install "mrag-eval[lingua]"`), which chooses among the languages of the task'
+    detectors: list[tuple[str, str, FastTextDetector | LinguaDetector]] = [
+        ("fasttext", "fastText's `lid.176.ftz`, the default", FastTextDetector()),
+        ("lingua", lingua, LinguaDetector(list(lingua_languages()))),
+    ]
+    for name, title, detector in detectors:
+        known = sorted({code for code in map(_base, detector.supported) if code}, key=_named)
+        unknown = {code: titles for code, titles in asked.items() if unknown_to(detector, code)}
+        lines += ["", f"## {name}", "", f"{title}. It knows {len(known)} languages:", ""]
+        lines += [", ".join(map(_named, known)) + ".", "", "It does not know these languages of the benchmarks:", ""]
+        lines += [f"- {_named(code)}: {', '.join(titles)}" for code, titles in sorted(unknown.items())] or ["- none"]
+    return "\n".join(lines) + "\n"
+
+
+def _base(label: str) -> str | None:
+    """Return the base code of a detector's label; None if the label names no language."""
+    from mrag_eval.core import base_language, is_language
+
+    return base_language(label) if is_language(label) else None
+
+
+def _named(code: str) -> str:
+    from mrag_eval.core import language_name
+
+    return f"{language_name(code)} (`{code}`)"
 
 
 def _signature(function: Any) -> str:

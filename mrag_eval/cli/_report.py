@@ -56,7 +56,7 @@ def report(
     With -o FILE.html, everything is written to one page that needs no network: charts, error sources, judges and
     samples.
     """
-    from mrag_eval.report import read_case, render, report_tables, score_table, shown_case, write_report
+    from mrag_eval.report import read_case, render, report_tables, score_tables, shown_case, write_report
 
     form = form_of(form, output, () if territory is not None else ("html",))
     warn_of_unsupported(results)
@@ -67,7 +67,7 @@ def report(
         typer.echo(f"{output}: {len(data.leaves)} tasks, {len(data.samples):,} samples, {size:.1f} MB")
         return
     if territory is None:
-        write_or_print(render(report_tables(layout, results) if layout else [score_table(results)], form), output)
+        write_or_print(render(report_tables(layout, results) if layout else score_tables(results), form), output)
         return
     refuse_with(context, "--territory", "layout", "samples", "text")
     if form == "csv":

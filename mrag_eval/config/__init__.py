@@ -15,6 +15,7 @@ from mrag_eval.config._measures import (
     check_metrics,
     ranking_measures,
     rerank_measures,
+    unmeasured,
 )
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, secret_in
@@ -82,5 +83,6 @@ __all__ = [
     "reranker_name",
     "secret_in",
     "split_config",
+    "unmeasured",
     "validated",
 ]

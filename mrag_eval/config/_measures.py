@@ -29,6 +29,16 @@ def rerank_measures(names: Sequence[str]) -> list[str]:
     return [n for n in names if n.startswith(RERANKED) and RANKING_MEASURE.match(n.removeprefix(RERANKED))]
 
 
+def unmeasured(names: Sequence[str], mode: str, *, searched: bool, reranked: bool) -> dict[str, list[str]]:
+    """Return the names that a run in ``mode`` cannot measure, by the reason."""
+    found: dict[str, list[str]] = {}
+    if not searched:
+        found[f"mode {mode} searches no corpus"] = [*ranking_measures(names), *rerank_measures(names)]
+    elif not reranked:
+        found["nothing is reranked"] = rerank_measures(names)
+    return {reason: left_out for reason, left_out in found.items() if left_out}
+
+
 def deepest_cutoff(names: Sequence[str]) -> int:
     """Return the largest k of the ranking measures, those on the reranked list excluded; 0 without any."""
     return max((int(n.rpartition("@")[2]) for n in ranking_measures(names)), default=0)

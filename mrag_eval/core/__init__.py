@@ -37,7 +37,7 @@ from mrag_eval.core._languages import (
     suggestion,
 )
 from mrag_eval.core._locking import build_lock
-from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, score_text
+from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
 from mrag_eval.core._passages import KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, titled
 from mrag_eval.core._paths import cache_dir, tasks_folder, visible_to_harness
 from mrag_eval.core._rankings import (
@@ -143,6 +143,7 @@ __all__ = [
     "redact",
     "replaced",
     "room_on_disk",
+    "rounded",
     "run_in_thread",
     "run_on_loop",
     "same_language",

@@ -55,6 +55,11 @@ def decimal(value: float, digits: int = 1, *, scale: float = 1.0, sign: str = ""
     return f"{scale * value:{sign}.{digits}f}"
 
 
+def rounded(value: float | None, digits: int = 1, *, scale: float = 1.0) -> float | None:
+    """Return the number that :func:`decimal` prints, for pages and charts that print numbers themselves."""
+    return None if value is None else float(decimal(value, digits, scale=scale))
+
+
 def score_text(
     value: float | None,
     low: float | None = None,

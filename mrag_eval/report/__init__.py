@@ -23,7 +23,7 @@ from mrag_eval.report.labels._inspection_counts import inspection_table, read_in
 from mrag_eval.report.labels._rejudge import Rejudged, agreement, judge_contexts, judge_samples
 from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
 from mrag_eval.report.labels._runs import annotate_files, shown_reports
-from mrag_eval.report.page._score_table import score_table
+from mrag_eval.report.page._score_table import score_table, score_tables
 from mrag_eval.report.page._write import write_report
 from mrag_eval.report.tables._case import read_case, shown_case
 from mrag_eval.report.tables._report_tables import report_tables
@@ -75,6 +75,7 @@ __all__ = [
     "rerun",
     "rewrites_report",
     "score_table",
+    "score_tables",
     "shown_case",
     "shown_consistency",
     "shown_flips",

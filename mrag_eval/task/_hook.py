@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config
+from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config, unmeasured
 from mrag_eval.core import RowScores, Scored, install_redaction, labelled_name, naming, to_json
 from mrag_eval.datasets import Benchmark
 from mrag_eval.harness import HarnessTask, RowResult
@@ -299,6 +299,11 @@ class RagTask(HarnessTask):
             log.info("[%s] %s", self._name, panel_line(scores.sufficiency, "contexts"))
         if scores.relevance is not None:
             log.info("[%s] %s", self._name, label_line(scores.relevance))
+        retrieval = self.blocks.retrieval
+        reranked = retrieval.rerank is not None
+        left_out = unmeasured(self.blocks.metrics, retrieval.mode, searched=retrieval.searches, reranked=reranked)
+        for why, names in left_out.items():
+            log.info("[%s] %s: not measured, as %s", self._name, ", ".join(names), why)
         for metrics, count, reason in unscored_lines(scores.unscored):
             log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
         return float(scores.rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mrag_eval.core import interval_text, p_text, points, score_text
+from mrag_eval.core import decimal, interval_text, p_text, points, rounded, score_text
 
 
 @pytest.mark.parametrize(("p", "text"), [(0.5, ".500"), (0.00234, ".0023"), (0.00001, "< .0001"), (1.0, "1.000")])
@@ -22,3 +22,9 @@ def test_scores_with_and_without_an_interval() -> None:
 def test_differences_have_a_sign() -> None:
     assert (points(0.0123), points(0.0123, "+"), points(None)) == ("1.2", "+1.2", "")
     assert (interval_text(-0.01, 0.035), interval_text(None, 0.1)) == ("[-1.0, +3.5]", "")
+
+
+@pytest.mark.parametrize("value", [0.117465, 0.0125, 0.28145, -0.0004, 1.0])
+def test_a_rounded_number_is_the_printed_one(value: float) -> None:
+    assert f"{rounded(value, scale=100):.1f}" == decimal(value, scale=100)
+    assert rounded(None) is None

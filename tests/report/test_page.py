@@ -62,7 +62,7 @@ def test_languages_are_means_over_the_samples(runs: Path) -> None:
     assert [(system.mode, len(system.leaves)) for system in data.systems] == [("all", 2)]
     found = {p["language"]: (p["value"], p["n"]) for p in data.points["languages"] if p["metric"] == "match"}
     # rows i = 1, 5, 9, ... are Chinese; match is i % 6 > 3: of 1, 5, 9, 13, 17, 21 these are 5 and 17, in both tasks
-    assert found["zh"] == (33.33, 12)
+    assert found["zh"] == (33.3, 12)
     # row 7 is English and unscored: of 3, 11, 15, 19, 23 these are 11 and 23
     assert found["en"] == (40.0, 10)
 
@@ -72,7 +72,7 @@ def test_a_tier_is_the_mean_over_its_languages(runs: Path) -> None:
     tiers = {p["tier"]: p for p in data.points["tiers"] if p["metric"] == "match"}
     # CORAL's high tier holds ar, en and zh (4 and 16 of 0, 4, ... 20 are right in Arabic); Hindi is in none
     assert tiers.keys() == {"high"}
-    assert tiers["high"]["value"] == pytest.approx(100 * (2 / 6 + 2 / 5 + 2 / 6) / 3, abs=0.01)
+    assert tiers["high"]["value"] == float(f"{100 * (2 / 6 + 2 / 5 + 2 / 6) / 3:.1f}")
     assert tiers["high"]["languages"] == "ar, en, zh"
 
 

@@ -59,6 +59,18 @@ def figures(table: Table) -> dict[tuple[str, ...], list[float | None]]:
     }
 
 
+def test_a_run_of_a_part_of_the_rows_says_so(tmp_path: Path) -> None:
+    whole = write(tmp_path / "results_1.json", {"a": leaf(0.97, 0.6)})
+    part = write(
+        tmp_path / "results_2.json", {"a": {**leaf(0.9, 0.5), "scores": {**leaf(0.9, 0.5)["scores"], "rows": 20}}}, 2
+    )
+    content = json.loads(part.read_text("utf-8"))
+    part.write_text(json.dumps({**content, "n-samples": {"a": {"original": 100, "effective": 20}}}), "utf-8")
+    table = report_tables("policies", [whole, part])[0]
+    assert {row.source for row in table.rows} == {"a [20 of 100 rows]"}
+    assert any("an earlier run is left out, of which all rows were run" in note for note in table.notes)
+
+
 def test_policies_have_the_papers_order_and_names(tmp_path: Path) -> None:
     leaves = {
         "c": leaf(0.99, 0.9, mode="balanced", quota=True),

@@ -253,6 +253,16 @@ def test_a_metric_nothing_could_be_scored_by_leaves_its_key_out(tasks: Path, cap
     assert any("5 of 5 rows unscored" in r.getMessage() for r in caplog.records)
 
 
+def test_a_metric_that_was_asked_for_and_cannot_be_measured_is_named(
+    tasks: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    metadata = {"metrics": ["char3gram_recall", "hit@2", "mrr@2"], "retrieval": {"mode": "no_ir"}}
+    run(tasks, metadata=metadata, limit=2)
+    said = "[small] hit@2, mrr@2: not measured, as mode no_ir searches no corpus"
+    assert said in [record.getMessage() for record in caplog.records]
+
+
 def test_predict_only_skips_metrics(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_module, "score_rows", lambda *a, **k: pytest.fail("scored although only predicting"))
     results = run(tasks, limit=3, predict_only=True)

@@ -21,7 +21,8 @@ class Leaf:
     """Hold one task of one run as the report shows it; ``label`` distinguishes it from the same task of other runs.
 
     ``run`` is the model's name. ``variant`` names the settings in which the task differs from other runs of the same
-    model, task and mode ("k=5"); empty if there are none.
+    model, task and mode ("k=5"); empty if there are none. ``part`` says how many of the rows were run, if not all; the
+    label says so, too.
     """
 
     run: str
@@ -32,6 +33,7 @@ class Leaf:
     variant: str
     result: LeafResult
     samples: Path | None
+    part: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,11 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
             said += [variant] if variant else []
             label = f"{task} ({', '.join(said)})" if said else task
             label = label if len(models) == 1 else f"{label} · {model}"
+            part = file.part(task)
+            label = f"{label} [{part}]" if part else label
             benchmark = result.config.benchmark or task
-            out.append((Leaf(model, task, label, mode, benchmark, variant, result, file.samples(task)), file))
+            leaf = Leaf(model, task, label, mode, benchmark, variant, result, file.samples(task), part)
+            out.append((leaf, file))
     return out
 
 

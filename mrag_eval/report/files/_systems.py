@@ -40,6 +40,14 @@ class System:
         """Return model and mode."""
         return f"{self.run} · {self.mode}"
 
+    @property
+    def part(self) -> str:
+        """Return how much was run, if some task was run on a part of its rows; else ""."""
+        parts = [leaf.part for leaf in self.leaves if leaf.part]
+        if len(self.leaves) == 1:
+            return "".join(parts)
+        return f"{len(parts)} of {len(self.leaves)} tasks on a part of their rows" if parts else ""
+
 
 def systems(leaves: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> list[System]:
     """Return the systems that ``leaves`` make up; ``rows`` are theirs by label, empty if a run kept no samples."""

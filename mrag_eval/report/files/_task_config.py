@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from mrag_eval.config import Shown, mode_named, passages_shown
+from mrag_eval.config import Shown, mode_named, passages_shown, unmeasured
 
 # Task metadata that the harness takes from --metadata or from --model_args.
 _CONTEXT = ("max_length", "max_model_len", "gguf_file")
@@ -73,6 +73,13 @@ class TaskConfig:
         """Return the IR mode."""
         found = self.retrieval.get("mode")
         return None if found is None else str(found)
+
+    @property
+    def unmeasured(self) -> Mapping[str, Sequence[str]]:
+        """Return the metrics that were asked for and that the mode cannot measure, by the reason."""
+        names = [str(name) for name in self.raw.get("metrics") or ()]
+        reranked = bool(self.retrieval.get("rerank"))
+        return unmeasured(names, str(self.mode), searched=self.searches, reranked=reranked)
 
     @property
     def searches(self) -> bool:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.core import rounded
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._scores import Score, rows_of
 from mrag_eval.scoring import scale_of
@@ -17,15 +18,10 @@ Point = dict[str, Any]
 
 
 def percent(score: Estimate | Score, metric: str = "") -> Point:
-    """Return a score's value, interval and n: in percent, or in the unit of ``metric``."""
+    """Return a score's value, interval and n as they are printed: in percent, or in the unit of ``metric``."""
     factor = scale_of(metric).factor
     ends = {"value": score.value, "low": score.low, "high": score.high}
-    return {key: None if end is None else round(end * factor, 2) for key, end in ends.items()} | {"n": score.n or None}
-
-
-def rounded(value: float | None) -> float | None:
-    """Return a coefficient with the digits that the page shows."""
-    return None if value is None else round(value, 3)
+    return {key: rounded(end, scale=factor) for key, end in ends.items()} | {"n": score.n or None}
 
 
 def score_points(frame: DataFrame) -> list[Point]:

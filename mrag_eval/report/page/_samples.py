@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import Hit, Trace, TracedHit, is_language, language_scripts, to_json
+from mrag_eval.core import Hit, Trace, TracedHit, is_language, language_scripts, rounded, to_json
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._samples import Sample
+from mrag_eval.scoring import scale_of
 
 # Texts are cut: the reader needs to recognise the passage and the reply.
 _PASSAGE_CHARS = 700
@@ -83,7 +84,7 @@ class Browser:
             "reply": _cut(sample.reply, _REPLY_CHARS),
             "answer": None if record.answer is None else record.answer.text,
             "passages": [self._passage(hit) for hit in sample.passages],
-            "values": {name: round(value, 4) for name, value in record.values.items()},
+            "values": {name: rounded(value, scale=scale_of(name).factor) for name, value in record.values.items()},
             "right": record.right,
             "unscored": dict(record.unscored),
             "retrieved": record.retrieved,

@@ -1,4 +1,4 @@
-"""All scores of some runs as one table."""
+"""All scores of some runs as a table, and as one by pair of languages."""
 
 from __future__ import annotations
 
@@ -7,24 +7,73 @@ from pathlib import Path
 
 from mrag_eval.core import decimal, points
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
-from mrag_eval.report.files._leaves import result_leaves
+from mrag_eval.report.files._leaves import Leaf, result_leaves
+from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
 from mrag_eval.scoring import scale_of
 
 
+def score_tables(results: Sequence[Path]) -> list[Table]:
+    """Return the table of scores, and that by pair of languages if a score was measured in several."""
+    leaves = result_leaves(results)
+    return [_score_table(leaves), *_pair_table(leaves)]
+
+
 def score_table(results: Sequence[Path]) -> Table:
     """Return tasks x metrics with interval and n, from result files or folders; blanks have a reason."""
-    leaves = result_leaves(results)
+    return _score_table(result_leaves(results))
+
+
+def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
     frame = leaf_frame(leaves)
     found = {(row.task, row.metric): row for row in rows_of(frame[frame["dimension"] == ""])}
-    metrics = list(dict.fromkeys(metric for (_, metric), row in found.items() if row.value is not None))
+    metrics = list(dict.fromkeys(metric for _, metric in found))
     rows = []
     for leaf, _ in leaves:
         cells = tuple(_cell(found.get((leaf.label, metric)), leaf.task, metric) for metric in metrics)
         rows.append(Row((leaf.label,), leaf.run, cells))
     heads = tuple(f"{metric}{scale_of(metric).note}" for metric in metrics)
     units = () if heads == tuple(metrics) else ("in percent unless another unit is named",)
-    return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, (*units, *_notes(found.values())))
+    notes = (*units, *_notes(found.values()), *_unmeasured([leaf for leaf, _ in leaves]))
+    return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes)
+
+
+def _pair_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Iterator[Table]:
+    """Yield tasks and metrics x pairs of the languages of question and relevant document, unless there is one pair."""
+    frame = leaf_frame(leaves)
+    found: dict[tuple[str, str], dict[str, Score]] = {}
+    for score in rows_of(frame[frame["dimension"] == "pair"]):
+        found.setdefault((score.task, score.metric), {})[score.cell] = score
+    pairs = sorted({pair for cells in found.values() for pair in cells})
+    if len(pairs) < 2:
+        return
+    runs = {leaf.label: leaf for leaf, _ in leaves}
+    rows = [
+        Row(
+            (task, f"{metric}{scale_of(metric).note}"),
+            runs[task].run,
+            tuple(_pair_cell(cells.get(pair), runs[task].task, metric) for pair in pairs),
+        )
+        for (task, metric), cells in found.items()
+    ]
+    note = "a->b: question in a, relevant document in b; a blank cell has no rows"
+    yield Table("pairs", "Scores by pair of languages", ("task", "metric"), tuple(pairs), tuple(rows), 1, (note,))
+
+
+def _pair_cell(score: Score | None, task: str, metric: str) -> Cell:
+    if score is None or score.value is None:
+        return Cell(None, "" if score is None else score.reason or "no scored row", task=task, metric=metric)
+    return percent_cell(score, task, metric)
+
+
+def _unmeasured(leaves: Iterable[Leaf]) -> Iterator[str]:
+    """Yield the metrics that were asked for and could not be measured, once for all tasks with the same ones."""
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for leaf in leaves:
+        for reason, names in leaf.result.config.unmeasured.items():
+            tasks.setdefault((", ".join(names), reason), []).append(leaf.label)
+    for (names, reason), where in tasks.items():
+        yield f"{names}: not measured, as {reason} ({', '.join(where)})"
 
 
 def _notes(scores: Iterable[Score]) -> Iterator[str]:
@@ -48,5 +97,5 @@ def _notes(scores: Iterable[Score]) -> Iterator[str]:
 def _cell(score: Score | None, task: str, metric: str) -> Cell:
     if score is not None and score.value is not None:
         return percent_cell(score, task, metric)
-    reasons = "; ".join(score.unscored_reasons) if score is not None else ""
+    reasons = score.unscored or score.reason if score is not None else None
     return Cell(None, reasons or f"{metric} is no metric of this task", task=task, metric=metric)

@@ -55,7 +55,7 @@ def heat_map(points: Points, description: str, x: Spec, y: Spec, columns: Sequen
             {
                 "mark": {"type": "text", "fontSize": 11, "cursor": "pointer"},
                 "encoding": {
-                    "text": field("value", "quantitative", format=".0f"),
+                    "text": field("value", "quantitative", format=".1f"),
                     "tooltip": tooltip(*columns),
                     "color": {"condition": {"test": f"datum.value > {_DARK}", "value": "white"}, "value": "#111"},
                 },

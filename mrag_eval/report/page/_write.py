@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from mrag_eval.core import is_language, language_name, missing_extra, replaced
+from mrag_eval.core import decimal, is_language, language_name, missing_extra, replaced
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._samples import directions
@@ -67,6 +67,7 @@ def _page(data: PageData, title: str, vega: str) -> str:
 
     folders = [_FOLDER, _FOLDER / "sections"]
     environment = Environment(loader=FileSystemLoader(folders), autoescape=True, undefined=StrictUndefined)
+    environment.filters["decimal"] = decimal
     codes = sorted(_codes(data))
     payload = {
         "charts": charts(data),
@@ -89,8 +90,9 @@ def _page(data: PageData, title: str, vega: str) -> str:
         if drawn:
             sections.append((section, drawn))
     unscored: Counter[str] = Counter()
+    unjudged: Counter[str] = Counter()
     for point in unscored_points(data):
-        unscored[point["reason"]] += point["rows"]
+        (unjudged if point["metric"] == "correct_language" else unscored)[point["reason"]] += point["rows"]
     return environment.get_template("page.html.jinja").render(
         title=title,
         version=version("mrag-eval"),
@@ -99,6 +101,9 @@ def _page(data: PageData, title: str, vega: str) -> str:
         links=[link for section, _ in sections for link in _links(section, data)],
         n_unscored=sum(unscored.values()),
         reasons=unscored.most_common(3),
+        n_unjudged=sum(unjudged.values()),
+        unjudged=unjudged.most_common(3),
+        parts=Counter(leaf.part for leaf in data.leaves if leaf.part).most_common(),
         payload=Markup(_in_script(json.dumps(payload, ensure_ascii=False, separators=(",", ":")))),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),
         js=Markup((_FOLDER / "page.js").read_text(encoding="utf-8")),

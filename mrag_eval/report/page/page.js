@@ -73,7 +73,7 @@ function dataTable(name, spec, view) {
   const rows = values(down).map((row) => [make("th", { scope: "row" }, shown(down, row)), ...heads.map((head) => {
     const point = points.find((each) => each[down] === row && each[across] === head);
     if (!point) return make("td", { "data-value": "" });
-    const limits = point.low === null || point.low === undefined ? "" : `[${Math.round(point.low)}, ${Math.round(point.high)}] `;
+    const limits = point.low === null || point.low === undefined ? "" : `[${point.low.toFixed(1)}, ${point.high.toFixed(1)}] `;
     const figure = point.value.toFixed(1);
     const filters = filtersOf(name, point);
     const label = filters ? make("button", { type: "button", className: "open", "aria-label": `${shown(down, row)}, ${shown(across, head)}: ${figure}, open the samples` }, figure) : figure;
@@ -130,7 +130,9 @@ function leaderboard() {
 
 /* --------------------------------------------------------------- samples */
 
-const outcome = (sample) => (sample.right === undefined ? (Object.keys(sample.unscored ?? {}).length ? "unscored" : "no verdict") : sample.right ? "right" : "wrong");
+const values = (sample) => Object.entries(sample.values ?? {}).map(([name, value]) => `${name} ${value}`);
+/* A row that is neither right nor wrong shows its first score. */
+const outcome = (sample) => (sample.right === undefined ? (values(sample).length ? "scored" : "unscored") : sample.right ? "right" : "wrong");
 const found = (sample) => (sample.retrieved === undefined ? "unknown" : sample.retrieved ? "retrieved" : "not retrieved");
 
 function passageOf([index, score, gold], number, extra = []) {
@@ -166,9 +168,8 @@ function details(sample) {
   part("Reply", sample.reply ? text(sample.reply) : make("p", { className: "soft" }, "empty"));
   if (sample.answer && sample.answer !== sample.reply) part("Answer read from it", text(sample.answer));
   if (sample.references) part("Reference answers", ...sample.references.map((answer) => text(answer, sample.lang)));
-  const values = Object.entries(sample.values ?? {}).map(([name, value]) => `${name} ${Math.round(value * 1000) / 10}`);
   const missing = Object.entries(sample.unscored ?? {}).map(([name, reason]) => `${name}: ${reason}`);
-  part("Scores (× 100)", make("p", {}, [...values, ...missing].join(" · ") || "none"));
+  part("Scores (× 100)", make("p", {}, [...values(sample), ...missing].join(" · ") || "none"));
   if (sample.votes) {
     part("Votes", make("ul", {}, ...Object.entries(sample.votes).map(([judge, vote]) => {
       const none = vote.verdict === null || vote.verdict === undefined;
@@ -206,7 +207,7 @@ function drawSamples() {
     const tone = state === "right" ? "tag good" : state === "wrong" ? "tag bad" : "tag";
     const question = text(sample.question, sample.lang, "question");
     question.style.margin = 0;
-    const summary = make("summary", {}, make("span", { className: tone }, state), tag(sample.source || sample.lang),
+    const summary = make("summary", {}, make("span", { className: tone }, state === "scored" ? values(sample)[0] : state), tag(sample.source || sample.lang),
       make("span", { className: "question", dir: question.dir, lang: sample.lang || "" }, sample.question), make("span", { className: "soft" }, sample.task));
     const item = make("details", {}, summary);
     item.addEventListener("toggle", () => { if (item.open && item.children.length === 1) item.append(details(sample)); });

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mrag_eval.core import base_language, language_tier
@@ -27,10 +27,11 @@ class Entry:
     """Hold one system on a board; scores are between 0 and 1.
 
     ``score`` is the unweighted mean over languages, of a ranked system over the questions that all ranked ones have a
-    score for. ``best`` and ``worst`` bound its rank; they are None if it is not ranked, and ``remark`` says why.
-    ``behind`` is its paired difference to the first. ``parts`` are the tiers and languages. ``unscored`` counts its
-    rows without a score, and ``cases`` are the worst and best score that it could have with them. ``worst_score`` is
-    that of the ``worst_language``, with the limits of the worst true score in any language.
+    score for. ``best`` and ``worst`` bound its rank; they are None if it is not ranked, and ``remark`` says why; it
+    also says if a part of the rows was run. ``behind`` is its paired difference to the best. ``parts`` are the tiers
+    and languages. ``unscored`` counts its rows without a score, and ``cases`` are the worst and best score that it
+    could have with them. ``worst_score`` is that of the ``worst_language``, with the limits of the worst true score in
+    any language.
     """
 
     run: str
@@ -97,6 +98,8 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
         for system, remark in apart:
             own = sorted(_keys(system, metric))
             entries.append(_entry(system, metric, own, own, higher, seed, remark=remark))
+    parts = {(system.run, system.mode): system.part for system in systems}
+    entries = [replace(e, remark="; ".join(filter(None, (e.remark, parts[e.run, e.mode])))) for e in entries]
     entries.sort(key=lambda entry: _order(entry, higher))
     columns = {name for entry in entries for name in entry.parts}
     tiers = tuple(name for name in TIERS if name in columns)

@@ -66,6 +66,12 @@ class _Policy:
 
     leaf: LeafResult
     scores: Mapping[_Figure, Score]
+    part: str | None = None
+
+    @property
+    def source(self) -> str:
+        """Return its task, and how many of the rows were run if not all."""
+        return f"{self.leaf.task} [{self.part}]" if self.part else self.leaf.task
 
     def has(self, metric: str) -> bool:
         """Return whether any row has the metric."""
@@ -94,11 +100,12 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     files = {str(file.path): file for file in read_results([Path(path) for path in results])}
     for (path, task), part in task_frame(files.values()).groupby(["path", "name"], sort=False):
         leaf = files[path].leaves[task]
-        policy = _Policy(leaf, {(row.metric, row.dimension, row.cell): row for row in rows_of(part)})
+        found = {(row.metric, row.dimension, row.cell): row for row in rows_of(part)}
+        policy = _Policy(leaf, found, files[path].part(task))
         if policy.measures:
             setting, label = _setting(leaf.config), _label(leaf.config)
             before = runs.setdefault(setting, {}).get(label)
-            if before is not None and (other := _otherwise(before.leaf, leaf)):
+            if before is not None and (other := _otherwise(before, policy)):
                 left_out.setdefault(setting, []).append(f"{label}: an earlier run is left out, of which {other}")
             runs[setting][label] = policy
     if not runs:
@@ -121,11 +128,13 @@ def _setting(config: TaskConfig) -> _Setting:
     return _Setting(questions, _index(config), config.depth, config.english_share)
 
 
-def _otherwise(before: LeafResult, after: LeafResult) -> str:
+def _otherwise(before: _Policy, after: _Policy) -> str:
     """Return the settings that differ in an earlier run and may change what is found; empty if there are none."""
-    changed = differing(before.settings, after.settings)
-    found = {key: both for key, both in changed.items() if key.startswith(_FINDING)}
-    return "; ".join(f"{key} was {both.partition(' | ')[0]}" for key, both in found.items())
+    changed = differing(before.leaf.settings, after.leaf.settings)
+    found = [f"{key} was {both.partition(' | ')[0]}" for key, both in changed.items() if key.startswith(_FINDING)]
+    if before.part != after.part:
+        found.append(f"{before.part or 'all rows'} were run")
+    return "; ".join(found)
 
 
 def _index(config: TaskConfig) -> str:
@@ -178,7 +187,7 @@ def _means(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> T
     for key, words in (*_MACROS.items(), ("", "all questions")):
         for label, policy, suffix in _ordered(policies):
             cells = tuple(_cell(policy, name, suffix, "macro" if key else "", key) for name in columns)
-            rows.append(Row((words, label), policy.leaf.task, cells))
+            rows.append(Row((words, label), policy.source, cells))
     notes = ("same and cross language: plain means over the pairs of one or two languages; all questions: over rows",)
     return Table(f"{number}", setting.title, ("pairs", "policy"), columns, tuple(rows), 1, notes, intervals=True)
 
@@ -190,7 +199,7 @@ def _pairs(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> T
     for pair in sorted({cell for _, dimension, cell in figures if dimension == "pair"}):
         for label, policy, suffix in _ordered(policies):
             cells = tuple(_cell(policy, name, suffix, "pair", pair) for name in columns)
-            rows.append(Row((pair.replace("->", " → "), label), policy.leaf.task, cells))
+            rows.append(Row((pair.replace("->", " → "), label), policy.source, cells))
     notes = ("a pair is the language of the question → that of its document",)
     title = f"{setting.title} · by language pair"
     stub = ("pair", "policy")

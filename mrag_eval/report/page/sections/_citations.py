@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrag_eval.core import RESOURCE_GROUPS, base_language
+from mrag_eval.core import RESOURCE_GROUPS, base_language, rounded
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._section import Chart, Listing, Section, each_task
@@ -24,7 +24,7 @@ def _citation_points(leaf: Leaf) -> list[Point]:
                     (_SHARES[1], entry.citation_mean, entry.citations),
                 ):
                     if value is not None:
-                        out.append(point | {"share": share, "value": round(100 * value, 2), "n": count})
+                        out.append(point | {"share": share, "value": rounded(value, scale=100), "n": count})
     return out
 
 
@@ -87,7 +87,7 @@ def _group_points(leaf: Leaf) -> list[Point]:
             point["group"] = f"{groups.get(base_language(question), 'other')}-resource"
             for share, value in zip(_SHARES, table.own_rates(question), strict=True):
                 if value is not None:
-                    out.append(point | {"share": share, "value": round(100 * value, 2)})
+                    out.append(point | {"share": share, "value": rounded(value, scale=100)})
     return out
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mrag_eval.core import rounded
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.page._points import Point, percent, rounded
+from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Listing, Section, each_task
 from mrag_eval.scoring import PanelTable
 
@@ -38,8 +39,8 @@ def _agreement_points(leaf: Leaf) -> list[Point]:
             continue
         for name, kappa in {**table.agreement.pairwise, "Fleiss, all judges": table.agreement.fleiss}.items():
             if kappa.value is not None:
-                limits = {"low": rounded(kappa.low), "high": rounded(kappa.high)}
-                out.append(base | {"judges": name, "kappa": rounded(kappa.value), **limits})
+                limits = {"low": rounded(kappa.low, 3), "high": rounded(kappa.high, 3)}
+                out.append(base | {"judges": name, "kappa": rounded(kappa.value, 3), **limits})
     return out
 
 

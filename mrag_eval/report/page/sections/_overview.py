@@ -170,7 +170,7 @@ SECTION = Section(
             Chart(
                 "languages",
                 "By language and IR mode",
-                "Languages of the culture that a question is about, else of the question. A click on a cell opens its "
+                "Rows: the culture's language if known, else the question's. A click on a cell opens its "
                 "samples; the table below has buttons for it. Cells of few rows are uncertain.",
                 _languages,
                 _language_points,

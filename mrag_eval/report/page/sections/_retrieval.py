@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mrag_eval.core import rounded
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._scores import rows_of
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point, percent, rounded, shares
+from mrag_eval.report.page._points import Point, percent, shares
 from mrag_eval.report.page._section import Chart, Listing, Section, each_task
 from mrag_eval.report.page._shapes import heat_map, share_bars
 from mrag_eval.report.page._spec import Points, Spec, by_language, choices, field, height, intervals, language, spec
@@ -98,7 +99,7 @@ def _preference_points(leaf: Leaf) -> list[Point]:
     table = leaf.result.scores.languages
     return [
         {"task": leaf.label, "language": language}
-        | {"value": rounded(found.ratio.value), "low": rounded(found.ratio.low), "high": rounded(found.ratio.high)}
+        | {key: rounded(getattr(found.ratio, key), 3) for key in ("value", "low", "high")}
         | {"n": found.n_queries, "searched": leaf.result.config.source.get("searchable") or "all passages searched"}
         for language, found in (table.preference if table is not None else {}).items()
         if found.ratio.value is not None
@@ -112,7 +113,7 @@ SECTION = Section(
         Chart(
             "pairs",
             "Question and document language",
-            "Where the question and the document that answers it meet.",
+            "Score by question × document language.",
             _pairs,
             _pair_points,
             opens={"task": "task", "language": "question", "document": "document"},

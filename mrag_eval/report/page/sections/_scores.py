@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from mrag_eval.report.files._scores import rows_of
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point
+from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Chart, Markup, Section
 from mrag_eval.report.page._spec import Points, Spec, choices, correct_first, field, height, intervals, spec
 from mrag_eval.scoring import scale_of
 
 
 def _table(data: PageData) -> dict[str, Any]:
-    """Return the cells by task and metric, metrics of correctness first."""
-    metrics = sorted(dict.fromkeys(point["metric"] for point in data.scores), key=correct_first)
+    """Return the cells by task and metric, metrics of correctness first; a cell without a score has a reason."""
+    rows = rows_of(data.frame[data.frame["dimension"] == ""])
+    metrics = sorted(dict.fromkeys(row.metric for row in rows), key=correct_first)
     return {
         "leaves": data.leaves,
         "metrics": metrics,
         "units": {metric: scale_of(metric).note for metric in metrics},
-        "cells": {(point["task"], point["metric"]): point for point in data.scores},
+        "cells": {(r.task, r.metric): percent(r, r.metric) | {"reason": r.unscored or r.reason} for r in rows},
     }
 
 

@@ -1,0 +1,60 @@
+"""The text table of scores: nothing is left out of it without a word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from mrag_eval.cli._app import Session, app
+from tests.report.runs import row, write_full_run, write_run
+from tests.tables import single_spaced
+
+_SCORE = {"value": 0.25, "low": 0.1, "high": 0.5, "n": 20, "method": "Wilson"}
+
+
+def _report(folder: Path, *flags: str) -> str:
+    done = CliRunner().invoke(app, ["report", str(folder), *flags], obj=Session())
+    assert done.exit_code == 0, done.output
+    return single_spaced(done.stdout)
+
+
+def _run(folder: Path, scores: Mapping[str, Any], **config: Any) -> Path:
+    return write_run(folder, {"qa": [row(0)]}, config={"scores": {"rows": 20, **scores}, **config})
+
+
+def test_a_metric_without_any_scored_row_keeps_its_column_and_says_why(tmp_path: Path) -> None:
+    scores = {"metrics": {"match": _SCORE}, "unscored": {"correct_language": {"the detector does not know Hausa": 20}}}
+    text = _report(_run(tmp_path, scores))
+    assert "| task | from | match | correct_language |" in text
+    assert "qa, blank: qa: 20 rows unscored (the detector does not know Hausa)" in text
+
+
+def test_a_run_of_a_part_of_the_rows_says_so_next_to_its_scores(tmp_path: Path) -> None:
+    folder = _run(tmp_path, {"metrics": {"match": _SCORE}})
+    file = next(folder.rglob("results_*.json"))
+    content = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps({**content, "n-samples": {"qa": {"original": 1190, "effective": 20}}}), "utf-8")
+    assert "| qa [20 of 1,190 rows] | unnamed model | 25.0 (n=20) |" in _report(folder)
+
+
+def test_scores_by_pair_of_languages_are_in_the_text_table(tmp_path: Path) -> None:
+    text = _report(write_full_run(tmp_path))
+    assert "### Scores by pair of languages" in text
+    assert "| task | metric | from | ar->en | en->en | zh->en |" in text
+    assert "| qa_one | match | some-model | 30.0 (n=23) | 30.0 (n=23) | 30.0 (n=23) |" in text
+
+
+def test_a_run_of_one_pair_of_languages_has_no_table_of_pairs(tmp_path: Path) -> None:
+    by = {"pair": {"ar->en": _SCORE}}
+    assert "pair of languages" not in _report(_run(tmp_path, {"metrics": {"match": {**_SCORE, "by": by}}}))
+
+
+def test_a_metric_that_was_asked_for_and_is_left_out_is_named(tmp_path: Path) -> None:
+    asked = ["match", "hit@2", "mrr@2", "rerank_hit@2"]
+    scores = {"metrics": {"match": _SCORE}}
+    text = _report(_run(tmp_path, scores, metrics=asked, retrieval={"mode": "given"}))
+    assert "- hit@2, mrr@2, rerank_hit@2: not measured, as mode given searches no corpus (qa)" in text
