@@ -398,6 +398,79 @@ def test_people_review_and_only_what_they_accept_or_correct_passes(tmp_path: Pat
     assert "counts" not in page
 
 
+def _reviewed(folder: Path, label: dict[str, str], cast: Cast | None = None) -> tuple[Built, list[dict[str, Any]]]:
+    """Build with every row of the review sheet filled in as ``label``; return the build and its rows."""
+    sheet = folder / "sheet.csv"
+    options: dict[str, Any] = {"languages": ["de"], "settings": ["mono"], "review_sheets": (sheet,)}
+    build(folder, cast, **options)
+    rows = [dict(row.cells) for row in read_sheet(sheet, ())]
+    assert len(rows) == 24
+    write_sheet(sheet, list(rows[0]), [row | label for row in rows])
+    built, _ = build(folder, cast, **options)
+    return built, rows_of(built)
+
+
+_SOME = {"document_1_holds": "some", "document_2_holds": "some"}
+_RIGHT = {"natural": "yes", "answerable": "yes", "correct": "yes", **_SOME}
+_CORRECTED = {**_RIGHT, "correct": "no", "corrected_answer": "a round dozen"}
+
+
+def test_a_corrected_answer_that_a_model_knows_without_documents_is_dropped(tmp_path: Path) -> None:
+    class Strict(Newsroom):
+        def judge(self, system: str, prompt: str) -> str:
+            verdict = "correct" if "a round dozen" in prompt else "incorrect"
+            return json.dumps({"justification": "by the gold answer", "answer": verdict})
+
+    cast = Cast(older=Newsroom(knows="?"), play=Strict())
+    with pytest.raises(DataError, match="step 'closed_book_corrected' took 24 in and dropped all"):
+        _reviewed(tmp_path, _CORRECTED, cast)
+
+
+def test_a_corrected_answer_that_is_not_in_the_articles_is_dropped(tmp_path: Path) -> None:
+    class Reading(Newsroom):
+        def holds(self, system: str, prompt: str) -> str:
+            return "<holds>none</holds>" if "a round dozen" in prompt else super().holds(system, prompt)
+
+    with pytest.raises(DataError, match=r"step 'each_article_corrected' .*not in the articles 24"):
+        _reviewed(tmp_path, _CORRECTED, Cast(play=Reading()))
+
+
+def test_answers_that_nobody_corrected_are_not_asked_about_again(tmp_path: Path) -> None:
+    built, rows = _reviewed(tmp_path, _RIGHT)
+    assert len(rows) == 24
+    reports = {report.name: report for report in built.reports}
+    for name in ("closed_book_corrected", "each_article_corrected"):
+        assert reports[name].made == 24
+        assert {ledger["calls"] for ledger in reports[name].ledgers.values()} == {0}
+
+
+@pytest.mark.parametrize("label", [_RIGHT, _CORRECTED])
+def test_the_reviewers_labels_of_the_articles_decide_crossdoc_type(tmp_path: Path, label: dict[str, str]) -> None:
+    # the model says "some" of both, which is type 2
+    _, rows = _reviewed(tmp_path, {**label, "document_1_holds": "sufficient"})
+    assert Counter(row["crossdoc_type"] for row in rows) == {1: 24}
+
+
+def test_the_models_label_is_kept_where_reviewers_gave_none(tmp_path: Path) -> None:
+    _, rows = _reviewed(tmp_path, {**_RIGHT, "document_1_holds": "", "document_2_holds": "sufficient"})
+    assert Counter(row["crossdoc_type"] for row in rows) == {1: 24}
+
+
+def test_a_question_whose_articles_reviewers_find_empty_is_dropped(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"step 'review' .*not in the articles 24"):
+        _reviewed(tmp_path, {**_RIGHT, "document_1_holds": "none"})
+
+
+def test_a_folder_of_a_build_with_fewer_steps_is_continued(tmp_path: Path) -> None:
+    built, _ = build(tmp_path, languages=["de"], settings=["mono"])
+    steps = tmp_path / "out" / "steps"
+    for path in list(steps.glob("*_rows.*")):
+        path.rename(path.with_name(f"15{path.name[2:]}"))
+    built, _ = build(tmp_path, languages=["de"], settings=["mono"])
+    assert built.rows == 24
+    assert len(list(steps.glob("*_rows.jsonl"))) == 1
+
+
 def test_a_sheet_with_a_foreign_id_is_refused(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
     options: dict[str, Any] = {"languages": ["de"], "settings": ["mono"], "review_sheets": (sheet,)}

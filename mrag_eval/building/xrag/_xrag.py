@@ -1,7 +1,8 @@
 """Construction of a set in XRAG's format from dated news articles (XRAG, section 4 and Appendix B).
 
 The steps: articles, entities of titles, related pairs, topic, summaries, simple pairs, linked questions, duplicates,
-answers, models without documents, each article alone, human review, distractors, translation, rows.
+answers, models without documents, each article alone, human review, both filters for corrected answers, distractors,
+translation, rows.
 """
 
 from __future__ import annotations

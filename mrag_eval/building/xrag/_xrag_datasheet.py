@@ -79,6 +79,7 @@ def nothing_left(
     steps = {
         "articles": "see what the corpus holds: articles.keys, articles.min_words, articles.since, languages",
         "closed_book": "use newer articles than the models of models.closed_book know",
+        "closed_book_corrected": "the models of models.closed_book know the corrected answers",
         "review": "the sheet lets no question pass",
         "distractors": "give older articles on the same topics, or lower distractors.count or distractors.older_days",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from mrag_eval.building.steps._steps import Say, Step, read_records, step_record
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag import _linked_questions as linked_questions
 from mrag_eval.building.xrag._articles import Library, corpus_identity, read_articles, sampled
-from mrag_eval.building.xrag._checks import closed_book, what_each_holds
+from mrag_eval.building.xrag._checks import closed_book, what_each_holds, with_people
 from mrag_eval.building.xrag._distractors import find_distractors
 from mrag_eval.building.xrag._entities import by_model, by_recogniser, described, recogniser
 from mrag_eval.building.xrag._events import article_index, read_events
@@ -157,6 +158,8 @@ class XragWork:
             self._closed_book(),
             self._asking(BEFORE_REVIEW, "holds", what_each_holds, self._library_of),
             Step("review", self._review, {"sheets": [_hash(path) for path in self.sheets]}, whole=True),
+            _of_corrections(self._closed_book()),
+            _of_corrections(self._asking(BEFORE_REVIEW, "holds", what_each_holds, self._library_of)),
             self._distractors(),
             self._asking("translation", "translation", translate),
             Step("rows", self._rows, {"seed": s.seed}),
@@ -303,8 +306,12 @@ class XragWork:
             if decision.answer is None:
                 settle(item["id"], dropped(f"review: {decision.reason}"))
                 continue
-            a_type = "corrected" if decision.corrected else "original"
-            settle(item["id"], kept({**item, "answer": decision.answer, "a_type": a_type, "reviewed": True}))
+            people = {"people_holds": list(decision.holds), "reviewed": True}
+            if decision.corrected:  # the model's labels are of another answer; later steps ask for new ones
+                corrected = {"answer": decision.answer, "a_type": "corrected"}
+                settle(item["id"], kept({**item, **people, **corrected}))
+            else:
+                settle(item["id"], with_people({**item, **people, "a_type": "original"}))
 
     # --- the datasheet -----------------------------------------------------------------------------------------------
 
@@ -342,6 +349,18 @@ class XragWork:
             return {"summaries": 0}
         mean = round(sum(shares) / len(shares), 3)
         return {"summaries": len(shares), "fourgrams of the article, mean share": mean, "highest": max(shares)}
+
+
+def _of_corrections(step: Step) -> Step:
+    """Return the step for questions whose answer was corrected in the review; the others pass."""
+
+    def run(items: Sequence[Record], settle: Settle) -> None:
+        each([item for item in items if item["a_type"] != "corrected"], kept, settle)
+        corrected = [item for item in items if item["a_type"] == "corrected"]
+        if corrected:
+            step.work(corrected, settle)
+
+    return replace(step, name=f"{step.name}_corrected", work=run)
 
 
 def _without_entities(item: Record) -> Any:
