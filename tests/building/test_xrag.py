@@ -272,13 +272,54 @@ def test_a_distractor_with_the_answer_gives_way_to_the_next(tmp_path: Path) -> N
         assert not any("0 trees will" in text or "1 trees will" in text for text in row["articles"][2:])
 
 
+class Selecting(Newsroom):
+    """Two simple pairs on every summary; questions name the pairs ``selected``."""
+
+    def __init__(self, selected: str) -> None:
+        super().__init__()
+        self.selected = selected
+
+    def simple_qa(self, system: str, prompt: str) -> str:
+        return super().simple_qa(system, prompt) + "<question>Since when?</question><answer>500000</answer>"
+
+    def questions(self, system: str, prompt: str) -> str:
+        asked = super().questions(system, prompt.replace("answer: 500000", ""))
+        return asked.split("<pairs>")[0] + self.selected
+
+
+def test_an_answer_comes_from_the_pairs_selected_for_its_question(tmp_path: Path) -> None:
+    cast = Cast(play=Selecting("<pairs>A1, B1</pairs>"))
+    built, _ = build(tmp_path, cast, languages=["de"], settings=["mono"])
+    # XRAG, section 4.2: the scripted answer adds up the pairs' answers; with all pairs, a million too much
+    assert built.rows == 24
+    assert all(int(row["en_answer"].split()[0]) < 500_000 for row in rows_of(built))
+    shown = [prompt for prompt in cast.models["play"].asked if "<first_date>" in prompt and "<qa_pairs>" in prompt]
+    assert shown
+    assert not any("Since when" in prompt for prompt in shown)
+
+
+@pytest.mark.parametrize("selected", ["", "<pairs>A1, A2</pairs>", "<pairs>A1, B3</pairs>", "<pairs>both</pairs>"])
+def test_a_question_without_pairs_of_both_articles_is_dropped(tmp_path: Path, selected: str) -> None:
+    cast = Cast(play=Selecting(selected))
+    with pytest.raises(DataError, match=r"step 'questions' .*question without selected pairs 24"):
+        build(tmp_path, cast, languages=["de"], settings=["mono"])
+    assert any("names at least one pair of each set" in prompt for prompt in cast.models["play"].asked)
+
+
+def test_of_two_questions_the_one_without_selected_pairs_is_dropped_and_counted(tmp_path: Path) -> None:
+    cast = Cast(play=Selecting("<pairs>b1 and a2</pairs><question>Which of the two is it?</question>"))
+    built, _ = build(tmp_path, cast, languages=["de"], settings=["mono"])
+    report = {report.name: report for report in built.reports}["questions"]
+    assert (report.made, dict(report.dropped)) == (24, {"a question without selected pairs": 24})
+
+
 def test_limits_are_enforced_and_reported_once_to_the_model(tmp_path: Path) -> None:
     class Wordy(Newsroom):
         def questions(self, system: str, prompt: str) -> str:
             found = super().questions(system, prompt)
             if "set questions" in system:
                 return found.replace("?", " and " * 30 + "?")
-            return found.replace("</question>", "</question><question>" + "why " * 26 + "?</question>")
+            return found + "<question>" + "why " * 26 + "?</question><pairs>A1, B1</pairs>"
 
         def summary(self, system: str, prompt: str) -> str:
             found = super().summary(system, prompt)
