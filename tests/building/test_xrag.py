@@ -48,7 +48,7 @@ def build(
     folder: Path, cast: Cast | None = None, news: list[dict[str, Any]] | None = None, **more: Any
 ) -> tuple[Built, list[str]]:
     said: list[str] = []
-    sheets = more.pop("review_sheets", ())
+    sheets, translations = more.pop("review_sheets", ()), more.pop("translation_sheets", ())
     source = folder / "news.jsonl"
     if news is not None or not source.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,6 +60,7 @@ def build(
         model_named=cast or Cast(),
         embedder=TownEmbedder(),
         review_sheets=sheets,
+        translation_sheets=translations,
         say=said.append,
     )
     return built, said
@@ -180,7 +181,11 @@ def test_a_changed_limit_redoes_from_its_step_on(tmp_path: Path) -> None:
     cast = Cast()
     settings: dict[str, Any] = {"languages": ["de"], "settings": ["mono"], "distractors": {"count": 4}}
     _, said = build(tmp_path, cast, **settings, prompts={"translation": str(_other_prompt(tmp_path))})
-    assert [line.split()[0] for line in said if "repeating the step" in line] == ["translation", "rows"]
+    assert [line.split()[0] for line in said if "repeating the step" in line] == [
+        "translation",
+        "translation_review",
+        "rows",
+    ]
     assert all("translate a question" not in prompt for prompt in cast.models["play"].asked)
     assert cast.asked == 24
 
@@ -510,6 +515,37 @@ def test_a_folder_of_a_build_with_fewer_steps_is_continued(tmp_path: Path) -> No
     built, _ = build(tmp_path, languages=["de"], settings=["mono"])
     assert built.rows == 24
     assert len(list(steps.glob("*_rows.jsonl"))) == 1
+
+
+def test_people_review_translations(tmp_path: Path) -> None:
+    first, second = tmp_path / "questions.csv", tmp_path / "translations.csv"
+    options: dict[str, Any] = {"languages": ["de"], "settings": ["mono"]}
+    options |= {"review_sheets": (first,), "translation_sheets": (second,)}
+    assert build(tmp_path, **options)[0].sheet == first
+    rows = [dict(row.cells) for row in read_sheet(first, ())]
+    write_sheet(first, list(rows[0]), [row | _RIGHT for row in rows])
+    built, _ = build(tmp_path, **options)
+    assert (built.rows, built.output, built.sheet) == (0, None, second)
+    rows = [dict(row.cells) for row in read_sheet(second, ())]
+    assert len(rows) == 24
+    assert {row["language"] for row in rows} == {"de"}
+    # the sheet has the German question, and the English one to compare it with
+    assert "Wie viele neue Bäume" in rows[0]["question"]
+    assert "How many trees are planted in Lindholm in all" in rows[0]["document_1"]
+    yes = {"natural": "yes", "answerable": "yes", "correct": "yes"}
+    answers = [yes, {**yes, "correct": "no", "corrected_answer": "siebzehn Bäume"}, {**yes, "answerable": "no"}, {}]
+    write_sheet(second, list(rows[0]), [row | answer for row, answer in zip(rows, answers * 6, strict=True)])
+    built, said = build(tmp_path, **options)
+    report = {report.name: report for report in built.reports}["translation_review"]
+    assert report.dropped == {"review of translations: unanswerable": 6, "review of translations: not reviewed": 6}
+    assert Counter(row["answer"] == "siebzehn Bäume" for row in rows_of(built)) == {False: 6, True: 6}
+    assert not any(row["en_answer"] == "siebzehn Bäume" for row in rows_of(built))
+    assert any(line.startswith("reviewed   18 of 24 questions by translations") for line in said)
+    people = json.loads((tmp_path / "out" / "datasheet.json").read_text())["people_on_translations"]
+    assert people["counts"]["corrected"] == 6
+    # a repeated call still reads the sheet for the datasheet
+    build(tmp_path, **options)
+    assert "by translations" in (tmp_path / "out" / "datasheet.md").read_text()
 
 
 def test_a_sheet_with_a_foreign_id_is_refused(tmp_path: Path) -> None:
