@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ def cohen_kappa(
     first: Sequence[Label | None],
     second: Sequence[Label | None],
     *,
+    groups: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
@@ -43,12 +45,14 @@ def cohen_kappa(
     """Return Cohen's kappa (1960) of two raters' labels, both (N,): (p_o - p_e) / (1 - p_e), by scikit-learn.
 
     p_o is the share of equal labels, p_e the share expected from the raters' own label frequencies. Rows with None for
-    either are left out; the interval resamples rows, ten or more (BCa), and if all agree it is Wilson's of the observed
-    agreement. Undefined if both raters use only one and the same label. Raises MetricError on unequal lengths.
+    either are left out; the interval resamples rows (or ``groups`` of rows), ten or more (BCa), and if all agree it is
+    Wilson's of the observed agreement. Undefined if both raters use only one and the same label. Raises MetricError on
+    unequal lengths.
     """
     if len(first) != len(second):
         raise MetricError(f"{len(first)} labels of one rater but {len(second)} of the other")
-    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    kept = [i for i, pair in enumerate(zip(first, second, strict=True)) if None not in pair]
+    pairs = [(first[i], second[i]) for i in kept]
     if not pairs:
         return undefined("no row with two labels", "BCa bootstrap")
     codes, size = _encode([label for pair in pairs for label in pair])
@@ -58,9 +62,16 @@ def cohen_kappa(
 
     left, right = codes[::2], codes[1::2]
     cells = np.eye(size * size)[left * size + right]
-    found = bootstrap_statistic(cells, _kappa, n=len(pairs), confidence=confidence, n_resamples=n_resamples, seed=seed)
+    units: Literal["rows", "clusters"] = "rows"
+    if groups is not None:
+        places, _ = _encode([groups[i] for i in kept])
+        cells, units = np.eye(places.max() + 1)[places].T @ cells, "clusters"
+    found = bootstrap_statistic(
+        cells, _kappa, n=len(pairs), units=units, confidence=confidence, n_resamples=n_resamples, seed=seed
+    )
     expected = (np.bincount(left, minlength=size) * np.bincount(right, minlength=size)).sum() / len(pairs) ** 2
-    return _bounded(replace(found, value=float(cohen_kappa_score(left, right))), float(expected), confidence)
+    found = replace(found, value=float(cohen_kappa_score(left, right)))
+    return _bounded(found, float(expected), confidence, len(cells), units)
 
 
 def pairwise_kappas(
@@ -205,15 +216,19 @@ def label_f1(
     )
 
 
-def _bounded(found: Estimate, expected: float, confidence: float) -> Estimate:
+def _bounded(
+    found: Estimate, expected: float, confidence: float, count: int | None = None, units: str = "rows"
+) -> Estimate:
     """Return a chance-corrected agreement with limits between -1 and 1.
 
     Rows that all agree show no spread: the limit is that of Wilson's interval of the observed agreement, n of n, at the
-    ``expected`` one. Otherwise fewer than ten rows have no interval.
+    ``expected`` one. Otherwise fewer than ten rows have no interval. ``count`` is the number of resampled ``units``, by
+    default that of the rows.
     """
+    count = found.n if count is None else count
     if found.value is None or found.value < 1 - 1e-12:
-        return few_units(found, found.n, "rows").within((-1.0, 1.0))
-    agreement = wilson(found.n, found.n, confidence).low or 0.0
+        return few_units(found, count, units).within((-1.0, 1.0))
+    agreement = wilson(count, count, confidence).low or 0.0
     low = (agreement - expected) / (1 - expected)
     return Estimate(found.value, max(-1.0, low), 1.0, found.n, "Wilson", "all rows agree")
 

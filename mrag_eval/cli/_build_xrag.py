@@ -30,6 +30,10 @@ def xrag(
             help="A sheet for a person: written if the file does not exist, otherwise read. Repeat it for each person."
         ),
     ] = None,
+    review_translations: Annotated[
+        list[Path] | None,
+        typer.Option(help="The same for the translations, which are reviewed after the questions."),
+    ] = None,
 ) -> None:
     """Build questions on two news articles each, from dated articles in several languages.
 
@@ -40,7 +44,12 @@ def xrag(
 
     changes: dict[str, Any] = {} if model is None else {"models": {"default": model}}
     built = build_xrag(
-        corpus, output, read_settings(settings, **changes), review_sheets=tuple(review or ()), say=typer.echo
+        corpus,
+        output,
+        read_settings(settings, **changes),
+        review_sheets=tuple(review or ()),
+        translation_sheets=tuple(review_translations or ()),
+        say=typer.echo,
     )
     typer.echo(yield_table(built.reports))
     typer.echo(f"datasheet  {built.datasheet}")

@@ -13,35 +13,67 @@ from mrag_eval.core import columns, decimal, to_json
 
 
 def agree(
-    samples: Annotated[Path, typer.Argument(metavar="SAMPLES", help="A sample file that was judged.")],
-    human: Annotated[
-        Path,
-        typer.Option(
-            "--human", metavar="CSV", help="People's labels: columns `id` and `label` (correct or incorrect)."
-        ),
+    samples: Annotated[
+        list[Path], typer.Argument(metavar="SAMPLES", help="Sample files that were judged; several runs are pooled.")
     ],
+    human: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--human",
+            metavar="CSV",
+            help="An annotator's labels: columns `id` and `label` (correct or incorrect). Repeat it for each person.",
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Write a sheet of all judged answers, to be labelled.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the agreement as JSON.")] = False,
 ) -> None:
     """Compare a panel, and each of its judges, with people.
 
-    Print Cohen's kappa with its 95 % interval, the share of equal verdicts, and the share called correct.
+    Print Cohen's kappa with its 95 % interval, the share of equal verdicts, and the share called correct. With several
+    annotators, the majority's label of each answer counts, and their own agreement is printed (Fleiss' kappa).
     """
-    from mrag_eval.report import agreement
+    from mrag_eval.report import agreement, write_pooled_sheet
 
+    if not human and write is None:
+        raise typer.BadParameter("name people's labels, or --write CSV for a sheet to label", param_hint="--human")
+    if write is not None:
+        count = write_pooled_sheet(samples, write)
+        typer.echo(f"{write}: {count} answers to label", err=True)
+        typer.echo(
+            "fill in the column 'label' (correct or incorrect), a copy for each annotator; save as CSV", err=True
+        )
+    if not human:
+        return
     found = agreement(samples, human)
     if as_json:
         typer.echo(json.dumps(to_json(found), indent=2, ensure_ascii=False))
         return
-    counts = (("unjudged", found.unjudged), ("unlabelled", found.unlabelled), ("unmatched", found.unmatched))
+    counts = (
+        ("unjudged", found.unjudged),
+        ("unlabelled", found.unlabelled),
+        ("unmatched", found.unmatched),
+        ("without a majority", found.split),
+    )
     left_out = [f"{n} {what}" for what, n in counts if n]
     typer.echo(f"rows       {found.rows} judged and labelled" + (f" · {', '.join(left_out)}" if left_out else ""))
     typer.echo(f"humans     {percent(found.human_correct)} correct")
+    if found.between_people is not None:
+        people = found.between_people
+        typer.echo(f"annotators {found.annotators}, Fleiss' kappa {number(people)} ({people.n} rows that all labelled)")
     raters = {"panel": found.panel, **found.judges}
     lines = [("", "kappa", "agreement", "says correct", "n")]
     lines += [
         (name, number(r.kappa), percent(r.agreement), percent(r.correct), str(r.kappa.n)) for name, r in raters.items()
     ]
     typer.echo("\n".join(columns(lines)))
+    whys: dict[str, list[str]] = {}
+    for name, rater in raters.items():
+        if rater.kappa.value is not None and rater.kappa.low is None and rater.kappa.reason:
+            whys.setdefault(rater.kappa.reason, []).append(name)
+    for why, names in whys.items():
+        typer.echo(f"kappa of {', '.join(names)}: {why}")
     together = found.independence
     if together is not None:
         worth, reason = together.effective_size, together.reason or ""

@@ -31,12 +31,13 @@ def titled(title: str, text: str) -> str:
 class GivenPassage(Passage):
     """A passage supplied with the question (XRAG); ``is_gold`` marks a supporting one.
 
-    ``original_lang`` is set if the text is a translation.
+    ``original_lang`` is set if the text is a translation, ``shown_in`` if the run's translator has to make one.
     """
 
     is_gold: bool = False
     date: str = ""
     original_lang: str | None = None
+    shown_in: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

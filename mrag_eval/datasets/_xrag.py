@@ -91,7 +91,7 @@ class XragBlock(DataBlock):
     set.
 
     ``english`` names the parts to replace by their English versions (the controls EQ, ES, ED of section 5.4); the
-    English articles are read from the file ``translations``.
+    English articles are read from the file ``translations``; without one, the run's translator makes them.
     """
 
     split: Literal["test", "dev"] = "test"
@@ -160,6 +160,8 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
         translations = read_translations(block.translations, block.english)
         docs = [in_english(doc, block.english, translations) for doc in docs]
         notes += (f"in English: {', '.join(block.english)}", *_untranslated(docs, detector))
+        if any(passage.shown_in for doc in docs for passage in doc.given_passages):
+            notes += ("the run's translator translates these articles (no data.translations)",)
         if translations is not None:
             source |= {"translations": str(translations.path)}
             source["sha256"][translations.path.name] = translations.sha256

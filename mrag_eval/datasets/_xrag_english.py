@@ -1,8 +1,8 @@
 """XRAG's controls: question, supporting and distracting articles replaced by English versions (section 5.4).
 
 An English question (EQ) asks for an English answer (the paper changes the language of both), so the row's language
-becomes English and its reference the English answer. Articles (ES, ED) come from a file of translations; the paper's
-were made with Google Translate and are not published.
+becomes English and its reference the English answer. Articles (ES, ED) come from a file of translations, or from the
+run's translator; the paper's were made with Google Translate and are not published.
 """
 
 from __future__ import annotations
@@ -34,18 +34,11 @@ def passage_id(row: str, article: int) -> str:
 
 
 def read_translations(path: Path | None, english: Collection[Part]) -> Translations | None:
-    """Read the file of translated articles: JSON Lines of ``id``, ``article``, ``text``; None if no article needs
-    one.
+    """Read the file of translated articles: JSON Lines of ``id``, ``article``, ``text``; None without a file, or if no
+    article needs one.
     """
-    wanted = [part for part in ("supporting", "distracting") if part in english]
-    if not wanted:
+    if path is None or not {"supporting", "distracting"} & set(english):
         return None
-    if path is None:
-        raise DataError(
-            f"xrag: data.english asks for {' and '.join(wanted)} articles in English, but data.translations does not "
-            "name a file of translations",
-            f"--metadata data.translations=FILE, a JSON object per line: {_LINE}",
-        )
     if not path.is_file():
         raise DataError(
             f"xrag: data.translations={path} is not a file", f"JSON Lines, one translated article per line: {_LINE}"
@@ -72,19 +65,22 @@ def _article(value: Any, where: str) -> int:
 def in_english(doc: RagDoc, english: Collection[Part], translations: Translations | None) -> RagDoc:
     """Return the row with the named parts replaced by their English versions; its id, group and order are unchanged.
 
+    Without ``translations`` the articles keep their texts and are marked for the run's translator.
     Raises DataError naming the file and the row if the translation of an article is missing.
     """
     if "question" in english:
         doc = replace(doc, query=doc.extra["en_question"], query_lang="en", answers=(doc.extra["en_answer"],))
-    if translations is None:
-        return doc
     return replace(doc, given_passages=tuple(_translated(doc, p, english, translations) for p in doc.given_passages))
 
 
-def _translated(doc: RagDoc, passage: GivenPassage, english: Collection[Part], found: Translations) -> GivenPassage:
+def _translated(
+    doc: RagDoc, passage: GivenPassage, english: Collection[Part], found: Translations | None
+) -> GivenPassage:
     part = "supporting" if passage.is_gold else "distracting"
     if passage.lang == "en" or part not in english:
         return passage
+    if found is None:
+        return replace(passage, shown_in="en")
     text = found.texts.get(passage.id)
     if text is None:
         raise DataError(

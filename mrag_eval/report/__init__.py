@@ -20,7 +20,8 @@ from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.labels._corrected import corrected_table, read_labels_of, read_verdicts, write_label_sheet
 from mrag_eval.report.labels._inspection import write_inspection
 from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
-from mrag_eval.report.labels._rejudge import Rejudged, agreement, judge_contexts, judge_samples
+from mrag_eval.report.labels._panel_agreement import agreement, write_pooled_sheet
+from mrag_eval.report.labels._rejudge import Rejudged, judge_contexts, judge_samples
 from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
 from mrag_eval.report.labels._runs import annotate_files, shown_reports
 from mrag_eval.report.page._score_table import score_table, score_tables
@@ -87,5 +88,6 @@ __all__ = [
     "write_baseline",
     "write_inspection",
     "write_label_sheet",
+    "write_pooled_sheet",
     "write_report",
 ]

@@ -44,7 +44,7 @@ def as_shown(
     found: Sequence[Retrieved], docs: Sequence[RagDoc], retrieval: Retrieval, translator: Translator | None
 ) -> list[Retrieved]:
     """Return the rows with their passages as the prompt contains them, translated and shuffled if the block says so."""
-    if translator is not None and retrieval.documents_in != "none":
+    if translator is not None and (retrieval.documents_in != "none" or _translates_given(docs)):
         found = with_translated_passages(found, docs, retrieval, translator)
     return list(found) if retrieval.shuffle is None else _shuffled(found, docs, retrieval.shuffle)
 
@@ -58,6 +58,10 @@ def _shuffled(found: Sequence[Retrieved], docs: Sequence[RagDoc], seed: int) -> 
     return out
 
 
+def _translates_given(docs: Sequence[RagDoc]) -> bool:
+    return any(passage.shown_in is not None for doc in docs for passage in doc.given_passages)
+
+
 def translator_for(
     retrieval: Retrieval, docs: Sequence[RagDoc], parallel: Sequence[Mapping[str, str]] = ()
 ) -> Translator | None:
@@ -66,7 +70,10 @@ def translator_for(
     ``parallel`` are the benchmark's own parallel texts. Raises ConfigError if no translator is configured.
     """
     if not retrieval.translates:
-        return None
+        if not _translates_given(docs):
+            return None
+        needed_by = "data.english without a file of translations (data.translations)"
+        return build_translator(retrieval.translator, needed_by=needed_by, parallel=parallel)
     into_english = retrieval.queries_in == "en" and retrieval.documents_in == "none"
     if docs and into_english and all(same_language(doc.query_lang, "en") for doc in docs):
         return None

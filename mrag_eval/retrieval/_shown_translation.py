@@ -15,22 +15,36 @@ def with_translated_passages(
 ) -> list[Retrieved]:
     """Return the rows with their passages in English or in the row's language; rankings do not change.
 
+    If the block translates no documents, only given passages with ``shown_in`` are translated.
     A translated passage keeps its original in ``original_text`` and ``original_lang``. Without a translation,
     the passage is shown untranslated. Each passage is translated once, however many rows it is shown for.
     """
-    english = retrieval.documents_in == "en"
     shown = [
-        (hit, "en" if english else doc.query_lang) for row, doc in zip(found, docs, strict=True) for hit in row.passages
+        (hit, target)
+        for row, doc in zip(found, docs, strict=True)
+        for hit, target in zip(row.passages, _targets(row, doc, retrieval.documents_in), strict=True)
+        if target is not None
     ]
     texts = [part for hit, _ in shown for part in _parts(hit)]
     sources = [hit.lang for hit, _ in shown for _ in _parts(hit)]
     targets = [target for hit, target in shown for _ in _parts(hit)]
     done = iter(translator.translate(texts, sources, targets, kind="documents"))
     out = []
-    for row in found:
-        hits = [_shown(hit, [next(done) for _ in _parts(hit)]) for hit in row.passages]
+    for row, doc in zip(found, docs, strict=True):
+        hits = [
+            hit if target is None else _shown(hit, [next(done) for _ in _parts(hit)])
+            for hit, target in zip(row.passages, _targets(row, doc, retrieval.documents_in), strict=True)
+        ]
         out.append(replace(row, passages=tuple(hits)))
     return out
+
+
+def _targets(row: Retrieved, doc: RagDoc, documents_in: str) -> list[str | None]:
+    """Return the language into which each passage is translated, None for one that is shown as it is."""
+    if documents_in == "none":
+        wanted = {passage.id: passage.shown_in for passage in doc.given_passages}
+        return [wanted.get(hit.id) for hit in row.passages]
+    return ["en" if documents_in == "en" else doc.query_lang] * len(row.passages)
 
 
 def _parts(hit: Hit) -> tuple[str, ...]:

@@ -197,7 +197,9 @@ class HumanAgreement:
     """Hold a panel and its judges against human labels.
 
     ``rows`` were compared. ``unlabelled`` counts rows of the panel without a label, ``unmatched`` labels without a row,
-    ``unjudged`` rows with a label and no verdict. ``human_correct`` is the humans' share of "correct".
+    ``unjudged`` rows with a label and no verdict, ``split`` rows without a majority of the labels. ``human_correct`` is
+    the humans' share of "correct". ``between_people`` is Fleiss' kappa of ``annotators`` people, on the rows that all
+    of them labelled.
     """
 
     rows: int
@@ -208,16 +210,25 @@ class HumanAgreement:
     panel: Rater
     judges: Mapping[str, Rater]
     independence: Independence | None = field(default=None, metadata=OPTIONAL)
+    split: int = 0
+    annotators: int = 1
+    between_people: Estimate | None = field(default=None, metadata=OPTIONAL)
 
 
-def against_human(records: Sequence[RowRecord], labels: Mapping[str, bool], seed: int = 0) -> HumanAgreement:
-    """Compare the panel and each judge with human labels of rows (row id -> correct)."""
-    from mrag_eval.metrics import effective_panel_size
+def against_human(
+    records: Sequence[RowRecord], labels: Mapping[str, Mapping[str, bool]], seed: int = 0
+) -> HumanAgreement:
+    """Compare the panel and each judge with the majority of human labels (row id -> annotator -> correct)."""
+    from mrag_eval.metrics import effective_panel_size, fleiss_kappa
 
     judged = list({r.row: (r, r.judge) for r in records if r.judge is not None and r.judge.votes}.values())
-    compared = [(row, verdict) for row, verdict in judged if row.row in labels]
+    labelled = [(row, verdict) for row, verdict in judged if row.row in labels]
+    people = list(dict.fromkeys(name for given in labels.values() for name in given))
+    by_all = [tuple(labels[row.row].values()) for row, _ in labelled if len(labels[row.row]) == len(people)]
+    majorities = {row.row: _majority(tuple(labels[row.row].values())) for row, _ in labelled}
+    compared = [(row, verdict) for row, verdict in labelled if majorities[row.row] is not None]
     rows = [row for row, _ in compared]
-    human = [labels[row.row] for row in rows]
+    human = [bool(majorities[row.row]) for row in rows]
     seats = list(dict.fromkeys(seat for _, verdict in compared for seat in verdict.votes))
     votes = {seat: [verdict.vote(seat) for _, verdict in compared] for seat in seats}
     panel = [verdict.verdict for _, verdict in compared]
@@ -230,22 +241,38 @@ def against_human(records: Sequence[RowRecord], labels: Mapping[str, bool], seed
         )
     return HumanAgreement(
         rows=len(rows),
-        unlabelled=len(judged) - len(rows),
+        unlabelled=len(judged) - len(labelled),
         unmatched=sum(row not in known for row in labels),
         unjudged=sum(verdict is None for verdict in panel),
         human_correct=_share(rows, human, seed),
         panel=_compared(rows, panel, human, seed),
         judges={seat: _compared(rows, votes[seat], human, seed) for seat in seats},
         independence=independence,
+        split=len(labelled) - len(rows),
+        annotators=len(people),
+        between_people=fleiss_kappa(by_all, n_resamples=RESAMPLES, seed=seed) if len(people) > 1 else None,
     )
+
+
+def _majority(labels: Sequence[bool]) -> bool | None:
+    """Return the label of more than half; None for a tie."""
+    correct = sum(labels)
+    return None if 2 * correct == len(labels) else 2 * correct > len(labels)
 
 
 def _compared(rows: Sequence[RowRecord], verdicts: Sequence[bool | None], human: Sequence[bool], seed: int) -> Rater:
     from mrag_eval.metrics import cohen_kappa
 
+    groups = [row.resampled_with for row in rows]
     equal = [None if verdict is None else verdict == label for verdict, label in zip(verdicts, human, strict=True)]
     return Rater(
-        kappa=cohen_kappa(verdicts, human, n_resamples=RESAMPLES, seed=seed),
+        kappa=cohen_kappa(
+            verdicts,
+            human,
+            groups=groups if len(set(groups)) < len(groups) else None,
+            n_resamples=RESAMPLES,
+            seed=seed,
+        ),
         agreement=_share(rows, equal, seed),
         correct=_share(rows, verdicts, seed),
     )

@@ -152,7 +152,7 @@ class Newsroom:
             "multi-hop": f"Who asked {town} for shade before {counts[0]} trees followed upon {counts[1]}?",
             "set": f"What are the figures of both plans in {town}, near {counts[0]} and near {counts[1]}?",
         }[kind[1] if kind else ""]
-        return f"<question>{asked}</question>"
+        return f"<question>{asked}</question>\n<pairs>A1, B1</pairs>"
 
     def answer(self, system: str, prompt: str) -> str:
         return f"<answer>{sum(map(int, re.findall(r'answer: ([0-9]+)', prompt)))} trees</answer>"

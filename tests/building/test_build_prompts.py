@@ -62,7 +62,16 @@ def test_every_prompt_of_the_pipeline_is_there_and_tried() -> None:
     [
         ("summary", ["180 words at the most", "in other words", "full name"]),
         ("simple_qa", ["20 words at the most", "12 words at the most", "between one and 6 pairs", "in English"]),
-        ("questions", ["25 words at the most", "at least one pair of each set", "do not join two questions"]),
+        (
+            "questions",
+            [
+                "25 words at the most",
+                "at least one pair of each set",
+                "do not join two questions",
+                "pair: A1",
+                "pair: B1",
+            ],
+        ),
         ("answer", ["from these alone", "the dates on which they were published"]),
         ("topic", ["high level", "<related>yes</related>"]),
         ("closed_book", ["<answer>None</answer>"]),

@@ -48,7 +48,7 @@ def build(
     folder: Path, cast: Cast | None = None, news: list[dict[str, Any]] | None = None, **more: Any
 ) -> tuple[Built, list[str]]:
     said: list[str] = []
-    sheets = more.pop("review_sheets", ())
+    sheets, translations = more.pop("review_sheets", ()), more.pop("translation_sheets", ())
     source = folder / "news.jsonl"
     if news is not None or not source.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,6 +60,7 @@ def build(
         model_named=cast or Cast(),
         embedder=TownEmbedder(),
         review_sheets=sheets,
+        translation_sheets=translations,
         say=said.append,
     )
     return built, said
@@ -180,7 +181,11 @@ def test_a_changed_limit_redoes_from_its_step_on(tmp_path: Path) -> None:
     cast = Cast()
     settings: dict[str, Any] = {"languages": ["de"], "settings": ["mono"], "distractors": {"count": 4}}
     _, said = build(tmp_path, cast, **settings, prompts={"translation": str(_other_prompt(tmp_path))})
-    assert [line.split()[0] for line in said if "repeating the step" in line] == ["translation", "rows"]
+    assert [line.split()[0] for line in said if "repeating the step" in line] == [
+        "translation",
+        "translation_review",
+        "rows",
+    ]
     assert all("translate a question" not in prompt for prompt in cast.models["play"].asked)
     assert cast.asked == 24
 
@@ -272,13 +277,54 @@ def test_a_distractor_with_the_answer_gives_way_to_the_next(tmp_path: Path) -> N
         assert not any("0 trees will" in text or "1 trees will" in text for text in row["articles"][2:])
 
 
+class Selecting(Newsroom):
+    """Two simple pairs on every summary; questions name the pairs ``selected``."""
+
+    def __init__(self, selected: str) -> None:
+        super().__init__()
+        self.selected = selected
+
+    def simple_qa(self, system: str, prompt: str) -> str:
+        return super().simple_qa(system, prompt) + "<question>Since when?</question><answer>500000</answer>"
+
+    def questions(self, system: str, prompt: str) -> str:
+        asked = super().questions(system, prompt.replace("answer: 500000", ""))
+        return asked.split("<pairs>")[0] + self.selected
+
+
+def test_an_answer_comes_from_the_pairs_selected_for_its_question(tmp_path: Path) -> None:
+    cast = Cast(play=Selecting("<pairs>A1, B1</pairs>"))
+    built, _ = build(tmp_path, cast, languages=["de"], settings=["mono"])
+    # XRAG, section 4.2: the scripted answer adds up the pairs' answers; with all pairs, a million too much
+    assert built.rows == 24
+    assert all(int(row["en_answer"].split()[0]) < 500_000 for row in rows_of(built))
+    shown = [prompt for prompt in cast.models["play"].asked if "<first_date>" in prompt and "<qa_pairs>" in prompt]
+    assert shown
+    assert not any("Since when" in prompt for prompt in shown)
+
+
+@pytest.mark.parametrize("selected", ["", "<pairs>A1, A2</pairs>", "<pairs>A1, B3</pairs>", "<pairs>both</pairs>"])
+def test_a_question_without_pairs_of_both_articles_is_dropped(tmp_path: Path, selected: str) -> None:
+    cast = Cast(play=Selecting(selected))
+    with pytest.raises(DataError, match=r"step 'questions' .*question without selected pairs 24"):
+        build(tmp_path, cast, languages=["de"], settings=["mono"])
+    assert any("names at least one pair of each set" in prompt for prompt in cast.models["play"].asked)
+
+
+def test_of_two_questions_the_one_without_selected_pairs_is_dropped_and_counted(tmp_path: Path) -> None:
+    cast = Cast(play=Selecting("<pairs>b1 and a2</pairs><question>Which of the two is it?</question>"))
+    built, _ = build(tmp_path, cast, languages=["de"], settings=["mono"])
+    report = {report.name: report for report in built.reports}["questions"]
+    assert (report.made, dict(report.dropped)) == (24, {"a question without selected pairs": 24})
+
+
 def test_limits_are_enforced_and_reported_once_to_the_model(tmp_path: Path) -> None:
     class Wordy(Newsroom):
         def questions(self, system: str, prompt: str) -> str:
             found = super().questions(system, prompt)
             if "set questions" in system:
                 return found.replace("?", " and " * 30 + "?")
-            return found.replace("</question>", "</question><question>" + "why " * 26 + "?</question>")
+            return found + "<question>" + "why " * 26 + "?</question><pairs>A1, B1</pairs>"
 
         def summary(self, system: str, prompt: str) -> str:
             found = super().summary(system, prompt)
@@ -396,6 +442,110 @@ def test_people_review_and_only_what_they_accept_or_correct_passes(tmp_path: Pat
     page = (tmp_path / "out" / "datasheet.md").read_text()
     assert "- reviewed 20 of 24 questions by sheet" in page
     assert "counts" not in page
+
+
+def _reviewed(folder: Path, label: dict[str, str], cast: Cast | None = None) -> tuple[Built, list[dict[str, Any]]]:
+    """Build with every row of the review sheet filled in as ``label``; return the build and its rows."""
+    sheet = folder / "sheet.csv"
+    options: dict[str, Any] = {"languages": ["de"], "settings": ["mono"], "review_sheets": (sheet,)}
+    build(folder, cast, **options)
+    rows = [dict(row.cells) for row in read_sheet(sheet, ())]
+    assert len(rows) == 24
+    write_sheet(sheet, list(rows[0]), [row | label for row in rows])
+    built, _ = build(folder, cast, **options)
+    return built, rows_of(built)
+
+
+_SOME = {"document_1_holds": "some", "document_2_holds": "some"}
+_RIGHT = {"natural": "yes", "answerable": "yes", "correct": "yes", **_SOME}
+_CORRECTED = {**_RIGHT, "correct": "no", "corrected_answer": "a round dozen"}
+
+
+def test_a_corrected_answer_that_a_model_knows_without_documents_is_dropped(tmp_path: Path) -> None:
+    class Strict(Newsroom):
+        def judge(self, system: str, prompt: str) -> str:
+            verdict = "correct" if "a round dozen" in prompt else "incorrect"
+            return json.dumps({"justification": "by the gold answer", "answer": verdict})
+
+    cast = Cast(older=Newsroom(knows="?"), play=Strict())
+    with pytest.raises(DataError, match="step 'closed_book_corrected' took 24 in and dropped all"):
+        _reviewed(tmp_path, _CORRECTED, cast)
+
+
+def test_a_corrected_answer_that_is_not_in_the_articles_is_dropped(tmp_path: Path) -> None:
+    class Reading(Newsroom):
+        def holds(self, system: str, prompt: str) -> str:
+            return "<holds>none</holds>" if "a round dozen" in prompt else super().holds(system, prompt)
+
+    with pytest.raises(DataError, match=r"step 'each_article_corrected' .*not in the articles 24"):
+        _reviewed(tmp_path, _CORRECTED, Cast(play=Reading()))
+
+
+def test_answers_that_nobody_corrected_are_not_asked_about_again(tmp_path: Path) -> None:
+    built, rows = _reviewed(tmp_path, _RIGHT)
+    assert len(rows) == 24
+    reports = {report.name: report for report in built.reports}
+    for name in ("closed_book_corrected", "each_article_corrected"):
+        assert reports[name].made == 24
+        assert {ledger["calls"] for ledger in reports[name].ledgers.values()} == {0}
+
+
+@pytest.mark.parametrize("label", [_RIGHT, _CORRECTED])
+def test_the_reviewers_labels_of_the_articles_decide_crossdoc_type(tmp_path: Path, label: dict[str, str]) -> None:
+    # the model says "some" of both, which is type 2
+    _, rows = _reviewed(tmp_path, {**label, "document_1_holds": "sufficient"})
+    assert Counter(row["crossdoc_type"] for row in rows) == {1: 24}
+
+
+def test_the_models_label_is_kept_where_reviewers_gave_none(tmp_path: Path) -> None:
+    _, rows = _reviewed(tmp_path, {**_RIGHT, "document_1_holds": "", "document_2_holds": "sufficient"})
+    assert Counter(row["crossdoc_type"] for row in rows) == {1: 24}
+
+
+def test_a_question_whose_articles_reviewers_find_empty_is_dropped(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"step 'review' .*not in the articles 24"):
+        _reviewed(tmp_path, {**_RIGHT, "document_1_holds": "none"})
+
+
+def test_a_folder_of_a_build_with_fewer_steps_is_continued(tmp_path: Path) -> None:
+    built, _ = build(tmp_path, languages=["de"], settings=["mono"])
+    steps = tmp_path / "out" / "steps"
+    for path in list(steps.glob("*_rows.*")):
+        path.rename(path.with_name(f"15{path.name[2:]}"))
+    built, _ = build(tmp_path, languages=["de"], settings=["mono"])
+    assert built.rows == 24
+    assert len(list(steps.glob("*_rows.jsonl"))) == 1
+
+
+def test_people_review_translations(tmp_path: Path) -> None:
+    first, second = tmp_path / "questions.csv", tmp_path / "translations.csv"
+    options: dict[str, Any] = {"languages": ["de"], "settings": ["mono"]}
+    options |= {"review_sheets": (first,), "translation_sheets": (second,)}
+    assert build(tmp_path, **options)[0].sheet == first
+    rows = [dict(row.cells) for row in read_sheet(first, ())]
+    write_sheet(first, list(rows[0]), [row | _RIGHT for row in rows])
+    built, _ = build(tmp_path, **options)
+    assert (built.rows, built.output, built.sheet) == (0, None, second)
+    rows = [dict(row.cells) for row in read_sheet(second, ())]
+    assert len(rows) == 24
+    assert {row["language"] for row in rows} == {"de"}
+    # the sheet has the German question, and the English one to compare it with
+    assert "Wie viele neue Bäume" in rows[0]["question"]
+    assert "How many trees are planted in Lindholm in all" in rows[0]["document_1"]
+    yes = {"natural": "yes", "answerable": "yes", "correct": "yes"}
+    answers = [yes, {**yes, "correct": "no", "corrected_answer": "siebzehn Bäume"}, {**yes, "answerable": "no"}, {}]
+    write_sheet(second, list(rows[0]), [row | answer for row, answer in zip(rows, answers * 6, strict=True)])
+    built, said = build(tmp_path, **options)
+    report = {report.name: report for report in built.reports}["translation_review"]
+    assert report.dropped == {"review of translations: unanswerable": 6, "review of translations: not reviewed": 6}
+    assert Counter(row["answer"] == "siebzehn Bäume" for row in rows_of(built)) == {False: 6, True: 6}
+    assert not any(row["en_answer"] == "siebzehn Bäume" for row in rows_of(built))
+    assert any(line.startswith("reviewed   18 of 24 questions by translations") for line in said)
+    people = json.loads((tmp_path / "out" / "datasheet.json").read_text())["people_on_translations"]
+    assert people["counts"]["corrected"] == 6
+    # a repeated call still reads the sheet for the datasheet
+    build(tmp_path, **options)
+    assert "by translations" in (tmp_path / "out" / "datasheet.md").read_text()
 
 
 def test_a_sheet_with_a_foreign_id_is_refused(tmp_path: Path) -> None:

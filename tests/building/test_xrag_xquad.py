@@ -80,7 +80,7 @@ class Reporter(Newsroom):
         first, second = (re.findall(r"answer: (.+)", between(prompt, f"{part}_pairs")) for part in ("first", "second"))
         kind = re.search(r"Write (\S+) questions", system)
         asked = f"In {kind[1] if kind else ''} terms, how does {first[0]} go with {second[0]} or {second[-1]}?"
-        return f"<question>{asked}</question>"
+        return f"<question>{asked}</question><pairs>A1, B{len(second)}</pairs>"
 
     def answer(self, system: str, prompt: str) -> str:
         found = re.findall(r"answer: (.+)", prompt)

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from mrag_eval import harness
 from mrag_eval.cli._app import Session, app
-from mrag_eval.core import ConfigError, DataError, to_json
+from mrag_eval.core import ConfigError, DataError, read_sheet, to_json
 from mrag_eval.judging import Panel
 from mrag_eval.report import agreement, judge_samples
 from mrag_eval.report.labels import _rejudge as rejudge
-from mrag_eval.report.labels._rejudge import read_labels
+from mrag_eval.report.labels._panel_agreement import read_labels
 from tests.judging.test_judge_task import judged_tasks, tagged  # noqa: F401
 from tests.worlds.judges import ScriptedJudge, always, exact, failing, verdict
 from tests.worlds.model_server import ModelServer, said
@@ -203,7 +203,7 @@ def test_agreement_with_people(samples: Path, tmp_path: Path, seat: Callable[...
     flipped = next(name for name in names[:-1] if asked[name])
     labels |= {flipped: "0", "elsewhere": "yes"}
     human = write_labels(tmp_path / "labels.csv", labels)
-    found = to_json(agreement(judged, human))
+    found = to_json(agreement([judged], [human]))
     assert (found["rows"], found["unlabelled"], found["unmatched"], found["unjudged"]) == (13, 1, 1, 0)
     n = 13
     right = sum(asked[name] for name in names[:-1])
@@ -212,7 +212,8 @@ def test_agreement_with_people(samples: Path, tmp_path: Path, seat: Callable[...
     expected = (right * people + (n - right) * (n - people)) / n**2
     kappa = ((n - 1) / n - expected) / (1 - expected)
     assert found["panel"]["kappa"]["value"] == pytest.approx(kappa)
-    assert found["panel"]["kappa"]["low"] < kappa < found["panel"]["kappa"]["high"]
+    # one question in three languages is resampled together, as for the share of equal verdicts
+    assert found["panel"]["kappa"]["reason"] == "no interval from 3 clusters, ten are needed"
     assert found["panel"]["agreement"]["value"] == pytest.approx((n - 1) / n)
     assert found["judges"]["j2"]["correct"]["value"] == 1.0
     assert found["judges"]["j1"]["kappa"]["value"] == pytest.approx(kappa)
@@ -220,7 +221,8 @@ def test_agreement_with_people(samples: Path, tmp_path: Path, seat: Callable[...
     assert found["independence"]["effective_size"] < 3
     shown = cli("judge", "agree", str(judged), "--human", str(human))
     assert shown.exit_code == 0, shown.output
-    assert f"{kappa:.2f} [" in shown.output
+    assert f"{kappa:.2f}" in shown.output
+    assert "kappa of panel, j1, j3: no interval from 3 clusters, ten are needed" in shown.output
     assert "1 unlabelled, 1 unmatched" in shown.output
     assert json.loads(cli("judge", "agree", str(judged), "--human", str(human), "--json").output)["rows"] == 13
 
@@ -230,32 +232,128 @@ def test_agreement_needs_votes_and_labels_of_their_rows(
 ) -> None:
     human = write_labels(tmp_path / "labels.csv", {"x": "correct"})
     with pytest.raises(DataError, match="no panel judged these answers") as caught:
-        agreement(samples, human)
+        agreement([samples], [human])
     assert "mrag-eval judge answers" in str(caught.value.next_step)
     seat(YES)
     with pytest.raises(DataError, match="none of its 1 ids is a judged row"):
-        agreement(judge_samples(samples).path, human)
+        agreement([judge_samples(samples).path], [human])
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("row,label\na,correct\n", "line 2: the columns 'id' and 'label'"),
-        ("id,label\na\n", "line 2: the columns"),
+        ("row,label\na,correct\n", "no column 'id'"),
+        ("id\na\n", "no column 'label'"),
+        ("id,label\na\n", "holds no labels"),
         ("id,label\na,correct\nb,maybe\n", "line 3: label 'maybe'"),
         ("id,label\na,correct\na,incorrect\n", "line 3: the id 'a' comes a second time"),
         ("id,label\n", "holds no labels"),
-        ("", "holds no labels"),
+        ("", "no column 'id'"),
     ],
 )
 def test_wrong_labels_are_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "labels.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        read_labels(path)
+        read_labels([path])
 
 
 def test_labels_may_be_written_in_several_ways(tmp_path: Path) -> None:
     words = {"a": "Correct", "b": "0", "c": "TRUE", "d": "no", "e": "1", "f": "incorrect"}
     path = write_labels(tmp_path / "labels.csv", words, header="\ufeffid,label")
-    assert read_labels(path) == {"a": True, "b": False, "c": True, "d": False, "e": True, "f": False}
+    right = {"a": True, "b": False, "c": True, "d": False, "e": True, "f": False}
+    assert read_labels([path]) == {name: {str(path): label} for name, label in right.items()}
+
+
+def _pool(samples: Path, models: tuple[str, ...]) -> list[Path]:
+    """Judge the run, and copy it below a folder for each model, as if it were that model's."""
+    judged = judge_samples(samples).path
+    (results,) = samples.parent.glob("results_*.json")
+    out = []
+    for model in models:
+        folder = samples.parent / f"of-{model}"
+        folder.mkdir()
+        found = json.loads(results.read_text(encoding="utf-8"))
+        found["config"]["model"] = model
+        (folder / results.name).write_text(json.dumps(found), encoding="utf-8")
+        (folder / judged.name).write_bytes(judged.read_bytes())
+        out.append(folder / judged.name)
+    return out
+
+
+def test_several_models_answers_are_pooled_against_the_majority_of_three_people(
+    samples: Path, tmp_path: Path, seat: Callable[..., list[ScriptedJudge]]
+) -> None:
+    """XRAG, Appendix C.2: answers of several models, three annotators, Cohen's kappa of the panel with the majority."""
+    seat(exact)
+    runs = _pool(samples, ("alpha", "beta"))
+    sheet = tmp_path / "sheet.csv"
+    wrote = cli("judge", "agree", *map(str, runs), "--write", str(sheet))
+    assert "28 answers to label" in wrote.output  # 14 of 15 were judged, in two runs
+    rows = [dict(row.cells) for row in read_sheet(sheet, ("id", "label", "reply"))]
+    assert {row["id"].partition(": ")[0] for row in rows} == {"alpha", "beta"}
+    verdicts = {row["rows"]["row"]: row["rows"]["judge"]["verdict"] for row in lines(runs[0]) if row["votes"]}
+    right = {row["id"]: verdicts[row["id"].partition(": ")[2]] for row in rows}
+    # everyone agrees with the panel but on two answers: one annotator errs on the first, two on the second
+    first, second = (name for name in list(right)[:2])
+    sheets = []
+    for n, wrong in enumerate([{first, second}, {second}, set()], 1):
+        labels = {name: "correct" if label != (name in wrong) else "incorrect" for name, label in right.items()}
+        sheets.append(write_labels(tmp_path / f"person{n}.csv", labels))
+    found = agreement(runs, sheets)
+    assert (found.rows, found.unlabelled, found.unmatched, found.split, found.annotators) == (28, 0, 0, 0, 3)
+    assert found.panel.agreement.value == pytest.approx(27 / 28)
+    correct = sum(right.values())
+    people = correct + (-1 if right[second] else 1)
+    expected = (correct * people + (28 - correct) * (28 - people)) / 28**2
+    assert found.panel.kappa.value == pytest.approx((27 / 28 - expected) / (1 - expected))
+    # both models' answers to one question are resampled together
+    assert found.panel.kappa.reason == "no interval from 3 clusters, ten are needed"
+    # Fleiss: 26 rows agree throughout, two rows in one pair of three
+    assert found.between_people is not None
+    assert found.between_people.n == 28
+    labelled = sum(label == "correct" for one in sheets for label in _labels_of(one)) / 84
+    chance = labelled**2 + (1 - labelled) ** 2
+    assert found.between_people.value == pytest.approx(((26 + 2 / 3) / 28 - chance) / (1 - chance))
+    shown = cli("judge", "agree", *map(str, runs), *(part for one in sheets for part in ("--human", str(one))))
+    assert "annotators 3, Fleiss' kappa" in shown.output
+
+
+def _labels_of(path: Path) -> list[str]:
+    return [row.cells["label"] for row in read_sheet(path, ("id", "label"))]
+
+
+def test_two_people_who_differ_have_no_majority(
+    samples: Path, tmp_path: Path, seat: Callable[..., list[ScriptedJudge]]
+) -> None:
+    seat(exact)
+    judged = judge_samples(samples).path
+    names = [row["rows"]["row"] for row in lines(judged) if row["votes"]]
+    sheets = [
+        write_labels(tmp_path / "ida.csv", dict.fromkeys(names, "correct")),
+        write_labels(tmp_path / "ulf.csv", {**dict.fromkeys(names, "correct"), names[0]: "incorrect"}),
+    ]
+    found = agreement([judged], sheets)
+    assert (found.rows, found.split, found.unlabelled) == (13, 1, 0)
+    shown = cli("judge", "agree", str(judged), "--human", str(sheets[0]), "--human", str(sheets[1]))
+    assert "13 judged and labelled · 1 without a majority" in shown.output
+
+
+def test_an_id_that_several_runs_have_needs_the_run(
+    samples: Path, tmp_path: Path, seat: Callable[..., list[ScriptedJudge]]
+) -> None:
+    seat(exact)
+    runs = _pool(samples, ("alpha", "beta"))
+    row = lines(runs[0])[1]["rows"]["row"]
+    human = write_labels(tmp_path / "labels.csv", {row: "correct"})
+    with pytest.raises(DataError, match="is a row of 2 runs") as caught:
+        agreement(runs, [human])
+    assert f"'alpha: {row}'" in str(caught.value.next_step)
+    with pytest.raises(DataError, match="this run is named twice"):
+        agreement([runs[0], runs[0]], [human])
+
+
+def test_annotators_may_share_a_sheet(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("id,annotator,label\na,ida,correct\na,ulf,incorrect\nb,ida,\n", encoding="utf-8")
+    assert read_labels([path]) == {"a": {"ida": True, "ulf": False}}

@@ -135,6 +135,18 @@ def test_agreement_of_few_rows_has_no_interval_and_stays_in_its_range() -> None:
     assert krippendorff_alpha([[0, 0], [1, 1], [0, 1]]).low is None
 
 
+def test_rows_of_one_group_are_resampled_together() -> None:
+    first, second = [T, F, T, T, F, F] * 4, [T, F, F, T, F, T] * 4
+    rows, alone = cohen_kappa(first, second), cohen_kappa(first, second, groups=range(24))
+    assert (alone.value, alone.low, alone.high) == pytest.approx((rows.value, rows.low, rows.high))
+    # every row three times adds nothing: the interval is that of the rows, not of three times as many
+    thrice = cohen_kappa(first * 3, second * 3, groups=[*range(24)] * 3)
+    assert (thrice.value, thrice.low, thrice.high) == pytest.approx((alone.value, alone.low, alone.high))
+    assert thrice.n == 72
+    few = cohen_kappa(first, second, groups=[i % 5 for i in range(24)])
+    assert few.reason == "no interval from 5 clusters, ten are needed"
+
+
 def test_raters_who_agree_throughout_are_not_certain_to() -> None:
     # all of 8 rows: Wilson's lower limit of 8 of 8 is 8 / (8 + z^2), by chance half of the rows agree
     labels = [T, F] * 4

@@ -14,6 +14,7 @@ from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import ConfigError, DataError, RagDoc, Retrieved, RowScores
 from mrag_eval.datasets import Benchmark, load_benchmark, validate_data
 from mrag_eval.retrieval import retrieve
+from mrag_eval.retrieval.saved._records import row_hash
 from mrag_eval.scoring import row_record, summarize
 from tests.worlds.xrag import FOREIGN, LANGS, row, translations, write, write_translations
 
@@ -118,10 +119,35 @@ def test_a_missing_translation_names_the_file_and_the_row(files: Path) -> None:
     assert '"article"' in caught.value.next_step
 
 
-def test_articles_in_english_without_a_file_give_the_next_step(files: Path) -> None:
-    with pytest.raises(DataError, match="supporting and distracting articles in English") as caught:
-        read(files, ("question", "supporting", "distracting"))
-    assert "--metadata data.translations=FILE" in str(caught.value.next_step)
+@pytest.mark.parametrize("parts", [("supporting",), ("supporting", "distracting")])
+def test_without_a_file_the_translator_translates_the_articles(files: Path, parts: tuple[str, ...]) -> None:
+    plain, changed = read(files), read(files, ("question", *parts))
+    texts = {p.text: f"In English: {p.id}" for doc in plain.docs for p in doc.given_passages if p.lang != "en"}
+    table = files / "table.jsonl"
+    lines = [
+        {"source": text, "source_lang": "de", "target": english, "target_lang": "en"} for text, english in texts.items()
+    ]
+    table.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    translator = {"backend": "table", "path": str(table), "strict": True}
+    block = validated(Retrieval, {"mode": "given", "translator": translator}, "test")
+    before, after = shown(plain.docs), retrieve(changed.docs, block)
+    for old_row, new_row in zip(before, after, strict=True):
+        for old, new in zip(old_row.passages, new_row.passages, strict=True):
+            part = "supporting" if old.is_gold else "distracting"
+            if old.lang == "en" or part not in parts:
+                assert new == old
+            else:
+                assert (new.id, new.lang, new.original_lang, new.text) == (old.id, "en", "de", texts[old.text])
+    assert "the run's translator translates these articles (no data.translations)" in changed.notes
+    # rows retrieved with and without the translation are not mistaken for each other
+    english_question = read(files, ("question",))
+    assert [row_hash(doc) for doc in changed.docs] != [row_hash(doc) for doc in english_question.docs]
+
+
+def test_articles_in_english_without_a_file_or_a_translator_give_the_next_step(files: Path) -> None:
+    docs = read(files, ("question", "supporting", "distracting")).docs
+    with pytest.raises(ConfigError, match=r"data\.translations.* needs a translator, and none is configured"):
+        shown(docs)
     with pytest.raises(DataError, match=r"data\.translations=.*nowhere\.jsonl is not a file"):
         read(files, ("supporting",), translations=str(files / "nowhere.jsonl"))
     # an English question needs no translation

@@ -85,7 +85,7 @@ def what_each_holds(
     """Label how much of the answer each article contains, and derive XRAG's ``crossdoc_type``.
 
     0: one article suffices; 1: one does, and the other supports it; 2: each contains part. A question is dropped if one
-    article contains nothing and the other does not suffice.
+    article contains nothing and the other does not suffice. Labels of a review then replace the model's.
     """
 
     def asks(item: Record) -> list[Ask[str]]:
@@ -96,9 +96,21 @@ def what_each_holds(
         if lost is not None:
             return Outcome(drops=(lost,))
         found = [next(word for word in HOLDS if word == answer.value) for answer in answers]
-        kind = crossdoc_type(found)
-        if kind is None:
-            return dropped("not in the articles", " and ".join(found))
-        return kept({**item, "holds": found, "crossdoc_type": kind})
+        outcome = with_labels(item, found)
+        return with_people(outcome.made[0]) if outcome.made else outcome
 
     ask_items(model, items, asks, make, settle, seat="build holds")
+
+
+def with_labels(item: Record, holds: Sequence[Holds]) -> Outcome:
+    """Return the item with how much each of its articles contains, and its ``crossdoc_type``; drop it without one."""
+    kind = crossdoc_type(holds)
+    if kind is None:
+        return dropped("not in the articles", " and ".join(holds))
+    return kept({**item, "holds": list(holds), "crossdoc_type": kind})
+
+
+def with_people(item: Record) -> Outcome:
+    """Return the item with its reviewers' label of each article; where they gave none, the model's is kept."""
+    labels = zip(item.get("people_holds", (None, None)), item["holds"], strict=True)
+    return with_labels(item, [people or model for people, model in labels])

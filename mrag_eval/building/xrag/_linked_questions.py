@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mrag_eval.building.steps._asking import Ask, ask_items, failure, fault
@@ -18,6 +19,10 @@ KIND_NAMES = {"aggregation": "aggregation", "comparison": "comparison", "multiho
 # Replies that mean "nothing", in the models' wordings.
 NONE_WORDS = frozenset({"none", "n/a", "null", "unknown", ""})
 _PARTS = ("first", "second")
+# A question, and the simple pairs selected for it, by article; None if there are not some of both.
+_Asked = tuple[str, list[Any] | None]
+# Names of simple pairs in the prompt: A1 is the first pair of the first article.
+_NAMED_PAIR = re.compile(r"\b([AB])\s?(\d+)\b", re.IGNORECASE)
 
 
 def is_none(text: str) -> bool:
@@ -126,19 +131,28 @@ def simple_pairs(
 def questions(
     model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[Record], settle: Settle
 ) -> None:
-    """Write linked questions of the item's type, one record each."""
+    """Write linked questions of the item's type, one record each, with the simple pairs that were selected for it."""
     limits = settings.limits
 
-    def read(reply: str) -> Parsed[list[str]]:
-        found = all_tags(reply, "question")
-        if not found:
-            return Parsed(None, "there is no <question> in the reply")
-        asked = [question for question in found if not is_none(question)]
-        if asked and all(count_words(question) > limits.question_words for question in asked):
-            return fault("question too long", f"a question may have at most {limits.question_words} words")
-        return Parsed(asked)
+    def reader(item: Record) -> Callable[[str], Parsed[list[_Asked]]]:
+        def read(reply: str) -> Parsed[list[_Asked]]:
+            found = all_tags(reply, "question")
+            if not found:
+                return Parsed(None, "there is no <question> in the reply")
+            names = dict(tagged_pairs(reply, "question", "pairs"))
+            asked = [(q, selected_pairs(names.get(q, ""), item["pairs"])) for q in found if not is_none(q)]
+            if asked and not any(selected for _, selected in asked):
+                return fault(
+                    "question without selected pairs",
+                    "every <question> must be followed by <pairs>, which names at least one pair of each set (A1, B2)",
+                )
+            if asked and all(count_words(question) > limits.question_words for question, _ in asked):
+                return fault("question too long", f"a question may have at most {limits.question_words} words")
+            return Parsed(asked)
 
-    def asks(item: Record) -> list[Ask[list[str]]]:
+        return read
+
+    def asks(item: Record) -> list[Ask[list[_Asked]]]:
         texts: dict[str, Any] = {
             "kind": item["type"],
             "kind_name": KIND_NAMES[item["type"]],
@@ -148,31 +162,42 @@ def questions(
         for part, pairs in zip(_PARTS, item["pairs"], strict=True):
             texts[f"{part}_questions"] = [question for question, _ in pairs]
             texts[f"{part}_answers"] = [answer for _, answer in pairs]
-        return [Ask(prompts.conversation("questions", texts), read)]
+        return [Ask(prompts.conversation("questions", texts), reader(item))]
 
-    def make(item: Record, answers: list[Answered[list[str]]]) -> Outcome:
+    def make(item: Record, answers: list[Answered[list[_Asked]]]) -> Outcome:
         lost = failure(answers)
         if lost is not None:
             return Outcome(drops=(lost,))
         found = answers[0].value or []
         if not found:
             return dropped("no question of this type")
-        within = [question for question in found if count_words(question) <= limits.question_words]
-        drops = [Drop("a question too long")] * (len(found) - len(within))
+        chosen = [(question, selected) for question, selected in found if selected is not None]
+        within = [entry for entry in chosen if count_words(entry[0]) <= limits.question_words]
+        drops = [Drop("a question without selected pairs")] * (len(found) - len(chosen))
+        drops += [Drop("a question too long")] * (len(chosen) - len(within))
         drops += [Drop("a question too many")] * max(0, len(within) - limits.questions_per_type)
         made = [
-            {**item, "id": f"{item['id']}-{n}", "question": question}
-            for n, question in enumerate(within[: limits.questions_per_type], 1)
+            {**item, "id": f"{item['id']}-{n}", "question": question, "pairs": selected}
+            for n, (question, selected) in enumerate(within[: limits.questions_per_type], 1)
         ]
         return Outcome(tuple(made), tuple(drops))
 
     ask_items(model, items, asks, make, settle, seat="build questions")
 
 
+def selected_pairs(names: str, pairs: Sequence[Sequence[Any]]) -> list[Any] | None:
+    """Return the simple pairs that a reply names, by article; None unless it names existing pairs of both."""
+    named = [(0 if letter in "Aa" else 1, int(number) - 1) for letter, number in _NAMED_PAIR.findall(names)]
+    if any(not 0 <= n < len(pairs[side]) for side, n in named):
+        return None
+    selected = [[pairs[side][n] for n in sorted({n for s, n in named if s == side})] for side in range(len(pairs))]
+    return selected if all(selected) else None
+
+
 def answers(
     model: AuxModel, prompts: Prompts, settings: XragSettings, library: Library, items: Sequence[Record], settle: Settle
 ) -> None:
-    """Answer every question from both texts and the simple pairs; drop one without an answer."""
+    """Answer every question from both texts and its selected simple pairs; drop one without an answer."""
 
     def asks(item: Record) -> list[Ask[str]]:
         first, second = (library.article(item[part]) for part in _PARTS)

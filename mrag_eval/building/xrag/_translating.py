@@ -1,11 +1,13 @@
-"""Translation of question and answer into the target language."""
+"""Translation of question and answer into the target language, and its review by people."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mrag_eval.building.review._review import ReviewDocument, ReviewItem
+from mrag_eval.building.review._review_outcome import Review
 from mrag_eval.building.steps._asking import Ask, ask_items, failure, fault
-from mrag_eval.building.steps._records import Outcome, Record, Settle, kept
+from mrag_eval.building.steps._records import Outcome, Record, Settle, dropped, kept
 from mrag_eval.building.steps._replies import tagged_pairs
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag._linked_questions import is_none
@@ -42,6 +44,27 @@ def translate(model: AuxModel, prompts: Prompts, items: Sequence[Record], settle
         return kept({**item, "translated_question": question, "translated_answer": answer})
 
     ask_items(model, items, asks, make, settle, seat="build translation")
+
+
+def translation_item(record: Record) -> ReviewItem:
+    """Return a translation as an item of a review sheet, with the English question and answer as its document.
+
+    On this sheet, ``natural`` and ``answerable`` are of the translated question: whether it reads well, and whether it
+    asks for the English answer. ``correct`` is whether the answers are the same.
+    """
+    english = ReviewDocument(f"{record['question']}\n\n{record['answer']}", "en")
+    question, answer = record["translated_question"], record["translated_answer"]
+    return ReviewItem(record["id"], question, answer, record["language"], (english,), "translation")
+
+
+def settle_translations(found: Review, items: Sequence[Record], settle: Settle) -> None:
+    """Settle the items whose translation passed, with corrected answers; drop the others with the reason."""
+    for item in items:
+        decision = found.decisions[item["id"]]
+        if decision.answer is None:
+            settle(item["id"], dropped(f"review of translations: {decision.reason}"))
+        else:
+            settle(item["id"], kept({**item, "translated_answer": decision.answer}))
 
 
 def in_language(text: str, lang: str) -> bool:

@@ -1,7 +1,8 @@
 """Construction of a set in XRAG's format from dated news articles (XRAG, section 4 and Appendix B).
 
 The steps: articles, entities of titles, related pairs, topic, summaries, simple pairs, linked questions, duplicates,
-answers, models without documents, each article alone, human review, distractors, translation, rows.
+answers, models without documents, each article alone, human review, both filters for corrected answers, distractors,
+translation and its review, rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from mrag_eval.building.xrag._articles import article_files
 from mrag_eval.building.xrag._xrag_datasheet import nothing_left, write_sheet_of
 from mrag_eval.building.xrag._xrag_rows import write_rows
 from mrag_eval.building.xrag._xrag_settings import XragSettings
-from mrag_eval.building.xrag._xrag_work import BEFORE_REVIEW, XragWork
+from mrag_eval.building.xrag._xrag_work import BEFORE_REVIEW, TRANSLATION, XragWork
 from mrag_eval.core import ConfigError, DataError
 from mrag_eval.models import AuxModel, get
 from mrag_eval.retrievers import Embedder
@@ -38,6 +39,7 @@ def build_xrag(
     settings: XragSettings,
     *,
     review_sheets: Sequence[Path] = (),
+    translation_sheets: Sequence[Path] = (),
     model_named: Callable[[str], AuxModel] = get,
     embedder: Embedder | None = None,
     say: Say = lambda line: None,
@@ -50,6 +52,7 @@ def build_xrag(
         corpus: a file or folder of articles, see :mod:`mrag_eval.building.xrag._articles`.
         review_sheets: the sheets for annotators. If one does not exist, it is written and the build ends; run again
             with the filled-in sheets to continue with the questions that passed.
+        translation_sheets: the same for the translations, which are reviewed after the questions.
         model_named: returns a model by its name.
         embedder: replaces the embedder of the settings.
 
@@ -59,23 +62,26 @@ def build_xrag(
     files = article_files(corpus)
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file, but the set needs a folder", "name another one: --output FOLDER")
-    absent = next((path for path in review_sheets if not path.exists()), None)
-    if absent is not None and len(review_sheets) > 1:
-        raise DataError(f"{absent}: no such sheet", "name one new sheet to write, or the filled-in sheets")
-    work = XragWork(files, folder, settings, review_sheets, model_named, embedder, say)
+    questions, translations = _to_write(review_sheets), _to_write(translation_sheets)
+    new = questions or translations
+    work = XragWork(files, folder, settings, review_sheets, translation_sheets, model_named, embedder, say)
     steps = work.steps()
-    last = [step.name for step in steps].index(BEFORE_REVIEW) + 1
-    writes = absent is not None
-    reports = run_steps(steps[:last] if writes else steps, folder / "steps", say=say)
+    last = [step.name for step in steps].index(TRANSLATION if translations and not questions else BEFORE_REVIEW) + 1
+    reports = run_steps(steps[:last] if new else steps, folder / "steps", say=say)
     if not reports[last - 1].made:
         sheet = write_sheet_of(folder, settings, work.facts(), reports, [], None)
         raise nothing_left(settings, reports, sheet, work.languages())
-    if writes:
-        work.reviewed()
-        sheet = write_sheet_of(folder, settings, work.facts(), reports, [], None)
-        return Built(0, tuple(reports), None, sheet, review_sheets[0])
+    if new:
+        if questions is None:
+            work.reviewed_translations()
+        else:
+            work.reviewed()
+        sheet = write_sheet_of(folder, settings, work.facts(), reports, [], work.outcome)
+        return Built(0, tuple(reports), None, sheet, new)
     if review_sheets and work.outcome is None:  # the step already exists
         work.reviewed()
+    if translation_sheets and work.translations is None:
+        work.reviewed_translations()
     rows = list(read_records(step_records(folder / "steps", "rows")))
     if not rows:
         sheet = write_sheet_of(folder, settings, work.facts(), reports, [], work.outcome)
@@ -83,5 +89,13 @@ def build_xrag(
     output = folder / f"xrag.{settings.split}.jsonl"
     count, digest = write_rows(rows, output)
     facts = {**work.facts(), "file": {"name": output.name, "rows": count, "sha256": digest}}
-    sheet = write_sheet_of(folder, settings, facts, reports, rows, work.outcome)
+    sheet = write_sheet_of(folder, settings, facts, reports, rows, work.outcome, work.translations)
     return Built(count, tuple(reports), output, sheet)
+
+
+def _to_write(sheets: Sequence[Path]) -> Path | None:
+    """Return the sheet to write, None if all exist; raise DataError if one of several does not."""
+    absent = next((path for path in sheets if not path.exists()), None)
+    if absent is not None and len(sheets) > 1:
+        raise DataError(f"{absent}: no such sheet", "name one new sheet to write, or the filled-in sheets")
+    return absent

@@ -24,6 +24,7 @@ def write_sheet_of(
     reports: Sequence[StepReport],
     rows: Sequence[Record],
     review: Review | None,
+    translations: Review | None = None,
 ) -> Path:
     """Write the datasheet of a build, finished or not; return the path of the Markdown file."""
     sections: dict[str, str] = {}
@@ -35,11 +36,18 @@ def write_sheet_of(
         sections["What the articles hold"] = pipe_table(("crossdoc_type", "", "rows"), counts, "rlr")
     if review is not None:
         details["people"] = review.as_dict()
-        sections["People"] = "\n".join(f"- {' '.join(line.split())}" for line in review.lines())
+        sections["People"] = _listed(review)
     elif not settings.models.closed_book:
         sections["Not checked"] = "No model was asked whether it knows the answers without documents (closed_book)."
+    if translations is not None:
+        details["people_on_translations"] = translations.as_dict()
+        sections["People on translations"] = _listed(translations)
     facts = {**facts, "settings": settings.model_dump(mode="json", exclude={"title", "models", "prompts"})}
     return write_datasheet(folder, settings.title, facts, reports, sections=sections, details=details)
+
+
+def _listed(review: Review) -> str:
+    return "\n".join(f"- {' '.join(line.split())}" for line in review.lines())
 
 
 def _row_table(rows: Sequence[Record]) -> str:
@@ -79,7 +87,9 @@ def nothing_left(
     steps = {
         "articles": "see what the corpus holds: articles.keys, articles.min_words, articles.since, languages",
         "closed_book": "use newer articles than the models of models.closed_book know",
+        "closed_book_corrected": "the models of models.closed_book know the corrected answers",
         "review": "the sheet lets no question pass",
+        "translation_review": "the sheet lets no translation pass",
         "distractors": "give older articles on the same topics, or lower distractors.count or distractors.older_days",
     }
     step = steps.get(report.name, f"the items dropped: {sheet.parent / 'steps'}/*_{report.name}.dropped.jsonl")

@@ -161,7 +161,7 @@ class XragSettings(Block):
 
     ``languages`` are the questions' languages; the tasks ``xrag_*`` read de, es, zh and ar. ``settings``: ``mono``
     (questions in them over English articles) and ``multi`` (one article in English, one in the question's language).
-    ``answer_from`` is the source of the answer besides the simple pairs.
+    ``answer_from`` is the source of the answer besides the selected simple pairs.
     """
 
     title: str = "A fresh XRAG-shaped set"

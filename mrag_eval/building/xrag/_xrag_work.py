@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,12 @@ from mrag_eval.building.steps._steps import Say, Step, read_records, step_record
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag import _linked_questions as linked_questions
 from mrag_eval.building.xrag._articles import Library, corpus_identity, read_articles, sampled
-from mrag_eval.building.xrag._checks import closed_book, what_each_holds
+from mrag_eval.building.xrag._checks import closed_book, what_each_holds, with_people
 from mrag_eval.building.xrag._distractors import find_distractors
 from mrag_eval.building.xrag._entities import by_model, by_recogniser, described, recogniser
 from mrag_eval.building.xrag._events import article_index, read_events
 from mrag_eval.building.xrag._pairing import pair_articles
-from mrag_eval.building.xrag._translating import translate
+from mrag_eval.building.xrag._translating import settle_translations, translate, translation_item
 from mrag_eval.building.xrag._xrag_rows import make_rows
 from mrag_eval.building.xrag._xrag_settings import PROMPTS, SEATS, XragSettings
 from mrag_eval.core import DataError
@@ -32,6 +33,8 @@ from mrag_eval.retrievers import Embedder, Index, embedder_as_named, load_embedd
 _PLACE = ("lang", "title", "date")
 # The last step before the human review.
 BEFORE_REVIEW = "each_article"
+# The last step before the review of translations.
+TRANSLATION = "translation"
 _NOT_REVIEWED = "nobody has looked at these questions"
 # The limits that affect each step.
 _LIMITS: Mapping[str, tuple[str, ...]] = {
@@ -50,13 +53,15 @@ class XragWork:
         folder: Path,
         settings: XragSettings,
         review_sheets: Sequence[Path],
+        translation_sheets: Sequence[Path],
         model_named: Callable[[str], AuxModel],
         embedder: Embedder | None,
         say: Say,
     ) -> None:
         self.files, self.folder, self.settings, self.say = files, folder, settings, say
-        self.sheets, self.embedder = list(review_sheets), embedder
+        self.sheets, self.translation_sheets, self.embedder = list(review_sheets), list(translation_sheets), embedder
         self.outcome: Review | None = None
+        self.translations: Review | None = None
         self.prompts = Prompts(PROMPTS, settings.prompts)
         self.corpus = corpus_identity(files)
         # created before any work is done, since a missing model or package would end the build half-way
@@ -156,9 +161,12 @@ class XragWork:
             self._asking("answers", "answer", linked_questions.answers, self._settings_of, self._library_of),
             self._closed_book(),
             self._asking(BEFORE_REVIEW, "holds", what_each_holds, self._library_of),
-            Step("review", self._review, {"sheets": [_hash(path) for path in self.sheets]}, whole=True),
+            _of_people("review", self._review, self.sheets),
+            _of_corrections(self._closed_book()),
+            _of_corrections(self._asking(BEFORE_REVIEW, "holds", what_each_holds, self._library_of)),
             self._distractors(),
-            self._asking("translation", "translation", translate),
+            self._asking(TRANSLATION, "translation", translate),
+            _of_people("translation_review", self._review_translations, self.translation_sheets),
             Step("rows", self._rows, {"seed": s.seed}),
         ]
 
@@ -293,18 +301,37 @@ class XragWork:
         if not self.sheets or not items:
             each(items, lambda item: kept({**item, "a_type": "original"}), settle)
             return
-        found = self.reviewed()
-        if found is None:
-            raise DataError(f"{self.sheets[0]} was removed during the build", "run the command again")
-        for line in found.lines():
-            self.say(line)
+        found = self._read(self.reviewed(), self.sheets)
         for item in items:
             decision = found.decisions[item["id"]]
             if decision.answer is None:
                 settle(item["id"], dropped(f"review: {decision.reason}"))
                 continue
-            a_type = "corrected" if decision.corrected else "original"
-            settle(item["id"], kept({**item, "answer": decision.answer, "a_type": a_type, "reviewed": True}))
+            people = {"people_holds": list(decision.holds), "reviewed": True}
+            if decision.corrected:  # the model's labels are of another answer; later steps ask for new ones
+                corrected = {"answer": decision.answer, "a_type": "corrected"}
+                settle(item["id"], kept({**item, **people, **corrected}))
+            else:
+                settle(item["id"], with_people({**item, **people, "a_type": "original"}))
+
+    def reviewed_translations(self) -> Review | None:
+        """Return the annotators' review of the translations; None if their sheet has only just been written."""
+        records = read_records(step_records(self._steps_folder, TRANSLATION))
+        self.translations = review(self.translation_sheets, [translation_item(record) for record in records])
+        return self.translations
+
+    def _review_translations(self, items: Sequence[Record], settle: Settle) -> None:
+        if not self.translation_sheets or not items:
+            each(items, kept, settle)
+            return
+        settle_translations(self._read(self.reviewed_translations(), self.translation_sheets), items, settle)
+
+    def _read(self, found: Review | None, sheets: Sequence[Path]) -> Review:
+        if found is None:
+            raise DataError(f"{sheets[0]} was removed during the build", "run the command again")
+        for line in found.lines():
+            self.say(line)
+        return found
 
     # --- the datasheet -----------------------------------------------------------------------------------------------
 
@@ -342,6 +369,22 @@ class XragWork:
             return {"summaries": 0}
         mean = round(sum(shares) / len(shares), 3)
         return {"summaries": len(shares), "fourgrams of the article, mean share": mean, "highest": max(shares)}
+
+
+def _of_people(name: str, work: Callable[[Sequence[Record], Settle], None], sheets: Sequence[Path]) -> Step:
+    return Step(name, work, {"sheets": [_hash(path) for path in sheets]}, whole=True)
+
+
+def _of_corrections(step: Step) -> Step:
+    """Return the step for questions whose answer was corrected in the review; the others pass."""
+
+    def run(items: Sequence[Record], settle: Settle) -> None:
+        each([item for item in items if item["a_type"] != "corrected"], kept, settle)
+        corrected = [item for item in items if item["a_type"] == "corrected"]
+        if corrected:
+            step.work(corrected, settle)
+
+    return replace(step, name=f"{step.name}_corrected", work=run)
 
 
 def _without_entities(item: Record) -> Any:

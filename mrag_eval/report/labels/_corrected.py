@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mrag_eval.core import DataError, read_sheet, write_sheet
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._samples import Sample, model_beside, read_samples, sample_files, task_of
-from mrag_eval.report.labels._rejudge import label_of
+from mrag_eval.report.labels._panel_agreement import label_of
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import CorrectedRate, Estimate

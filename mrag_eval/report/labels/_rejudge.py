@@ -1,8 +1,7 @@
-"""Judging of a finished run's sample file, and agreement of a panel with human labels; nothing is generated."""
+"""Judging of a finished run's sample file; nothing is generated."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,15 +10,12 @@ from typing import Any, TypeVar
 from mrag_eval.config import SUFFICIENCY, VERDICTS, Judge, deep_merge, validated
 from mrag_eval.core import DataError, RowScores, Scored, Vote
 from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged
-from mrag_eval.models import as_verdict
 from mrag_eval.report.files._samples import Sample, config_beside, read_samples, write_samples
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import (
-    HumanAgreement,
     JudgedRecord,
     RowRecord,
     TaskScores,
-    against_human,
     score_rows,
     sufficiency_record,
     summarize,
@@ -29,7 +25,6 @@ T = TypeVar("T")
 
 # Fields that a judged sample has in addition to those of the run.
 _NAMES = (*VERDICTS, "language_check")
-_WORDS = {"1": True, "0": False}
 
 
 @dataclass(frozen=True)
@@ -124,60 +119,6 @@ def _written(out: Path, samples: Sequence[Sample], config: TaskConfig, block: Ju
     write_samples(out, samples)
     seed = config.retrieval.get("seed", 0)
     return Rejudged(out, block, summarize([sample.record for sample in samples], seed, config.evaluated))
-
-
-def agreement(path: Path, human: Path) -> HumanAgreement:
-    """Compare the panel whose votes are in the sample file ``path``, and each judge, with the labels in ``human``.
-
-    See :func:`mrag_eval.scoring.against_human`. Raises DataError if the samples hold no votes, or no label belongs to
-    one of their rows.
-    """
-    records = [sample.record for sample in read_samples(path)]
-    if not any(record.judge is not None and record.judge.votes for record in records):
-        raise DataError(f"{path}: no panel judged these answers", f"mrag-eval judge answers {path}   judges them")
-    labels = read_labels(human)
-    found = against_human(records, labels)
-    if not found.rows:
-        known = records[0].row
-        raise DataError(
-            f"{human}: none of its {len(labels)} ids is a judged row of {path} (one is '{known}')",
-            "use the row ids of the sample file (rows.row)",
-        )
-    return found
-
-
-def read_labels(path: Path) -> dict[str, bool]:
-    """Return human labels from a CSV file with the columns ``id`` and ``label``.
-
-    Labels are correct/incorrect, true/false, yes/no or 1/0. Raises DataError naming the line for a missing column,
-    another label, or a duplicate id.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as err:
-        raise DataError(
-            f"{path}: cannot be read ({err})", "a CSV file in UTF-8 with the columns id and label"
-        ) from None
-    labels: dict[str, bool] = {}
-    for number, row in enumerate(rows, 2):
-        key, word = row.get("id"), row.get("label")
-        if key is None or word is None:
-            raise DataError(f"{path}, line {number}: the columns 'id' and 'label' are needed", "id,label")
-        if key in labels:
-            raise DataError(f"{path}, line {number}: the id '{key}' comes a second time", "keep one label for every id")
-        labels[key] = label_of(word, f"{path}, line {number}")
-    if not labels:
-        raise DataError(f"{path} holds no labels", "a header line 'id,label', then one row a line")
-    return labels
-
-
-def label_of(word: str, where: str) -> bool:
-    """Return the label that a word of people's labels means; raise DataError for another word, naming its place."""
-    label = _WORDS.get(word.strip(), as_verdict(word))
-    if label is None:
-        raise DataError(f"{where}: label '{word}' is neither correct nor incorrect", "write correct or incorrect")
-    return label
 
 
 def _scored(sample: Sample) -> Scored:

@@ -10,7 +10,10 @@ from mrag_eval.core import Hit, RagDoc, Ranked, Reranking, Retrieved, Trace, con
 
 def row_hash(doc: RagDoc) -> str:
     """Return 16 hex digits over every field of a row that retrieval may read, which excludes its reference answers."""
-    given = [[p.id, p.lang, p.title, p.text, p.is_gold, p.date, p.original_lang] for p in doc.given_passages]
+    given = [
+        [p.id, p.lang, p.title, p.text, p.is_gold, p.date, p.original_lang, *filter(None, [p.shown_in])]
+        for p in doc.given_passages
+    ]
     parts: list[Any] = [
         doc.id,
         doc.query,

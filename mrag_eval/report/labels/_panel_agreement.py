@@ -1,0 +1,139 @@
+"""Agreement of a panel with people's labels of answers, of one run or pooled from several (XRAG, Appendix C.2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mrag_eval.core import DataError, read_sheet, write_sheet
+from mrag_eval.models import as_verdict
+from mrag_eval.report.files._samples import Sample, model_beside, read_samples, task_of
+from mrag_eval.scoring import HumanAgreement, against_human
+
+_WORDS = {"1": True, "0": False}
+_COLUMNS = ("id", "label", "annotator", "language", "question", "reference answers", "reply")
+
+
+def agreement(paths: Sequence[Path], human: Sequence[Path]) -> HumanAgreement:
+    """Compare the panel whose votes are in the sample files ``paths``, and each judge, with the labels in ``human``.
+
+    The answers of several runs are pooled; those to one question are resampled together. The label of an answer is that
+    of most annotators. See :func:`mrag_eval.scoring.against_human`. Raises DataError if samples hold no votes, if no
+    label belongs to one of their rows, and for an id that several runs have.
+    """
+    pooled = _pooled(paths)
+    labels = _of_runs(read_labels(human), pooled, human)
+    records = [
+        replace(sample.record, row=name, group=sample.record.resampled_with) if len(paths) > 1 else sample.record
+        for name, (_, sample) in pooled.items()
+    ]
+    found = against_human(records, labels)
+    if not found.rows and not found.split:
+        raise DataError(
+            f"{', '.join(map(str, human))}: none of its {len(labels)} ids is a judged row of "
+            f"{', '.join(map(str, paths))} (one is '{next(iter(pooled))}')",
+            "use the row ids of the sample file (rows.row)",
+        )
+    return found
+
+
+def write_pooled_sheet(paths: Sequence[Path], out: Path) -> int:
+    """Write a sheet of all answers that the panel judged, for one annotator to label; return their number.
+
+    Verdicts are not shown. Raises DataError if ``out`` exists, and if samples hold no votes.
+    """
+    if out.exists():
+        raise DataError(f"{out}: is already there and may have been filled in", "name another file, or remove it")
+    rows = [
+        {
+            "id": name,
+            "language": sample.record.query_lang,
+            "question": sample.doc.query,
+            "reference answers": "\n".join(sample.doc.answers),
+            "reply": sample.reply,
+        }
+        for name, (_, sample) in _pooled(paths).items()
+        if sample.record.judge is not None and sample.record.judge.votes
+    ]
+    write_sheet(out, _COLUMNS, rows)
+    return len(rows)
+
+
+def read_labels(paths: Sequence[Path]) -> dict[str, dict[str, bool]]:
+    """Return people's labels from sheets with the columns ``id`` and ``label``: id -> annotator -> correct.
+
+    The annotator is named in the row's column ``annotator``, else by the sheet. Labels are correct/incorrect,
+    true/false, yes/no or 1/0; rows without one are left out. Raises DataError naming the line for another label, and
+    for an id that one annotator has twice.
+    """
+    labels: dict[str, dict[str, bool]] = defaultdict(dict)
+    for path in paths:
+        for row in read_sheet(path, ("id", "label")):
+            where, key = f"{path}, line {row.line}", row.cells["id"]
+            if not row.cells["label"]:
+                continue
+            annotator = row.cells.get("annotator") or str(path)
+            if annotator in labels[key]:
+                raise DataError(
+                    f"{where}: the id '{key}' comes a second time",
+                    "keep one label for every id, or name the annotators in a column 'annotator'",
+                )
+            labels[key][annotator] = label_of(row.cells["label"], where)
+    found = {key: given for key, given in labels.items() if given}
+    if not found:
+        raise DataError(
+            f"{', '.join(map(str, paths))} holds no labels", "a header line 'id,label', then one row a line"
+        )
+    return found
+
+
+def label_of(word: str, where: str) -> bool:
+    """Return the label that a word of people's labels means; raise DataError for another word, naming its place."""
+    label = _WORDS.get(word.strip(), as_verdict(word))
+    if label is None:
+        raise DataError(f"{where}: label '{word}' is neither correct nor incorrect", "write correct or incorrect")
+    return label
+
+
+def _pooled(paths: Sequence[Path]) -> dict[str, tuple[str, Sample]]:
+    """Return every answer with its row id, by its name: the row id in one run, ``run: row id`` in several."""
+    found: dict[str, tuple[str, Sample]] = {}
+    for path, run in zip(paths, _runs(paths), strict=True):
+        samples = read_samples(path)
+        if not any(sample.record.judge is not None and sample.record.judge.votes for sample in samples):
+            raise DataError(f"{path}: no panel judged these answers", f"mrag-eval judge answers {path}   judges them")
+        for sample in samples:
+            row = sample.record.row
+            found[f"{run}: {row}" if len(paths) > 1 else row] = row, sample
+    return found
+
+
+def _runs(paths: Sequence[Path]) -> list[str]:
+    """Return a name for every run: its model, its task, both, or its file, whichever is the first to tell all apart."""
+    repeated = next((path for n, path in enumerate(paths) if path.resolve() in {p.resolve() for p in paths[:n]}), None)
+    if repeated is not None:
+        raise DataError(f"{repeated}: this run is named twice", "name every sample file once")
+    models, tasks = [model_beside(path) for path in paths], [task_of(path) for path in paths]
+    both = [f"{model}: {task}" for model, task in zip(models, tasks, strict=True)]
+    return next((names for names in (models, tasks, both) if len(set(names)) == len(paths)), [str(p) for p in paths])
+
+
+def _of_runs(
+    labels: Mapping[str, Mapping[str, bool]], pooled: Mapping[str, tuple[str, Sample]], human: Sequence[Path]
+) -> dict[str, Mapping[str, bool]]:
+    """Return the labels by the names of answers; an id alone names the answer of the only run that has it."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, (row, _) in pooled.items():
+        names[row].append(name)
+    out: dict[str, Mapping[str, bool]] = {}
+    for key, given in labels.items():
+        found = [key] if key in pooled else names.get(key, [key])
+        if len(found) > 1:
+            raise DataError(
+                f"{', '.join(map(str, human))}: the id '{key}' is a row of {len(found)} runs",
+                f"write run and row, such as '{found[0]}'",
+            )
+        out[found[0]] = {**out.get(found[0], {}), **given}
+    return out
