@@ -61,8 +61,8 @@ __all__ = [
     "task_manager",
 ]
 
-# Columns of samples that are not metrics.
-_CARRIED = ("rows", "votes")
+# Gathers the ranks' records. Its value is the largest share of rows that a metric could not score.
+UNSCORED = "unscored"
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
@@ -200,18 +200,10 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
 
 
 def score_table(results: Mapping[str, Any]) -> str:
-    """Return the harness's table of scores, and that of the groups if there are any.
-
-    Rows and votes are left out: they are aggregated to gather the ranks' records, and measure nothing.
-    """
+    """Return the harness's table of scores, and that of the groups if there are any."""
     from lm_eval.utils import make_table
 
-    carried = {f"{name}{end}" for name in _CARRIED for end in ("", "_stderr")}
-    scores = {
-        task: {key: value for key, value in found.items() if key.partition(",")[0] not in carried}
-        for task, found in results["results"].items()
-    }
-    parts = [make_table({**results, "results": scores})]
+    parts = [make_table(results)]
     if results.get("groups"):
         parts.append(make_table(results, "groups"))
     return "\n".join(parts)
@@ -277,9 +269,19 @@ class _OfTheTask:
         return hash(mean)
 
 
-def votes_cast(votes: Sequence[Mapping[str, Mapping[str, Any]]]) -> float:
-    """Return the number of votes over all rows, abstentions aside."""
-    return float(sum(vote["verdict"] is not None for row in votes for vote in row.values()))
+class _SampleValues(dict[str, Any]):
+    """What the sample file shows of a row.
+
+    The harness updates its sample from this mapping, and averages its ``items()``: the row's values and, under
+    :data:`UNSCORED`, its record. In the sample, the record and the votes have names of their own, which are no metrics.
+    """
+
+    def __init__(self, row: RowResult, values: Mapping[str, float | None]) -> None:
+        super().__init__(rows=row.record, **({} if row.votes is None else {"votes": row.votes}), **values)
+        self._averaged = {UNSCORED: row.record, **values}
+
+    def items(self) -> Any:
+        return self._averaged.items()
 
 
 class HarnessTask(ConfigurableTask):
@@ -346,7 +348,7 @@ class HarnessTask(ConfigurableTask):
 
     @abstractmethod
     def summarize_records(self, records: Sequence[Mapping[str, Any]]) -> float:
-        """Compute all scores from the gathered records; return the number of rows."""
+        """Compute all scores from the gathered records; return the share of rows without a score (:data:`UNSCORED`)."""
 
     @abstractmethod
     def task_score_names(self) -> dict[str, bool | None]:
@@ -503,9 +505,7 @@ class HarnessTask(ConfigurableTask):
         if self.predict_only:
             return {"bypass": 999}
         row = self._results[doc["id"]]
-        out: dict[str, Any] = {"rows": row.record}
-        if row.votes is not None:
-            out["votes"] = row.votes
+        out: dict[str, float | None] = {}
         rank, world_size = self._world
         for name in self.value_names():
             if name in row.values:
@@ -513,7 +513,7 @@ class HarnessTask(ConfigurableTask):
             elif world_size > 1 and (rank != 0 or any(name in other.values for other in self._results.values())):
                 # The harness joins the ranks' lists by the first rank's keys, and breaks where another lacks one.
                 out[name] = None
-        return out | dict.fromkeys(self.task_score_names())
+        return _SampleValues(row, out | dict.fromkeys(self.task_score_names()))
 
     def aggregation(self) -> dict[str, Callable[[Sequence[Any]], Any]]:
         """Return the harness's own mean where every value is a number (it brings ±), ours where ranks hold None."""
@@ -523,12 +523,12 @@ class HarnessTask(ConfigurableTask):
         averages: dict[str, Callable[[Any], Any]] = dict.fromkeys(self.value_names(), average)
         for name in self.task_score_names():
             averages[name] = _OfTheTask(partial(self.task_score, name))
-        return {"rows": self.summarize_records, "votes": votes_cast, **averages}
+        return {UNSCORED: self.summarize_records, **averages}
 
     def higher_is_better(self) -> dict[str, bool | None]:
         if self.predict_only:
             return dict(self._higher_is_better)
-        return {"rows": None, "votes": None, **self.value_names(), **self.task_score_names()}
+        return {UNSCORED: False, **self.value_names(), **self.task_score_names()}
 
     def dump_config(self) -> dict[str, Any]:
         """Return the harness's configuration of the task and ours; called after all rows are aggregated."""

@@ -283,7 +283,7 @@ class RagTask(HarnessTask):
         return None if retrieval.has_single_ranking else retrieval.search_depth
 
     def summarize_records(self, records: Sequence[Mapping[str, Any]]) -> float:
-        """Summarize the gathered rows at once; the harness's table shows the number of rows."""
+        """Summarize the gathered rows at once; return the largest share of rows that a metric could not score."""
         metadata = self.config.metadata or {}
         evaluated = metadata.get("pretrained") or metadata.get("model")
         rows = [RowRecord.from_dict(record) for record in records]
@@ -306,7 +306,7 @@ class RagTask(HarnessTask):
             log.info("[%s] %s: not measured, as %s", self._name, ", ".join(names), why)
         for metrics, count, reason in unscored_lines(scores.unscored):
             log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
-        return float(scores.rows)
+        return max((sum(reasons.values()) / scores.rows for reasons in scores.unscored.values()), default=0.0)
 
     def task_score_names(self) -> dict[str, bool | None]:
         return reported_measures(self.blocks.metrics)

@@ -69,7 +69,7 @@ def test_the_votes_of_every_row_are_counted_shown_and_published(
     results = run(judged_tasks, "judged", lm=ScriptedLM(tagged))
     leaf, scores = results["results"]["judged"], scores_of(results)
     assert leaf["judge_correct,none"] == 1.0
-    assert leaf["votes,none"] == 45.0
+    assert leaf["unscored,none"] == 0.0
     assert [len(judge.asked) for judge in judges.values()] == [15, 15, 15]
     sample = results["samples"]["judged"][0]
     assert set(sample["votes"]) == {"j1", "j2", "j3"}
@@ -120,7 +120,7 @@ def test_a_panel_that_abstains_altogether_leaves_no_score_and_breaks_nothing(
     results = run(judged_tasks, "judged", lm=ScriptedLM(tagged), limit=4)
     leaf = results["results"]["judged"]
     assert "judge_correct,none" not in leaf
-    assert leaf["votes,none"] == 0.0
+    assert leaf["unscored,none"] == 1.0
     assert leaf["declined,none"] == 0.0
     scores = scores_of(results)
     assert scores["unscored"]["judge_correct"] == {"unjudged (auth, timeout, unreadable)": 4}
@@ -236,11 +236,10 @@ def test_two_ranks_judge_their_own_rows_and_are_summed_once(judged_tasks: Path, 
     assert table["outcomes"] == {"majority": 14, "tie": 1}
     assert {name: ledger["calls"] for name, ledger in table["ledger"].items()} == {"j1": 15, "j2": 15, "j3": 15}
     assert table["ledger"]["j2"]["failures"] == {"timeout": 1}
-    assert results["results"]["judged"]["votes,none"] == 44.0
     assert len({sample["doc"]["id"] for sample in results["samples"]["judged"]}) == 15
     assert sum("panel" in sample["rows"] for sample in results["samples"]["judged"]) == 2
     alone = run(judged_tasks, "judged", lm=ScriptedLM(tagged))
-    for key in ("judge_correct,none", "judged_accuracy,none", "declined,none", "votes,none"):
+    for key in ("judge_correct,none", "judged_accuracy,none", "declined,none", "unscored,none"):
         assert results["results"]["judged"][key] == pytest.approx(alone["results"]["judged"][key])
     for part in ("outcomes", "agreement", "judges", "disagreement"):
         assert scores_of(alone)["judge"][part] == table[part]
@@ -259,7 +258,6 @@ def test_without_a_judge_its_metrics_are_left_out_with_one_warning(
     build(judged_tasks, "judged")
     leaf = results["results"]["judged"]
     assert "judge_correct,none" not in leaf
-    assert "votes,none" not in leaf
     assert leaf["declined,none"] == 0.0
     assert "judge" not in scores_of(results)
     warnings = [r.getMessage() for r in caplog.records if "no judge" in r.getMessage()]

@@ -73,9 +73,6 @@ def test_the_harness_has_the_scores_over_territories(test_data: Path, after: dic
     table = score_table(after)
     assert "concurrence.Cst_CS_all" in table
     assert "option_read" in table
-    # rows and votes are no metrics
-    assert "|rows" not in table.replace(" ", "")
-    assert "rows,none" in found
     # no row has such a score
     assert after["samples"][TASK][0]["concurrence.KB_CS"] is None
 

@@ -11,7 +11,7 @@ from typing import Any
 import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
-from lm_eval.utils import handle_non_serializable
+from lm_eval.utils import handle_non_serializable, make_table
 
 from mrag_eval.core import ConfigError, DataError, MragError
 from mrag_eval.retrieval.sources._index import IndexSearch
@@ -210,13 +210,32 @@ def test_a_metric_that_one_rank_cannot_score_breaks_no_other(tasks: Path, long_o
 # ------------------------------------------------------------------ results and samples
 
 
+def test_the_harness_table_has_metrics_only(tasks: Path) -> None:
+    results = run(tasks)
+    shown = {line.split("|")[5].strip() for line in make_table(results).splitlines()[2:]}
+    assert shown == {"unscored", "char3gram_recall", "hit@2", "mrr@2"}
+    # the record of a row is in its sample, and measures nothing
+    assert "rows" in results["samples"]["small"][0]
+
+
+def test_the_table_shows_the_largest_share_of_rows_that_a_metric_could_not_score(tasks: Path) -> None:
+    file = tasks / "questions.jsonl"
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    for row in rows[:3]:
+        row["answers"] = []
+    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    leaf = run(tasks)["results"]["small"]
+    assert leaf["unscored,none"] == 3 / 15
+    assert leaf["char3gram_recall,none"] == 1.0
+
+
 def test_plain_means_keep_the_stderr_and_scores_carry_intervals(tasks: Path) -> None:
     results = run(tasks)
     leaf = results["results"]["small"]
     assert leaf["char3gram_recall,none"] == 1.0
     assert isinstance(leaf["hit@2_stderr,none"], float)
     scores = results["configs"]["small"]["scores"]
-    assert leaf["rows,none"] == 15
+    assert results["n-samples"]["small"] == {"original": 15, "effective": 15}
     hit = scores["metrics"]["hit@2"]
     assert hit["value"] == pytest.approx(leaf["hit@2,none"])
     assert hit["low"] <= hit["value"] <= hit["high"]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # The harness may sum the mean of a group's leaves in another order than we do.
 _EQUAL = 1e-9
+# Keys of the harness's results that measure the run, not the model.
+_OF_THE_RUN = frozenset({"rows", "unscored"})
 # Settings that a group has if its tasks share them.
 _OF_A_GROUP = ("benchmark", "passages", "corpus", "index", "embedder", "index_content", "judges", "prompt")
 
@@ -233,7 +235,7 @@ def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequenc
     scores = []
     for key, value in reported.items():
         metric = key.removesuffix(",none")
-        if metric == key or metric.endswith("_stderr") or not isinstance(value, int | float) or metric == "rows":
+        if metric == key or metric.endswith("_stderr") or not isinstance(value, int | float) or metric in _OF_THE_RUN:
             continue
         found = [part for part in parts if part.metric == metric]
         unscored: Counter[str] = Counter()
