@@ -18,6 +18,15 @@ from tests.worlds.fixtures import tasks, world  # noqa: F401
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # a model of one worker, and the servers that it starts, would compete for the cores of the other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the files with real models first: they take longest, and one that starts last keeps a single core busy."""
+    long = {item.path for item in items if item.get_closest_marker("model")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 def _data_root() -> Path:
