@@ -100,7 +100,7 @@ def test_built_reviewed_and_refused_from_the_command_line(
     assert len(server.requests) - calls == 6 * 6 + 6
     again = run(folder, programs, "--review", "anna.csv")
     assert len(server.requests) - calls == 6 * 6 + 6
-    assert again.stdout.count("reused") == 16
+    assert again.stdout.count("reused") == 19
 
 
 @pytest.mark.slow
