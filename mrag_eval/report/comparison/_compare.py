@@ -76,6 +76,10 @@ class PairedRows:
     second: tuple[ScoredRow, ...]
     unpaired: tuple[int, int]
 
+    def of_metric(self, metric: str) -> PairedRows:
+        """Return the pairs that can have the metric: territories for a score over these, else questions."""
+        return self._kept([can_have(row, metric) for row in self.first])
+
     def of_language(self, language: str) -> PairedRows:
         """Return the pairs in one language."""
         return self._kept([row.language == language for row in self.first])
@@ -147,9 +151,10 @@ def compare(
         alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
         notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
         for metric in [m for m in pair.metrics if not metrics or m in metrics]:
-            parts: list[tuple[str | None, PairedRows]] = [(None, pair)]
-            if len(pair.languages) > 1 and metric not in TASK_MEASURES:
-                parts += [(language, pair.of_language(language)) for language in pair.languages]
+            own = pair.of_metric(metric)
+            parts: list[tuple[str | None, PairedRows]] = [(None, own)]
+            if len(own.languages) > 1:
+                parts += [(language, own.of_language(language)) for language in own.languages]
             found += [difference(part, metric, language, seed) for language, part in parts]
     missing = [name for name in metrics if name not in {d.metric for d in found}]
     if missing:
@@ -160,6 +165,11 @@ def compare(
     if not found:
         raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
     return Comparison(tuple(_holm(found)), tuple(notes), {task: keys for task, keys in unlike.items() if keys})
+
+
+def can_have(row: ScoredRow, metric: str) -> bool:
+    """Return whether a row can have the metric: scores over territories are of territories, all others of questions."""
+    return row.of_territory == (metric in TASK_MEASURES)
 
 
 def _alone(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -16,6 +16,8 @@ from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import RowRecord, territory_values
 
+# Before the name of a territory in the id of its row.
+_TERRITORY = "territory "
 # The words before the task in the name of a sample file; after both kinds of judging it has both of the first.
 _PREFIXES = re.compile(r"^(contexts_|judged_)*(samples_)?")
 
@@ -126,6 +128,11 @@ class ScoredRow:
     group: str
     values: Mapping[str, float]
     document_language: str = ""
+
+    @property
+    def of_territory(self) -> bool:
+        """Return whether the row holds the scores over a territory; other rows are questions."""
+        return self.id.startswith(_TERRITORY)
 
     @property
     def pair(self) -> str:
@@ -288,7 +295,8 @@ def _sample_set(task: str, path: Path) -> SampleSet:
     rows = {record.row: ScoredRow.of(record) for record in records}
     # scores over territories compare as those over rows do, with a row for each territory
     for territory, values in territory_values(records).items():
-        rows[f"territory {territory}"] = ScoredRow(f"territory {territory}", "", territory, values)
+        name = f"{_TERRITORY}{territory}"
+        rows[name] = ScoredRow(name, "", territory, values)
     found = result_beside(path)
     if found is None:
         return SampleSet(task, path, Settings(), rows)
