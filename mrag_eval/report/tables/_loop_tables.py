@@ -58,8 +58,9 @@ def _loops(results: Sequence[Path]) -> tuple[list[_Loop], list[str]]:
 def _settings(config: TaskConfig) -> dict[str, Any]:
     """Return everything that decides how documents are found and shown, by dotted key."""
     found = dotted({name: config.raw[name] for name in _BLOCKS if name in config.raw})
-    texts = {f"{name}.text": text for name, text in config.texts.items()}
-    return {key: value for key, value in (found | texts).items() if key not in PLACES}
+    found |= {f"{name}.text": text for name, text in config.texts.items()}
+    found |= {"samples": list(config.samples)} if config.samples else {}
+    return {key: value for key, value in found.items() if key not in PLACES}
 
 
 def _names(loops: Sequence[_Loop]) -> list[str]:
