@@ -1,4 +1,4 @@
-"""What a gate says first: a drop that is shown fails, whatever else is missing; a pass needs enough to compare."""
+"""The order of verdicts: a drop that is shown fails, whatever else is missing; a pass needs enough to compare."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_a_rule_that_contradicts_itself_is_refused(rule: str, said: str, tmp_pat
         read_rules(file)
 
 
-# What is written
+# Output
 
 
 def test_the_markdown_begins_with_the_verdict_and_ends_with_the_rows_that_changed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What an export says is the score of a benchmark, and of which run."""
+"""The score of a benchmark in exports, and the run that it is from."""
 
 from __future__ import annotations
 

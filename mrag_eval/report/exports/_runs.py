@@ -58,7 +58,7 @@ class Task:
 
     @property
     def samples(self) -> Path | None:
-        """Return the task's sample file; None for a group and if there is none."""
+        """Return the task's sample file; None for a group, and without samples."""
         return None if self.leaf is None else self.file.samples(self.name)
 
     @property

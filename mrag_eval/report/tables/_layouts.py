@@ -28,7 +28,7 @@ from mrag_eval.scoring import LabelTable
 
 # Rows of ours that no metric of a task fills, by table.
 _MEASURED = {"bordirlines": bordirlines_rows, "mrag": length_rows}
-# How relevance was guessed where no judge labelled it.
+# Ways to guess relevance without a judge.
 _GUESSED = {
     "proxy": "guessed by character n-grams within one language (_proxy)",
     "translated": "guessed by character n-grams of the translated answer (_proxy_translated)",

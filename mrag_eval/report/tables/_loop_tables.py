@@ -18,7 +18,8 @@ _METRIC = "acc"
 _PERCENT = 100.0
 # Blocks that decide how a loop and its answers come about; those of the data differ between the tasks of a run.
 _BLOCKS = ("version", "index", "retrieval", "prompt", "agent", "generation_kwargs", "limit")
-_HASH = 40  # at least so many characters are a hash
+# A text of letters and digits is a hash from this length on.
+_HASH = 40
 
 
 def loop_tables(results: Sequence[Path]) -> list[Table]:
