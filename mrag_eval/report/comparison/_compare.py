@@ -77,8 +77,8 @@ class PairedRows:
     unpaired: tuple[int, int]
 
     def of_metric(self, metric: str) -> PairedRows:
-        """Return the pairs that can have the metric: territories for a score over these, else questions."""
-        return self._kept([can_have(row, metric) for row in self.first])
+        """Return the pairs that the metric is of in either run."""
+        return self._kept([is_of(a, metric) or is_of(b, metric) for a, b in zip(self.first, self.second, strict=True)])
 
     def of_language(self, language: str) -> PairedRows:
         """Return the pairs in one language."""
@@ -167,9 +167,12 @@ def compare(
     return Comparison(tuple(_holm(found)), tuple(notes), {task: keys for task, keys in unlike.items() if keys})
 
 
-def can_have(row: ScoredRow, metric: str) -> bool:
-    """Return whether a row can have the metric: scores over territories are of territories, all others of questions."""
-    return row.of_territory == (metric in TASK_MEASURES)
+def is_of(row: ScoredRow, metric: str) -> bool:
+    """Return whether a metric is of this row: of a territory that counts for a score over territories, or a question.
+
+    A question without the metric is unscored, but a territory without the score does not count for it.
+    """
+    return metric in row.values if metric in TASK_MEASURES else not row.of_territory
 
 
 def _alone(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping[str, str]) -> list[tuple[str, str]]:

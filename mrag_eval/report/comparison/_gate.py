@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import PairedRows, can_have, difference, paired, smallest_detectable
+from mrag_eval.report.comparison._compare import PairedRows, difference, is_of, paired, smallest_detectable
 from mrag_eval.report.comparison._gate_rules import Correction, Guard, Rule, Rules
 from mrag_eval.report.files._samples import SampleSet, ScoredRow
 
@@ -137,7 +137,7 @@ def _apply(
         return [replace(blank, reason=f"no task of {where} is called {rule.task}")]
     found: list[Check | _Tested] = []
     if rule.min_score is not None:
-        rows = [r for task in named if task in after for r in after[task].rows.values() if can_have(r, rule.metric)]
+        rows = [r for task in named if task in after for r in after[task].rows.values() if is_of(r, rule.metric)]
         kept = [row for row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
         found.append(_floor(rule, rules, named[0] if len(named) == 1 else rule.task, kept))
     if rule.limits_drop:
