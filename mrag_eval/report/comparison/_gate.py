@@ -217,8 +217,8 @@ def _floor(rule: Rule, rules: Rules, task: str, rows: Sequence[ScoredRow]) -> Ch
         return replace(check, verdict="FAIL")
     unscored = sum(value is None for value in values)
     if unscored > rule.max_unpaired * len(values):
-        reason = f"{unscored} of {len(values)} rows are unscored, and max_unpaired is {rule.max_unpaired:g}"
-        return replace(check, reason=reason)
+        lacking = f"{unscored} of {len(values)} rows are unscored, and max_unpaired is {rule.max_unpaired:g}"
+        return replace(check, reason=lacking)
     reason = _too_few(values, values, groups, rule.min_n or rules.min_n)
     return replace(check, reason=reason) if reason else replace(check, verdict="pass")
 
