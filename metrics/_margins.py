@@ -9,10 +9,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._intervals import group_codes, scored_rows
 from mrag_eval.metrics._resampling import FEW_UNITS, Array
-from mrag_eval.metrics._significance import PairedTest, Values, paired_permutation
+from mrag_eval.metrics._significance import PairedTest, Values, paired_permutation, paired_rows, studentised
 
 Codes = NDArray[np.int64]
 
@@ -40,7 +38,7 @@ def paired_margin(
     p is never 0, and None with fewer than two groups or rows. Rows with None for either are left out. Raises
     MetricError on NaN.
     """
-    a, b, codes = _scored_in_both(first, second, groups)
+    a, b, codes = paired_rows(first, second, groups)
     units = len(a) if codes is None else len(np.unique(codes))
     difference = float((a - b).mean()) if len(a) else None
     if units < 2:
@@ -52,16 +50,6 @@ def paired_margin(
     else:
         p, method = _studentised(a - b - margin, np.arange(len(a)) if codes is None else codes, n_resamples, seed)
     return PairedTest(max(p, sys.float_info.min), difference, len(a), int((a != b).sum()), method)
-
-
-def _scored_in_both(
-    first: Values, second: Values, groups: Sequence[Hashable] | None
-) -> tuple[Array, Array, Codes | None]:
-    a, kept_a = scored_rows(first)
-    b, kept_b = scored_rows(second)
-    both = kept_a & kept_b
-    codes = None if groups is None else group_codes(groups, both)[0]
-    return a[both[kept_a]], b[both[kept_b]], codes
 
 
 def _of_shares(gained: int, lost: int, n: int, margin: float) -> tuple[float, str]:
@@ -102,30 +90,11 @@ def _studentised(differences: Array, codes: Codes, n_resamples: int, seed: int) 
     The larger of two: the share of resamples whose t is as large, which holds under skew, and half the share whose t is
     as far from 0, which holds under heavy tails.
     """
-    sums = np.bincount(codes, weights=differences)
-    sizes = np.bincount(codes).astype(np.float64)
-    columns = np.column_stack([sums, sizes, sums**2, sums * sizes, sizes**2])
-    mean, error = (float(x[0]) for x in _mean_and_error(columns.sum(axis=0)[None]))
-    if len(sums) < FEW_UNITS or error < 1e-12:
+    found = studentised(differences, codes, n_resamples, seed) if len(np.unique(codes)) >= FEW_UNITS else None
+    if found is None:
         return _permuted(differences, codes, n_resamples, seed)
-    totals = _resampling.resampled_totals(columns, n_resamples, _resampling.generator(seed))
-    means, errors = _mean_and_error(totals)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = (means - mean) / errors
-    # a resample of equal groups has no error: it is as extreme as can be, unless it equals the observed mean
-    t = np.where(np.isnan(t), 0.0, t)
-    observed = mean / error
+    observed, t = found
     hits = float((t >= observed - 1e-12 * abs(observed)).sum())
     if observed > 0:
         hits = max(hits, float((np.abs(t) >= observed * (1 - 1e-12)).sum()) / 2)
     return (1 + hits) / (1 + n_resamples), "studentised bootstrap, one-sided"
-
-
-def _mean_and_error(totals: Array) -> tuple[Array, Array]:
-    """Return means and standard errors from (B, 5) totals of S, N, S^2, S N, N^2 over groups.
-
-    The factor G / (G - 1) of the error is left out: it is the same in every resample.
-    """
-    s, n, ss, sn, nn = totals.T
-    mean = s / n
-    return mean, np.sqrt(np.maximum(ss - 2 * mean * sn + mean**2 * nn, 0.0)) / n

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
@@ -22,7 +23,7 @@ _EXACT_FLIPS = 20
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A two-sided test that two runs over the same rows differ.
+    """A test that two runs over the same rows differ, two-sided unless its function says otherwise.
 
     ``difference`` is the plain mean of first - second. ``n`` counts the rows scored in both runs, ``n_differing`` those
     (or the clusters) where the runs differ. ``p_value`` is None if no test is possible; ``reason`` gives the cause.
@@ -45,7 +46,7 @@ def mcnemar_exact(first: Values, second: Values) -> PairedTest:
     """
     from scipy.stats import binomtest
 
-    a, b, _ = _paired(first, second)
+    a, b, _ = paired_rows(first, second)
     if not np.isin(np.concatenate([a, b]), (0.0, 1.0)).all():
         raise MetricError("McNemar's test needs values of 0 and 1", "use paired_permutation for scores")
     if not len(a):
@@ -71,7 +72,7 @@ def paired_permutation(
     Raises MetricError on unequal lengths and NaN.
     """
     _resampling.check_settings(0.95, n_resamples)
-    a, b, codes = _paired(first, second, groups)
+    a, b, codes = paired_rows(first, second, groups)
     if not len(a):
         return _no_test("paired permutation")
     differences = a - b
@@ -105,35 +106,46 @@ def paired_cluster_bootstrap(
     either are left out. Raises MetricError on unequal lengths and NaN.
     """
     _resampling.check_settings(0.95, n_resamples)
-    a, b, codes = _paired(first, second, groups)
+    a, b, codes = paired_rows(first, second, groups)
     method = "paired cluster bootstrap"
     if not len(a) or codes is None:
         return _no_test(method)
     n_groups = int(codes.max()) + 1
     differences = a - b
-    sums = np.bincount(codes, weights=differences)
-    sizes = np.bincount(codes).astype(np.float64)
-    differing = int((np.abs(sums) > 1e-12).sum())
+    differing = int((np.abs(np.bincount(codes, weights=differences)) > 1e-12).sum())
     mean = float(differences.mean())
     if n_groups < 2:
         return PairedTest(None, mean, len(a), differing, method, "one cluster: nothing to compare with")
-    moments = np.column_stack([sums, sizes, sums**2, sums * sizes, sizes**2])
-    value, error = (float(x[0]) for x in _mean_and_error(moments.sum(axis=0)[None], n_groups))
-    if error < 1e-12:
+    found = studentised(differences, codes, n_resamples, seed)
+    if found is None:
         # a t statistic would be infinite: the flips of whole clusters still give 2 of 2^G
         flipped = paired_permutation(first, second, groups=groups, n_resamples=n_resamples, seed=seed)
         reason = "every cluster differs by the same amount" if differing else None
         return PairedTest(flipped.p_value, mean, len(a), differing, f"{flipped.method}, by clusters", reason)
-    values, errors = _mean_and_error(
-        _resampling.resampled_totals(moments, n_resamples, _resampling.generator(seed)), n_groups
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.abs(values - value) / errors
-    # a resample of equal clusters has zero error: it counts as most extreme, unless it equals the observed difference
-    t = np.where(np.isnan(t), 0.0, t)
-    hits = int((t >= abs(value) / error * (1 - 1e-12)).sum())
+    observed, t = found
+    hits = int((np.abs(t) >= abs(observed) * (1 - 1e-12)).sum())
     reason = f"only {n_groups} clusters" if n_groups < _resampling.FEW_UNITS else None
     return PairedTest((1 + hits) / (1 + n_resamples), mean, len(a), differing, method, reason)
+
+
+def studentised(
+    differences: Array, codes: NDArray[np.int64], n_resamples: int, seed: int | np.random.Generator
+) -> tuple[float, Array] | None:
+    """Return the t of the mean difference, and those (B,) of resampled groups around it; None if all groups are alike.
+
+    The error is the cluster-robust one without its factor G / (G - 1), which is the same in every resample.
+    """
+    sums, sizes = np.bincount(codes, weights=differences), np.bincount(codes).astype(np.float64)
+    moments = np.column_stack([sums, sizes, sums**2, sums * sizes, sizes**2])
+    mean, error = (float(x[0]) for x in _mean_and_error(moments.sum(axis=0)[None]))
+    if error < 1e-12:
+        return None
+    totals = _resampling.resampled_totals(moments, n_resamples, _resampling.generator(seed))
+    means, errors = _mean_and_error(totals)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (means - mean) / errors
+    # a resample of equal groups has no error: it is as extreme as can be, unless it equals the observed mean
+    return mean / error, np.where(np.isnan(t), 0.0, t)
 
 
 def paired_difference(
@@ -153,7 +165,7 @@ def paired_difference(
     of so few rows (:func:`~mrag_eval.metrics.interval_for`), without it none. Rows with None for either are left out.
     Raises MetricError on unequal lengths and NaN.
     """
-    a, b, codes = _paired(first, second, groups)
+    a, b, codes = paired_rows(first, second, groups)
     kind: Kind = "bootstrap" if codes is None else "cluster"
     grouped = None if codes is None else codes.tolist()
     return interval_for(
@@ -186,7 +198,10 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     return _with_untested(false_discovery_control(tested) if len(tested) else tested, kept)
 
 
-def _paired(first: Values, second: Values, groups: Sequence[Hashable] | None = None) -> tuple[Array, Array, Any]:
+def paired_rows(
+    first: Values, second: Values, groups: Sequence[Hashable] | None = None
+) -> tuple[Array, Array, NDArray[np.int64] | None]:
+    """Return the values of the rows that both runs scored, and the codes of their groups, if there are any."""
     if len(first) != len(second):
         raise MetricError(f"{len(first)} values of one run but {len(second)} of the other", "pair the runs by row id")
     a, kept_a = scored_rows(first)
@@ -216,12 +231,11 @@ def _random_flips(sums: Array, n_resamples: int, rng: np.random.Generator) -> Ar
     return totals
 
 
-def _mean_and_error(moments: Array, n_groups: int) -> tuple[Array, Array]:
-    """Return mean and cluster-robust standard error from (B, 5) totals of S, N, S^2, S N, N^2 over clusters."""
+def _mean_and_error(moments: Array) -> tuple[Array, Array]:
+    """Return means and standard errors from (B, 5) totals of S, N, S^2, S N, N^2 over groups."""
     s, n, ss, sn, nn = moments.T
     mean = s / n
-    variance = n_groups / (n_groups - 1) * (ss - 2 * mean * sn + mean**2 * nn) / n**2
-    return mean, np.sqrt(np.maximum(variance, 0.0))
+    return mean, np.sqrt(np.maximum(ss - 2 * mean * sn + mean**2 * nn, 0.0)) / n
 
 
 def _p_values(p_values: Sequence[float | None]) -> tuple[Array, Any]:

@@ -1,12 +1,22 @@
-"""Paths of this machine."""
+"""Paths of this machine, and the names of sample files."""
 
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
 from mrag_eval.core._errors import ConfigError
+
+# The words before the task in the name of a sample file; after both kinds of judging it has both of the first.
+_PREFIXES = re.compile(r"^(contexts_|judged_)*(samples_)?")
+
+
+def task_and_date(samples: Path) -> tuple[str, str]:
+    """Return the task and the date of the run in the name of a sample file."""
+    stem, _, date = samples.stem.rpartition("_")
+    return _PREFIXES.sub("", stem), date
 
 
 def cache_dir() -> Path:

@@ -344,15 +344,21 @@ def _searchable(
         for rows in hits.values():
             for row, listed in rows.items():
                 found[questions[row].territory.name].update(hit.passage for hit in listed)
+
+    def pages(passages: set[str]) -> set[str]:
+        return {bare_page(documents.passages[passage].doc_id) for passage in passages}
+
+    every = {passage for passages in found.values() for passage in passages}
     sizes = documents.paragraphs()
+    whole = sum(sizes[page] for page in pages(every)) > len(every)
     counts: dict[str, Counter[str]] = {}
-    whole = False
     for territory, passages in found.items():
-        pages = {bare_page(documents.passages[passage].doc_id) for passage in passages}
-        counts[territory] = Counter()
-        for page in pages:
-            counts[territory][page.partition(":")[0]] += sizes[page]
-        whole = whole or counts[territory].total() > len(passages)
+        if whole:
+            counts[territory] = Counter()
+            for page in pages(passages):
+                counts[territory][page.partition(":")[0]] += sizes[page]
+        else:
+            counts[territory] = Counter(documents.passages[passage].lang for passage in passages)
     pool = "all paragraphs of the pages found" if whole else "the paragraphs found by either retriever in any mode"
     by_row = {row: dict(counts[q.territory.name]) for row, q in questions.items() if q.territory.name in counts}
     return by_row, pool

@@ -126,7 +126,7 @@ def build_bordirlines(
 
     target = corpora_folder() / name
     if target.exists() and not overwrite:
-        raise CorpusError(f"corpus '{name}' is there already ({target})", "build it anew: --overwrite")
+        raise CorpusError(f"corpus '{name}' is there already ({target})", "rebuild it: --overwrite")
     docs = load_benchmark({"benchmark": "bordirlines", **data}).docs
     if pages_file is None:
         if edition_of is None:

@@ -63,7 +63,7 @@ def build_corpus(
     if there and not add and not overwrite:
         raise CorpusError(
             f"corpus '{name}' is there already ({target})",
-            "add a language: --add     or build it anew: --overwrite     or give another --name",
+            "add a language: --add     or rebuild it: --overwrite     or give another --name",
         )
     _check_languages(name, editions, target if add else None)
     chosen = _settings(settings or CorpusSettings(), target if add else None)
@@ -151,7 +151,7 @@ def _check_languages(name: str, editions: Sequence[Edition], target: Path | None
         if lang in held:
             raise ConfigError(
                 f"corpus '{name}' holds '{lang}' already ({held[lang]['passages']:,} passages)",
-                "leave it out, or build the corpus anew: --overwrite",
+                "leave it out, or rebuild the corpus: --overwrite",
             )
 
 

@@ -6,13 +6,16 @@ import csv
 import json
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mrag_eval.core import ConfigError, DataError, is_language, normalize_language
+from mrag_eval.core import ConfigError, DataError, Passage, is_language, normalize_language
 from mrag_eval.datasets import Benchmark, Label, load_benchmark, majority, read_viewpoint, subjects, validate_data
+from mrag_eval.datasets._bordirlines import _searchable
 from tests.worlds.bordirlines import TERRITORIES, K, real_queries, write_bordirlines
 
 
@@ -92,6 +95,17 @@ def test_paragraphs_that_no_retriever_found_were_searched_too(test_data: Path, c
     assert found.source["searchable"] == "all paragraphs of the pages found"
     known = read(test_data, path=str(copy), embedder="m3")
     assert known.source["searchable"] == "the paragraphs found by either retriever in any mode"
+
+
+def test_a_page_that_two_territories_share_does_not_make_its_paragraphs_all_known() -> None:
+    """A retriever found paragraph 0 for one and 1 for the other, and the files hold these two alone."""
+    passages = {f"en:China_p{n}": Passage(f"en:China_p{n}", "en", "text", doc_id="en:China") for n in (0, 1)}
+    documents: Any = SimpleNamespace(passages=passages, paragraphs=lambda: Counter({"en:China": 2}))
+    hits: Any = {"qlang": {f"q{n}": [SimpleNamespace(passage=f"en:China_p{n}")] for n in (0, 1)}}
+    questions: Any = {f"q{n}": SimpleNamespace(territory=SimpleNamespace(name=f"T{n}")) for n in (0, 1)}
+    counts, pool = _searchable({"m3": hits}, questions, documents)
+    assert counts == {"q0": {"en": 1}, "q1": {"en": 1}}
+    assert pool == "the paragraphs found by either retriever in any mode"
 
 
 def test_embedders_differ(test_data: Path, copy: Path) -> None:

@@ -184,3 +184,14 @@ def test_the_interval_of_a_lenient_judge_misses_the_true_rate() -> None:
     (own, _, _), (powered, _, _), _ = COVERAGE.simulate(case, 50, np.random.default_rng(1))
     assert own < 0.1
     assert powered > 0.85
+
+
+def test_verdicts_add_nothing_in_a_language_in_which_every_row_has_a_label() -> None:
+    """b has labels throughout, three of four correct. a: labels 1 0, verdicts 1 1 on them, 1 0 0 0 elsewhere.
+
+    With lambda 1, a is 1/2 - (1 - 1/4) = -1/4, and six of ten rows: .6 x -1/4 + .4 x 3/4 = .15.
+    """
+    verdicts = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    labels = [1.0, 0.0, None, None, None, None, 1.0, 1.0, 1.0, 0.0]
+    found = corrected_rate(verdicts, labels, strata=["a"] * 6 + ["b"] * 4, tuning=1.0)
+    assert found.prediction_powered.value == pytest.approx(0.15)

@@ -337,3 +337,12 @@ def test_the_model_is_found_without_importing_its_package() -> None:
 
 def test_labels_are_spelt_as_languages_are() -> None:
     assert [canonical(code) for code in ("no", "tl", "iw", "als", "als_Latn")] == ["nb", "fil", "he", "gsw", "sq"]
+
+
+def test_an_answer_of_whose_language_the_detector_is_unsure_is_unscored() -> None:
+    detector = Fixed("und", "de", "und")
+    detector.min_confidence = 0.7  # type: ignore[attr-defined]
+    found = correct_language_rate([LONG, LONG, "1969, 1970, 1971, 1972, 1973"], "de", detector=detector)
+    # years are in every language
+    assert (found.correct, found.rate) == ((None, True, True), 1.0)
+    assert found.reasons[0] == "the detector is less sure of the language than 0.7"

@@ -95,3 +95,16 @@ def test_the_worst_language_has_limits_that_hold_for_all_languages_at_once() -> 
         worst_cell([None], ["en"])
     with pytest.raises(MetricError, match="1 values but 2 cells"):
         worst_cell([1.0], ["en", "ha"])
+
+
+def test_the_worst_score_is_no_higher_than_the_upper_limit_of_any_language() -> None:
+    # two rows may be of a language with 90%, but sixty of a hundred are not: the lowest true score is below their limit
+    values = [1.0, 0.0] + [1.0] * 60 + [0.0] * 40
+    found = worst_cell(values, ["a"] * 2 + ["b"] * 100)
+    assert found.cell == "a"
+    assert (found.score.low, found.score.high) == (found.cells["a"].low, found.cells["b"].high)
+
+
+def test_a_t_interval_of_a_few_rows_ends_at_the_range() -> None:
+    # 5 of 6: t(2) standard errors of 1 / 6 reach up to 1.55
+    assert stratified_bootstrap([1.0, 1.0, 0.0, 1.0, 1.0, 1.0], ["a"] * 3 + ["b"] * 3).high == 1.0

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, norm, ttest_1samp
 
+from mrag_eval.core import MetricError
 from mrag_eval.metrics import paired_margin
 
 
@@ -87,3 +88,8 @@ def test_groups_with_heavy_tails_alarm_in_at_most_five_of_a_hundred() -> None:
         after = before + shared.repeat(6) + rng.normal(0, 0.02, 180)
         alarms += (paired_margin(before, after, groups=groups, n_resamples=1_000).p_value or 0) <= 0.05
     assert alarms / 500 <= 0.05 + 3 * (0.05 * 0.95 / 500) ** 0.5
+
+
+def test_runs_of_different_lengths_are_refused() -> None:
+    with pytest.raises(MetricError, match="3 values of one run but 2 of the other"):
+        paired_margin([1, 0, 1], [1, 0], 0.1)

@@ -173,3 +173,10 @@ def test_corrections_bound_each_other(p_values: list[float], rng: Any) -> None:
 def test_bad_input_is_named(call: Any, says: str) -> None:
     with pytest.raises(MetricError, match=says):
         call()
+
+
+def test_thousands_of_changes_one_way_have_a_p_above_zero() -> None:
+    # 2 x 0.5^2000 is beyond the smallest float
+    found = mcnemar_exact([1.0] * 2000, [0.0] * 2000)
+    assert found.p_value is not None
+    assert found.p_value > 0

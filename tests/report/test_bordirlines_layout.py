@@ -165,3 +165,47 @@ def test_ways_of_scoring_are_never_mixed(tmp_path: Path) -> None:
     ]
     assert own(both["4 (greedy path)"], "no_ir")["KB CS"].value == pytest.approx(50)
     assert own(both["4 (likelihood)"], "no_ir")["KB CS"].value == pytest.approx(60)
+
+
+def write_citations(path: Path, date: float, cited: dict[str, int], limit: float | None = None) -> Path:
+    """Write the results of a citation run in rel_langs: language -> citations of documents in it."""
+    rates = {"inclusion_mean": 0.5, "citation_mean": 0.5, "inclusion_pooled": 0.5, "citation_pooled": 0.5}
+    tables = {code: {"language": code, **rates, "documents": 5, "citations": n} for code, n in cited.items()}
+    config = {
+        "retrieval": {"mode": "rel_langs", "k": 10},
+        "data": {"benchmark": "bordirlines", "embedder": "openai"},
+        "prompt": {"template": "territory_citation"},
+        "scores": {
+            "rows": 720,
+            "metrics": {},
+            "unscored": {},
+            "citations": {"inline": {"by_language": tables, "by_query_language": {"en": tables}}},
+            "languages": {"retrieved": {}, "preference": {"overall": {"ratio": {"value": date}}}},
+        },
+    }
+    configs = {"bordirlines_rel_langs_citation_openai": config}
+    content = {"model_name": "org/tiny", "date": date, "configs": configs, "results": {}, "config": {"limit": limit}}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+FIGURES = ("Figure 4", "Figure 10", "Figures 15, 16")
+
+
+def test_a_citation_run_of_a_part_of_the_rows_is_not_the_papers(tmp_path: Path) -> None:
+    found = tables(write_citations(tmp_path / "results_1.json", 1.0, {"en": 3}, limit=2))
+    for name in FIGURES:
+        sources = {row.source for row in found[name].rows if row.source.startswith("this run")}
+        assert sources == {"this run, other settings: rows=--limit 2, not all"}, name
+
+
+def test_a_later_run_with_other_settings_does_not_replace_one_with_the_papers(tmp_path: Path) -> None:
+    found = tables(
+        write_citations(tmp_path / "results_1.json", 1.0, {"en": 3, "ru": 1}),
+        write_citations(tmp_path / "results_2.json", 2.0, {"en": 1}, limit=2),
+    )
+    (english,) = [row for row in found["Figure 10"].rows if row.labels == ("English (org/tiny)",)]
+    assert (english.source, english.cells[2].value) == ("this run", 75.0)
+    line = "org/tiny, bordirlines_rel_langs_citation_openai: a run with other settings is left out (results_2.json)"
+    for name in FIGURES:
+        assert line in found[name].notes, name

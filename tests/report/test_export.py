@@ -111,7 +111,7 @@ def options(tmp_path: Path, **more: Any) -> Options:
 
 
 def test_tasks_groups_cells_and_reasons_are_all_there(run: Path) -> None:
-    (found,) = runs_of([run])
+    (found,) = runs_of([run])[0]
     assert (found.file.model, found.file.time.isoformat()) == ("org/model", "2026-01-01T00:00:00+00:00")
     group, one, multi = found.tasks
     assert (group.name, group.leaf, group.scores[0].tasks) == ("rag", None, "rag_de, rag_multi")
@@ -124,7 +124,7 @@ def test_tasks_groups_cells_and_reasons_are_all_there(run: Path) -> None:
 
 def test_a_group_s_interval_belongs_to_the_mean_it_reports(run: Path) -> None:
     """The mean of (3/4, 1/4) is 1/2, as the harness says; the interval of a weighted mean is unknown."""
-    (found,) = runs_of([run])
+    (found,) = runs_of([run])[0]
     (match,) = found.tasks[0].overall
     assert (match.value, match.n, match.stderr) == (0.5, 8, 0.18)
     assert match.low is not None
@@ -134,12 +134,12 @@ def test_a_group_s_interval_belongs_to_the_mean_it_reports(run: Path) -> None:
     content = json.loads(path.read_text("utf-8"))
     content["results"]["rag"]["match,none"] = 0.6
     path.write_text(json.dumps(content), "utf-8")
-    (match,) = runs_of([run])[0].tasks[0].overall
+    (match,) = runs_of([run])[0][0].tasks[0].overall
     assert (match.value, match.low, match.stderr) == (0.6, None, 0.18)
 
 
 def test_one_metric_may_be_chosen_and_an_unknown_one_is_named(run: Path) -> None:
-    (found,) = runs_of([run], ["wrong_language"])
+    (found,) = runs_of([run], ["wrong_language"])[0]
     assert {s.metric for task in found.tasks for s in task.scores} == {"wrong_language"}
     with pytest.raises(DataError, match="did you mean 'match'"):
         runs_of([run], ["matsch"])
@@ -461,7 +461,7 @@ def test_a_value_without_a_count_has_no_n(tmp_path: Path) -> None:
 
 def test_latex_escapes_marks_the_best_and_says_what_is_blank(run: Path) -> None:
     write_run(run, "org/other_100%", shift=0.2)
-    text = latex_table(runs_of([run]), bold=True)
+    text = latex_table(runs_of([run])[0], bold=True)
     lines = text.splitlines()
     de = [line for line in lines if line.startswith(r"rag\_de &")]
     assert de[0].startswith(r"rag\_de & org/model & 75.0 {\scriptsize [65.0, 85.0]} & \textbf{25.0")
@@ -473,7 +473,7 @@ def test_latex_escapes_marks_the_best_and_says_what_is_blank(run: Path) -> None:
     body = [line for line in lines if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {4}
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
-    assert "\\textbf" not in latex_table(runs_of([run]))
+    assert "\\textbf" not in latex_table(runs_of([run])[0])
 
 
 def test_every_special_character_of_latex_is_escaped() -> None:

@@ -1,4 +1,4 @@
-"""What a gate says first: a drop that is shown fails, whatever else is missing; a pass needs enough to compare."""
+"""The order of verdicts: a drop that is shown fails, whatever else is missing; a pass needs enough to compare."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_floor_needs_rows_and_scores_to_pass(tmp_path: Path) -> None:
     assert only(held(tmp_path / "low", [1] * 10, [0] * 10, {"min_score": 0.5})).verdict == "FAIL"
     a, b = two(tmp_path, plain([1] * 100), [row(i, acc=1.0) if i < 90 else row(i) for i in range(100)])
     check = only(gate([a], [b], rules({"min_score": 0.5})))
-    assert check.reason == "10 of 100 rows are unscored (max_unpaired allows it)"
+    assert check.reason == "10 of 100 rows are unscored, and max_unpaired is 0"
 
 
 # Pairs of languages
@@ -266,7 +266,7 @@ def test_a_rule_that_contradicts_itself_is_refused(rule: str, said: str, tmp_pat
         read_rules(file)
 
 
-# What is written
+# Output
 
 
 def test_the_markdown_begins_with_the_verdict_and_ends_with_the_rows_that_changed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What an export says is the score of a benchmark, and of which run."""
+"""The score of a benchmark in exports, and the run that it is from."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_a_group_carries_its_ir_mode(tmp_path: Path) -> None:
     changed(tmp_path / "other", lambda content: content.update(date=1_767_225_601.0))
     groups = {
         task.label: (task.scores[0].retrieval_mode, task.scores[0].passages)
-        for found in runs_of([run, tmp_path / "other"])
+        for found in runs_of([run, tmp_path / "other"])[0]
         for task in found.tasks
         if task.leaf is None
     }
     assert groups == {"rag (qlang)": ("qlang", "3"), "rag (all)": ("all", "3")}
-    assert all(score.task == task.label for found in runs_of([run]) for task in found.tasks for score in task.scores)
+    assert all(score.task == task.label for found in runs_of([run])[0] for task in found.tasks for score in task.scores)
     entries, _ = written(run, "eval-results", tmp_path, metrics=("match",))
     (group,) = (entry for entry in entries if entry["dataset"]["task_id"] == "rag")
     assert "IR mode qlang, 3 passages" in group["notes"]
@@ -127,6 +127,23 @@ def test_a_run_with_a_limit_is_marked_in_other_exports(tmp_path: Path) -> None:
         run, lambda content: content.update({"n-samples": {"rag_de": {"original": 4}, "rag_multi": {"original": 4}}})
     )
     assert load_results(run)["part"].isna().all()
+
+
+def test_a_run_that_a_later_one_with_other_settings_replaces_is_named(tmp_path: Path) -> None:
+    """With equal settings the later run repeats the earlier one, and no note is needed."""
+
+    def later(content: dict[str, Any]) -> None:
+        content["date"] += 1
+        content["configs"]["rag_de"]["retrieval"]["k"] = 5
+        content["n-samples"] = {"rag_multi": {"original": 1190, "effective": 4}}
+
+    first, second = (write_run(tmp_path / name) for name in ("first", "second"))
+    options = Options(output=tmp_path / "scores.csv")
+    assert not [note for note in export([first, second], "csv", options).notes if "left out" in note]
+    notes = export([first, changed(second, later)], "csv", options).notes
+    name = f"results_{DATE}.json"
+    assert f"{name}, rag_de is left out: a later run differs in retrieval.k: 3 | 5" in notes
+    assert f"{name}, rag_multi is left out: a later run differs in rows: all | 4 of 1,190 rows" in notes
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,20 @@ def test_a_run_with_a_limit_is_not_the_papers(tmp_path: Path) -> None:
     assert "org/model: not run" in table.notes
 
 
+def test_modes_over_other_parts_of_the_rows_are_not_in_one_row(tmp_path: Path) -> None:
+    """--samples leaves no limit in the results, only fewer rows than the task has."""
+    for date, mode, rows in ((1, "qlang", 300), (2, "en_only", 20)):
+        found = leaf(None, retrieval={"mode": mode}, metrics={"context_sufficiency": {"value": 0.5, "n": rows}})
+        found["scores"] |= {"rows": rows, "query_langs": {"de": rows}}
+        path = write(tmp_path / f"results_{date}.json", {"xrag_mono_de": found}, date=float(date))
+        sizes = {"n-samples": {"xrag_mono_de": {"original": 300, "effective": rows}}}
+        path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | sizes), encoding="utf-8")
+    table = tables(tmp_path)["7"]
+    ours = [[cell.n for cell in r.cells] for r in table.rows if r.source == "this run"]
+    assert sorted(ours, key=str) == [[300, None, None], [None, 20, None]]
+    assert any("20 of 300 rows" in r.labels[0] for r in table.rows)
+
+
 def test_an_earlier_run_has_a_row_if_its_settings_differ_and_a_line_if_they_do_not(tmp_path: Path) -> None:
     panels = [{"a": {"model": f"judge-{n}"}} for n in (1, 2)]
     write(tmp_path / "a" / "results_1.json", {"xrag_mono_de": leaf(0.1, judges=panels[0])}, date=1.0)

@@ -248,6 +248,18 @@ def test_traces_of_an_older_run_are_left_out_with_a_line_that_says_so(tmp_path: 
     assert rewrites_report([tmp_path / "first.jsonl"])["older"] == 0
 
 
+def test_samples_that_were_judged_do_not_count_twice(tmp_path: Path) -> None:
+    whole = trace("a", "q", "a rewriting").to_dict()
+    doc = {"id": whole["id"], "query": whole["query"], "query_lang": whole["query_lang"]}
+    kept = {key: whole[key] for key in ("stopped", "valid", "shown", "fallback", "faults", "usage", "rounds")}
+    line = json.dumps({"doc_id": 0, "doc": {**doc, "trace": kept}})
+    for kind in ("samples", "judged_samples"):
+        (tmp_path / f"{kind}_blend_coral_2026-01-01T00-00-00.jsonl").write_text(line + "\n", encoding="utf-8")
+    report = rewrites_report([tmp_path], task="blend_coral")
+    assert (report["questions"], report["rewrites"], report["older"]) == (1, 1, 0)
+    assert rewrites_report([tmp_path])["questions"] == 1
+
+
 def test_the_command_counts_writes_and_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traces, pairs = str(tmp_path / "t.jsonl"), str(tmp_path / "pairs.csv")
     Path(traces).write_text(json.dumps(trace("a", "q", "eaten in Iran").to_dict()) + "\n", encoding="utf-8")

@@ -85,7 +85,7 @@ def test_all_queries_go_window_by_window_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "n", "places", "mended"),
+    ("numbers", "n", "places", "repaired"),
     [
         ([2, 3, 1], 3, [1, 2, 0], False),
         ([2, 2, 1], 3, [1, 0, 2], True),
@@ -95,9 +95,9 @@ def test_all_queries_go_window_by_window_at_once() -> None:
     ],
 )
 def test_a_reply_that_is_not_a_permutation_is_repaired(
-    numbers: list[int], n: int, places: list[int], mended: bool
+    numbers: list[int], n: int, places: list[int], repaired: bool
 ) -> None:
-    assert permutation(numbers, n) == (places, mended)
+    assert permutation(numbers, n) == (places, repaired)
 
 
 @pytest.mark.parametrize(

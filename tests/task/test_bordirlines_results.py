@@ -133,6 +133,35 @@ def test_a_gate_takes_scores_over_territories(
     }
 
 
+def test_a_floor_counts_the_rows_that_its_metric_is_of(before: dict[str, Any], tmp_path: Path) -> None:
+    """A question has no score over territories, and a territory none of a reply: neither is an unscored row."""
+    a = written(before, tmp_path / "a")
+    path = tmp_path / "gate.yaml"
+    metrics = ("concurrence.KB_CS", "option_read")
+    path.write_text("rules:\n" + "".join(f"- {{metric: {m}, min_score: 0.5, min_n: 20}}\n" for m in metrics), "utf-8")
+    checks = gate([a], [a], read_rules(path)).checks
+    assert [(check.verdict, check.reason) for check in checks] == [("pass", None)] * 2
+    assert checks[1].n == len(before["samples"][TASK])
+
+
+def test_territories_that_one_run_lacks_are_a_share_of_the_territories(before: dict[str, Any], tmp_path: Path) -> None:
+    """The candidate does not know who controls five territories: below 1% of the rows, but 3% of those with a score."""
+    a, b = written(before, tmp_path / "a"), written(before, tmp_path / "b")
+    (file,) = b.glob("samples_*.jsonl")
+    kept = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    answers = [line["rows"]["concurrence"] for line in kept]
+    changed = [answer["territory"] for answer in answers if answer["control_query"]][:5]
+    for answer in answers:
+        if answer["territory"] in changed:
+            answer["controller"] = "Unknown"
+    file.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
+    path = tmp_path / "gate.yaml"
+    path.write_text("rules: [{metric: concurrence.KB_CS, min_n: 20, max_unpaired: 0.02}]\n", "utf-8")
+    (check,) = gate([a], [b], read_rules(path)).checks
+    assert check.verdict == "not comparable"
+    assert "are scored in one run only" in str(check.reason)
+
+
 @pytest.mark.parametrize("part", ["results", "scores"])
 def test_a_score_over_territories_that_was_set_by_hand_is_noticed(
     after: dict[str, Any], tmp_path: Path, part: str

@@ -67,7 +67,7 @@ def summaries(
                     "summary too long", f"the summary has {words} words, at most {limits.summary_words} are allowed"
                 )
             if limits.copied is not None and copied_share(parsed.value, source) > limits.copied:
-                return fault("summary copies", "the summary repeats the article's own phrases: word it anew")
+                return fault("summary copies", "the summary repeats the article's own phrases: use other words")
             return Parsed(parsed.value)
 
         return Ask(prompts.conversation("summary", texts, lang=article["lang"]), read)

@@ -76,6 +76,10 @@ class PairedRows:
     second: tuple[ScoredRow, ...]
     unpaired: tuple[int, int]
 
+    def of_metric(self, metric: str) -> PairedRows:
+        """Return the pairs that the metric is of in either run."""
+        return self._kept([is_of(a, metric) or is_of(b, metric) for a, b in zip(self.first, self.second, strict=True)])
+
     def of_language(self, language: str) -> PairedRows:
         """Return the pairs in one language."""
         return self._kept([row.language == language for row in self.first])
@@ -147,9 +151,10 @@ def compare(
         alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
         notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
         for metric in [m for m in pair.metrics if not metrics or m in metrics]:
-            parts: list[tuple[str | None, PairedRows]] = [(None, pair)]
-            if len(pair.languages) > 1 and metric not in TASK_MEASURES:
-                parts += [(language, pair.of_language(language)) for language in pair.languages]
+            own = pair.of_metric(metric)
+            parts: list[tuple[str | None, PairedRows]] = [(None, own)]
+            if len(own.languages) > 1:
+                parts += [(language, own.of_language(language)) for language in own.languages]
             found += [difference(part, metric, language, seed) for language, part in parts]
     missing = [name for name in metrics if name not in {d.metric for d in found}]
     if missing:
@@ -160,6 +165,14 @@ def compare(
     if not found:
         raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
     return Comparison(tuple(_holm(found)), tuple(notes), {task: keys for task, keys in unlike.items() if keys})
+
+
+def is_of(row: ScoredRow, metric: str) -> bool:
+    """Return whether a metric is of this row: of a territory that counts for a score over territories, or a question.
+
+    A question without the metric is unscored, but a territory without the score does not count for it.
+    """
+    return metric in row.values if metric in TASK_MEASURES else not row.of_territory
 
 
 def _alone(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping[str, str]) -> list[tuple[str, str]]:

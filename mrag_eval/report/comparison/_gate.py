@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import PairedRows, difference, paired, smallest_detectable
+from mrag_eval.report.comparison._compare import PairedRows, difference, is_of, paired, smallest_detectable
 from mrag_eval.report.comparison._gate_rules import Correction, Guard, Rule, Rules
 from mrag_eval.report.files._samples import SampleSet, ScoredRow
 
@@ -137,7 +137,7 @@ def _apply(
         return [replace(blank, reason=f"no task of {where} is called {rule.task}")]
     found: list[Check | _Tested] = []
     if rule.min_score is not None:
-        rows = [row for task in named if task in after for row in after[task].rows.values()]
+        rows = [r for task in named if task in after for r in after[task].rows.values() if is_of(r, rule.metric)]
         kept = [row for row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
         found.append(_floor(rule, rules, named[0] if len(named) == 1 else rule.task, kept))
     if rule.limits_drop:
@@ -167,7 +167,7 @@ def _compared(
         for pair in pairs
         if any(pair.unpaired)
     ]
-    whole = _pooled(rule.task, pairs)
+    whole = _pooled(rule.task, pairs).of_metric(rule.metric)
     if rule.pair is not None:
         whole = whole.of_pair(rule.pair)
     parts = [_test(rule, rules, whole, rule.pair, "; ".join(alone) or None)]
@@ -217,7 +217,8 @@ def _floor(rule: Rule, rules: Rules, task: str, rows: Sequence[ScoredRow]) -> Ch
         return replace(check, verdict="FAIL")
     unscored = sum(value is None for value in values)
     if unscored > rule.max_unpaired * len(values):
-        return replace(check, reason=f"{unscored} of {len(values)} rows are unscored (max_unpaired allows it)")
+        lacking = f"{unscored} of {len(values)} rows are unscored, and max_unpaired is {rule.max_unpaired:g}"
+        return replace(check, reason=lacking)
     reason = _too_few(values, values, groups, rule.min_n or rules.min_n)
     return replace(check, reason=reason) if reason else replace(check, verdict="pass")
 
@@ -271,7 +272,7 @@ def _obstacle(rule: Rule, rules: Rules, first: Values, second: Values, groups: l
     """Return why a rule without a drop does not pass; None if nothing is missing."""
     lost = sum((x is None) != (y is None) for x, y in zip(first, second, strict=True))
     if lost > rule.max_unpaired * len(first):
-        return f"{lost} of {len(first)} rows are scored in one run only (max_unpaired allows it)"
+        return f"{lost} of {len(first)} rows are scored in one run only, and max_unpaired is {rule.max_unpaired:g}"
     return _too_few(first, second, groups, rule.min_n or rules.min_n)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from mrag_eval.core import ConfigError, did_you_mean
 from mrag_eval.report.exports import _push as hub
 from mrag_eval.report.exports._export import Export, Options, Written
-from mrag_eval.report.exports._runs import Run, runs_of, whole_runs_of
+from mrag_eval.report.exports._runs import Run, runs_of
 
 
 def _discovered() -> dict[str, Export]:
@@ -37,9 +37,7 @@ def export(results: Sequence[Path], form: str, options: Options) -> Written:
     if form not in EXPORTS:
         raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, EXPORTS)}", f"one of {', '.join(EXPORTS)}")
     chosen = EXPORTS[form]
-    runs, left_out = (
-        whole_runs_of(results, options.metrics) if chosen.for_leaderboards else (runs_of(results, options.metrics), [])
-    )
+    runs, left_out = runs_of(results, options.metrics, whole=chosen.for_leaderboards)
     api = _api(chosen, runs, options)
     models = list(dict.fromkeys(run.file.model for run in runs))
     if chosen.one_model and len(models) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +15,19 @@ from mrag_eval.report.exports._licences import Source, source_of
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scores import Score, figure, rows_of, score_frame, task_columns, task_frame
+from mrag_eval.report.files._settings import differing
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import RESAMPLES, RowRecord
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 # The harness may sum the mean of a group's leaves in another order than we do.
 _EQUAL = 1e-9
 # Keys of the harness's results that measure the run, not the model.
 _OF_THE_RUN = frozenset({"rows", "unscored"})
+# Settings that a note names.
+_NAMED = 3
 # Settings that a group has if its tasks share them.
 _OF_A_GROUP = ("benchmark", "passages", "corpus", "index", "embedder", "index_content", "judges", "prompt")
 
@@ -55,7 +58,7 @@ class Task:
 
     @property
     def samples(self) -> Path | None:
-        """Return the task's sample file; None for a group and if there is none."""
+        """Return the task's sample file; None for a group, and without samples."""
         return None if self.leaf is None else self.file.samples(self.name)
 
     @property
@@ -114,36 +117,47 @@ class Run:
         return [note for task in self.tasks if (note := task.no_headline) is not None]
 
 
-def runs_of(paths: Sequence[Path], metrics: Sequence[str] = ()) -> list[Run]:
-    """Return the runs at ``paths``; if a model ran a task several times in one mode, the newest counts.
+def runs_of(paths: Sequence[Path], metrics: Sequence[str] = (), *, whole: bool = False) -> tuple[list[Run], list[str]]:
+    """Return the runs at ``paths``, and a note on each result that is left out for one with other settings or rows.
 
-    If ``metrics`` is given, only those are kept, in that order, and the first is the main one. By default all are kept,
-    in the order of the task, and the main one is the benchmark's. Raises DataError if there is no result of our tasks,
-    and for a metric that no task has.
+    If a model ran a task several times in one mode, the newest counts. ``whole``: of those with all rows. If
+    ``metrics`` is given, only those are kept, in that order, and the first is the main one. By default all are kept, in
+    the order of the task, and the main one is the benchmark's. Raises DataError if there is no result of our tasks, for
+    a metric that no task has, and if no task was run as a whole.
     """
     files, frame = _read(paths, metrics)
-    return _runs(files, frame, metrics)
+    notes = []
+    if whole:
+        partial = frame[frame["part"].notna()].drop_duplicates(["path", "name"])
+        notes = [
+            f"{Path(score.path).name}, {score.name} is left out: {score.part}, and a leaderboard takes whole runs only"
+            for score in rows_of(partial)
+        ]
+        frame = frame[frame["part"].isna()]
+        if frame.empty:
+            raise DataError(
+                f"{', '.join(map(str, paths))}: no task was run as a whole ({partial['part'].iloc[0]}), and a "
+                "leaderboard takes whole runs only",
+                "run without --limit and --samples; csv, latex and mteb take a part, and say so",
+            )
+    newest = frame.groupby(["model", "name", "mode"])["path"].transform("last")
+    notes += _replaced(files, frame, newest)
+    return _runs(files, frame[frame["path"] == newest], metrics), notes
 
 
-def whole_runs_of(paths: Sequence[Path], metrics: Sequence[str] = ()) -> tuple[list[Run], list[str]]:
-    """Return the runs as :func:`runs_of` does, without tasks of which only a part was run, and a note on each of these.
-
-    Raises DataError if no task was run as a whole.
-    """
-    files, frame = _read(paths, metrics)
-    partial = frame[frame["part"].notna()].drop_duplicates(["path", "name"])
-    notes = [
-        f"{Path(score.path).name}, {score.name} is left out: {score.part}, and a leaderboard takes whole runs only"
-        for score in rows_of(partial)
-    ]
-    whole = frame[frame["part"].isna()]
-    if whole.empty:
-        raise DataError(
-            f"{', '.join(map(str, paths))}: no task was run as a whole ({partial['part'].iloc[0]}), and a leaderboard "
-            "takes whole runs only",
-            "run without --limit and --samples; csv, latex and mteb take a part, and say so",
-        )
-    return _runs(files, whole, metrics), notes
+def _replaced(files: Sequence[ResultFile], frame: DataFrame, newest: Series[str]) -> Iterator[str]:
+    """Yield a line for each run of a task that a later one with other settings or rows replaces."""
+    older = frame.assign(newest=newest)[frame["path"] != newest].drop_duplicates(["path", "name"])
+    found = {str(file.path): file for file in files}
+    for path, name, later in older[["path", "name", "newest"]].itertuples(index=False):
+        before, after = found[path], found[later]
+        changed = differing(before.leaves[name].settings, after.leaves[name].settings)
+        if before.part(name) != after.part(name):
+            changed["rows"] = f"{before.part(name) or 'all'} | {after.part(name) or 'all'}"
+        if changed:
+            said = "; ".join(f"{key}: {values}" for key, values in list(changed.items())[:_NAMED])
+            more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+            yield f"{Path(path).name}, {name} is left out: a later run differs in {said}{more}"
 
 
 def _read(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[list[ResultFile], DataFrame]:
@@ -164,8 +178,6 @@ def _read(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[list[ResultFil
 
 
 def _runs(files: Sequence[ResultFile], frame: DataFrame, metrics: Sequence[str]) -> list[Run]:
-    newest = frame.groupby(["model", "name", "mode"])["path"].transform("last")
-    frame = frame[frame["path"] == newest]
     several = frame.groupby(["model", "name"])["mode"].transform("nunique") > 1
     frame = frame.assign(task=frame["task"].where(~several, frame["name"] + " (" + frame["mode"] + ")"))
     runs = [_run(file, frame[frame["path"] == str(file.path)], metrics) for file in files]

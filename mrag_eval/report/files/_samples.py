@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, to_json, write_whole
+from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, task_and_date, to_json, write_whole
 from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import RowRecord, territory_values
 
-# The words before the task in the name of a sample file; after both kinds of judging it has both of the first.
-_PREFIXES = re.compile(r"^(contexts_|judged_)*(samples_)?")
+# Before the name of a territory in the id of its row.
+_TERRITORY = "territory "
 
 
 @dataclass(frozen=True)
@@ -128,6 +127,11 @@ class ScoredRow:
     document_language: str = ""
 
     @property
+    def of_territory(self) -> bool:
+        """Return whether the row holds the scores over a territory; other rows are questions."""
+        return self.id.startswith(_TERRITORY)
+
+    @property
     def pair(self) -> str:
         """Return the languages of question and relevant document, ``de->en``; empty if one is unknown."""
         both = self.language and self.document_language
@@ -222,7 +226,7 @@ def model_beside(path: Path) -> str:
 
 def results_beside(path: Path) -> Path:
     """Return the path of the result file of the run that wrote the samples at ``path``, if it exists."""
-    return path.parent / f"results_{_task_and_date(path)[1]}.json"
+    return path.parent / f"results_{task_and_date(path)[1]}.json"
 
 
 def samples_beside(results: Path, task: str) -> Path | None:
@@ -260,17 +264,12 @@ def _files_at(paths: Sequence[Path]) -> list[Path]:
 
 def _order(path: Path) -> tuple[str, bool, str]:
     """Return the order in which sample files of one task replace each other: by date, a judged one last."""
-    return _task_and_date(path)[1], path.name.startswith("judged_"), str(path)
+    return task_and_date(path)[1], path.name.startswith("judged_"), str(path)
 
 
 def task_of(path: Path) -> str:
     """Return the name of the task whose rows the sample file at ``path`` holds."""
-    return _task_and_date(path)[0]
-
-
-def _task_and_date(path: Path) -> tuple[str, str]:
-    stem, _, date = path.stem.rpartition("_")
-    return _PREFIXES.sub("", stem), date
+    return task_and_date(path)[0]
 
 
 def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
@@ -288,7 +287,8 @@ def _sample_set(task: str, path: Path) -> SampleSet:
     rows = {record.row: ScoredRow.of(record) for record in records}
     # scores over territories compare as those over rows do, with a row for each territory
     for territory, values in territory_values(records).items():
-        rows[f"territory {territory}"] = ScoredRow(f"territory {territory}", "", territory, values)
+        name = f"{_TERRITORY}{territory}"
+        rows[name] = ScoredRow(name, "", territory, values)
     found = result_beside(path)
     if found is None:
         return SampleSet(task, path, Settings(), rows)

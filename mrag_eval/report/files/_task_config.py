@@ -171,7 +171,7 @@ class TaskConfig:
     def questions(self) -> Mapping[str, Any]:
         """Return the settings that decide which questions are asked.
 
-        The path of a local copy of a known benchmark is none of them, since it does not determine the content.
+        The path of a local copy of a known benchmark is left out, since it does not determine the content.
         """
         left_out = ("imbalance",) if self.benchmark == "jsonl" else ("imbalance", "path")
         return {key: value for key, value in self.data.items() if key not in left_out}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mrag_eval.core import DataError, read_sheet, write_sheet
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._samples import Sample, model_beside, read_samples, sample_files, task_of
-from mrag_eval.report.labels._panel_agreement import label_of
+from mrag_eval.report.labels._panel_agreement import label_of, sheet_row
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import CorrectedRate, Estimate
@@ -203,19 +203,9 @@ def write_label_sheet(
     while left and len(rows) < n:
         stratum = min(left, key=lambda one: (labelled[one] + drawn[one], one))
         name, sample = left[stratum].pop()
-        rows.append((stratum, _sheet_row(name, sample)))
+        rows.append((stratum, sheet_row(name, sample)))
         drawn[stratum] += 1
         if not left[stratum]:
             del left[stratum]
     write_sheet(out, COLUMNS, [cells for _, cells in sorted(rows, key=lambda row: row[0])])
     return dict(sorted(drawn.items()))
-
-
-def _sheet_row(name: str, sample: Sample) -> dict[str, str]:
-    return {
-        "id": name,
-        "language": sample.record.query_lang,
-        "question": sample.doc.query,
-        "reference answers": "\n".join(sample.doc.answers),
-        "reply": sample.reply,
-    }

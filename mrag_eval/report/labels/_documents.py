@@ -152,7 +152,7 @@ def _viewpoint_reader(claimants: Sequence[str]) -> Callable[[str], Parsed[str]]:
         name = reply.strip().rstrip(".")
         if name in (*claimants, NEUTRAL):
             return Parsed(name)
-        return Parsed(None, "it is none of the options")
+        return Parsed(None, "it is not one of the options")
 
     return read
 

@@ -47,18 +47,23 @@ def write_pooled_sheet(paths: Sequence[Path], out: Path) -> int:
     if out.exists():
         raise DataError(f"{out}: is already there and may have been filled in", "name another file, or remove it")
     rows = [
-        {
-            "id": name,
-            "language": sample.record.query_lang,
-            "question": sample.doc.query,
-            "reference answers": "\n".join(sample.doc.answers),
-            "reply": sample.reply,
-        }
+        sheet_row(name, sample)
         for name, (_, sample) in _pooled(paths).items()
         if sample.record.judge is not None and sample.record.judge.votes
     ]
     write_sheet(out, _COLUMNS, rows)
     return len(rows)
+
+
+def sheet_row(name: str, sample: Sample) -> dict[str, str]:
+    """Return the cells by which a person judges an answer, without its verdict."""
+    return {
+        "id": name,
+        "language": sample.record.query_lang,
+        "question": sample.doc.query,
+        "reference answers": "\n".join(sample.doc.answers),
+        "reply": sample.reply,
+    }
 
 
 def read_labels(paths: Sequence[Path]) -> dict[str, dict[str, bool]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,18 +12,18 @@ from mrag_eval.core import RESOURCE_GROUPS, base_language, is_language, language
 from mrag_eval.metrics import LanguageCitations, wilson
 from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._samples import config_beside, read_samples, sample_files, task_of
+from mrag_eval.report.files._samples import read_samples, result_beside, sample_files, task_of
 from mrag_eval.report.labels._agreement import agreement_on, human_labels
 from mrag_eval.report.labels._documents import Pair
 from mrag_eval.report.labels._labelled import LabelledRun, read_labelled
 from mrag_eval.report.tables._by_mode import ModeRow
-from mrag_eval.report.tables._row_settings import fit
+from mrag_eval.report.tables._layout_schema import load_layout
+from mrag_eval.report.tables._row_runs import Nearest, nearest_runs, source_of
+from mrag_eval.report.tables._row_settings import STATED, fit
 from mrag_eval.scoring import CitationTable, LanguageTable
 
 _PUBLISHED_MODES = ("qlang", "qlang+en", "en_only", "rel_langs")
 _CITING = ("qlang", "qlang+en", "rel_langs")
-# The settings of Figures 15 and 16.
-_PREFERRED = {"retrieval.mode": "rel_langs"}
 _COLUMNS = (("openai", "zero-shot"), ("openai", "few-shot"), ("m3", "zero-shot"), ("m3", "few-shot"))
 _COUNTS = ("true_positive", "true_negative", "false_positive", "false_negative")
 
@@ -43,8 +43,14 @@ def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict
     }
 
 
-def _row(label: str, cells: Sequence[Cell], *notes: str) -> ModeRow:
-    return ModeRow(Row((label,), "this run", tuple(cells)), notes)
+def _stated(table: str) -> dict[str, Any]:
+    """Return the settings that a table states."""
+    layout = load_layout("bordirlines")
+    return {**STATED, **layout.expect, **next(one.expect for one in layout.tables if one.id == table)}
+
+
+def _row(label: str, cells: Sequence[Cell], *notes: str, differs: Iterable[str] = ()) -> ModeRow:
+    return ModeRow(Row((label,), source_of(differs), tuple(cells)), notes)
 
 
 def _name(lang: str) -> str:
@@ -59,11 +65,16 @@ def _documents(paths: Sequence[Path]) -> list[ModeRow]:
     territories: dict[str, set[str]] = defaultdict(set)
     shown: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     counted: dict[str, None] = {}
+    differs: dict[str, None] = {}
+    stated = _stated("2")
     for file in _samples(paths):
-        config = config_beside(file)
-        if not task_of(file).startswith("bordirlines_") or config.mode not in _PUBLISHED_MODES:
+        task, results = task_of(file), result_beside(file)
+        leaf = results.leaves.get(task) if results is not None else None
+        if leaf is None or not task.startswith("bordirlines_") or leaf.config.mode not in _PUBLISHED_MODES:
             continue
+        config = leaf.config
         counted[f"{config.mode} ({config.data.get('embedder') or config.corpus})"] = None
+        differs |= dict.fromkeys(fit(config, stated).differs)
         for sample in read_samples(file):
             territories[sample.record.query_lang].add(sample.record.resampled_with)
             for hit in sample.passages:
@@ -77,7 +88,7 @@ def _documents(paths: Sequence[Path]) -> list[ModeRow]:
     rows.sort(key=lambda row: (-row[1][0], row[0]))
     rows.append(("Totals", tuple(sum(numbers[i] for _, numbers in rows) for i in range(4))))
     note = f"this run counts the documents shown in: {', '.join(sorted(counted))}"
-    return [_row(label, [Cell(float(n)) for n in numbers], note) for label, numbers in rows]
+    return [_row(label, [Cell(float(n)) for n in numbers], note, differs=differs) for label, numbers in rows]
 
 
 def _sizes(pairs: Mapping[tuple[str, str], str]) -> tuple[int, int, int]:
@@ -186,29 +197,29 @@ def _share(run: LabelledRun | None) -> Cell:
 # ------------------------------------------------------------------------------------------------------- citations
 
 
-def _citing(files: Sequence[ResultFile], modes: Sequence[str]) -> dict[tuple[str, str], LeafResult]:
-    """Return (model, mode) -> the latest run with citations of the OpenAI embeddings' documents."""
-    out: dict[tuple[str, str], LeafResult] = {}
-    for file in files:
-        for task, leaf in file.leaves.items():
-            config = leaf.config
-            if (
-                task.startswith("bordirlines_")
-                and task.endswith("_citation_openai")
-                and leaf.scores.citations
-                and config.mode in modes
-                and config.data.get("persona") in (None, "plain")
-                and config.data.get("documents") in (None, "all")
-            ):
-                out[file.model, str(config.mode)] = leaf
-    return out
+def _citing(
+    files: Sequence[ResultFile], modes: Sequence[str], table: str
+) -> tuple[dict[tuple[str, str], Nearest], list[str]]:
+    """Return (model, mode) -> the run with citations of the OpenAI embeddings' documents, and lines on other runs."""
+
+    def place(file: ResultFile, leaf: LeafResult) -> tuple[str, str] | None:
+        named = leaf.task.startswith("bordirlines_") and leaf.task.endswith("_citation_openai")
+        mode = str(leaf.config.mode)
+        return (file.model, mode) if named and leaf.scores.citations and mode in modes else None
+
+    return nearest_runs(files, place, _stated(table))
+
+
+def _inline(run: Nearest) -> CitationTable:
+    return (run.leaf.scores.citations or {})["inline"]
 
 
 def _rates(files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return Figure 4: inclusion and citation of documents in the question's language, in rel_langs."""
     out = []
-    for (model, _), leaf in _citing(files, ("rel_langs",)).items():
-        table = (leaf.scores.citations or {})["inline"]
+    found, lines = _citing(files, ("rel_langs",), "Figure 4")
+    for (model, _), run in found.items():
+        table = _inline(run)
         rates = {lang: _own_rates(table, lang) for lang in sorted(table.by_query_language)}
         for group, codes in RESOURCE_GROUPS.items():
             within = [pair for lang, pair in rates.items() if base_language(lang) in set(codes)]
@@ -217,8 +228,9 @@ def _rates(files: Sequence[ResultFile]) -> list[ModeRow]:
             for name, statistic in statistics.items():
                 if within:
                     cells = [Cell(statistic(c), n=len(c)) if c else Cell(None, _UNCITED) for c in columns]
-                    out.append(_row(f"{group}-resource, {name} ({model})", cells, _GROUPED))
-        out += [_row(f"{_name(lang)} ({model})", pair) for lang, pair in rates.items()]
+                    label = f"{group}-resource, {name} ({model})"
+                    out.append(_row(label, cells, _GROUPED, *lines, differs=run.differs))
+        out += [_row(f"{_name(lang)} ({model})", pair, *lines, differs=run.differs) for lang, pair in rates.items()]
     return out
 
 
@@ -245,18 +257,16 @@ def _rate(value: float | None, figure: Mapping[str, Any]) -> Cell:
 
 def _distribution(files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return Figure 10: the languages of all citations, by mode."""
-    found = _citing(files, _CITING)
+    found, lines = _citing(files, _CITING, "Figure 10")
     out = []
     for model in dict.fromkeys(model for model, _ in found):
-        tables: dict[str, Mapping[str, LanguageCitations]] = {
-            mode: (leaf.scores.citations or {})["inline"].by_language
-            for (of, mode), leaf in found.items()
-            if of == model
-        }
+        runs = {mode: run for (of, mode), run in found.items() if of == model}
+        tables: dict[str, Mapping[str, LanguageCitations]] = {m: _inline(run).by_language for m, run in runs.items()}
+        differs = [change for run in runs.values() for change in run.differs]
         languages = sorted({lang for table in tables.values() for lang in table})
         for lang in sorted(languages, key=lambda code: -max(_pooled(t, code).value or 0 for t in tables.values())):
             cells = [_pooled(tables[mode], lang) if mode in tables else Cell(None, "not run") for mode in _CITING]
-            out.append(_row(f"{_name(lang)} ({model})", cells))
+            out.append(_row(f"{_name(lang)} ({model})", cells, *lines, differs=differs))
     return out
 
 
@@ -273,20 +283,20 @@ def _pooled(table: Mapping[str, LanguageCitations], lang: str) -> Cell:
 
 def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return Figures 15 and 16: how much likelier a document in the question's language is retrieved in rel_langs."""
-    latest = {
-        str(leaf.config.data.get("embedder")): leaf
-        for file in files
-        for task, leaf in file.leaves.items()
-        if task.startswith("bordirlines_rel_langs_")
-        and not fit(leaf.config, _PREFERRED).differs
-        and leaf.scores.languages
-    }
-    tables = [latest[name].scores.languages if name in latest else None for name in ("openai", "m3")]
+
+    def place(_: ResultFile, leaf: LeafResult) -> str | None:
+        found = leaf.task.startswith("bordirlines_rel_langs_") and leaf.scores.languages is not None
+        return str(leaf.config.data.get("embedder")) if found else None
+
+    runs, lines = nearest_runs(files, place, _stated("Figures 15, 16"))
+    shown = [runs.get(name) for name in ("openai", "m3")]
+    tables = [None if run is None else run.leaf.scores.languages for run in shown]
     notes = [
-        f"{leaf.task}: searched passages are {leaf.config.source.get('searchable') or 'not known'}"
-        for name, leaf in latest.items()
-        if name in ("openai", "m3")
+        f"{run.leaf.task}: searched passages are {run.leaf.config.source.get('searchable') or 'not known'}"
+        for run in shown
+        if run is not None
     ]
+    differs = [change for run in shown if run is not None for change in run.differs]
     languages = sorted(
         {lang for table in tables if table for lang in table.preference}, key=lambda x: (x != "overall", x)
     )
@@ -295,6 +305,8 @@ def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
             "overall" if lang == "overall" else _name(lang),
             [*(_ratio(table, lang) for table in tables), *(_normalised(table, lang) for table in tables)],
             *notes,
+            *lines,
+            differs=differs,
         )
         for lang in languages
     ]

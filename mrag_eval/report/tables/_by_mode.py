@@ -15,7 +15,7 @@ from mrag_eval.scoring import PanelTable
 
 # A task's score, and that of its questions in one language.
 _Found = tuple[Score, Score | None]
-# Language, benchmark, number of passages, corpus, retriever.
+# Language, benchmark, number of passages, corpus, retriever and part of the rows.
 _Key = tuple[str, str, str, str, str]
 
 
@@ -30,9 +30,9 @@ class ModeRow:
 def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return the rows that the results fill, in percent; ``columns`` -> modes, of which the first one run is shown.
 
-    Runs belong to one row if benchmark, language of the question, number of passages, corpus, retriever and ``--limit``
-    are the same; the metric does not depend on the evaluated model. ``files`` are in order of their date: the latest
-    run of a mode counts, and a line names the others.
+    Runs belong to one row if benchmark, language of the question, number of passages, corpus, retriever and the part of
+    the rows that was run are the same; the metric does not depend on the evaluated model. ``files`` are in order of
+    their date: the latest run of a mode counts, and a line names the others.
     """
     frame = task_frame(files)
     frame = frame[frame["metric"] == metric]
@@ -42,12 +42,11 @@ def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Seque
     for whole in rows_of(frame[frame["dimension"] == ""]):
         languages = whole.languages.split(", ") if whole.languages else []
         for lang in languages:
-            config = leaves[whole.path, whole.name].config
-            search = retriever_name(config) or "nothing searched"
-            limit = "" if config.limit is None else f", --limit {config.limit:g}"
-            key = (lang, str(whole.benchmark), str(whole.passages), f"'{whole.corpus}'", search + limit)
-            part = whole if len(languages) == 1 else parts.get((whole.path, whole.name, lang))
-            found.setdefault(key, {}).setdefault(str(whole.mode), []).insert(0, (whole, part))
+            search = retriever_name(leaves[whole.path, whole.name].config) or "nothing searched"
+            part = f", {whole.part}" if whole.part else ""
+            key = (lang, str(whole.benchmark), str(whole.passages), f"'{whole.corpus}'", search + part)
+            own = whole if len(languages) == 1 else parts.get((whole.path, whole.name, lang))
+            found.setdefault(key, {}).setdefault(str(whole.mode), []).insert(0, (whole, own))
     judges = {key: leaf.scores.sufficiency for key, leaf in leaves.items()}
     wanted = {mode for modes in columns.values() for mode in modes}
     return [_row(key, columns, runs, judges) for key, runs in sorted(found.items()) if not wanted.isdisjoint(runs)]

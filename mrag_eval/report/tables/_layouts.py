@@ -13,13 +13,22 @@ from mrag_eval.report.tables._by_mode import ModeRow, rows_by_mode
 from mrag_eval.report.tables._layout_cells import metric_name, own_cells, scale
 from mrag_eval.report.tables._layout_schema import Computed, Layout, LayoutTable, PublishedRow, load_layout
 from mrag_eval.report.tables._lengths import length_rows
-from mrag_eval.report.tables._row_runs import OwnRow, TableRuns, TaskRun, placed, slots, table_runs, task_runs
+from mrag_eval.report.tables._row_runs import (
+    OwnRow,
+    TableRuns,
+    TaskRun,
+    placed,
+    slots,
+    source_of,
+    table_runs,
+    task_runs,
+)
 from mrag_eval.report.tables._row_settings import fit
 from mrag_eval.scoring import LabelTable
 
 # Rows of ours that no metric of a task fills, by table.
 _MEASURED = {"bordirlines": bordirlines_rows, "mrag": length_rows}
-# How relevance was guessed where no judge labelled it.
+# Ways to guess relevance without a judge.
 _GUESSED = {
     "proxy": "guessed by character n-grams within one language (_proxy)",
     "translated": "guessed by character n-grams of the translated answer (_proxy_translated)",
@@ -95,10 +104,9 @@ def _own_row(table: LayoutTable, layout: Layout, row: OwnRow, own: TableRuns) ->
     others = {task for other in own.others if other.label == row.label for _, task in other.picked}
     cells = own_cells(table, row, others.__contains__)
     source = "this run, by proxy" if any(_by_proxy(cell, leaf) for cell, leaf in cells) else "this run"
-    if row.differs:
-        source = f"{source}, other settings: {'; '.join(row.differs)}"
     remarks = [f"{row.label}, {line}" for cell, leaf in cells for line in _remarks(cell, leaf, layout)]
-    return Row(_labels(row.name, row.label), source, tuple(cell for cell, _ in cells)), remarks
+    own_row = Row(_labels(row.name, row.label), source_of(row.differs, source), tuple(cell for cell, _ in cells))
+    return own_row, remarks
 
 
 def _not_run(table: LayoutTable, layout: Layout, own: TableRuns, runs: Sequence[TaskRun]) -> list[str]:

@@ -11,7 +11,8 @@ from mrag_eval.report._table import Cell, Row
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample, read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
-from mrag_eval.report.tables._row_settings import STATED, fit
+from mrag_eval.report.tables._row_runs import nearest_runs, source_of
+from mrag_eval.report.tables._row_settings import STATED
 
 _TABLES = {"mkqa": "4 (MKQA)", "xor_tydi": "4 (XOR-TyDi QA)", "tydiqa": "4 (TyDi QA)"}
 # Questions and answers do not depend on the mode, the model or the prompt.
@@ -24,23 +25,17 @@ def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str,
     Every run asks a language the same questions, so one is read: the latest of those with the paper's questions, else
     the latest. Lengths are in Unicode characters; that of answers is the median over all reference answers.
     """
-    found: dict[tuple[str, str], tuple[tuple[str, ...], ResultFile, LeafResult]] = {}
-    for file in reversed(files):
-        for leaf in file.leaves.values():
-            table, lang = _TABLES.get(leaf.config.benchmark or ""), leaf.config.setting("data.language")
-            if table is None or not lang or file.samples(leaf.task) is None:
-                continue
-            differs = fit(leaf.config, _STATED).differs
-            known = found.get((table, str(lang)))
-            if known is None or len(differs) < len(known[0]):
-                found[table, str(lang)] = (differs, file, leaf)
+
+    def place(file: ResultFile, leaf: LeafResult) -> tuple[str, str] | None:
+        table, lang = _TABLES.get(leaf.config.benchmark or ""), leaf.config.setting("data.language")
+        return (table, str(lang)) if table and lang and file.samples(leaf.task) is not None else None
+
     out: dict[str, list[ModeRow]] = {}
-    for (table, lang), (differs, file, leaf) in sorted(found.items()):
-        path = file.samples(leaf.task)
+    for (table, lang), run in sorted(nearest_runs(files, place, _STATED)[0].items()):
+        path = run.file.samples(run.leaf.task)
         if path is not None:
-            source = f"this run, other settings: {'; '.join(differs)}" if differs else "this run"
-            cells = _cells([*read_samples(path)], leaf.task)
-            row = Row((language_name(lang),), source, cells)
+            cells = _cells([*read_samples(path)], run.leaf.task)
+            row = Row((language_name(lang),), source_of(run.differs), cells)
             out.setdefault(table, []).append(ModeRow(row, ()))
     return out
 

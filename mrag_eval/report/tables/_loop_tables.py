@@ -18,7 +18,8 @@ _METRIC = "acc"
 _PERCENT = 100.0
 # Blocks that decide how a loop and its answers come about; those of the data differ between the tasks of a run.
 _BLOCKS = ("version", "index", "retrieval", "prompt", "agent", "generation_kwargs", "limit")
-_HASH = 40  # at least so many characters are a hash
+# A text of letters and digits is a hash from this length on.
+_HASH = 40
 
 
 def loop_tables(results: Sequence[Path]) -> list[Table]:
@@ -58,8 +59,9 @@ def _loops(results: Sequence[Path]) -> tuple[list[_Loop], list[str]]:
 def _settings(config: TaskConfig) -> dict[str, Any]:
     """Return everything that decides how documents are found and shown, by dotted key."""
     found = dotted({name: config.raw[name] for name in _BLOCKS if name in config.raw})
-    texts = {f"{name}.text": text for name, text in config.texts.items()}
-    return {key: value for key, value in (found | texts).items() if key not in PLACES}
+    found |= {f"{name}.text": text for name, text in config.texts.items()}
+    found |= {"samples": list(config.samples)} if config.samples else {}
+    return {key: value for key, value in found.items() if key not in PLACES}
 
 
 def _names(loops: Sequence[_Loop]) -> list[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._settings import differing
 from mrag_eval.report.tables._layout_schema import Column, Condition, Layout, LayoutTable
 from mrag_eval.report.tables._row_settings import STATED, fit, retriever_name
+
+Key = TypeVar("Key", bound=Hashable)
 
 # A setting in which runs differ on purpose if their table is a mean over seeds.
 _SEED = "generation_kwargs.seed"
@@ -74,6 +76,44 @@ class TableRuns:
     def others(self) -> list[OwnRow]:
         """Return the rows with other settings."""
         return [row for row in self.rows if row.differs]
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Hold the run that fills a place of a table, and the settings in which it differs from those stated."""
+
+    file: ResultFile
+    leaf: LeafResult
+    differs: tuple[str, ...]
+
+
+def nearest_runs(
+    files: Sequence[ResultFile], key_of: Callable[[ResultFile, LeafResult], Key | None], stated: Mapping[str, Any]
+) -> tuple[dict[Key, Nearest], list[str]]:
+    """Return, for each key, the run that differs from the stated settings in the fewest, the latest of several.
+
+    ``files`` are in order of their date; a key of None leaves a run out. The lines name the runs that are left out for
+    one with other settings.
+    """
+    found: dict[Key, list[Nearest]] = {}
+    for file in reversed(files):
+        for leaf in file.leaves.values():
+            if (key := key_of(file, leaf)) is not None:
+                found.setdefault(key, []).append(Nearest(file, leaf, fit(leaf.config, stated).differs))
+    chosen = {key: min(runs, key=lambda run: len(run.differs)) for key, runs in found.items()}
+    lines = [
+        f"{run.file.model}, {run.leaf.task}: a run with other settings is left out ({run.file.path.name})"
+        for key, runs in found.items()
+        for run in runs
+        if run.differs != chosen[key].differs
+    ]
+    return chosen, lines
+
+
+def source_of(differs: Iterable[str], source: str = "this run") -> str:
+    """Return what a row of ours is from, with the settings in which its runs differ from the table's."""
+    listed = "; ".join(dict.fromkeys(differs))
+    return f"{source}, other settings: {listed}" if listed else source
 
 
 def slots(table: LayoutTable, layout: Layout) -> Iterator[Slot]:

@@ -16,6 +16,7 @@ from mrag_eval.core import (
     TracedRound,
     is_language,
     language_name,
+    task_and_date,
     titled,
 )
 
@@ -51,20 +52,21 @@ def find_trace(places: Sequence[Path], row: str, task: str | None = None) -> Tra
 
 
 def read_traces(places: Sequence[Path], task: str | None = None) -> tuple[list[TracedQuestion], int]:
-    """Return the newest trace of each row under ``places`` (of ``task`` if given), and the number of older ones.
+    """Return the newest trace of each row under ``places`` (of ``task`` if given), and how many others are older.
 
     Raises DataError if there are no traces.
     """
     found: dict[tuple[str, str], TracedQuestion] = {}
-    read = 0
+    older = 0
     for path in sorted(_files(places), key=lambda p: p.stat().st_mtime):
         for record in _records(path):
             if task in (None, record.task):
+                # judging copies the traces of a run
+                older += found.get((record.task, record.id), record) != record
                 found[record.task, record.id] = record
-                read += 1
     if not found:
         raise DataError(f"no trace{f' of task {task}' if task else ''} in {', '.join(map(str, places))}", _NEXT)
-    return list(found.values()), read - len(found)
+    return list(found.values()), older
 
 
 def _files(places: Sequence[Path]) -> list[Path]:
@@ -94,8 +96,7 @@ def _records(path: Path) -> Iterator[TracedQuestion]:
                 continue
             doc = record.get("doc")
             if isinstance(doc, dict) and isinstance(doc.get("trace"), dict):
-                name = path.name.removeprefix("samples_").removesuffix(".jsonl").rsplit("_", 1)[0]
-                record = {"task": name, "doc_id": record.get("doc_id"), **doc, **doc["trace"]}
+                record = {"task": task_and_date(path)[0], "doc_id": record.get("doc_id"), **doc, **doc["trace"]}
             if "rounds" in record and "task" in record and "id" in record:
                 yield TracedQuestion.from_dict(record, f"{path}, line {number}")
 

@@ -81,7 +81,7 @@ class RunFolder:
             there = shown_differing(differing_settings(entry.settings, known.settings))
             raise ConfigError(
                 f"{self.path} holds task {task} as retrieved under other settings (now | there): {there}",
-                "name another folder, or retrieve anew with --overwrite",
+                "name another folder, or retrieve again with --overwrite",
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -170,12 +170,12 @@ class RunFolder:
             if record["row"] != row_hash(doc):
                 raise DataError(
                     f"{path}: row '{doc.id}' of task {task} has changed since it was retrieved for",
-                    f"retrieve anew: mrag-eval retrieve --tasks {task} -o {self.path} --overwrite",
+                    f"retrieve again: mrag-eval retrieve --tasks {task} -o {self.path} --overwrite",
                 )
             try:
                 found[doc.id] = from_record(record)
             except (KeyError, TypeError, AttributeError, DataError) as error:
-                raise DataError(f"{path}: row '{doc.id}' cannot be read ({error!r})", "retrieve anew") from None
+                raise DataError(f"{path}: row '{doc.id}' cannot be read ({error!r})", "retrieve again") from None
         missing = [doc.id for doc in docs if doc.id not in found]
         if missing:
             names = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
@@ -209,12 +209,12 @@ def _records(path: Path, sha256: str | None = None) -> Iterator[dict[str, Any]]:
                 try:
                     record = json.loads(line.decode("utf-8", "surrogatepass"))
                 except (ValueError, UnicodeDecodeError):
-                    raise DataError(f"{path}, line {number}: not a row", "retrieve anew with --overwrite") from None
+                    raise DataError(f"{path}, line {number}: not a row", "retrieve again with --overwrite") from None
                 yield record
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}", "retrieve anew") from None
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", "retrieve again") from None
     if sha256 is not None and digest.hexdigest() != sha256:
-        raise DataError(f"{path} is damaged: its SHA-256 is not the manifest's", "retrieve anew with --overwrite")
+        raise DataError(f"{path} is damaged: its SHA-256 is not the manifest's", "retrieve again with --overwrite")
 
 
 def _repair(path: Path) -> set[str]:

@@ -52,7 +52,7 @@ class Saved(Source):
         if left:
             raise ConfigError(
                 f"{folder.path} was retrieved under other settings (here | there): {shown_differing(left)}",
-                "retrieve anew, or say that they differ on purpose: --metadata "
+                "retrieve again, or say that they differ on purpose: --metadata "
                 f'\'{{"retrieval": {{"run_may_differ": {json.dumps(list(left)[:3])}}}}}\'',
             )
         if missing and retrieval.run_folder is not None:

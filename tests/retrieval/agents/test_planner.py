@@ -16,7 +16,7 @@ LATER = Task("en", POOL, 3, "Who?", Conditions(("en", "ko"), "Who?"))
 
 
 @pytest.mark.parametrize(
-    ("reply", "languages", "mended"),
+    ("reply", "languages", "repaired"),
     [
         (plan("en", "ko"), ("en", "ko"), ()),
         ('Let me think {"language_names": ["en", "fa"]} and done', ("en", "fa"), ()),
@@ -37,15 +37,15 @@ LATER = Task("en", POOL, 3, "Who?", Conditions(("en", "ko"), "Who?"))
         ('{"language_names": ["en", 7]}', ("en",), ("unknown_language",)),
     ],
 )
-def test_first_plans(reply: str, languages: tuple[str, ...], mended: tuple[str, ...]) -> None:
+def test_first_plans(reply: str, languages: tuple[str, ...], repaired: tuple[str, ...]) -> None:
     found = read_plan(reply, FIRST)
     assert isinstance(found, Planned)
     assert found.conditions == Conditions(languages, "Who?")
-    assert set(found.repaired) == set(mended)
+    assert set(found.repaired) == set(repaired)
 
 
 @pytest.mark.parametrize(
-    ("reply", "expected", "mended"),
+    ("reply", "expected", "repaired"),
     [
         (plan("ko", query="Who was king?"), Conditions(("ko",), "Who was king?"), ()),
         # from round 2 on, the query's language may be dropped, and no rule restores it
@@ -56,10 +56,10 @@ def test_first_plans(reply: str, languages: tuple[str, ...], mended: tuple[str, 
         (plan("ko", "el", "es", "az", query="x"), Conditions(("ko", "el", "es"), "x"), ("too_many_languages",)),
     ],
 )
-def test_later_plans(reply: str, expected: Conditions, mended: tuple[str, ...]) -> None:
+def test_later_plans(reply: str, expected: Conditions, repaired: tuple[str, ...]) -> None:
     found = read_plan(reply, LATER)
     assert isinstance(found, Planned)
-    assert (found.conditions, found.repaired) == (expected, mended)
+    assert (found.conditions, found.repaired) == (expected, repaired)
 
 
 @pytest.mark.parametrize(
