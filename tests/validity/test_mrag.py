@@ -1,4 +1,4 @@
-"""Tables 1, 5, 6, 7 and 9 of RAG in multilingual settings from planted replies, through the stock command.
+"""Tables 1, 4 to 7 and 9 of RAG in multilingual settings from planted replies, through the stock command.
 
 Ten questions in English, French, Korean and Russian about ten bridges, of which six and four, and three, are those of
 XOR-TyDi QA and TyDi QA. Every reply is planted: right; or long, in the question's language or in English; or of one
@@ -284,6 +284,18 @@ def test_table_1_tydi(runs: Runs) -> None:
 def test_table_3() -> None:
     """Of sof ofy fya kov ova val ale lev evs vsk ska kay aya, the reply holds all but ofy fya kay aya: 9 of 13."""
     assert char_ngram_recall("sofia kovalevskaia", ["sofya kovalevskaya"]) == pytest.approx(9 / 13)
+
+
+def test_table_4(runs: Runs) -> None:
+    """TyDi QA asks "who designed the Tarvel bridge", "what year did the Kesmar bridge open" and "who designed the
+    Vilkory bridge", of 30, 36 and 31 characters; "Odile Brandt", "1907" and "Mara Solis" have 12, 4 and 10.
+    """
+    found = [line for line in runs.lines if (line["table"], line["from"]) == ("4 (TyDi QA)", "this run")]
+    assert {line["column"]: line["value"] for line in found} == {
+        "examples": "3",
+        "len ques.": "31.0",
+        "len answ.": "10.0",
+    }
 
 
 def by_language(planted: Mapping[str, N]) -> dict[str, float]:

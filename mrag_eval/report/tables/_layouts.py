@@ -13,12 +13,13 @@ from mrag_eval.report.tables._by_mode import ModeRow, rows_by_mode
 from mrag_eval.report.tables._layout_cells import metric_name, own_cells, scale
 from mrag_eval.report.tables._layout_schema import Computed, Layout, LayoutTable, PublishedRow, load_layout
 from mrag_eval.report.tables._lengths import length_rows
+from mrag_eval.report.tables._question_types import type_rows
 from mrag_eval.report.tables._row_runs import OwnRow, TableRuns, TaskRun, placed, slots, table_runs, task_runs
 from mrag_eval.report.tables._row_settings import fit
 from mrag_eval.scoring import LabelTable
 
 # Rows of ours that no metric of a task fills, by table.
-_MEASURED = {"bordirlines": bordirlines_rows, "mrag": length_rows}
+_MEASURED = {"bordirlines": bordirlines_rows, "mrag": length_rows, "xrag": type_rows}
 # How relevance was guessed where no judge labelled it.
 _GUESSED = {
     "proxy": "guessed by character n-grams within one language (_proxy)",
