@@ -203,6 +203,7 @@ def test_a_run_of_one_question_is_below_the_table(tmp_path: Path, programs: Prog
     text = printed(programs, "report", out, "--layout", "xrag")
     assert "| planted | this run, other settings: rows=--limit 1, not all | | | 100.00 (n=1) |" in text
     assert "| planted | this run |" not in text
+    assert "| Number | this run, other settings: rows=--limit 1, not all | | 1 | | | | | | |" in text
 
 
 def test_every_form_and_export_has_the_same_figures(out: Path, programs: Programs, tmp_path: Path) -> None:

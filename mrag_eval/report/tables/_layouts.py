@@ -52,7 +52,7 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
     return [
         _table(table, layout, own, runs, side_by_side[table.id])
         for table, own in found
-        if own.rows or not table.optional
+        if own.rows or side_by_side[table.id] or not table.optional
     ]
 
 
