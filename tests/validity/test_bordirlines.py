@@ -179,6 +179,12 @@ def test_every_form_and_export_has_the_same_figures(run: Run, programs: Programs
         (task, "option_unread"): (2 / 8, "25.0", 8),
     }
     check_everywhere(programs, run.folder, tmp_path, expected)
+    # with documents one country is chosen on every territory, which does not make the number a share
+    lines = csv.DictReader(io.StringIO((tmp_path / "csv").read_text("utf-8")))
+    found = {(line["task"], line["metric"]): line for line in lines if not line["dimension"]}
+    line = found["bordirlines_qlang_direct_openai", "concurrence.countries_mean"]
+    assert (line["value"], line["low"], line["high"]) == ("1.0", "", "")
+    assert line["reason"] == "no interval: the rows show no variation"
 
 
 def test_table_2(run: Run) -> None:

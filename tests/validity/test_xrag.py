@@ -16,6 +16,7 @@ from tests.validity.planted import evaluate, printed, served
 from tests.worlds.xrag import ARTICLES, LANGS, row, rows, translations, write, write_translations
 
 pytest.importorskip("lingua")
+pytestmark = pytest.mark.slow
 
 # A right and a wrong answer in each language. In Chinese both are far shorter than twenty characters.
 RIGHT = {
