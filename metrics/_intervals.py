@@ -235,18 +235,19 @@ def interval_for(
 ) -> Estimate:
     """Return the mean of ``values`` (N,) with a suitable interval.
 
-    ``auto``: with ``groups`` of more than one row a cluster bootstrap; else Wilson if every value is 0 or 1; else a BCa
-    bootstrap. ``bounds`` is the range of the metric (0 to 1 for values of 0 and 1), which the limits keep: equal values
-    get Wilson's interval over rows or groups (:mod:`mrag_eval.metrics._bounded`), fewer than 20 rows or groups the
-    wider of the two at each end, and all limits are clipped (:meth:`Estimate.within`). Without it, equal values have no
-    interval. None entries are unscored and left out. Raises MetricError on NaN and on unequal lengths.
+    ``auto``: with ``groups`` of more than one row a cluster bootstrap; else Wilson for a share, whose values are all 0
+    or 1; else a BCa bootstrap. ``bounds`` is the range of the metric (0 to 1 for values of 0 and 1), which the limits
+    keep: equal values get Wilson's interval over rows or groups (:mod:`mrag_eval.metrics._bounded`), fewer than 20 rows
+    or groups the wider of the two at each end, and all limits are clipped (:meth:`Estimate.within`). Equal values have
+    no interval without it, and if it has an end at infinity. None entries are unscored and left out. Raises MetricError
+    on NaN and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     if kind == "auto":
         kind = "bootstrap"
         if groups is not None and group_codes(groups, kept)[1] < len(scored):
             kind = "cluster"
-        elif bool(np.isin(scored, (0.0, 1.0)).all()):
+        elif bounds in (None, (0.0, 1.0)) and bool(np.isin(scored, (0.0, 1.0)).all()):
             kind = "wilson"
         if bounds is None and len(scored) and bool(np.isin(scored, (0.0, 1.0)).all()):
             bounds = (0.0, 1.0)

@@ -204,6 +204,18 @@ def test_the_interval_is_chosen_by_the_values() -> None:
     assert interval_for([1, 0, 1] * 9, kind="bootstrap").method == "BCa bootstrap"
 
 
+def test_zeros_and_ones_are_shares_only_in_the_range_of_shares() -> None:
+    """A number of countries and a difference may be 0 or 1 wherever they were measured, and are no shares."""
+    countries = interval_for([1, 1, 1], bounds=(0.0, math.inf))
+    assert (countries.value, countries.low, countries.high) == (1.0, None, None)
+    assert countries.reason == "no interval: the rows show no variation"
+    assert interval_for([1, 0, 1] * 10, bounds=(0.0, math.inf)).method == "BCa bootstrap"
+    difference = interval_for([0, 0, 0], bounds=(-1.0, 1.0))
+    assert difference.low is not None
+    assert difference.low == pytest.approx(-(difference.high or 0))
+    assert difference.method == "Wilson, range -1 to 1"
+
+
 VALUES = st.lists(st.floats(0, 1), min_size=2, max_size=40)
 
 

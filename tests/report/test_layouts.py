@@ -111,6 +111,13 @@ def test_figures_printed_in_two_tables_agree() -> None:
                 assert found == expected, wide.model
 
 
+def test_the_types_of_questions_and_answers_of_table_2_add_up() -> None:
+    (table,) = (table for table in load_layout("xrag").tables if table.id == "2")
+    number, *types, original, corrected = [row.values for row in table.rows]
+    assert [sum(value or 0 for value in column) for column in zip(*types, strict=True)] == list(number)
+    assert [(a or 0) + (b or 0) for a, b in zip(original, corrected, strict=True)] == list(number)
+
+
 def test_figures_without_an_average() -> None:
     published = {table.id: table for table in load_layout("xrag").tables}
     assert [r.values for r in published["3"].rows] == [

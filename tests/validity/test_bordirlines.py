@@ -26,6 +26,7 @@ import pytest
 from mrag_eval.cli._catalog import tasks_folder
 from tests.programs import Programs
 from tests.tables import single_spaced
+from tests.validity.everywhere import check_everywhere
 from tests.worlds.bordirlines import real_queries, write_bordirlines
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 
@@ -140,7 +141,7 @@ def run(test_data: Path, tmp_path_factory: pytest.TempPathFactory, programs: Pro
         server.close()
 
 
-def test_table_4(run: Run, tmp_path: Path) -> None:
+def test_table_4(run: Run) -> None:
     """Without documents; an unread or refused reply is the first claimant, except to a control question.
 
     KB: Ceuta 1, Crimea 0, Falklands 1: 2/3. Con: es Spain 1, ru unread = Russia 1, en United Kingdom 1: 1.
@@ -163,15 +164,27 @@ def test_table_4(run: Run, tmp_path: Path) -> None:
             for mode in ("qlang", "en_only", "rel_langs")
         },
     }
-    file = tmp_path / "scores.csv"
-    run.command("export", str(run.folder), "--format", "csv", "--output", str(file))
-    exported = {
-        line["metric"]: float(line["value"])
-        for line in csv.DictReader(io.StringIO(file.read_text("utf-8")))
-        if line["task"] == "bordirlines_no_ir_direct" and not line["dimension"] and line["value"]
+
+
+def test_every_form_and_export_has_the_same_figures(run: Run, programs: Programs, tmp_path: Path) -> None:
+    """The cells of Table 4 without documents: over three territories, or over eight replies; counts are no shares."""
+    task = "bordirlines_no_ir_direct"
+    expected = {
+        (task, "concurrence.KB_CS"): (2 / 3, "66.7", 3),
+        (task, "concurrence.delta_CS_ratio"): (2.0, "200.0", 3),
+        (task, "concurrence.Cst_CS_all"): (1 / 3, "33.3", 3),
+        (task, "concurrence.countries_mean"): (5 / 3, "1.7", 3),
+        (task, "option_read"): (5 / 8, "62.5", 8),
+        (task, "option_refused"): (1 / 8, "12.5", 8),
+        (task, "option_unread"): (2 / 8, "25.0", 8),
     }
-    values = [exported[f"option_{share}"] for share in ("read", "refused", "unread")]
-    assert values == pytest.approx([5 / 8, 1 / 8, 2 / 8])
+    check_everywhere(programs, run.folder, tmp_path, expected)
+    # with documents one country is chosen on every territory, which does not make the number a share
+    lines = csv.DictReader(io.StringIO((tmp_path / "csv").read_text("utf-8")))
+    found = {(line["task"], line["metric"]): line for line in lines if not line["dimension"]}
+    line = found["bordirlines_qlang_direct_openai", "concurrence.countries_mean"]
+    assert (line["value"], line["low"], line["high"]) == ("1.0", "", "")
+    assert line["reason"] == "no interval: the rows show no variation"
 
 
 def test_table_2(run: Run) -> None:

@@ -32,6 +32,7 @@ from mrag_eval.datasets._click import CATEGORY_SIZES
 from mrag_eval.retrievers import build_index
 from tests.datasets.test_blend import write_csv
 from tests.programs import Programs
+from tests.validity.everywhere import check_everywhere
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 
 pytestmark = pytest.mark.slow
@@ -327,18 +328,19 @@ def test_rewritings_are_counted_from_the_samples(out: Path, programs: Programs) 
     assert (report["questions"], report["rewritten"], report["rewrites"]) == (82, 41, 41)
 
 
-def test_exports_hold_the_same_figures(out: Path, programs: Programs, tmp_path: Path) -> None:
-    file = tmp_path / "scores.csv"
-    printed(programs, "export", out, "--format", "csv", "-o", file)
-    with file.open(encoding="utf-8", newline="") as lines:
-        values = {
-            (line["task"], line["metric"]): float(line["value"])
-            for line in csv.DictReader(lines)
-            if not line["dimension"] and line["value"]
-        }
-    assert values["blend_coral", "acc"] == pytest.approx(12 / 13)
-    assert values["blend_coral", "acc_micro"] == pytest.approx(30 / 32)
-    assert values["blend_multirag_low", "acc"] == pytest.approx(3 / 5)
-    assert values["blend_coral_am", "acc"] == pytest.approx(1 / 2)
-    assert values["click_coral", "acc"] == pytest.approx(8 / 9)
-    assert values["click_trag", "acc"] == pytest.approx(3 / 9)
+def test_every_form_and_export_has_the_same_figures(out: Path, programs: Programs, tmp_path: Path) -> None:
+    """Cells of Tables 1, 2 and 7 to 12. CLIcK's groups are over nine questions, BLEnD's over those of their tasks."""
+    tasks = {
+        ("blend_coral_am", "acc"): (1 / 2, "50.0", 2),
+        ("blend_multirag_su", "acc"): (2 / 2, "100.0", 2),
+        ("click_coral_society", "acc"): (2 / 2, "100.0", 2),
+        ("click_trag_society", "acc"): (2 / 2, "100.0", 2),
+    }
+    groups = {
+        ("blend_coral", "acc"): (12 / 13, "92.3", 32),
+        ("blend_coral", "acc_micro"): (30 / 32, "93.8", 32),
+        ("blend_multirag_low", "acc"): (3 / 5, "60.0", 10),
+        ("click_coral", "acc"): (8 / 9, "88.9", 9),
+        ("click_trag", "acc"): (3 / 9, "33.3", 9),
+    }
+    check_everywhere(programs, out, tmp_path, tasks, groups)

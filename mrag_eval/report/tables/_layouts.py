@@ -13,6 +13,7 @@ from mrag_eval.report.tables._by_mode import ModeRow, rows_by_mode
 from mrag_eval.report.tables._layout_cells import metric_name, own_cells, scale
 from mrag_eval.report.tables._layout_schema import Computed, Layout, LayoutTable, PublishedRow, load_layout
 from mrag_eval.report.tables._lengths import length_rows
+from mrag_eval.report.tables._question_types import type_rows
 from mrag_eval.report.tables._row_runs import (
     OwnRow,
     TableRuns,
@@ -27,7 +28,7 @@ from mrag_eval.report.tables._row_settings import fit
 from mrag_eval.scoring import LabelTable
 
 # Rows of ours that no metric of a task fills, by table.
-_MEASURED = {"bordirlines": bordirlines_rows, "mrag": length_rows}
+_MEASURED = {"bordirlines": bordirlines_rows, "mrag": length_rows, "xrag": type_rows}
 # Ways to guess relevance without a judge.
 _GUESSED = {
     "proxy": "guessed by character n-grams within one language (_proxy)",
@@ -60,7 +61,7 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
     return [
         _table(table, layout, own, runs, side_by_side[table.id])
         for table, own in found
-        if own.rows or not table.optional
+        if own.rows or side_by_side[table.id] or not table.optional
     ]
 
 
