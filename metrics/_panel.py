@@ -30,9 +30,9 @@ def majority_vote(verdicts: Sequence[bool | None], *, tie: bool | None = None) -
     """Return the verdict of more than half of the panel; None is unjudged.
 
     ``verdicts`` has one entry per seat, None for a judge that abstained or failed. The majority is strict and relative
-    to the panel's SIZE: an abstention never shrinks the panel (two of three decide, one of three does not). Evenly
-    split valid votes give ``tie``, provided they are as many as a majority; anything else is None. Raises MetricError
-    for an empty panel or a verdict that is not True, False or None.
+    to the panel's SIZE: an abstention never shrinks the panel (two of three decide, one of three does not). An even
+    split is ``tie`` only if every judge voted; an abstention would have decided it. Anything else is None. Raises
+    MetricError for an empty panel or a verdict that is not True, False or None.
     """
     if not verdicts:
         raise MetricError("a vote without a panel", "give one verdict per seat, None for an abstention")
@@ -46,7 +46,7 @@ def majority_vote(verdicts: Sequence[bool | None], *, tie: bool | None = None) -
         return True
     if votes_against >= majority:
         return False
-    return tie if votes_for == votes_against and votes_for + votes_against >= majority else None
+    return tie if votes_for + votes_against == len(verdicts) else None
 
 
 def effective_panel_size(verdicts: Sequence[Sequence[bool | None]], gold: Sequence[bool | None]) -> PanelIndependence:

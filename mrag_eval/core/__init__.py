@@ -20,7 +20,7 @@ from mrag_eval.core._files import replaced, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault
 from mrag_eval.core._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
-from mrag_eval.core._judgements import VOTED, Judgement, Vote
+from mrag_eval.core._judgements import VOTED, Judgement, Vote, why_undecided
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name
 from mrag_eval.core._languages import (
     CORAL_POOL,
@@ -158,6 +158,7 @@ __all__ = [
     "titled",
     "to_json",
     "visible_to_harness",
+    "why_undecided",
     "with_version",
     "write_sheet",
     "write_whole",

@@ -12,6 +12,13 @@ Outcome = Literal["unanimous", "majority", "tie", "unjudged", "declined", "empty
 VOTED: tuple[Outcome, ...] = ("unanimous", "majority", "tie", "unjudged")
 
 
+def why_undecided(missing: int, size: int) -> str:
+    """Return why a vote decided nothing, from the number of seats without a verdict."""
+    if not missing:
+        return "unjudged (tie)"
+    return f"no majority: {missing} of {size} {'judge' if size == 1 else 'judges'} gave no verdict"
+
+
 @dataclass(frozen=True, slots=True)
 class Vote:
     """One seat's vote on one row. ``verdict`` is None for an abstention; ``error`` (``"reason: detail"``) is its
@@ -39,10 +46,7 @@ class Judgement:
     @property
     def why_unjudged(self) -> str:
         """Return the reason for a missing verdict, with few distinct values, so that rows can be counted by it."""
-        if self.outcome == "tie":
-            return "unjudged (tie)"
-        reasons = sorted({vote.reason for vote in self.votes.values() if vote.reason is not None})
-        return f"unjudged ({', '.join(reasons) or 'no majority'})"
+        return why_undecided(sum(vote.verdict is None for vote in self.votes.values()), len(self.votes))
 
     @property
     def disagreement(self) -> float | None:

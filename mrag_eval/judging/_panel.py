@@ -123,8 +123,8 @@ class Panel:
         """Return one judgement per case, in their order, and the ledger of every model.
 
         A case that is a judgement already is returned unchanged, and no judge is asked. A verdict needs more than half
-        of the panel's size, abstentions included. An even split of enough votes counts as incorrect or not at all, by
-        ``tie``. Anything else is unjudged.
+        of the panel's size, abstentions included. An even split in which every judge voted counts as incorrect or not
+        at all, by ``tie``. Anything else is unjudged.
         """
         asked = self.ask(rubric, [case for case in cases if isinstance(case, Case)])
         by_case = zip(*asked.answers.values(), strict=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mrag_eval.config import Judge
-from mrag_eval.core import PAGE, ConfigError, Labels, LabelSource, Passage, Scored, same_language
+from mrag_eval.core import PAGE, ConfigError, Labels, LabelSource, Passage, Scored, same_language, why_undecided
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, relevance_rubric
 from mrag_eval.metrics import majority_vote
@@ -138,8 +138,8 @@ def _counted(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, 
         for number in range(1, len(ids) + 1)
     ]
     if None in verdicts:
-        reasons = sorted({reason for reason in said.values() if isinstance(reason, str)})
-        return Labels("judge", ids, fault=f"relevance unjudged ({', '.join(reasons) or 'tie'})", votes=said)
+        why = why_undecided(sum(isinstance(listed, str) for listed in said.values()), len(said))
+        return Labels("judge", ids, fault=f"relevance: {why}", votes=said)
     relevant = frozenset(name for name, verdict in zip(ids, verdicts, strict=True) if verdict)
     return Labels("judge", ids, relevant, votes=said)
 

@@ -4,25 +4,26 @@ from mrag_eval.models._asking import Answered, at_once, generate_parsed
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._replies import (
+    LONGEST_REPLY,
     Parsed,
     Parser,
-    Verdict,
-    as_verdict,
+    json_objects,
     parse_json,
     parse_list,
     parse_order,
     parse_tag,
-    parse_verdict_tag,
 )
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._shared import get
 from mrag_eval.models._spec import asked_args, behind_api, identity, key_variable, named_spec, portable_identity
+from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator
 from mrag_eval.models.translate._table import write_table
 from mrag_eval.models.translate._translator import Translation, Translator, total_counts
 
 __all__ = [
+    "LONGEST_REPLY",
     "Answered",
     "AuxModel",
     "Ledger",
@@ -40,12 +41,14 @@ __all__ = [
     "generate_parsed",
     "get",
     "identity",
+    "json_objects",
     "key_variable",
     "named_spec",
     "parse_json",
     "parse_list",
     "parse_order",
     "parse_tag",
+    "parse_verdict_json",
     "parse_verdict_tag",
     "portable_identity",
     "register_model_types",

@@ -1,4 +1,4 @@
-"""Parsers of a model's reply: JSON, a tag, a list of numbers, a verdict.
+"""Parsers of a model's reply: JSON, a tag, a list of numbers.
 
 Every parser accepts any text and returns :class:`Parsed`; none raises. If a reply has several candidates, the last
 complete one counts, since models reason first.
@@ -7,8 +7,9 @@ complete one counts, since models reason first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from mrag_eval.models._lenient_json import UnreadableError, read_value, storable
@@ -16,12 +17,9 @@ from mrag_eval.models._lenient_json import UnreadableError, read_value, storable
 T = TypeVar("T")
 
 # Only the end of a longer reply is parsed, since it contains the answer.
-_LONGEST = 100_000
+LONGEST_REPLY = 100_000
 # A reply with more unreadable braces than this is not worth further parsing.
 _MOST_FAULTS = 20
-
-_TRUE_WORDS = frozenset({"true", "yes", "correct"})
-_FALSE_WORDS = frozenset({"false", "no", "incorrect"})
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,22 @@ class Parsed(Generic[T]):
 
 
 Parser = Callable[[str], Parsed[T]]
+# Whether a part of a reply, from start to end, is quoted from what the model was shown.
+Quoted = Callable[[str, int, int], bool]
+
+
+def no_quotation(text: str, start: int, end: int) -> bool:
+    """Return that nothing is quoted."""
+    return False
+
+
+@dataclass(frozen=True)
+class Found(Generic[T]):
+    """A value read in a text, and its position there."""
+
+    value: T
+    start: int
+    end: int
 
 
 def parse_json(text: str, required: Sequence[str] = ()) -> Parsed[dict[str, Any]]:
@@ -42,35 +56,53 @@ def parse_json(text: str, required: Sequence[str] = ()) -> Parsed[dict[str, Any]
     must not pass for the answer. For the same reason an object is refused if one of its required keys occurs again
     after it, which happens if a quotation closed it too early.
     """
-    text = text[-_LONGEST:]
-    found: list[tuple[dict[str, Any], int]] = []
-    fault = "there is no JSON object in the reply"
-    position, faults = text.find("{"), 0
+    text = text[-LONGEST_REPLY:]
+    objects, faults = json_objects(text)
+    for found in reversed(objects):
+        if all(key in found.value for key in required):
+            again = key_in(text[found.end :], required)
+            if again is not None:
+                return Parsed(None, f"the key '{again}' comes again after the end of the JSON object")
+            return Parsed(storable(found.value))
+    return Parsed(None, why_no_json(objects, faults, required))
+
+
+def json_objects(text: str) -> tuple[list[Found[dict[str, Any]]], list[Found[str]]]:
+    """Return the complete objects of a text in their order, and the unreadable ones with their faults.
+
+    Of a text with too many unreadable ones no object is returned.
+    """
+    objects: list[Found[dict[str, Any]]] = []
+    faults: list[Found[str]] = []
+    position = text.find("{")
     while position >= 0:
         try:
             value, end = read_value(text, position)
-            found.append((value, end))
+            objects.append(Found(value, position, end))
         except UnreadableError as err:
             value, end = _doubled_braces(text, position)
             if value is not None:
-                found.append((value, end))
+                objects.append(Found(value, position, end))
             else:
-                fault = f"the JSON cannot be read: {err}"
                 end = _balanced_end(text, position)
-                faults += 1
-                if faults > _MOST_FAULTS:
-                    return Parsed(None, fault)
+                faults.append(Found(f"the JSON cannot be read: {err}", position, end))
+                if len(faults) > _MOST_FAULTS:
+                    return [], faults
         position = text.find("{", end)
-    if not found:
-        return Parsed(None, fault)
-    for value, end in reversed(found):
-        if all(key in value for key in required):
-            again = next((key for key in required if re.search(rf"""["']{re.escape(key)}["']\s*:""", text[end:])), None)
-            if again is not None:
-                return Parsed(None, f"the key '{again}' comes again after the end of the JSON object")
-            return Parsed(storable(value))
-    missing = [key for key in required if key not in found[-1][0]]
-    return Parsed(None, "the JSON object lacks " + ", ".join(f"'{key}'" for key in missing))
+    return objects, faults
+
+
+def why_no_json(objects: Sequence[Found[dict[str, Any]]], faults: Sequence[Found[str]], required: Sequence[str]) -> str:
+    """Return why a text has no object with the required keys."""
+    if objects:
+        missing = [key for key in required if key not in objects[-1].value]
+        return "the JSON object lacks " + ", ".join(f"'{key}'" for key in missing)
+    return faults[-1].value if faults else "there is no JSON object in the reply"
+
+
+def key_in(text: str, keys: Sequence[str]) -> str | None:
+    """Return the first of the keys that a text gives a value."""
+    return next((key for key in keys if re.search(rf"""["'“”]{re.escape(key)}["'“”]\s*:""", text)), None)
 
 
 def _doubled_braces(text: str, position: int) -> tuple[dict[str, Any] | None, int]:
@@ -99,80 +131,100 @@ def _balanced_end(text: str, position: int) -> int:
 
 def parse_tag(text: str, tag: str) -> Parsed[str]:
     """Return the stripped content of the last complete ``<tag>...</tag>``; an empty tag gives an empty string."""
-    text = text[-_LONGEST:]
-    marks = list(re.compile(rf"<\s*(/?)\s*{re.escape(tag)}\s*>", re.IGNORECASE).finditer(text))
-    for opening, closing in zip(reversed(marks[:-1]), reversed(marks[1:]), strict=True):
-        if not opening[1] and closing[1]:
-            return Parsed(text[opening.end() : closing.start()].strip())
+    found, fault = tag_contents(text[-LONGEST_REPLY:], tag)
+    return Parsed(found[-1].value) if found else Parsed(None, fault)
+
+
+def tag_contents(text: str, tag: str) -> tuple[list[Found[str]], str]:
+    """Return the stripped contents of every complete ``<tag>...</tag>``, and the fault of a text without one."""
+    marks = list(re.compile(rf"<\s*(?:(/)\s*)?{re.escape(tag)}\s*>", re.IGNORECASE).finditer(text))
+    found = [
+        Found(text[opening.end() : closing.start()].strip(), opening.start(), closing.end())
+        for opening, closing in pairwise(marks)
+        if not opening[1] and closing[1]
+    ]
     if not marks:
-        return Parsed(None, f"there is no <{tag}> in the reply")
-    return Parsed(None, f"<{tag}> and </{tag}> do not enclose anything")
-
-
-def as_verdict(value: Any) -> bool | None:
-    """Return True or False for a boolean or a word for one, whatever its case and punctuation; else None."""
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, str):
-        return None
-    word = value.strip(" \t\r\n.,;:!*_`'\"“”‘’()[]").casefold()
-    return True if word in _TRUE_WORDS else False if word in _FALSE_WORDS else None
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A judge's verdict and, if one was requested, its justification."""
-
-    holds: bool
-    justification: str = ""
-
-
-def parse_verdict_tag(text: str, tag: str) -> Parsed[Verdict]:
-    """Return the verdict inside a tag; the text before the tag is the justification."""
-    parsed = parse_tag(text, tag)
-    if parsed.value is None:
-        return Parsed(None, parsed.error)
-    holds = as_verdict(parsed.value)
-    if holds is None:
-        return Parsed(None, f"<{tag}> holds {parsed.value!r:.60}, neither 'true' nor 'false'")
-    return Parsed(Verdict(holds, re.split(rf"(?i)<\s*{re.escape(tag)}\s*>", text[-_LONGEST:])[0].strip()))
+        return found, f"there is no <{tag}> in the reply"
+    return found, f"<{tag}> and </{tag}> do not enclose anything"
 
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
-_BETWEEN = re.compile(r"(?i)[ \t,;&]*(?:and)?[ \t,;]*")
+_BETWEEN = re.compile(r"(?i)[ \t,;&]*(?:and[ \t,;]*)?")
 _THEN = re.compile(r"[\s,;>]*")
-_NOTHING = frozenset({"", "none", "no passage", "no passages", "empty", "nothing"})
+_NOTHING = frozenset({"none", "no passage", "no passages", "empty", "nothing"})
 _TOKEN = re.compile(r"\d+|[^\W\d_]+|[^\s\w]|_")
 _FILLING = frozenset({"passage", "passages", "document", "documents", "doc", "docs", "and", "&", ",", ";", "#", "."})
+# The words that may come before a list that is alone on its line.
+_LEAD = re.compile(
+    r"(?i)(?:\W|\b(?:the|final|relevant|supporting|passages?|documents?|docs?|numbers?|list|answers?|result|is|are)\b)*"
+)
+# Only the last lists of a reply are examined.
+_MOST_LISTS = 200
 
 
-def parse_list(text: str, n: int | None = None) -> Parsed[list[int]]:
+def parse_list(text: str, n: int | None = None, quoted: Quoted = no_quotation) -> Parsed[list[int]]:
     """Return a list of numbers from 1 (``[1, 3]``, ``[1], [3]``, ``Passages: 1 and 3``, ``none``), sorted and distinct.
 
-    The last bracketed list counts; without brackets the last line must be nothing but the list. ``n`` is the highest
-    valid number.
+    A bracketed list alone on its line counts, otherwise the last one in a sentence; without brackets the last line must
+    be nothing but the list. Quoted lists are ignored, and two different ones, each alone on its line, are a fault.
+    ``n`` is the highest valid number.
     """
-    text = text[-_LONGEST:].strip()
-    runs: list[list[str]] = []
-    before = -1
-    for found in _BRACKETED.finditer(text):
-        if before < 0 or _BETWEEN.fullmatch(text, before, found.start()) is None:
-            runs.append([])
-        runs[-1] += found[1].split(",")
-        before = found.end()
-    for run in reversed(runs):
-        items = (item.strip(" \t\r\n'\"`") for item in run)
-        numbers = _numbers([item for item in items if item])
-        if numbers is not None:
-            return _within(numbers, n)
+    text = text[-LONGEST_REPLY:].strip()
+    runs = [run for run in _runs(text) if not quoted(text, run.start, run.end)]
+    numbered = [Found(numbers, run.start, run.end) for run in runs if (numbers := _numbers(run.value)) is not None]
+    alone = [run.value for run in numbered if _alone(text, run.start, run.end)]
+    if len({frozenset(numbers) for numbers in alone}) > 1:
+        return Parsed(None, "the reply gives two different lists")
+    if numbered:
+        return _within(alone[-1] if alone else numbered[-1].value, n)
     if runs:
         return Parsed(None, "the list holds something other than numbers")
-    line = text.rsplit("\n", 1)[-1].rsplit(":", 1)[-1].strip(" \t.*_`").casefold()
-    if text and line in _NOTHING:
-        return Parsed([])
-    tokens = _TOKEN.findall(line)
-    numbers = _numbers([token for token in tokens if token not in _FILLING])
-    return Parsed(None, "there is no list of numbers in the reply") if not numbers else _within(numbers, n)
+    return _bare_list(text, n, quoted)
+
+
+def _runs(text: str) -> list[Found[list[str]]]:
+    """Return the items of the last bracketed lists; brackets that follow one another are one list."""
+    runs: list[list[re.Match[str]]] = []
+    for found in _BRACKETED.finditer(text):
+        if runs and _BETWEEN.fullmatch(text, runs[-1][-1].end(), found.start()) is not None:
+            runs[-1].append(found)
+        else:
+            runs.append([found])
+    return [Found(list(_items(run)), run[0].start(), run[-1].end()) for run in runs[-_MOST_LISTS:]]
+
+
+def _items(lists: Sequence[re.Match[str]]) -> Iterator[str]:
+    for found in lists:
+        for item in found[1].split(","):
+            if stripped := item.strip(" \t\r\n'\"`"):
+                yield stripped
+
+
+def _alone(text: str, start: int, end: int) -> bool:
+    """Return whether nothing but a lead is on the same line."""
+    line_end = text.find("\n", end)
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    after = text[end : len(text) if line_end < 0 else line_end]
+    return not re.search(r"\w", after) and _LEAD.fullmatch(before) is not None
+
+
+def _bare_list(text: str, n: int | None, quoted: Quoted) -> Parsed[list[int]]:
+    """Return the list without brackets that is the whole of the last line, apart from a lead."""
+    fault: Parsed[list[int]] = Parsed(None, "there is no list of numbers in the reply")
+    start = text.rfind("\n") + 1
+    colon = text.rfind(":", start)
+    if colon >= 0 and _LEAD.fullmatch(text, start, colon) is None:
+        return fault
+    start = max(start, colon + 1)
+    line = text[start:].strip(" \t.*_`").casefold()
+    if line in _NOTHING:
+        return fault if quoted(text, start, len(text)) else Parsed([])
+    tokens = [(found[0].casefold(), found.span()) for found in _TOKEN.finditer(text, start)]
+    listed = [(token, span) for token, span in tokens if token not in {*_FILLING, "*", "_", "`"}]
+    numbers = _numbers([token for token, _ in listed])
+    if not numbers or quoted(text, listed[0][1][0], listed[-1][1][1]):
+        return fault
+    return _within(numbers, n)
 
 
 def parse_order(text: str, n: int) -> Parsed[list[int]]:
@@ -181,7 +233,7 @@ def parse_order(text: str, n: int) -> Parsed[list[int]]:
     The last list counts. The caller repairs missing, repeated and invalid numbers; a reply without a valid number is an
     error.
     """
-    text = text[-_LONGEST:].strip()
+    text = text[-LONGEST_REPLY:].strip()
     runs: list[list[str]] = []
     before = -1
     for found in _BRACKETED.finditer(text):

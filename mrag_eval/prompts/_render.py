@@ -6,6 +6,7 @@ Questions, options and passages are values, never template source, and cannot cl
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -27,18 +28,22 @@ _ANSWER_FORMATS = {
     "short_answer_line": "line",
     "territory_citation": "citation",
 }
-# Our own tags, and the turn markers of common chat templates, which tokenizers read as special tokens in any text.
+# Our own tags, and the control tokens of common chat templates, which tokenizers read as such in any text: ChatML,
+# Llama, Mistral, Gemma, DeepSeek, Command R, Qwen, EXAONE, GLM and BERT.
 _FENCED = re.compile(
-    r"<(?=\s*/?\s*(?:documents?|doc\d+|questions?|options|answers?|articles?|text_\d+|date_\d+"
+    r"<(?=\s*(?:/\s*)?(?:documents?|doc\d+|questions?|options|answers?|articles?|text_\d+|date_\d+"
     r"|passages?|passage_\d+|golden_answers?|(?:generated|predicted)_answer|same_meaning|source_text|translations?"
     r"|previous_query|rewritten_query|previous_languages|why_insufficient|critic_scores|critic_remark)\b"
-    r"|\||/?s>|(?:start|end)_of_turn>|(?:bos|eos)>)",
+    r"|\||/?(?:s|sys|[bse]op|eod|unk|pad|mask|[bc]ls|sep|think(?:ing)?|reasoning|tool_(?:call|response)s?)>"
+    r"|(?:bos|eos|pad)(?:_token)?>|(?:start|end)_of_(?:turn|image)>|extra_id_\d+>)"
+    r"|(?-i:\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|CONTENT|RESULTS)|ARGS|CALL_ID|THINK|IMG"
+    r"|[gs]?MASK|PAD|CLS|SEP|UNK|BOS|EOS)\]|\|/?\w+\|\]))",
     re.IGNORECASE,
 )
 
 # Tags of the prompts that build benchmarks; their replies are parsed for tags too.
 _BUILT = re.compile(
-    r"<(?=\s*/?\s*(?:first_text|second_text|first_date|second_date|summary|summaries|titles?|entity|entities|qa_pairs?"
+    r"<(?=\s*(?:/\s*)?(?:first_text|second_text|first_date|second_date|summary|summaries|titles?|entity|entities|qa_pairs?"
     r"|first_pairs|second_pairs|related|holds|claims?|gold|query|categor(?:y|ies)|personas?|instructions?|verdicts?"
     r"|examples?|reasons?)\b)",
     re.IGNORECASE,
@@ -59,8 +64,11 @@ _DEFUSED = ("judge", "rerank", "agent", "annotate")
 
 
 def fence(text: str) -> str:
-    """Return ``text`` with ``‹`` for brackets that open a template tag or a chat turn, so that it cannot close one."""
-    return _FENCED.sub("‹", text) if "<" in text else text
+    """Return ``text`` with ``‹`` for brackets that open a template tag or a control token, so that it cannot close one.
+
+    Compatibility forms (full-width brackets, bars and letters) count as the characters they stand for.
+    """
+    return _fenced(text, _FENCED)
 
 
 def fence_build(text: str) -> str:
@@ -69,7 +77,26 @@ def fence_build(text: str) -> str:
     Document text that these prompts contain, repeated verbatim in the reply, then closes no tag and opens none, and is
     otherwise unchanged.
     """
-    return _BUILT.sub("‹", fence(text)) if "<" in text else text
+    return _fenced(fence(text), _BUILT)
+
+
+def _fenced(text: str, marks: re.Pattern[str]) -> str:
+    plain = text if text.isascii() else text.translate(_plain_forms())
+    if "<" not in plain and "[" not in plain:
+        return text
+    out, end = [], 0
+    for found in marks.finditer(plain):
+        out += [text[end : found.start()], "‹"]
+        end = found.end()
+    return "".join([*out, text[end:]])
+
+
+@lru_cache(maxsize=1)
+def _plain_forms() -> dict[int, str]:
+    """Return the ASCII character for every single character that NFKC turns into one."""
+    blocks = (range(0xA0, 0x100), range(0x2000, 0x2500), range(0xFE30, 0xFF70), range(0x1D400, 0x1D800))
+    forms = {code: unicodedata.normalize("NFKC", chr(code)) for block in blocks for code in block}
+    return {code: form for code, form in forms.items() if len(form) == 1 and form.isascii()}
 
 
 def defuse(text: str) -> str:

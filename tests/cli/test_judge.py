@@ -95,7 +95,7 @@ def test_another_panel_takes_the_place_of_the_first(
     first = judge_samples(samples)
     seat(NO, OUT, OUT)
     second = judge_samples(first.path, tmp_path / "second.jsonl", language_check="none")
-    assert second.scores.to_dict()["unscored"]["judge_correct"] == {"unjudged (timeout)": 14}
+    assert second.scores.to_dict()["unscored"]["judge_correct"] == {"no majority: 2 of 3 judges gave no verdict": 14}
     assert set(second.scores.to_dict()["judge"]["judges"]) == {"j1", "j2", "j3"}
     row = lines(second.path)[1]
     assert "judge_correct" not in row

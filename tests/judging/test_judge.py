@@ -199,11 +199,14 @@ YES, NO, OUT = always("correct"), always("incorrect"), failing()
         ([YES, NO, YES], (True, True), "majority"),
         ([YES, NO, NO], (False, False), "majority"),
         ([YES, YES, OUT], (True, True), "majority"),
-        # two valid votes of three are a majority of the panel, but they are split evenly
-        ([YES, NO, OUT], (False, None), "tie"),
+        # split evenly, but the judge without a verdict would have decided
+        ([YES, NO, OUT], (None, None), "unjudged"),
+        ([NO, NO, OUT], (False, False), "majority"),
         ([YES, OUT, OUT], (None, None), "unjudged"),
         ([OUT, OUT, OUT], (None, None), "unjudged"),
         ([YES, YES, NO, NO], (False, None), "tie"),
+        ([YES, YES, NO, NO, OUT], (None, None), "unjudged"),
+        ([YES, NO, OUT, OUT], (None, None), "unjudged"),
         # two against one, but three are the majority of four
         ([YES, YES, NO, OUT], (None, None), "unjudged"),
         ([YES, YES, YES, NO, OUT], (True, True), "majority"),
@@ -231,7 +234,7 @@ def test_votes_keep_justifications_reasons_and_disagreement() -> None:
         "disagreement": pytest.approx(1 / 3),
         "votes": {"j1": True, "j2": True, "j3": False, "j4": "unreadable"},
     }
-    assert judgement.why_unjudged == "unjudged (unreadable)"
+    assert judgement.why_unjudged == "no majority: 1 of 4 judges gave no verdict"
     # the judge with an unreadable reply was asked once more
     assert {name: ledger.calls for name, ledger in ledgers.items()} == {"j1": 1, "j2": 1, "j3": 1, "j4": 2}
     assert ledgers["j4"].tokens_in == 20
@@ -249,7 +252,7 @@ def test_failures_are_abstentions_never_incorrect() -> None:
     judges = panel(exact, failing("rate_limit"), failing("timeout"))
     (judgement,), ledgers = judges.judge(verdict_rubric(), [CASE])
     assert judgement.verdict is None
-    assert judgement.why_unjudged == "unjudged (rate_limit, timeout)"
+    assert judgement.why_unjudged == "no majority: 2 of 3 judges gave no verdict"
     assert ledgers["j2"].failures == {"rate_limit": 1}
 
 

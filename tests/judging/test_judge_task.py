@@ -105,7 +105,7 @@ def test_unjudged_rows_are_left_out_of_the_mean_counted_and_shown(
     # only the English question on the bakery: one vote of three
     assert scores["metrics"]["judge_correct"]["n"] == 14
     assert scores["metrics"]["judge_correct"]["value"] == 1.0
-    assert scores["unscored"]["judge_correct"] == {"unjudged (timeout)": 1}
+    assert scores["unscored"]["judge_correct"] == {"no majority: 2 of 3 judges gave no verdict": 1}
     assert scores["judge"]["outcomes"] == {"majority": 14, "unjudged": 1}
     assert scores["judge"]["judges"]["j3"]["abstained"] == {"timeout": 15}
     assert scores["judge"]["judges"]["j3"]["correct"]["value"] is None
@@ -123,7 +123,7 @@ def test_a_panel_that_abstains_altogether_leaves_no_score_and_breaks_nothing(
     assert leaf["unscored,none"] == 1.0
     assert leaf["declined,none"] == 0.0
     scores = scores_of(results)
-    assert scores["unscored"]["judge_correct"] == {"unjudged (auth, timeout, unreadable)": 4}
+    assert scores["unscored"]["judge_correct"] == {"no majority: 3 of 3 judges gave no verdict": 4}
     json.dumps(results, default=handle_non_serializable, allow_nan=False)
 
 
@@ -233,7 +233,7 @@ def test_two_ranks_judge_their_own_rows_and_are_summed_once(judged_tasks: Path, 
     results, _ = run_ranks(judged_tasks, tagged, name="judged")
     assert [len(judge.asked) for judge in judges.values()] == [15, 15, 15]
     table = scores_of(results)["judge"]
-    assert table["outcomes"] == {"majority": 14, "tie": 1}
+    assert table["outcomes"] == {"majority": 14, "unjudged": 1}
     assert {name: ledger["calls"] for name, ledger in table["ledger"].items()} == {"j1": 15, "j2": 15, "j3": 15}
     assert table["ledger"]["j2"]["failures"] == {"timeout": 1}
     assert len({sample["doc"]["id"] for sample in results["samples"]["judged"]}) == 15
@@ -329,7 +329,7 @@ NOBODY = Judgement(None, "unjudged", {"a": Vote(None, error="timeout: x"), "b": 
         (WRONG, 1.0, 0.0),
         (WRONG, "no label", 0.0),
         (NOBODY, 0.0, 0.0),
-        (NOBODY, 1.0, "unjudged (timeout)"),
+        (NOBODY, 1.0, "no majority: 1 of 2 judges gave no verdict"),
         (Judgement(None, "tie", {"a": Vote(True), "b": Vote(False)}), 1.0, "unjudged (tie)"),
         (Judgement(None, "no reference"), 0.0, "the row has no reference answer"),
         (Judgement(False, "declined"), "the model declined to answer", 0.0),

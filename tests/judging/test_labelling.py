@@ -77,9 +77,15 @@ def test_a_passage_needs_more_than_half_of_the_panel() -> None:
 @pytest.mark.parametrize(
     ("scripts", "tie", "fault"),
     [
-        ((failing(), failing()), "incorrect", "relevance unjudged (timeout)"),
-        ((lambda p: "none of them",), "incorrect", "relevance unjudged (unreadable)"),
-        ((lambda p: "[2]", lambda p: "[]"), "abstain", "relevance unjudged (tie)"),
+        ((failing(), failing()), "incorrect", "relevance: no majority: 2 of 2 judges gave no verdict"),
+        ((lambda p: "none of them",), "incorrect", "relevance: no majority: 1 of 1 judge gave no verdict"),
+        ((lambda p: "[2]", lambda p: "[]"), "abstain", "relevance: unjudged (tie)"),
+        # passage 2 would be decided by the judge that failed
+        (
+            (lambda p: "[2, 4]", lambda p: "[4]", failing()),
+            "incorrect",
+            "relevance: no majority: 1 of 3 judges gave no verdict",
+        ),
     ],
 )
 def test_without_a_majority_the_row_has_no_labels(scripts: Any, tie: str, fault: str) -> None:

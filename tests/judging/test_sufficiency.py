@@ -142,7 +142,10 @@ def test_a_search_that_found_nothing_does_not_suffice_and_asks_nobody() -> None:
         (Judgement(True, "majority"), 1.0),
         (Judgement(False, "empty"), 0.0),
         (Judgement(None, "tie", {}), "unjudged (tie)"),
-        (Judgement(None, "unjudged", {"a": Vote(None, error="timeout: x")}), "unjudged (timeout)"),
+        (
+            Judgement(None, "unjudged", {"a": Vote(None, error="timeout: x")}),
+            "no majority: 1 of 1 judge gave no verdict",
+        ),
         (None, "no panel judged the passages, or the mode shows none"),
     ],
 )

@@ -184,14 +184,16 @@ def test_pairwise_kappas_name_the_raters() -> None:
         ([F, F, T], False),
         ([T, T, None], True),
         ([T, None, None], None),  # an abstention must not reduce the panel to the one remaining judge
-        ([T, F, None], "tie"),
+        ([T, F, None], None),  # the third vote would decide
         ([T, F], "tie"),
         ([T, None], None),
         ([None, None, None], None),
         ([T, T, F, None], None),  # two of four are not a majority
         ([T, T, F, F], "tie"),
         ([T, F, None, None], None),
+        ([T, T, F, F, None], None),
         ([T], True),
+        ([None], None),
     ],
 )
 def test_votes(verdicts: list[bool | None], expected: Any) -> None:
@@ -206,6 +208,14 @@ def test_one_more_vote_for_never_turns_a_yes(verdicts: list[bool | None], seat: 
     before = majority_vote(verdicts)
     verdicts[seat % len(verdicts)] = True
     assert rank[majority_vote(verdicts)] >= rank[before]
+
+
+@given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=7), st.booleans())
+def test_no_vote_in_place_of_an_abstention_changes_a_verdict(verdicts: list[bool | None], vote: bool) -> None:
+    for tie in (True, False, None):
+        decided = majority_vote(verdicts, tie=tie)
+        if decided is not None:
+            assert majority_vote([vote if given is None else given for given in verdicts], tie=tie) is decided
 
 
 def test_votes_that_are_no_verdicts() -> None:
