@@ -2,7 +2,7 @@
 
 from mrag_eval.core._address import address_fault, check_address, check_header, key_in
 from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed
-from mrag_eval.core._disk import mapped_array, room_on_disk, save_array, save_faiss
+from mrag_eval.core._disk import mapped_array, read_array, room_on_disk, save_array, save_faiss
 from mrag_eval.core._errors import (
     ConfigError,
     CorpusError,
@@ -163,6 +163,7 @@ __all__ = [
     "placed",
     "points",
     "ranking_dict",
+    "read_array",
     "read_sheet",
     "redact",
     "replaced",

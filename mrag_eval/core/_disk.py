@@ -64,6 +64,17 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
         file.write(array.data)
 
 
+def read_array(path: Path, mode: str | None = "r") -> NDArray[Any]:
+    """Open an array of numbers, mapped or (None) in memory; raise CorpusError for anything else, such as a pickle."""
+    import numpy as np
+
+    try:
+        found: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)  # type: ignore[call-overload]
+    except (OSError, ValueError, EOFError) as error:
+        raise CorpusError(f"{path} is not an array of numbers ({error})", "rebuild the index") from None
+    return found
+
+
 def save_faiss(path: Path, index: Any) -> None:
     """Save an index as ``faiss.write_index`` does, but report a full disk.
 

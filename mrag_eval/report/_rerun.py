@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
 
 def _trusted(run: Mapping[str, Any], arguments: list[str]) -> list[str]:
     """Return the settings that only a user can decide to run, as the arguments name them."""
-    given = dict(zip(arguments, arguments[1:], strict=False))
+    given = dict(pairwise(arguments))
     found = [f"model_args.{key}" for key, _ in users_alone(_arguments(run.get("model_args")))]
     found += [f"metadata.{key}" for key, _ in users_alone(json.loads(given.get("--metadata", "{}")))]
     return found + [flag.removeprefix("--") for flag in ("--include_path",) if flag in given]

@@ -24,6 +24,7 @@ _BY_RELEASE = (".parquet", "params.index.json")
 # Smaller files are read and compared whenever an index is opened.
 _SMALL = 1 << 20
 _REBUILD = "rebuild it: mrag-eval index build --overwrite ..."
+_LINK = "copy the index with its files (cp -rL), if you know what the link leads to"
 _FOREIGN = "mrag-eval did not write this index so; do not use it"
 
 
@@ -204,7 +205,9 @@ def parse_manifest(path: Path, raw: bytes) -> Manifest:
         raise CorpusError(f"index {path}: {MANIFEST} is damaged", _REBUILD) from error
     for name in manifest.files:
         if fault := path_fault(path, name):
-            raise CorpusError(f"index {path}: {MANIFEST}, files: {name!r} {fault}", _FOREIGN)
+            raise CorpusError(
+                f"index {path}: {MANIFEST}, files: {name!r} {fault}", _LINK if "link" in fault else _FOREIGN
+            )
     for lang in manifest.languages:
         if not is_plain_language(lang):
             raise CorpusError(f"index {path}: {MANIFEST}, languages: {lang!r} is not the code of a language", _FOREIGN)
@@ -217,10 +220,7 @@ def check_files(path: Path, manifest: Manifest, *, verify: bool = False) -> None
     The SHA-256 of files of 1 MiB or more is compared only with ``verify``, which reads them all.
     """
     for link in links_out(path):
-        raise CorpusError(
-            f"index {path}: {link.relative_to(path)} is a link out of the folder",
-            "copy the index with its files (cp -rL), if you know what the link leads to",
-        )
+        raise CorpusError(f"index {path}: {link.relative_to(path)} is a link out of the folder", _LINK)
     for name, record in manifest.files.items():
         file = path / name
         try:
