@@ -70,7 +70,7 @@ def keep_address(url: str) -> str:
         user, _, password = found.partition(":")
         for secret, pair in ((password or user, found), (unquote(password or user), unquote(found))):
             keep_secret(secret)
-            keep_secret(pair, after="@")
+            keep_secret(pair, before="//", after="@")
     for value in _PARAMETER.findall(url):
         keep_secret(value)
         keep_secret(unquote(value))
