@@ -216,23 +216,27 @@ def test_no_planted_secret_is_written(
     quoting = server(refuses=refuses)
     configure(tmp_path, quoting.host)
     world(place, quoting.host if not refuses else good.host)
-    flags = f"--model local-chat-completions --apply_chat_template --include_path . --limit 3 --seed 0 --model_args {evaluated(good.host)}"
+    flags = "--model local-chat-completions --apply_chat_template --include_path . --limit 3 --seed 0 --model_args {}"
+    logged = f"{flags} --log_samples --tasks mine --output_path"
+    answered, quoted = (logged.format(evaluated(host)) for host in (good.host, quoting.host))
+    embedder = yaml.safe_load((tmp_path / "mrag.yaml").read_text("utf-8"))["embedders"][0]
     commands = [
-        f"run --tasks mine {flags} --log_samples --output_path out",
-        f"--debug run --tasks mine {flags} --log_samples --output_path debug --no-retrieve-first --verbosity DEBUG",
-        "retrieve --tasks mine --model dummy --include_path . --limit 2 -o retrieved",
+        f"run {answered} out",
+        f"run {quoted} evaluated --no-retrieve-first --verbosity DEBUG",
+        f"index build corpus.jsonl indexed --embedder {shlex.quote(json.dumps(embedder))}",
         "doctor --config",
         "corpus list",
+    ]
+    commands += [
+        "retrieve --tasks mine --include_path . --limit 2 -o retrieved",
         "corpus list --json",
-        f"index build corpus.jsonl indexed --embedder '{json.dumps(yaml.safe_load((tmp_path / 'mrag.yaml').read_text())['embedders'][0])}'",
         "index search indexed lighthouse",
-        f"run --tasks mine {flags} --log_samples --output_path dense --metadata retrieval.corpus=indexed,retrieval.kind=dense",
+        f"--debug run {answered} dense --metadata retrieval.corpus=indexed,retrieval.kind=dense",
         "report out -o report.html",
         "report out -o report.csv",
         "export out --format csv -o exported",
         "rerun out",
-        f"run --tasks mine {flags.replace(good.host, quoting.host)} --log_samples --output_path evaluated",
-    ]
+    ] * (not refuses)
     screen, codes = run(commands, capfd)
     close_stores()
     found, files = findings(place, screen)
@@ -263,9 +267,8 @@ def test_no_planted_secret_is_written(
 def test_encoded_forms_are_hidden(monkeypatch: pytest.MonkeyPatch, secret: str, text: str) -> None:
     monkeypatch.setattr(_secrets, "_known", set())
     _secrets.keep_secret(secret)
-    assert _secrets.hide(f"it is {text}!").strip('"') == f"it is {text}!".replace(text.strip('"'), "(hidden)").strip(
-        '"'
-    )
+    text = text.strip('"')
+    assert _secrets.hide(f"it is {text}!") == "it is (hidden)!"
 
 
 def test_short_secrets_garble_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +279,7 @@ def test_short_secrets_garble_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     _secrets.keep_header("anthropic-version", "2023-06-01")
     plain = "a bear ate a pw on 2023-06-01 with ollama"
     assert _secrets.hide(plain) == plain
-    assert _secrets.hide("sent Bearer a to http://u:pw@host/v1") == "sent (hidden) to http://(hidden)host/v1"
+    assert _secrets.hide("sent Bearer a to http://u:pw@host/v1") == "sent (hidden) to http:(hidden)host/v1"
 
 
 def test_secrets_are_found_in_settings(monkeypatch: pytest.MonkeyPatch) -> None:
