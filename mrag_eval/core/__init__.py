@@ -54,7 +54,7 @@ from mrag_eval.core._rankings import (
 from mrag_eval.core._redaction import hidden_on_screen, install_redaction, redact
 from mrag_eval.core._scored import RowScores, Scored, Value
 from mrag_eval.core._secrets import HIDDEN, hide, keep_address, keep_header, keep_secret, keep_secrets_of, names_secret
-from mrag_eval.core._sheets import SheetRow, escaped, read_sheet, unescaped, write_sheet
+from mrag_eval.core._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
 from mrag_eval.core._store import Store, close_stores, content_key, shared_store
 from mrag_eval.core._table_text import columns, pipe_table
 from mrag_eval.core._tokens import estimated_tokens
@@ -122,6 +122,7 @@ __all__ = [
     "close_stores",
     "columns",
     "content_key",
+    "csv_cell",
     "decimal",
     "did_you_mean",
     "document_of",

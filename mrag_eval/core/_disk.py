@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mrag_eval.core._errors import CorpusError
 
@@ -64,12 +64,12 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
         file.write(array.data)
 
 
-def read_array(path: Path, mode: str | None = "r") -> NDArray[Any]:
+def read_array(path: Path, mode: Literal["r"] | None = "r") -> NDArray[Any]:
     """Open an array of numbers, mapped or (None) in memory; raise CorpusError for anything else, such as a pickle."""
     import numpy as np
 
     try:
-        found: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)  # type: ignore[call-overload]
+        found: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise CorpusError(f"{path} is not an array of numbers ({error})", "rebuild the index") from None
     return found

@@ -31,7 +31,7 @@ def redact(text: str) -> str:
 def hidden_on_screen() -> Iterator[None]:
     """Hide known secrets in whatever the block prints to standard output and standard error."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _Hiding(sys.stdout), _Hiding(sys.stderr)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = _Hiding(sys.stdout), _Hiding(sys.stderr)
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from mrag_eval.core import ConfigError, decimal, did_you_mean, escaped, pipe_table, score_text
+from mrag_eval.core import ConfigError, csv_cell, decimal, did_you_mean, pipe_table, score_text
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import scale_of
@@ -114,9 +114,9 @@ def comma_separated(tables: Sequence[Table]) -> str:
                 digits = table.digits if cell.digits is None else cell.digits
                 bounds = ["" if x is None else decimal(x, digits) for x in (cell.value, cell.low, cell.high)]
                 named = (table.id, " / ".join(row.labels), row.source, name, cell.task or "", cell.metric or "")
-                tail = ["" if cell.n is None else cell.n, escaped(cell.reason or "")]
+                tail = ["" if cell.n is None else cell.n, csv_cell(cell.reason or "")]
                 # numbers are no formulas: -0.5 stays one
-                writer.writerow([*map(escaped, named), *bounds, *tail])
+                writer.writerow([*map(csv_cell, named), *bounds, *tail])
     return out.getvalue().rstrip("\n")
 
 

@@ -62,9 +62,9 @@ def load_index(
     own = [*embedders, *([] if expect_embedder is None else [expect_embedder])]
     record = parse_manifest(folder, raw).embedder
     # for any other model they change nothing, and would open the index once more
-    asked = own if record is not None and record.spec is not None and needs_user(record.spec) else []
+    needed = own if record is not None and record.spec is not None and needs_user(record.spec) else []
     index = _open(
-        folder, hashlib.sha256(raw).hexdigest(), mmap, device, tuple(Asked.of(parse_spec(spec)) for spec in asked)
+        folder, hashlib.sha256(raw).hexdigest(), mmap, device, tuple(Asked.of(parse_spec(spec)) for spec in needed)
     )
     if verify:
         check_files(folder, index.manifest, verify=True)

@@ -73,7 +73,11 @@ def test_right_addresses(url: str) -> None:
     [
         (["--model_args", "model=m,base_url=nourl"], None, "--model_args base_url: the address does not begin"),
         (["--model_args", "model=m,base_url=http://[::1/v1"], None, "--model_args base_url: the address"),
-        (["--model_args", '{"base_url": "http://h/v1", "header": {"X-A": "b\\n"}}'], None, "header X-A ends in a newline"),
+        (
+            ["--model_args", '{"base_url": "http://h/v1", "header": {"X-A": "b\\n"}}'],
+            None,
+            "header X-A ends in a newline",
+        ),
         (["--model_args", "model=m,base_url=http://h/v1"], "key\n", "variable OPENAI_API_KEY ends in a newline"),
     ],
 )
@@ -92,7 +96,9 @@ def test_the_evaluated_model_is_checked_first(
     assert words in lines[-2]
 
 
-@pytest.mark.parametrize(("key", "words"), [("k\n", "ends in a newline"), ("k\x01k", "control"), ("ключ", "no key has")])
+@pytest.mark.parametrize(
+    ("key", "words"), [("k\n", "ends in a newline"), ("k\x01k", "control"), ("ключ", "no key has")]
+)
 def test_a_key_that_no_header_can_carry(
     key: str,
     words: str,

@@ -57,6 +57,10 @@ def changed(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
     return folder
 
 
+def named(spec: dict[str, Any]) -> Callable[[dict[str, Any]], Any]:
+    return lambda content: content["embedder"].update(name=spec["model"], spec=spec)
+
+
 def fails(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     """Run a command that must fail; return its message and its next step."""
     with pytest.raises(SystemExit) as done:
@@ -103,7 +107,7 @@ def test_a_manifest_runs_no_code(index: Path, tmp_path: Path, capsys: pytest.Cap
         {"model": "someone/model", "trust_remote_code": True},
         {"model": "someone/model", "model_kwargs": {"x": 1}},
     ):
-        changed(index, lambda content, spec=spec: content["embedder"].update(name=spec["model"], spec=spec))
+        changed(index, named(spec))
         message, _ = fails(["index", "search", "index", "bridge"], capsys)
         assert "manifest.json, embedder.spec." in message
     assert not (tmp_path / "ran").exists()
@@ -189,7 +193,14 @@ def test_an_array_is_never_a_pickle(index: Path) -> None:
 
 
 def entry(**changes: Any) -> dict[str, Any]:
-    record = {"file": "t.jsonl", "fingerprint": "f", "settings": {}, "corpus": None, "dataset": "d", "seeds": {}}
+    record: dict[str, Any] = {
+        "file": "t.jsonl",
+        "fingerprint": "f",
+        "settings": {},
+        "corpus": None,
+        "dataset": "d",
+        "seeds": {},
+    }
     return {**record, **changes}
 
 

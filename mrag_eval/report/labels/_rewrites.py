@@ -22,8 +22,8 @@ from mrag_eval.core import (
     DataError,
     TracedQuestion,
     columns,
+    csv_cell,
     did_you_mean,
-    escaped,
     replaced,
     score_text,
     unescaped,
@@ -154,7 +154,7 @@ def write_pairs(rewrites: Sequence[Rewrite], path: Path, seed: int) -> int:
     with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as handle:
         writer = csv.writer(handle)
         writer.writerow(_COLUMNS)
-        writer.writerows((*map(escaped, pairs[int(index)]), "") for index in order)
+        writer.writerows((*map(csv_cell, pairs[int(index)]), "") for index in order)
     return len(pairs)
 
 
