@@ -282,7 +282,7 @@ def test_an_id_with_a_line_end_is_refused_where_it_is_read(tmp_path: Path, ident
     from mrag_eval.retrievers import read_jsonl
 
     question = {"id": identifier, "query": "x?", "lang": "en"}
-    with pytest.raises(DataError, match="row 3: the id .* control character"):
+    with pytest.raises(DataError, match=r"row 3: the id .* control character"):
         as_question(question, "row 3")
     path = tmp_path / "documents.jsonl"
     path.write_text(json.dumps({"id": identifier, "lang": "en", "text": "x"}) + "\n", "utf-8")
