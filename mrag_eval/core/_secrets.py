@@ -33,6 +33,8 @@ _PARAMETER = re.compile(r"(?i)[?&][^=&#\s]*(?:key|token|secret|sig|passw)[^=&#\s
 _HEADERS = frozenset({"header", "headers", "default_headers", "extra_headers"})
 
 _known: set[str] = set()
+# Short secrets with their surroundings.
+_surrounded: set[str] = set()
 
 
 def names_secret(key: str) -> bool:
@@ -43,12 +45,14 @@ def names_secret(key: str) -> bool:
 def keep_secret(value: str, *, before: str = "", after: str = "") -> str:
     """Hide ``value`` from now on wherever something is written, and return it.
 
-    With ``before`` or ``after`` the whole of the three is hidden too, which covers a value shorter than
-    :data:`SHORTEST`.
+    A value shorter than :data:`SHORTEST` is hidden where it is between ``before`` and ``after``, if one of them is
+    given.
     """
-    for secret in (value, value.strip(), f"{before}{value.strip()}{after}" if before or after else ""):
+    for secret in (value, value.strip()):
         if len(secret) >= SHORTEST and secret.lower() not in _NO_KEY:
             _known.add(secret)
+    if (before or after) and 0 < len(value.strip()) < SHORTEST:
+        _surrounded.add(f"{before}{value.strip()}{after}")
     return value
 
 
@@ -99,6 +103,10 @@ def hide(text: str) -> str:
     for form in _forms(frozenset(_known) | _of_environment()):
         if form in text:
             text = text.replace(form, HIDDEN)
+    for form in sorted(_surrounded, key=len, reverse=True):
+        if form in text:
+            # not the beginning of a longer word
+            text = re.sub(re.escape(form) + (r"(?!\w)" if form[-1].isalnum() else ""), HIDDEN, text)
     return text
 
 

@@ -118,7 +118,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place = tmp_path / "place"
     place.mkdir()
     monkeypatch.chdir(place)
-    monkeypatch.setattr(_secrets, "_known", set())
     for name, folder in {"HOME": "home", "MRAG_CACHE": "cache", "TMPDIR": "tmp", "HF_HOME": "hf"}.items():
         (place / folder).mkdir()
         monkeypatch.setenv(name, str(place / folder))
@@ -265,14 +264,12 @@ def test_no_planted_secret_is_written(
     ],
 )
 def test_encoded_forms_are_hidden(monkeypatch: pytest.MonkeyPatch, secret: str, text: str) -> None:
-    monkeypatch.setattr(_secrets, "_known", set())
     _secrets.keep_secret(secret)
     text = text.strip('"')
     assert _secrets.hide(f"it is {text}!") == "it is (hidden)!"
 
 
 def test_short_secrets_garble_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_secrets, "_known", set())
     _secrets.keep_header("Authorization", "Bearer a")
     _secrets.keep_address("http://u:pw@host/v1")
     _secrets.keep_secret("ollama")
@@ -283,7 +280,6 @@ def test_short_secrets_garble_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_secrets_are_found_in_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_secrets, "_known", set())
     _secrets.keep_secrets_of(
         {
             "models": [{"header": {"X-A": "header-value", "Content-Type": "application/json"}}],
