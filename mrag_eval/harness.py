@@ -7,6 +7,7 @@ module takes seconds; import it inside functions.
 
 from __future__ import annotations
 
+import json
 import logging
 from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
@@ -31,7 +32,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import setup_logging, simple_parse_args_string
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import ConfigError, DataError, hide
 
 if TYPE_CHECKING:
     from lm_eval.models.huggingface import HFLM
@@ -45,6 +46,7 @@ __all__ = [
     "TaskManager",
     "config_file_settings",
     "evaluate",
+    "hide_secrets_in_results",
     "known_model_types",
     "load_tasks",
     "model_class",
@@ -197,6 +199,27 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
         for name in found["configs"]:
             tracker.save_results_samples(task_name=name, samples=samples[name])
     return found
+
+
+class _HidingJson:
+    """The module ``json``, whose texts have known secrets hidden."""
+
+    def dumps(self, *args: Any, **kwargs: Any) -> str:
+        return hide(json.dumps(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(json, name)
+
+
+def hide_secrets_in_results() -> None:
+    """Hide known secrets in the results and samples that the harness writes; calling it again changes nothing.
+
+    The results hold the model's arguments, headers and address included, and a reply may quote the key.
+    """
+    from lm_eval.loggers import evaluation_tracker
+
+    if not isinstance(evaluation_tracker.json, _HidingJson):
+        evaluation_tracker.json = _HidingJson()
 
 
 def score_table(results: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from mrag_eval.retrievers.build._build import build_index
 from mrag_eval.retrievers.build._cached import cached_index
 from mrag_eval.retrievers.build._merging import join_indexes, merge_indexes
 from mrag_eval.retrievers.build._progress import log
+from mrag_eval.retrievers.build._replacing import check_replaceable
 from mrag_eval.retrievers.build._settings import RayEngine
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.chunking._sentences import sentence_spans
@@ -13,6 +14,7 @@ from mrag_eval.retrievers.corpora._corpus import Document, read_corpus, read_fol
 from mrag_eval.retrievers.corpora._editions import Edition
 from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
 from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
+from mrag_eval.retrievers.embedding._allowed import allowed_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, embedder_as_named, load_embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
 from mrag_eval.retrievers.index._fusion import (
@@ -47,9 +49,11 @@ __all__ = [
     "Scores",
     "SparseEncoder",
     "add_documents",
+    "allowed_spec",
     "build_index",
     "cached_index",
     "check_embedder",
+    "check_replaceable",
     "checked_scores",
     "chunk_documents",
     "embedder_as_named",

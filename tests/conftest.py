@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mrag_eval.core import _secrets
 from tests import remembered
 from tests.models.conftest import start  # noqa: F401 - fixtures of several folders
 from tests.programs import Programs
@@ -59,6 +60,13 @@ def reference() -> Path:
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def _own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the secrets of other tests, which may be ordinary words here."""
+    for name in ("_known", "_surrounded"):
+        monkeypatch.setattr(_secrets, name, set())
 
 
 @pytest.fixture(autouse=True)

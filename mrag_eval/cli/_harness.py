@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.cli._first import First
 from mrag_eval.config import load_config
-from mrag_eval.core import ConfigError, did_you_mean, tasks_folder, visible_to_harness
+from mrag_eval.core import (
+    ConfigError,
+    check_address,
+    check_header,
+    did_you_mean,
+    keep_secrets_of,
+    tasks_folder,
+    visible_to_harness,
+)
 from mrag_eval.models import register_model_types
 
 if TYPE_CHECKING:
@@ -19,6 +28,8 @@ if TYPE_CHECKING:
     from mrag_eval.task import RagTask
 
 _NOT_FIRST = ("--no-retrieve-first", "--no_retrieve_first")
+# The variable with the key of an evaluated model, by the beginning of its type.
+_KEYS = {"openai": "OPENAI_API_KEY", "local-": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 # Flags that only the harness's own command implements: with them it runs as a whole.
 _STOCK_ONLY = ("wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args", "show_config")
 
@@ -122,7 +133,35 @@ def _settings(args: Namespace) -> dict[str, Any]:
 
     named = getattr(args, "config", None)
     base = config_file_settings(named) if named else {}
-    return base | {key: value for key, value in vars(args).items() if value is not None}
+    asked = base | {key: value for key, value in vars(args).items() if value is not None}
+    _check_evaluated(asked)
+    return asked
+
+
+def _check_evaluated(asked: Mapping[str, Any]) -> None:
+    """Hide the secrets among the arguments; raise ConfigError for an address or a key that no request can carry."""
+    args = _pairs(asked.get("model_args"))
+    keep_secrets_of([args, _pairs(asked.get("metadata"))])
+    if isinstance(args.get("base_url"), str):
+        check_address(args["base_url"], "--model_args base_url")
+    headers = args.get("header")
+    for name, value in headers.items() if isinstance(headers, Mapping) else ():
+        check_header(str(value), f"--model_args header {name}")
+    for start, variable in _KEYS.items():
+        if str(asked.get("model")).startswith(start) and variable in os.environ:
+            check_header(os.environ[variable], f"the environment variable {variable}")
+
+
+def _pairs(value: Any) -> Mapping[str, Any]:
+    """Return arguments as keys and values; none if they cannot be read, which is reported where they are used."""
+    if isinstance(value, str):
+        from mrag_eval.harness import parse_arguments
+
+        try:
+            return parse_arguments(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, Mapping) else {}
 
 
 def _names(tasks: Any) -> list[str]:

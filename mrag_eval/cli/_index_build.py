@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mrag_eval.cli._index_text import echo_index
-from mrag_eval.cli._options import refuse_with
+from mrag_eval.cli._options import refuse_with, was_given
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import RayEngine
 
 # Settings that an existing index fixes when documents are added to it.
 _FIXED = (
-    *("kind", "embedder", "chunker", "size", "joint", "window", "workers", "overwrite", "factory", "memory"),
+    *("kind", "chunker", "size", "joint", "window", "workers", "overwrite", "factory", "memory"),
     *("recall", "queries", "engine", "address", "actors"),
 )
 
@@ -105,12 +105,21 @@ def build(
     Progress is shown on a terminal, and otherwise written to standard error every half minute.
     """
     from mrag_eval.cli._screen import lines_of_progress
+    from mrag_eval.config import load_config
     from mrag_eval.retrievers import ChunkConfig, add_documents, build_index, read_corpus
 
     documents = read_corpus(source, keys=_keys(key), lang=lang, split=split)
     if add:
         refuse_with(context, "--add: the settings of the index are used", *_FIXED)
-        grown = add_documents(path, documents, device=device or "cpu", batch_size=batch_size, resume=resume)
+        given = [embedder] if was_given(context, "embedder") else []
+        grown = add_documents(
+            path,
+            documents,
+            embedders=[*given, *load_config().embedders],
+            device=device or "cpu",
+            batch_size=batch_size,
+            resume=resume,
+        )
         echo_index(path, grown)
         return
     lines_of_progress()

@@ -154,12 +154,26 @@ def search(
         list[str] | None, typer.Option("--lang", help="Search only this language. May be repeated.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per passage.")] = False,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            help="The index's embedder, as in `mrag-eval index build`. Needed if it is behind an address, runs code of "
+            "its own or is in a local folder, and is not in the config file."
+        ),
+    ] = None,
     uri: _Uri = None,
 ) -> None:
     """Search an index and print the best passages: rank, score, language, id, title and the beginning of the text."""
-    from mrag_eval.retrievers import MilvusPlace, load_index, open_milvus
+    from mrag_eval.config import load_config
+    from mrag_eval.retrievers import MilvusPlace, check_embedder, load_index, open_milvus
 
-    index = load_index(path) if uri is None else open_milvus(MilvusPlace(uri, str(path)))
+    own = [*([] if embedder is None else [embedder]), *load_config().embedders]
+    if uri is None:
+        index = load_index(path, expect_embedder=embedder, embedders=own)
+    else:
+        index = open_milvus(MilvusPlace(uri, str(path)), embedders=own)
+        if embedder is not None:
+            check_embedder(index, embedder)
     (hits,) = index.search([query], k, languages=lang or None)
     for hit in hits:
         if as_json:

@@ -19,6 +19,14 @@ _SHOW = "mrag-eval --debug ... shows where it comes from"
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (``sys.argv`` by default) and exit."""
+    from mrag_eval.core import hidden_on_screen, install_redaction
+
+    install_redaction()
+    with hidden_on_screen():
+        _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> NoReturn:
     from mrag_eval.cli._app import Session, app
     from mrag_eval.core import MragError
 

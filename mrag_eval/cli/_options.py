@@ -20,9 +20,14 @@ def refuse_with(context: typer.Context, option: str, *names: str) -> None:
     """Raise BadParameter if a parameter among ``names`` was given, as it cannot be combined with ``option``."""
     given = {parameter.name: parameter.opts[0] for parameter in context.command.params if parameter.name in names}
     for name, flag in given.items():
-        source = context.get_parameter_source(name or "")
-        if source is not None and source.name == "COMMANDLINE":
+        if was_given(context, name or ""):
             raise typer.BadParameter(f"cannot be combined with {option}", param_hint=flag)
+
+
+def was_given(context: typer.Context, name: str) -> bool:
+    """Return whether a parameter was given on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def form_of(form: str | None, output: Path | None, others: Sequence[str] = ()) -> str:

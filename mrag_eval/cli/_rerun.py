@@ -18,12 +18,16 @@ def rerun(
     execute: Annotated[
         bool, typer.Option("--run", help="Run the command and compare the scores. The exit code is 1 if they differ.")
     ] = False,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="With --run: also if the results name code, hosts or folders of task files."),
+    ] = False,
 ) -> None:
     """Print the exact command that repeats a run.
 
     Notes on what the results do not contain (keys, config file, versions) go to standard error.
     """
-    from mrag_eval.core import tasks_folder
+    from mrag_eval.core import DataError, tasks_folder
     from mrag_eval.report import repeated
     from mrag_eval.report import rerun as command_for
 
@@ -33,6 +37,11 @@ def rerun(
         typer.echo(f"# {note}", err=True)
     if not execute:
         return
+    if found.trusted and not trust:
+        raise DataError(
+            f"{found.source}: {', '.join(found.trusted)}: only you can allow what these results name",
+            "if they are yours, add --trust, or run the command above",
+        )
     from mrag_eval.cli._harness import run
 
     run(found.arguments)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-_SECRET = re.compile(r"api_?key|token|secret|passw|authorization|credential", re.IGNORECASE)
-_NOT_SECRET = re.compile(r"max_.*tokens?$|tokenizer", re.IGNORECASE)
-HIDDEN = "(hidden)"
+from mrag_eval.core import HIDDEN, hide, names_secret
 
 
 def redacted(value: Any) -> Any:
-    """Return a copy of nested mappings and lists in which every value under a secret-looking key is replaced."""
+    """Return a copy of nested mappings and lists in which every header and every value of a secret key is replaced."""
     if isinstance(value, dict):
         return {
-            key: HIDDEN if _SECRET.search(str(key)) and not _NOT_SECRET.search(str(key)) and inner else redacted(inner)
+            key: HIDDEN
+            if inner and names_secret(str(key))
+            else dict.fromkeys(inner, HIDDEN)
+            if str(key) in ("header", "headers") and isinstance(inner, dict)
+            else redacted(inner)
             for key, inner in value.items()
         }
     return [redacted(item) for item in value] if isinstance(value, list) else value
@@ -36,4 +37,4 @@ def shown_config() -> str:
             "# ~/.config/mrag_eval/config.yaml exists; none is needed"
         )
     content = redacted(load_config().model_dump(mode="json"))
-    return f"# {path.resolve()}\n{yaml.safe_dump(content, allow_unicode=True, sort_keys=False).rstrip()}"
+    return hide(f"# {path.resolve()}\n{yaml.safe_dump(content, allow_unicode=True, sort_keys=False).rstrip()}")

@@ -13,10 +13,10 @@ from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Block
 from mrag_eval.config._milvus import MilvusCorpus
-from mrag_eval.config._model import ModelSpec
+from mrag_eval.config._model import EmbedderName, ModelSpec
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.config._validation import read_yaml, validated
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.core import ConfigError, did_you_mean, keep_secrets_of
 
 # Tags of the two kinds of entry in a list of models; they would mean nothing in the path of a fault.
 _NAME, _SPEC = "(name)", "(model)"
@@ -40,7 +40,9 @@ class FileConfig(Block):
     ``judges`` lists the panel of every task without a panel in its block: names of models, or models written out;
     ``translator`` translates for every task without a translator in its block, ``planner`` and ``critic`` are the
     agents of every task without them (without a critic the planner is both). ``retrieve_first: false`` lets
-    ``mrag-eval run`` retrieve in its own process, once the evaluated model is loaded.
+    ``mrag-eval run`` retrieve in its own process, once the evaluated model is loaded. ``embedders`` are the embedders
+    that an index may ask for although they are behind an address, run code of their own or are in a local folder
+    (docs/security.md).
     """
 
     corpora: dict[str, Corpus] = Field(default_factory=dict)
@@ -50,6 +52,7 @@ class FileConfig(Block):
     planner: str | None = None
     critic: str | None = None
     retrieve_first: bool = True
+    embedders: tuple[EmbedderName, ...] = ()
 
     @field_validator("judges")
     @classmethod
@@ -101,4 +104,5 @@ def load_config() -> FileConfig:
 @lru_cache(maxsize=8)
 def _read_config(path: Path, _modified: int) -> FileConfig:
     content = read_yaml(path, "correct it, then: mrag-eval doctor --config")
+    keep_secrets_of(content)
     return validated(FileConfig, content, str(path), joint=", ")

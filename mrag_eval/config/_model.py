@@ -10,6 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Block, Names
+from mrag_eval.core import address_fault, names_secret
 
 
 class Generation(Block):
@@ -34,9 +35,6 @@ class ModelBudget(Block):
     max_tokens: int | None = Field(default=None, ge=0)
 
 
-_SECRET_KEY = re.compile(
-    r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential", re.IGNORECASE
-)
 _SECRET_IN_URL = re.compile(r"//[^/@\s]+@|[?&][^=&]*(key|token|secret|sig)[^=&]*=", re.IGNORECASE)
 
 
@@ -48,6 +46,22 @@ def _variable(name: str) -> str:
 
 # The environment variable that holds a key.
 Variable = Annotated[str, AfterValidator(_variable)]
+
+
+def _reachable(embedder: str | dict[str, Any]) -> str | dict[str, Any]:
+    """Return an embedder as it is written; raise ValueError if no request can be sent to its address."""
+    text = embedder if isinstance(embedder, str) else str(embedder.get("model") or "")
+    url = text.partition("@")[2] if text.startswith("openai:") else ""
+    if isinstance(embedder, dict) and isinstance(embedder.get("base_url"), str):
+        url = embedder["base_url"]
+    fault = address_fault(url) if url else None
+    if fault is not None:
+        raise PydanticCustomError("secret", "its address {fault}", {"fault": fault})
+    return embedder
+
+
+# An embedder as users write it: a name, openai:MODEL@URL, or its settings.
+EmbedderName = Annotated[str | dict[str, Any], AfterValidator(_reachable)]
 
 
 class ModelSpec(Block):
@@ -77,6 +91,14 @@ class ModelSpec(Block):
             "api_key_env",
         )
 
+    @field_validator("model_args")
+    @classmethod
+    def _has_an_address(cls, value: dict[str, Any]) -> dict[str, Any]:
+        fault = address_fault(value["base_url"]) if isinstance(value.get("base_url"), str) else None
+        if fault is not None:
+            raise PydanticCustomError("secret", "base_url {fault}", {"fault": fault})
+        return value
+
 
 def without_secret(args: dict[str, Any], advice: str) -> dict[str, Any]:
     """Return ``args``. Raise an error that names the key, but not its value, if they hold a secret."""
@@ -89,7 +111,7 @@ def without_secret(args: dict[str, Any], advice: str) -> dict[str, Any]:
 def secret_in(args: Mapping[str, Any]) -> str | None:
     """Return the first key whose name or value looks like a secret, in nested mappings too."""
     for key, value in args.items():
-        if _SECRET_KEY.search(str(key)) and isinstance(value, str) and value:
+        if names_secret(str(key)) and isinstance(value, str) and value:
             return str(key)
         if isinstance(value, str) and _SECRET_IN_URL.search(value):
             return str(key)

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Device, Kind
 from mrag_eval.config._model import Variable, without_secret
+from mrag_eval.core import address_fault
 
 # Default models.
 _DEFAULT_MODELS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
@@ -90,13 +91,14 @@ class ApiRerank(_Rerank):
     @field_validator("url")
     @classmethod
     def _plain_address(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if "@" in parts.netloc or parts.query:
+        fault = address_fault(value)
+        parts = None if fault else urlsplit(value)
+        if parts is not None and ("@" in parts.netloc or parts.query):
             raise PydanticCustomError(
                 "secret", "no user, password or query is allowed; name the variable with the key in api_key_env"
             )
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("expected an http(s) address, such as http://localhost:8000/v1/rerank")
+        if fault is not None:
+            raise ValueError(f"expected an http(s) address, such as http://localhost:8000/v1/rerank; it {fault}")
         return value
 
     @field_validator("extra")

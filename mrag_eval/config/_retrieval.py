@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from mrag_eval.config._block import Block, Device, Languages, Names
+from mrag_eval.config._model import EmbedderName
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
 from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._translator import TranslatorSpec
@@ -90,7 +91,7 @@ class Retrieval(Block):
     run: Path | None = None
     run_folder: Path | None = None
     run_may_differ: Names = ()
-    embedder: str | dict[str, Any] | None = None
+    embedder: EmbedderName | None = None
     languages: tuple[str, ...] | None = None
     pool: Languages | None = None
     merge: Merge | None = None

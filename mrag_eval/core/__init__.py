@@ -1,7 +1,8 @@
 """Records, languages, errors and files that every room shares."""
 
+from mrag_eval.core._address import address_fault, check_address, check_header, key_in
 from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed
-from mrag_eval.core._disk import mapped_array, room_on_disk, save_array, save_faiss
+from mrag_eval.core._disk import mapped_array, read_array, room_on_disk, save_array, save_faiss
 from mrag_eval.core._errors import (
     ConfigError,
     CorpusError,
@@ -38,7 +39,7 @@ from mrag_eval.core._languages import (
 )
 from mrag_eval.core._locking import build_lock
 from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
-from mrag_eval.core._passages import KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, titled
+from mrag_eval.core._passages import CONTROL, KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, check_id, titled
 from mrag_eval.core._paths import cache_dir, task_and_date, tasks_folder, visible_to_harness
 from mrag_eval.core._rankings import (
     Kept,
@@ -50,19 +51,24 @@ from mrag_eval.core._rankings import (
     is_relevant,
     ranking_dict,
 )
-from mrag_eval.core._redaction import install_redaction, redact
+from mrag_eval.core._redaction import hidden_on_screen, install_redaction, redact
 from mrag_eval.core._scored import RowScores, Scored, Value
-from mrag_eval.core._sheets import SheetRow, read_sheet, write_sheet
+from mrag_eval.core._secrets import HIDDEN, hide, keep_address, keep_header, keep_secret, keep_secrets_of, names_secret
+from mrag_eval.core._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
 from mrag_eval.core._store import Store, close_stores, content_key, shared_store
 from mrag_eval.core._table_text import columns, pipe_table
 from mrag_eval.core._tokens import estimated_tokens
 from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
+from mrag_eval.core._trust import NAMED, is_local, is_plain_language, leads_out, links_out, path_fault, users_alone
 
 __all__ = [
+    "CONTROL",
     "CORAL_POOL",
     "CRITERIA",
     "DEVICES",
+    "HIDDEN",
     "KEPT_LANGS",
+    "NAMED",
     "NO_SPACES",
     "OPTIONAL",
     "PAGE",
@@ -104,41 +110,61 @@ __all__ = [
     "Transport",
     "Value",
     "Vote",
+    "address_fault",
     "base_language",
     "bearer",
     "build_lock",
     "cache_dir",
+    "check_address",
+    "check_header",
+    "check_id",
     "check_version",
     "close_stores",
     "columns",
     "content_key",
+    "csv_cell",
     "decimal",
     "did_you_mean",
     "document_of",
+    "escaped",
     "estimated_tokens",
     "from_json",
+    "hidden_on_screen",
+    "hide",
     "install_redaction",
     "interval_text",
     "is_language",
+    "is_local",
+    "is_plain_language",
     "is_relevant",
+    "keep_address",
+    "keep_header",
+    "keep_secret",
+    "keep_secrets_of",
+    "key_in",
     "known_device",
     "labelled_name",
     "language_name",
     "language_scripts",
     "language_tier",
+    "leads_out",
+    "links_out",
     "loading_device",
     "mapped_array",
     "matching_languages",
     "missing_extra",
+    "names_secret",
     "naming",
     "normalize_language",
     "one_of",
     "optional_beside",
     "p_text",
+    "path_fault",
     "pipe_table",
     "placed",
     "points",
     "ranking_dict",
+    "read_array",
     "read_sheet",
     "redact",
     "replaced",
@@ -157,6 +183,8 @@ __all__ = [
     "tasks_folder",
     "titled",
     "to_json",
+    "unescaped",
+    "users_alone",
     "visible_to_harness",
     "why_undecided",
     "with_version",

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mrag_eval.core._errors import CorpusError
 
@@ -62,6 +62,17 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         file.write(array.data)
+
+
+def read_array(path: Path, mode: Literal["r"] | None = "r") -> NDArray[Any]:
+    """Open an array of numbers, mapped or (None) in memory; raise CorpusError for anything else, such as a pickle."""
+    import numpy as np
+
+    try:
+        found: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise CorpusError(f"{path} is not an array of numbers ({error})", "rebuild the index") from None
+    return found
 
 
 def save_faiss(path: Path, index: Any) -> None:

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from mrag_eval.core._secrets import hide
+
 
 class MragError(Exception):
     """Base of every error this package raises on purpose.
@@ -13,12 +15,14 @@ class MragError(Exception):
     Args:
         message: the fault and its place (file, key, row), in one line.
         next_step: the command or setting that fixes it; printed indented below the message.
+
+    Secrets that are known by value are hidden in both.
     """
 
     def __init__(self, message: str, next_step: str | None = None) -> None:
-        self.message = message
-        self.next_step = next_step
-        super().__init__(message if next_step is None else f"{message}\n    {next_step}")
+        self.message = hide(message)
+        self.next_step = None if next_step is None else hide(next_step)
+        super().__init__(self.message if next_step is None else f"{self.message}\n    {self.next_step}")
 
     def __reduce__(self) -> tuple[type[MragError], tuple[str, str | None]]:
         # errors are pickled between worker processes, which by default loses the next step

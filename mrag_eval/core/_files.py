@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mrag_eval.core._secrets import hide
+
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
@@ -24,7 +26,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str, errors: str = "strict") -> Path:
-    """Write ``text`` as UTF-8 to ``path``, completely or not at all; return ``path``."""
+    """Write ``text`` as UTF-8 to ``path``, completely or not at all, with known secrets hidden; return ``path``."""
     with replaced(path) as part:
-        part.write_text(text, encoding="utf-8", errors=errors)
+        part.write_text(hide(text), encoding="utf-8", errors=errors)
     return path

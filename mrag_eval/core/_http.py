@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from mrag_eval.core._errors import ConfigError
+from mrag_eval.core._address import check_address, check_header, key_in
 from mrag_eval.core._event_loop import run_on_loop
 from mrag_eval.core._http_faults import SHARED, HttpFault, status_fault
 from mrag_eval.core._redaction import redact
+from mrag_eval.core._secrets import keep_header
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -24,7 +24,6 @@ log = logging.getLogger(__name__)
 # After this many failures in a row for a reason that all requests share, with no earlier success, no more are sent.
 _FIRST_FAILURES = 5
 _LONGEST_BACKOFF = 30.0
-_KEY_HEADERS = ("authorization", "x-api-key", "api-key")
 
 A = TypeVar("A")
 Request = TypeVar("Request")
@@ -32,24 +31,28 @@ Request = TypeVar("Request")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The target of requests, and its name in messages. ``headers`` may hold a key: never log or store them."""
+    """The target of requests, and its name in messages. ``headers`` may hold a key, which is hidden from now on.
+
+    Raises ConfigError for an address or a header that no request can be made of.
+    """
 
     name: str
     url: str
     headers: Mapping[str, str] = field(repr=False)
     verify: bool | str = True
 
+    def __post_init__(self) -> None:
+        check_address(self.url, self.name)
+        for name, value in self.headers.items():
+            keep_header(name, value)
+            check_header(value, f"{self.name}: the value of the header {name}")
+
 
 def bearer(variable: str | None, owner: str) -> dict[str, str]:
     """Return the header with the key in an environment variable, or none for None; raise ConfigError if it is not
     set.
     """
-    if variable is None:
-        return {}
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise ConfigError(f"{owner}: the environment variable {variable} is not set", f"export {variable}=...")
-    return {"Authorization": f"Bearer {key}"}
+    return {} if variable is None else {"Authorization": f"Bearer {key_in(variable, owner)}"}
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,6 @@ class Transport(Generic[Request, A]):
         self._failing: list[str] = []
         self._resume_at = 0.0
         self._proxy = _proxy_for(endpoint.url)
-        self._keys = [v.split()[-1] for k, v in endpoint.headers.items() if k.lower() in _KEY_HEADERS and v.strip()]
 
     def responses(self, requests: Sequence[Request]) -> list[Response[A]]:
         """Send all requests and return their responses, in the same order."""
@@ -171,7 +173,7 @@ class Transport(Generic[Request, A]):
                 if attempt <= allowed:
                     await self._back_off(fault, attempt)
                     continue
-                error = redact(str(fault), self._keys)
+                error = redact(str(fault))
                 if fault.reason in SHARED:
                     self._failing.append(error)
                 log.debug("%s: request failed after %d attempts: %s", self.endpoint.name, attempt, error)

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
+
+from mrag_eval.core._errors import DataError
+
+# Characters that end a line or a column of a TREC file, and others that no id has.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def check_id(identifier: str, where: str) -> str:
+    """Return an id of a question, passage or document; raise DataError if it holds a control character.
+
+    A tab or a line end in an id would forge columns and lines of the rankings that other tools read.
+    """
+    if not identifier.isprintable() and CONTROL.search(identifier):
+        raise DataError(
+            f"{where}: the id {identifier!r} holds a tab, a line end or another control character",
+            "give it an id without one",
+        )
+    return identifier
 
 
 @dataclass(frozen=True, slots=True)

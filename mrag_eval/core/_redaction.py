@@ -1,18 +1,16 @@
-"""Redaction of API keys in logs and messages."""
+"""Redaction of secrets in logs, in messages and on the screen."""
 
 from __future__ import annotations
 
 import logging
-import os
 import re
-from collections.abc import Iterable
-from typing import Any
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
 
-HIDDEN = "(hidden)"
+from mrag_eval.core._secrets import HIDDEN, hide
 
-_NAMED = re.compile(r"(?i)_?(key|token|secret|password)$")
-# A shorter key could be an ordinary word, and hiding it everywhere would garble the logs.
-_SHORTEST = 8
 _HEADER = re.compile(
     r"""(?ix) (\b (?: proxy-)? authorization | \b (?: x-)? api-?_?key | \b x-goog-api-key )  # the name
         (['"]? \s* [:=,] \s* ['"]?) (?: (?: bearer | basic | token) \s+ )? [^\s'",;)}\]]+ """
@@ -21,18 +19,41 @@ _BEARER = re.compile(r"(?i)\b(bearer\s+)[^\s'\",;)}\]]+")
 _TOKENS = re.compile(r"\b(?:sk-[\w-]{16,}|(?:hf|gsk|ghp|r8)_[A-Za-z0-9]{20,}|(?:xai|nvapi)-[\w-]{20,}|AIza[\w-]{30,})")
 
 
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return ``text`` without ``secrets``, authorization headers, key-like strings and the environment's keys."""
-    for value in (*secrets, *_environment_secrets()):
-        text = text.replace(value, HIDDEN)
+def redact(text: str) -> str:
+    """Return ``text`` without secrets known by value, authorization headers and key-like strings."""
+    text = hide(text)
     text = _HEADER.sub(rf"\1\2{HIDDEN}", text)
     text = _BEARER.sub(rf"\1{HIDDEN}", text)
     return _TOKENS.sub(HIDDEN, text)
 
 
-def _environment_secrets() -> list[str]:
-    values = {v for k, v in os.environ.items() if _NAMED.search(k) and len(v) >= _SHORTEST}
-    return sorted(values, key=len, reverse=True)
+@contextmanager
+def hidden_on_screen() -> Iterator[None]:
+    """Hide known secrets in whatever the block prints to standard output and standard error."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = _Hiding(sys.stdout), _Hiding(sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+class _Hiding:
+    """A text stream that hides known secrets in every write."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(hide(text))
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def install_redaction() -> None:

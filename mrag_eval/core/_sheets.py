@@ -93,6 +93,11 @@ def escaped(cell: str) -> str:
     return f"'{cell}" if _CALCULATED.match(cell) else cell
 
 
+def csv_cell(text: str) -> str:
+    """Return a text as the cell of any CSV file: :func:`escaped`, and with line ends that ``csv`` quotes."""
+    return escaped(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
 def unescaped(cell: str) -> str:
     """Return the cell that :func:`escaped` was given."""
     return cell[1:] if _QUOTED.match(cell) else cell

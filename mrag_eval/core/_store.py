@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core._errors import ConfigError
+from mrag_eval.core._secrets import hide
 
 # A child of the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -117,8 +118,8 @@ class Store:
         return found
 
     def put_many(self, entries: Mapping[str, Any]) -> None:
-        """Insert or replace entries; committed on return."""
-        rows = [(key, json.dumps(value, ensure_ascii=False, separators=(",", ":"))) for key, value in entries.items()]
+        """Insert or replace entries, with known secrets hidden; committed on return."""
+        rows = [(k, hide(json.dumps(v, ensure_ascii=False, separators=(",", ":")))) for k, v in entries.items()]
         with self._lock:
             try:
                 self._write(rows)

@@ -30,6 +30,7 @@ from mrag_eval.core import (
     GivenPassage,
     Passage,
     RagDoc,
+    check_id,
     normalize_language,
     same_language,
     suggesting,
@@ -182,7 +183,7 @@ def _given(row: Mapping[str, Any], where: str) -> list[GivenPassage]:
         if not isinstance(item, dict):
             raise DataError(f"{place}: expected a JSON object, found {type(item).__name__}")
         require_columns(item, ("text", "lang"), place)
-        name = str(item.get("id", f"{row['id']}-{index}"))
+        name = check_id(str(item.get("id", f"{row['id']}-{index}")), place)
         passages.append(
             GivenPassage(
                 id=name,
@@ -217,7 +218,7 @@ def _corpus(path: Path) -> tuple[list[Passage], list[Version]]:
                 lang=_lang(row["lang"], where, "lang"),
                 text=titled(title, text),
                 title=title,
-                doc_id=str(row.get("doc_id") or name),
+                doc_id=check_id(str(row.get("doc_id") or name), where),
             )
         )
         document = row.get("parallel_id")
@@ -250,7 +251,7 @@ def _check_characters(row: Mapping[str, Any], where: str) -> None:
 def _id(value: Any, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
         raise DataError(f"{where}: 'id' must be text or a whole number, found {value!r}")
-    return str(value)
+    return check_id(str(value), where)
 
 
 def _texts(value: Any, where: str, key: str) -> tuple[str, ...]:

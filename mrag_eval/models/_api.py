@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import ConfigError, Endpoint, HttpFault, did_you_mean, missing_extra
+from mrag_eval.core import ConfigError, Endpoint, HttpFault, did_you_mean, hide, key_in, missing_extra
 from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._reply import Call, Reply, split_thinking
 from mrag_eval.prompts import plain_prompt
@@ -116,7 +115,9 @@ class ApiModel:
             raise HttpFault("empty", f"the answer is empty ({why})", again=0 if never else _BROKEN_AGAIN)
         tokens_in, tokens_out = _usage(outputs.get("usage"))
         whole_thinking = "\n".join(part for part in (thinking, thought) if part)
-        return Reply(storable(text), finish, tokens_in, tokens_out, thinking=storable(whole_thinking))
+        # a server may quote the key it was sent
+        text, thinking = hide(storable(text)), hide(storable(whole_thinking))
+        return Reply(text, finish, tokens_in, tokens_out, thinking=thinking)
 
 
 def _split_outputs(outputs: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
@@ -181,15 +182,11 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
     if headers.get("Authorization") == "Bearer ":
         del headers["Authorization"]  # a local server without a key; an empty one is not a valid header
     verify: bool | str = (lm.ca_cert_path or True) if lm.verify_certificate else False
-    return ApiModel(lm, Endpoint(name, lm.base_url, headers, verify), "chat" in spec.model)
+    return ApiModel(lm, Endpoint(f"model '{name}'", lm.base_url, headers, verify), "chat" in spec.model)
 
 
 def _keyed(cls: type[Any], spec: ModelSpec, name: str) -> type[Any]:
     """Return the class itself, or one whose key comes from the variable that ``api_key_env`` names."""
     if spec.api_key_env is None:
         return cls
-    key = os.environ.get(spec.api_key_env)
-    if not key:
-        step = f"export {spec.api_key_env}=..."
-        raise ConfigError(f"model '{name}': the environment variable {spec.api_key_env} is not set", step)
-    return type(cls.__name__, (cls,), {"api_key": key})
+    return type(cls.__name__, (cls,), {"api_key": key_in(spec.api_key_env, f"model '{name}'")})

@@ -6,11 +6,12 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import package_versions, secret_in
-from mrag_eval.core import DataError, to_json
+from mrag_eval.core import DataError, to_json, users_alone
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._task_config import TaskConfig
 
@@ -23,11 +24,15 @@ _NOT_PLAIN = frozenset(",=\"'{}[]() \n\t")
 
 @dataclass(frozen=True)
 class Rerun:
-    """Hold the arguments of ``mrag-eval run`` that repeat a run, and notes on what the result file does not contain."""
+    """Hold the arguments of ``mrag-eval run`` that repeat a run, and notes on what the result file does not contain.
+
+    ``trusted`` names the settings among them that run code, or name a host or a key.
+    """
 
     source: Path
     arguments: tuple[str, ...]
     notes: tuple[str, ...]
+    trusted: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
@@ -60,18 +65,29 @@ def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
         arguments.append("--log_samples")
     arguments += ["--output_path", str(output_path)]
     notes += _not_in_the_file(configs)
-    return Rerun(file.path, tuple(arguments), tuple(notes))
+    return Rerun(file.path, tuple(arguments), tuple(notes), tuple(_trusted(file.run, arguments)))
+
+
+def _trusted(run: Mapping[str, Any], arguments: list[str]) -> list[str]:
+    """Return the settings that only a user can decide to run, as the arguments name them."""
+    given = dict(pairwise(arguments))
+    found = [f"model_args.{key}" for key, _ in users_alone(_arguments(run.get("model_args")))]
+    found += [f"metadata.{key}" for key, _ in users_alone(json.loads(given.get("--metadata", "{}")))]
+    return found + [flag.removeprefix("--") for flag in ("--include_path",) if flag in given]
+
+
+def _arguments(args: Any) -> dict[str, Any]:
+    if isinstance(args, str):
+        from mrag_eval.harness import parse_arguments
+
+        return parse_arguments(args)
+    return dict(args or {})
 
 
 def _model(run: Mapping[str, Any], notes: list[str]) -> list[str]:
     out = ["--model", str(run.get("model") or "hf")]
-    args = run.get("model_args") or {}
-    if isinstance(args, str):
-        from mrag_eval.harness import parse_arguments
-
-        args = parse_arguments(args)
     kept = {}
-    for key, value in args.items():
+    for key, value in _arguments(run.get("model_args")).items():
         if secret_in({key: value}) is None:
             kept[key] = value
         else:

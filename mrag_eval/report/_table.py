@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from mrag_eval.core import ConfigError, decimal, did_you_mean, pipe_table, score_text
+from mrag_eval.core import ConfigError, csv_cell, decimal, did_you_mean, pipe_table, score_text
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import scale_of
@@ -113,11 +113,10 @@ def comma_separated(tables: Sequence[Table]) -> str:
             for name, cell in zip(table.columns, row.cells, strict=True):
                 digits = table.digits if cell.digits is None else cell.digits
                 bounds = ["" if x is None else decimal(x, digits) for x in (cell.value, cell.low, cell.high)]
-                labels = " / ".join(row.labels)
-                tail = ["" if x is None else x for x in (cell.n, cell.reason)]
-                writer.writerow(
-                    [table.id, labels, row.source, name, cell.task or "", cell.metric or "", *bounds, *tail]
-                )
+                named = (table.id, " / ".join(row.labels), row.source, name, cell.task or "", cell.metric or "")
+                tail = ["" if cell.n is None else cell.n, csv_cell(cell.reason or "")]
+                # numbers are no formulas: -0.5 stays one
+                writer.writerow([*map(csv_cell, named), *bounds, *tail])
     return out.getvalue().rstrip("\n")
 
 

@@ -122,11 +122,13 @@ def build_bordirlines(
     locates BorderLines' files (keys of the benchmark's ``data`` block). Raises CorpusError if the corpus exists
     already.
     """
-    from mrag_eval.retrievers import build_index
+    from mrag_eval.retrievers import build_index, check_replaceable
 
     target = corpora_folder() / name
     if target.exists() and not overwrite:
         raise CorpusError(f"corpus '{name}' is there already ({target})", "rebuild it: --overwrite")
+    if target.exists():
+        check_replaceable(target)
     docs = load_benchmark({"benchmark": "bordirlines", **data}).docs
     if pages_file is None:
         if edition_of is None:

@@ -38,7 +38,7 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
         return _own(_Passages(corpus), retrieval.kind or "dense", embedder, retrieval.device, cache_dir())
     place = milvus_place(retrieval)
     if place is not None:
-        lying = retrievers.open_milvus(place, device=retrieval.device)
+        lying = retrievers.open_milvus(place, device=retrieval.device, embedders=_own_embedders(retrieval))
         if retrieval.embedder is not None:
             retrievers.check_embedder(lying, retrieval.embedder)
         if retrieval.kind not in (None, "milvus", lying.kind):
@@ -50,10 +50,17 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
             f"retrieval.kind=milvus: '{retrieval.corpus}' is an index in the folder {path}",
             "leave 'kind' out, or say where Milvus is: --metadata retrieval.uri=...",
         )
-    index = retrievers.load_index(path, expect_embedder=retrieval.embedder, device=retrieval.device)
+    index = retrievers.load_index(
+        path, expect_embedder=retrieval.embedder, device=retrieval.device, embedders=load_config().embedders
+    )
     if retrieval.kind is not None and retrieval.kind != index.kind:
         raise _other_kind(index, retrieval.kind)
     return index
+
+
+def _own_embedders(retrieval: Retrieval) -> list[str | dict[str, Any]]:
+    """Return the embedders that the user's own settings name."""
+    return [*([] if retrieval.embedder is None else [retrieval.embedder]), *load_config().embedders]
 
 
 def _other_kind(index: Index, asked: str | None) -> CorpusError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.config import load_config
 from mrag_eval.core import CORAL_POOL, ConfigError, CorpusError, MragError, content_key, did_you_mean, room_on_disk
 from mrag_eval.retrieval._corpora import corpora_folder
 
@@ -58,6 +59,10 @@ def build_corpus(
     """
     target = corpora_folder() / _checked(name)
     there = target.exists()
+    if there and overwrite and not add:
+        from mrag_eval.retrievers import check_replaceable
+
+        check_replaceable(target)
     if add and not there:
         raise CorpusError(f"there is no corpus '{name}' to add a language to ({target})", "build it: leave out --add")
     if there and not add and not overwrite:
@@ -157,7 +162,7 @@ def _check_languages(name: str, editions: Sequence[Edition], target: Path | None
 
 def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
     """Return the arguments of ``build_index``: the given settings, else those of the existing corpus."""
-    from mrag_eval.retrievers import ChunkConfig, index_info
+    from mrag_eval.retrievers import ChunkConfig, allowed_spec, index_info
 
     size = _WORDS if asked.size is None else asked.size
     out: dict[str, Any] = {
@@ -179,7 +184,7 @@ def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
                     f"{held} was built with an embedder that has no name to load it by",
                     "build it with a named embedder: --embedder NAME",
                 )
-            out["embedder"] = record["spec"]
+            out["embedder"] = allowed_spec(record["spec"], load_config().embedders, f"index {held}")
         if asked.size is None:
             out["chunker"] = built["chunker"]
         if (found := built["approximation"]) is not None:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config, unmeasured
-from mrag_eval.core import RowScores, Scored, install_redaction, labelled_name, naming, to_json
+from mrag_eval.core import RowScores, Scored, install_redaction, keep_secrets_of, labelled_name, naming, to_json
 from mrag_eval.datasets import Benchmark
-from mrag_eval.harness import HarnessTask, RowResult
+from mrag_eval.harness import HarnessTask, RowResult, hide_secrets_in_results
 from mrag_eval.judging import Verdicts
 from mrag_eval.prompts import (
     Budget,
@@ -71,6 +71,9 @@ class RagTask(HarnessTask):
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
+        hide_secrets_in_results()
+        # the harness adds the evaluated model's arguments, headers and address included
+        keep_secrets_of(config or {})
         rest, self.blocks = split_config(config or {}, METRIC_NAMES)
         self._supply: TaskRows
         name = str(rest.get("task", "?"))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.core import CorpusError, DataError, Passage
 from mrag_eval.retrievers.build._build import build_at
 from mrag_eval.retrievers.build._merging import merge_indexes
+from mrag_eval.retrievers.build._replacing import check_replaceable, remove_unfinished
 from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.embedding._allowed import Spec, allowed_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.index._index import Index
@@ -24,6 +26,7 @@ def add_documents(
     corpus: Iterable[Passage | Document],
     *,
     embedder: Embedder | SparseEncoder | None = None,
+    embedders: Sequence[Spec] = (),
     batch_size: int = 256,
     resume: bool = False,
     progress: bool = True,
@@ -40,6 +43,7 @@ def add_documents(
         path: an index folder.
         corpus: as in ``build_index``; a passage id that the index already holds is an error.
         embedder: the object the index was built with, if it cannot be loaded by name.
+        embedders: as in ``load_index``.
         batch_size, resume, progress, device, source: as in ``build_index``. With ``resume`` the work of an
             interrupted call is reused.
     """
@@ -56,7 +60,8 @@ def add_documents(
     half_made = new.with_name(new.name + ".building")
     if new.exists():
         # finished but not merged: resuming compares its documents with the ones given now
-        shutil.rmtree(half_made, ignore_errors=True)
+        check_replaceable(new)
+        remove_unfinished(half_made)
         new.rename(half_made)
     settings = replace(
         BuildSettings.like(manifest),
@@ -66,7 +71,9 @@ def add_documents(
         device=device,
         source=source,
     )
-    if record is not None and record.spec is None and embedder is not None:
+    if record is not None and record.spec is not None:
+        settings = replace(settings, embedder=allowed_spec(record.spec, embedders, f"index {target}"))
+    elif record is not None and embedder is not None:
         settings = replace(settings, embedder=embedder)
     build_at(corpus, new, settings)
     try:
@@ -77,4 +84,6 @@ def add_documents(
         said = error.message.replace(f"indexes {target} and {new}", f"index {target} and the documents to add")
         raise DataError(said, "leave them out of the documents; the index is unchanged") from None
     shutil.rmtree(new, ignore_errors=True)
-    return merged if embedder is None else load_index(target, device=device, embedder=embedder)
+    if embedder is None and not embedders:
+        return merged
+    return load_index(target, device=device, embedder=embedder, embedders=embedders)

@@ -16,7 +16,8 @@ from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._intake import checked_passage, checked_passages
 from mrag_eval.retrievers.build._progress import Progress
 from mrag_eval.retrievers.build._ray_work import Loading
-from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine
+from mrag_eval.retrievers.build._replacing import check_replaceable
+from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine, specified
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.corpora._corpus import Document
@@ -119,6 +120,8 @@ def build_at(
     with build_lock(target):
         if target.exists() and not overwrite:
             raise CorpusError(f"{target} exists already", "choose another path, or replace it: --overwrite")
+        if target.exists():
+            check_replaceable(target)
         return build_unlocked(corpus, target, settings)
 
 
@@ -148,7 +151,7 @@ def build_unlocked(corpus: Iterable[Passage | Document], target: Path, settings:
             else:
                 writer.run(lambda: _made_by_ray(cluster, writer, stream, loading, share, shown), shown)
     custom = model if record is not None and record.spec is None else None
-    return load_index(target, device=device, embedder=custom)
+    return load_index(target, device=device, embedder=custom, embedders=specified(settings.embedder))
 
 
 def _made_by_ray(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import CorpusError, Passage, write_whole
+from mrag_eval.retrievers.build._replacing import move_into_place, remove_unfinished
 from mrag_eval.retrievers.embedding._embedders import Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 from mrag_eval.retrievers.index import _passages
@@ -91,7 +92,7 @@ class Building:
             self.done, self.content = manifest.passages, ContentHash(manifest.content_hash)
             self.is_complete = True
         else:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_unfinished(self.folder)
             for name in ("passages", WORK):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
             self._save()
@@ -197,13 +198,3 @@ class Building:
             "sizes": self.sizes,
         }
         write_whole(self.folder / WORK / _STATE, json.dumps(state))
-
-
-def move_into_place(folder: Path, target: Path) -> None:
-    """Rename a finished folder to ``target``; an existing index is removed afterwards."""
-    replaced = target.with_name(target.name + ".replaced")
-    if target.exists():
-        shutil.rmtree(replaced, ignore_errors=True)
-        target.rename(replaced)
-    folder.rename(target)
-    shutil.rmtree(replaced, ignore_errors=True)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import CorpusError, Passage, build_lock
 from mrag_eval.core import cache_dir as cache_dir_in_force
 from mrag_eval.retrievers.build._build import build_unlocked
-from mrag_eval.retrievers.build._settings import BuildSettings
+from mrag_eval.retrievers.build._settings import BuildSettings, specified
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig
 from mrag_eval.retrievers.corpora._corpus import Document
+from mrag_eval.retrievers.embedding._allowed import Spec
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
@@ -64,22 +66,25 @@ def cached_index(
     fingerprint = _fingerprint(items, settings, model)
     root = Path(cache_dir) if cache_dir is not None else cache_dir_in_force()
     path = root / "indexes" / fingerprint
-    custom = None if model is None or isinstance(embedder, str | Mapping | EmbedderSpec) else model
-    found = _load(path, device, custom)
+    specs = specified(embedder)
+    custom = None if specs else model
+    found = _load(path, device, custom, specs)
     if found is not None:
         return found
     with build_lock(path, wait=True):
-        found = _load(path, device, custom)
+        found = _load(path, device, custom, specs)
         if found is not None:
             return found
+        # a damaged index, in a folder of the cache that nobody else writes to
+        shutil.rmtree(path, ignore_errors=True)
         return build_unlocked(items, path, settings)
 
 
-def _load(path: Path, device: str, embedder: Embedder | SparseEncoder | None) -> Index | None:
+def _load(path: Path, device: str, embedder: Embedder | SparseEncoder | None, specs: Sequence[Spec]) -> Index | None:
     if not path.exists():
         return None
     try:
-        return load_index(path, device=device, embedder=embedder)
+        return load_index(path, device=device, embedder=embedder, embedders=specs)
     except CorpusError:
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from mrag_eval.core import ConfigError, DataError, Passage, normalize_language
+from mrag_eval.core import ConfigError, DataError, Passage, check_id, normalize_language
 from mrag_eval.retrievers.build._chunk_workers import cut_by_workers
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, chunk_documents
 from mrag_eval.retrievers.corpora._corpus import Document
@@ -38,6 +38,8 @@ def checked_passage(passage: Passage, seen: SeenIds) -> Passage:
     """Return the passage with its language normalised; raise DataError if it cannot be indexed."""
     if not passage.id:
         raise DataError(f"a passage of document '{passage.doc_id}' has no id", "give every passage a unique id")
+    check_id(passage.id, "passage")
+    check_id(passage.doc_id, f"passage '{passage.id}', doc_id")
     if not passage.text.strip():
         raise DataError(f"passage '{passage.id}' has no text", "leave passages without text out of the corpus")
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mrag_eval.retrievers.build._factory import Approximation
 from mrag_eval.retrievers.build._passages_finish import finish_passages
+from mrag_eval.retrievers.build._replacing import UNFINISHED, remove_unfinished
 from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.shards._manifest import (
     ApproximateRecord,
@@ -49,7 +50,9 @@ def link_parts(
         wanted: the approximation to record in the manifest.
         approximate: builds new approximate shards in the folder; None keeps those of the parts.
     """
-    shutil.rmtree(building, ignore_errors=True)
+    remove_unfinished(building)
+    building.mkdir(parents=True)
+    (building / UNFINISHED).touch()
     files: dict[str, FileRecord] = {}
     languages: dict[str, LanguageRecord] = {}
     for part in parts:
@@ -67,11 +70,12 @@ def link_parts(
         }
     for file in sorted(building.rglob("*")):
         name = file.relative_to(building).as_posix()
-        if file.is_file() and name not in files:
+        if file.is_file() and name not in files and name != UNFINISHED:
             with file.open("rb") as handle:
                 os.fsync(handle.fileno())
             files[name] = file_record(file)
     write_manifest(building, _merged_manifest(whole, languages, files, wanted))
+    (building / UNFINISHED).unlink()
 
 
 def _is_taken(name: str, part: Part) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import ConfigError, DataError, read_array
 from mrag_eval.retrievers.index._passages import LOOKUP_HASHES, PassageStore
 from mrag_eval.retrievers.shards._manifest import Manifest
 
@@ -63,7 +63,7 @@ def check_ids(folders: Sequence[Path], manifests: Sequence[Manifest]) -> None:
         for folder, manifest in zip(folders, manifests, strict=True)
     ]
     for (one, a), (other, b) in combinations(zip(folders, stores, strict=True), 2):
-        common = np.intersect1d(np.load(one / _HASHES, mmap_mode="r"), np.load(other / _HASHES, mmap_mode="r"))
+        common = np.intersect1d(read_array(one / _HASHES), read_array(other / _HASHES))
         for start in range(0, len(common), _COMPARED):
             some = common[start : start + _COMPARED]
             twice = sorted(set(a.ids_of_hashes(some)) & set(b.ids_of_hashes(some)))

@@ -11,12 +11,12 @@ import numpy as np
 
 from mrag_eval.core import ConfigError, CorpusError, Passage, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
-from mrag_eval.retrievers.build._building import move_into_place
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, FEW, Approximation, approximation
 from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._linking import Part, link_parts
 from mrag_eval.retrievers.build._merge_checks import check_alike, check_disjoint, check_ids
 from mrag_eval.retrievers.build._passages_finish import read_records
+from mrag_eval.retrievers.build._replacing import check_replaceable, move_into_place, remove_unfinished
 from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.index._index import Index
@@ -96,6 +96,8 @@ def _merge(
     with build_lock(target):
         if target.exists() and not overwrite:
             raise CorpusError(f"{target} exists already", "choose another path, or replace it: --overwrite")
+        if target.exists():
+            check_replaceable(target)
         manifests = [parse_manifest(folder, manifest_bytes(folder)) for folder in folders]
         for folder, manifest in zip(folders, manifests, strict=True):
             check_files(folder, manifest)
@@ -130,7 +132,7 @@ def _write(
     ]
     building = target.with_name(target.name + ".building")
     written = target.with_name(target.name + ".merging")
-    shutil.rmtree(written, ignore_errors=True)
+    remove_unfinished(written)
     try:
         if rewritten:
             batches = (

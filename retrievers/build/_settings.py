@@ -20,6 +20,11 @@ from mrag_eval.retrievers.shards._manifest import KINDS, Manifest
 Model = str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder
 
 
+def specified(model: Model) -> list[str | Mapping[str, Any] | EmbedderSpec]:
+    """Return the specification that the user gave of a model, if it is not the model itself."""
+    return [model] if isinstance(model, str | Mapping | EmbedderSpec) else []
+
+
 @dataclass(frozen=True)
 class RayEngine:
     """The Ray cluster that cuts and embeds.

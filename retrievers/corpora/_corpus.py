@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, did_you_mean, normalize_language
+from mrag_eval.core import ConfigError, DataError, check_id, did_you_mean, normalize_language
 from mrag_eval.retrievers.corpora._hub_stream import stream_rows
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
 from mrag_eval.retrievers.index._hashing import SeenIds
@@ -98,6 +98,8 @@ class _Records:
             )
         if field == "id" and not value:
             raise DataError(f"{where}: the document id is empty", "correct that line, or leave it out")
+        if field == "id":
+            check_id(value, where)
         try:
             value.encode("utf-8")
         except UnicodeEncodeError as error:

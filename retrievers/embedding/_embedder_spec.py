@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.core import ConfigError, address_fault, did_you_mean
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -128,13 +128,13 @@ def _kind(name: str) -> str:
 
 def _without_secrets(url: str) -> str:
     """Return a base URL without user, password and query, as manifests and errors contain it."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    fault = address_fault(url)
+    if fault is not None:
         raise ConfigError(
-            f"embedder: base_url '{parts.hostname or url}' is not an http(s) address",
-            "e.g. base_url=http://localhost:8000/v1",
+            f"embedder: base_url is not an http(s) address, it {fault}", "e.g. base_url=http://localhost:8000/v1"
         )
-    host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
-    if ":" in parts.hostname:
+    parts = urlsplit(url)
+    host = str(parts.hostname) if parts.port is None else f"{parts.hostname}:{parts.port}"
+    if ":" in str(parts.hostname):
         host = f"[{parts.hostname}]" + ("" if parts.port is None else f":{parts.port}")
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import ConfigError, CorpusError, DataError, Hit, Passage
+from mrag_eval.retrievers.embedding._allowed import Spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, sparse_query_vectors
 from mrag_eval.retrievers.index._folder_shards import FolderShards, Lists
@@ -49,6 +50,7 @@ class Index:
         mmap: bool = True,
         device: str = "cpu",
         embedder: Embedder | SparseEncoder | None = None,
+        own: Sequence[Spec] = (),
     ) -> None:
         self.path: Path | str = path
         self.manifest = manifest
@@ -56,7 +58,7 @@ class Index:
         self._store: PassageRows = PassageStore(
             path, {lang: manifest.languages[lang].passages for lang in self.languages}
         )
-        self._encoder = QueryEncoder(path, manifest, device, embedder)
+        self._encoder = QueryEncoder(path, manifest, device, embedder, own)
         self._shards = FolderShards(path, manifest, self._store, mmap=mmap)
 
     def __len__(self) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import CorpusError
-from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, parse_spec
+from mrag_eval.retrievers.embedding._allowed import Spec, needs_user
+from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.index._index import Index
@@ -23,10 +24,10 @@ def _check(folder: Path, manifest: Manifest, *, verify: bool = False) -> None:
 
 
 @lru_cache(maxsize=16)
-def _open(path: Path, digest: str, mmap: bool, device: str) -> Index:
+def _open(path: Path, digest: str, mmap: bool, device: str, own: tuple[Asked, ...]) -> Index:
     manifest = parse_manifest(path, manifest_bytes(path))
     _check(path, manifest)
-    return Index(path, manifest, mmap=mmap, device=device)
+    return Index(path, manifest, mmap=mmap, device=device, own=[asked.spec for asked in own])
 
 
 def load_index(
@@ -37,8 +38,9 @@ def load_index(
     expect_embedder: str | Mapping[str, Any] | EmbedderSpec | None = None,
     verify: bool = False,
     embedder: Embedder | SparseEncoder | None = None,
+    embedders: Sequence[Spec] = (),
 ) -> Index:
-    """Open an index, once per process for the same folder and manifest.
+    """Open an index, once per process for the same folder, manifest and specifications.
 
     Args:
         path: the folder.
@@ -49,13 +51,21 @@ def load_index(
             SHA-256 of files below 1 MiB and the passages' offsets are checked; a changed byte in a large file goes
             unnoticed.
         embedder: an embedder object for queries, if the index's embedder cannot be loaded by name.
+        embedders: specifications of embedders that the index may use although they are behind an address, run code of
+            their own or are in a local folder; ``expect_embedder`` is one of them.
 
     Raises :class:`~mrag_eval.core.CorpusError` for a missing, unfinished, damaged or newer index, or another
     embedder.
     """
     folder = Path(path).resolve()
     raw = manifest_bytes(folder)
-    index = _open(folder, hashlib.sha256(raw).hexdigest(), mmap, device)
+    own = [*embedders, *([] if expect_embedder is None else [expect_embedder])]
+    record = parse_manifest(folder, raw).embedder
+    # for any other model they change nothing, and would open the index once more
+    needed = own if record is not None and record.spec is not None and needs_user(record.spec) else []
+    index = _open(
+        folder, hashlib.sha256(raw).hexdigest(), mmap, device, tuple(Asked.of(parse_spec(spec)) for spec in needed)
+    )
     if verify:
         check_files(folder, index.manifest, verify=True)
     if expect_embedder is not None:
@@ -77,7 +87,7 @@ def check_embedder(index: Index, expected: str | Mapping[str, Any] | EmbedderSpe
         raise _other_embedder(index, asked.name, asked.name)
     built = parse_spec(record.spec).identity() if record.spec else {}
     for key, value in asked.identity().items():
-        if key not in ("model", "kind", "base_url", "api_key_env") and built.get(key) != value:
+        if key not in ("model", "kind", "base_url", "api_key_env", "trust_remote_code") and built.get(key) != value:
             raise CorpusError(
                 f"index {index.path} was built with {record.name} and {key} = {built.get(key)!r}, "
                 f"this run asks for {value!r}",

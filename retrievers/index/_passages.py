@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, Passage
+from mrag_eval.core import CorpusError, Passage, read_array
 from mrag_eval.retrievers.index._hashing import hash64
 
 Rows = NDArray[np.int64]
@@ -220,8 +220,8 @@ class PassageStore(RowsByLanguage):
         if self._lookup is None:
             folder = self.folder / "passages"
             self._lookup = (
-                np.load(folder / LOOKUP_HASHES, mmap_mode="r"),
-                np.load(folder / LOOKUP_ROWS, mmap_mode="r"),
+                read_array(folder / LOOKUP_HASHES),
+                read_array(folder / LOOKUP_ROWS),
             )
         return self._lookup
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from mrag_eval.core import CorpusError, DataError
+from mrag_eval.retrievers.embedding._allowed import Spec, allowed_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors, load_embedder, query_vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
 from mrag_eval.retrievers.shards._manifest import EmbedderRecord, Manifest
@@ -17,13 +18,22 @@ Model = TypeVar("Model", Embedder, SparseEncoder)
 
 
 class QueryEncoder:
-    """Hold the embedder or the sparse encoder of an index: the object ``given``, or the one that its manifest names."""
+    """Hold the embedder or the sparse encoder of an index: the object ``given``, or the one that its manifest names.
+
+    ``own`` are the user's specifications, which the manifest needs for some models
+    (:func:`~mrag_eval.retrievers.embedding._allowed.allowed_spec`).
+    """
 
     def __init__(
-        self, path: Path | str, manifest: Manifest, device: str, given: Embedder | SparseEncoder | None
+        self,
+        path: Path | str,
+        manifest: Manifest,
+        device: str,
+        given: Embedder | SparseEncoder | None,
+        own: Sequence[Spec] = (),
     ) -> None:
         self._path, self._kind, self._record, self._device = path, manifest.kind, manifest.embedder, device
-        self.given = given
+        self.given, self._own = given, own
         self._loaded = given
 
     @property
@@ -79,7 +89,7 @@ class QueryEncoder:
                 f"index {self._path} was built with an embedder '{record.name}' that cannot be loaded by name",
                 "pass it to load_index(path, embedder=...), or search with embeddings=...",
             )
-        model = load(record.spec, device=self._device)
+        model = load(allowed_spec(record.spec, self._own, f"index {self._path}"), device=self._device)
         if model.revision != record.revision:
             raise CorpusError(
                 f"index {self._path} was built with {record.name} {record.revision}, the installed one is "

@@ -10,6 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from mrag_eval.core import CorpusError
+from mrag_eval.retrievers.embedding._allowed import Spec
+from mrag_eval.retrievers.embedding._embedder_spec import Asked, parse_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, checked_sparse
 from mrag_eval.retrievers.index._folder_shards import Lists
@@ -72,6 +74,7 @@ class MilvusIndex(Index):
         *,
         device: str = "cpu",
         embedder: Embedder | SparseEncoder | None = None,
+        own: Sequence[Spec] = (),
     ) -> None:
         self.path = f"'{place.collection}' in {connection.uri}"
         self.manifest = manifest
@@ -80,7 +83,7 @@ class MilvusIndex(Index):
         self._search_params = {**built.get("search", {}), **place.search}
         self._max_norm = max((record.max_norm or 1.0 for record in manifest.languages.values()), default=1.0)
         self._store = MilvusPassages(connection, place.collection, self.counts)
-        self._encoder = QueryEncoder(self.path, manifest, device, embedder)
+        self._encoder = QueryEncoder(self.path, manifest, device, embedder, own)
         self._milvus_shards = {lang: self._shard(lang) for lang in self.languages}
         self._vocabularies: dict[str, dict[str, int]] = {}
 
@@ -154,11 +157,16 @@ class MilvusIndex(Index):
 
 
 def open_milvus(
-    place: MilvusPlace, *, device: str = "cpu", embedder: Embedder | SparseEncoder | None = None
+    place: MilvusPlace,
+    *,
+    device: str = "cpu",
+    embedder: Embedder | SparseEncoder | None = None,
+    embedders: Sequence[Spec] = (),
 ) -> MilvusIndex:
     """Open the index in a Milvus collection, once per process.
 
-    ``embedder`` is an embedder object for queries, if the index's embedder cannot be loaded by name.
+    ``embedder`` is an embedder object for queries, if the index's embedder cannot be loaded by name; ``embedders`` are
+    those of :func:`load_index`.
 
     Raises:
         ConfigError: the uri or the name is invalid.
@@ -166,12 +174,13 @@ def open_milvus(
         MissingExtraError: the extra ``milvus`` is not installed.
     """
     described = json.dumps(asdict(place), sort_keys=True)
-    return _opened(described, device) if embedder is None else _open(place, device, embedder)
+    own = tuple(Asked.of(parse_spec(spec)) for spec in embedders)
+    return _opened(described, device, own) if embedder is None else _open(place, device, embedder, own)
 
 
 @lru_cache(maxsize=8)
-def _opened(described: str, device: str) -> MilvusIndex:
-    return _open(MilvusPlace(**json.loads(described)), device, None)
+def _opened(described: str, device: str, own: tuple[Asked, ...]) -> MilvusIndex:
+    return _open(MilvusPlace(**json.loads(described)), device, None, own)
 
 
 def forget_opened() -> None:
@@ -179,7 +188,9 @@ def forget_opened() -> None:
     _opened.cache_clear()
 
 
-def _open(place: MilvusPlace, device: str, embedder: Embedder | SparseEncoder | None) -> MilvusIndex:
+def _open(
+    place: MilvusPlace, device: str, embedder: Embedder | SparseEncoder | None, own: tuple[Asked, ...]
+) -> MilvusIndex:
     connection = place.connect()
     notes = Notes(connection, place.collection)
     if not notes.exist() or not connection.call("has_collection", place.collection):
@@ -192,7 +203,9 @@ def _open(place: MilvusPlace, device: str, embedder: Embedder | SparseEncoder | 
             "repeat the command that started it: mrag-eval index milvus ...",
         )
     connection.call("load_collection", place.collection)
-    return MilvusIndex(place, connection, *described_index(place, written), device=device, embedder=embedder)
+    specs = [asked.spec for asked in own]
+    manifest, built = described_index(place, written)
+    return MilvusIndex(place, connection, manifest, built, device=device, embedder=embedder, own=specs)
 
 
 def milvus_info(place: MilvusPlace) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, CorpusError, missing_extra
+from mrag_eval.core import ConfigError, CorpusError, keep_address, keep_secret, missing_extra
 from mrag_eval.retrievers.milvus._milvus_local import serving_address, unopened
 
 # A child of the harness's logger, so that the harness shows these lines like its own.
@@ -46,7 +46,7 @@ def checked_uri(uri: str) -> str:
     Raises :class:`~mrag_eval.core.ConfigError` for one that is neither a server nor a file ending in ``.db``, and for
     one with a password, which would be written wherever the setting is.
     """
-    if is_server(uri):
+    if is_server(keep_address(uri)):
         if "@" in uri:
             raise ConfigError(
                 "a Milvus uri must not contain a user or a password",
@@ -79,7 +79,9 @@ class Connection:
         self._connect()
 
     def _connect(self) -> None:
-        self._client = _connected(self.uri, os.environ.get(self._token_env, ""), self._token_env)
+        token = keep_secret(os.environ.get(self._token_env, ""))
+        keep_secret(token.partition(":")[2])  # a token may be USER:PASSWORD
+        self._client = _connected(self.uri, token, self._token_env)
 
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """Call ``MilvusClient.<name>``."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import mrag_eval
-from mrag_eval.core import CorpusError, write_whole
+from mrag_eval.core import CorpusError, is_plain_language, links_out, path_fault, write_whole
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -24,6 +24,8 @@ _BY_RELEASE = (".parquet", "params.index.json")
 # Smaller files are read and compared whenever an index is opened.
 _SMALL = 1 << 20
 _REBUILD = "rebuild it: mrag-eval index build --overwrite ..."
+_LINK = "copy the index with its files (cp -rL), if you know what the link leads to"
+_FOREIGN = "mrag-eval did not write this index so; do not use it"
 
 
 def approximate_name(lang: str) -> str:
@@ -189,7 +191,7 @@ def manifest_bytes(path: Path) -> bytes:
 
 
 def parse_manifest(path: Path, raw: bytes) -> Manifest:
-    """Return the validated manifest; raise CorpusError for a damaged or a newer one."""
+    """Return the validated manifest; raise CorpusError for a damaged or a newer one, and for names of files outside."""
     try:
         content = json.loads(raw)
         written = content["format"]
@@ -198,9 +200,18 @@ def parse_manifest(path: Path, raw: bytes) -> Manifest:
                 f"index {path} has format {written}, this mrag-eval {mrag_eval.__version__} reads up to {FORMAT}",
                 "pip install -U mrag-eval, or rebuild the index with this version",
             )
-        return Manifest.model_validate(content)
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        manifest = Manifest.model_validate(content)
+    except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
         raise CorpusError(f"index {path}: {MANIFEST} is damaged", _REBUILD) from error
+    for name in manifest.files:
+        if fault := path_fault(path, name):
+            raise CorpusError(
+                f"index {path}: {MANIFEST}, files: {name!r} {fault}", _LINK if "link" in fault else _FOREIGN
+            )
+    for lang in manifest.languages:
+        if not is_plain_language(lang):
+            raise CorpusError(f"index {path}: {MANIFEST}, languages: {lang!r} is not the code of a language", _FOREIGN)
+    return manifest
 
 
 def check_files(path: Path, manifest: Manifest, *, verify: bool = False) -> None:
@@ -208,6 +219,8 @@ def check_files(path: Path, manifest: Manifest, *, verify: bool = False) -> None
 
     The SHA-256 of files of 1 MiB or more is compared only with ``verify``, which reads them all.
     """
+    for link in links_out(path):
+        raise CorpusError(f"index {path}: {link.relative_to(path)} is a link out of the folder", _LINK)
     for name, record in manifest.files.items():
         file = path / name
         try:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mrag_eval.core import read_array
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 from mrag_eval.retrievers.shards._sparse_shard import FILES
 
@@ -22,7 +23,7 @@ def vectors_by_passage(shard: Path, count: int, scratch: Path) -> Iterator[list[
     Two passes over the postings. Memory grows with the vocabulary and the passages (16 bytes each), not with the
     postings.
     """
-    starts, rows, weights = (np.load(shard / name, mmap_mode="r") for name in FILES)
+    starts, rows, weights = (read_array(shard / name) for name in FILES)
     total = int(starts[-1])
     lengths = np.zeros(count, dtype=np.int64)
     for first in range(0, total, _POSTINGS):

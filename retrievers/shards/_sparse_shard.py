@@ -99,7 +99,9 @@ class SparseShard:
         if self._arrays is None:
             mode: Any = "r" if self.mmap else None
             try:
-                starts, rows, weights = (np.load(self.folder / name, mmap_mode=mode) for name in FILES)
+                starts, rows, weights = (
+                    np.load(self.folder / name, mmap_mode=mode, allow_pickle=False) for name in FILES
+                )
             except (OSError, ValueError) as error:
                 raise CorpusError(f"shard {self.folder} cannot be read: {error}", "rebuild the index") from error
             if len(starts) != self.dim + 1:

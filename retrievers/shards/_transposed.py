@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mrag_eval.core import read_array
+
 # postings read at a time
 _BLOCK = 1 << 22
 
@@ -22,7 +24,7 @@ def passage_vectors(
     ``files`` are the starts of the terms' postings, the passages and the weights. Memory holds ``room`` postings; all
     postings are read once for each such part.
     """
-    starts, passages, weights = (np.load(folder / name, mmap_mode="r") for name in files)
+    starts, passages, weights = (read_array(folder / name) for name in files)
     total = int(starts[-1])
     lengths = np.zeros(last - first, dtype=np.int64)
     for start in range(0, total, _BLOCK):

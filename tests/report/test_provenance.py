@@ -290,7 +290,7 @@ def test_a_run_and_its_repetition_give_equal_numbers(
     assert done.value.code == 0
     capsys.readouterr()
     with pytest.raises(SystemExit) as done:
-        main(["rerun", "one", "--output", "two", "--run"])
+        main(["rerun", "one", "--output", "two", "--run", "--trust"])
     out = capsys.readouterr().out
     assert done.value.code == 0, out
     first, second = (next(Path(name).rglob("results_*.json")) for name in ("one", "two"))

@@ -479,7 +479,10 @@ def test_an_index_over_an_endpoint(endpoint: Endpoint, tmp_path: Path, monkeypat
     spec = {"model": f"openai:org/encoder@{endpoint.url}", "api_key_env": "ENDPOINT_KEY"}
     index = build_index(corpus, tmp_path / "i", embedder=spec, progress=False)
     assert len(index.search(["xx"], 2)[0]) == 2
-    assert load_index(tmp_path / "i", expect_embedder="openai:org/encoder@http://elsewhere/v1") is index
+    assert load_index(tmp_path / "i", embedders=[spec]) is index
+    elsewhere = load_index(tmp_path / "i", expect_embedder="openai:org/encoder@http://elsewhere/v1")
+    with pytest.raises(CorpusError, match="the installed one is"):
+        elsewhere.search(["xx"], 2)
     assert b"hunter2" not in b"".join(file.read_bytes() for file in (tmp_path / "i").rglob("*") if file.is_file())
 
 

@@ -188,8 +188,8 @@ def test_an_encoder_of_sentence_transformers_from_build_to_search(
     assert not np.allclose(expected[0], expected[1])
     # by a task's block: from the folder, and from the benchmark's own passages
     docs = [RagDoc(str(n), query, "en") for n, query in enumerate(queries)]
-    by_folder = retrieve(docs, Retrieval(mode="all", k=4, corpus=str(tmp_path / "index"), kind="sparse"))
     own = Retrieval(mode="all", k=4, kind="sparse", embedder=str(folder))
+    by_folder = retrieve(docs, own.model_copy(update={"corpus": str(tmp_path / "index")}))
     assert [r.ranking for r in retrieve(docs, own, corpus=corpus)] == [r.ranking for r in by_folder]
     limited = load_sparse_encoder({"model": str(folder), "max_tokens": 8})
     assert limited.revision != load_sparse_encoder(str(folder)).revision

@@ -155,7 +155,7 @@ def _indexed(plan: QaPlan, folder: Path, kind: str, embedder: str, device: str) 
     wanted = {"corpus": sha256_file(folder / CORPUS), "kind": kind, "embedder": embedder, "cut": cut.model_dump()}
     record = folder / STEPS / "index.json"
     if record.is_file() and json.loads(record.read_text(encoding="utf-8")) == wanted and (folder / INDEX).is_dir():
-        return load_index(folder / INDEX, device=device)
+        return load_index(folder / INDEX, device=device, embedders=[embedder])
     record.unlink(missing_ok=True)
     passages = read_xlcost_passages(folder / CORPUS, cut.tokens, cut.tokenizer).passages
     index = build_index(

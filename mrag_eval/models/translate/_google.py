@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
-from mrag_eval.core import ConfigError, missing_extra
+from mrag_eval.core import ConfigError, missing_extra, redact
 from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.models.translate._codes import google
 from mrag_eval.models.translate._pieces import joined, packed
@@ -64,7 +64,7 @@ class GoogleBackend:
                 self._characters += sum(map(len, values[start:end]))
                 done += [str(entry["translatedText"]) for entry in answer]
         except Exception as error:  # any error of the client library concerns only these texts
-            reason = " ".join(str(error).split())[:200]
+            reason = redact(" ".join(str(error).split())[:200])
             yield from ((position, Outcome(None, f"failed: {type(error).__name__}: {reason}")) for position, _ in batch)
             return
         found = iter(done)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from mrag_eval.core import ConfigError, did_you_mean, interval_text, p_text, pipe_table, points
+from mrag_eval.core import ConfigError, csv_cell, did_you_mean, interval_text, p_text, pipe_table, points
 from mrag_eval.report.comparison._compare import Comparison, Difference
 from mrag_eval.scoring import scale_of
 
@@ -84,7 +84,8 @@ def _csv(comparison: Comparison, flips: bool) -> str:
 
 
 def _flat(value: object) -> object:
-    return " ".join(value) if isinstance(value, tuple) else "" if value is None else value
+    text = " ".join(value) if isinstance(value, tuple) else "" if value is None else value
+    return csv_cell(text) if isinstance(text, str) else text
 
 
 def _json(comparison: Comparison, _flips: bool) -> str:

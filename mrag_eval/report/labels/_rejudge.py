@@ -108,11 +108,24 @@ def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[TaskConfig, Judge
     """Return the run's configuration, its judge block with the changes, and the panel of that block."""
     config = config_beside(path)
     named = {key: value for key, value in changes.items() if value is not None}
+    _check_prompts(path, config.judge, named)
     block = validated(Judge, deep_merge(config.judge, named, {"required": True}), "judge")
     panel = build_panel(block)
     assert panel is not None, "judge.required"
     panel.check()
     return config, block, panel
+
+
+def _check_prompts(path: Path, recorded: Mapping[str, Any], named: Mapping[str, Any]) -> None:
+    """Raise DataError if the recorded judge block names a template's file and ``named`` does not."""
+    blocks = ((recorded, named), (recorded.get("sufficiency") or {}, named.get("sufficiency") or {}))
+    for block, given in blocks:
+        prompt = block.get("prompt")
+        if isinstance(prompt, str) and "prompt" not in given and not prompt.replace("_", "").isalnum():
+            raise DataError(
+                f"{path}: its results name the file {prompt!r} as judge.prompt, which is not for a file to decide",
+                "if it is yours, name it: --prompt FILE",
+            )
 
 
 def _written(out: Path, samples: Sequence[Sample], config: TaskConfig, block: Judge) -> Rejudged:

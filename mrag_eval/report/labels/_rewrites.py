@@ -17,7 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, DataError, TracedQuestion, columns, did_you_mean, replaced, score_text
+from mrag_eval.core import (
+    ConfigError,
+    DataError,
+    TracedQuestion,
+    columns,
+    csv_cell,
+    did_you_mean,
+    replaced,
+    score_text,
+    unescaped,
+)
 from mrag_eval.datasets import read_table
 from mrag_eval.models import AuxModel, Parsed, generate_parsed, get, parse_json
 from mrag_eval.prompts import Conversation, load_template
@@ -127,7 +137,7 @@ def read_people(path: Path) -> dict[Pair, str]:
             continue
         if label not in TYPES:
             raise DataError(f"{path}, row {number}: unknown label '{row['label']}'{did_you_mean(label, TYPES)}")
-        pair = (row["previous"], row["rewritten"])
+        pair = (unescaped(row["previous"]), unescaped(row["rewritten"]))
         if out.setdefault(pair, label) != label:
             raise DataError(f"{path}, row {number}: the pair has another label above", "keep one of them")
     if not out:
@@ -144,7 +154,7 @@ def write_pairs(rewrites: Sequence[Rewrite], path: Path, seed: int) -> int:
     with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as handle:
         writer = csv.writer(handle)
         writer.writerow(_COLUMNS)
-        writer.writerows((*pairs[int(index)], "") for index in order)
+        writer.writerows((*map(csv_cell, pairs[int(index)]), "") for index in order)
     return len(pairs)
 
 

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from mrag_eval import core
 from mrag_eval.config import Agent, Judge, Prompt, Retrieval, TaskBlocks
-from mrag_eval.core import ConfigError, MragError, cache_dir, naming
+from mrag_eval.core import ConfigError, MragError, cache_dir, hidden_on_screen, keep_secrets_of, naming, write_whole
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
 
@@ -151,7 +151,11 @@ def _blocks(dumped: Mapping[str, Any]) -> TaskBlocks:
 
 
 def _main(folder: Path) -> int:
-    order = json.loads((folder / "order.json").read_text(encoding="utf-8"))
+    path = folder / "order.json"
+    order = json.loads(path.read_text(encoding="utf-8"))
+    # the blocks are as the user wrote them, passwords included
+    path.unlink()
+    keep_secrets_of(order["tasks"])
     _log_as_the_harness(order["level"])
     threading.Thread(target=_ends_with_the_run, daemon=True).start()
     try:
@@ -167,7 +171,7 @@ def _main(folder: Path) -> int:
             "message": error.message if known else next(iter(str(error).splitlines()), ""),  # type: ignore[attr-defined]
             "next_step": error.next_step if known else None,  # type: ignore[attr-defined]
         }
-        (folder / _FAULT).write_text(json.dumps(fault), encoding="utf-8")
+        write_whole(folder / _FAULT, json.dumps(fault))
         return 2
     return 0
 
@@ -201,4 +205,6 @@ def _log_as_the_harness(level: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(Path(sys.argv[1])))
+    with hidden_on_screen():
+        outcome = _main(Path(sys.argv[1]))
+    sys.exit(outcome)

@@ -16,7 +16,19 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, RagDoc, Ranked, Retrieved, build_lock, replaced, write_whole
+from mrag_eval.core import (
+    CONTROL,
+    ConfigError,
+    DataError,
+    RagDoc,
+    Ranked,
+    Retrieved,
+    build_lock,
+    hide,
+    path_fault,
+    replaced,
+    write_whole,
+)
 from mrag_eval.datasets import sha256_file
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings
@@ -85,6 +97,7 @@ class RunFolder:
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            self._check_ours(entry, known)
             have: set[str] = set()
             if known is None or known.fingerprint != entry.fingerprint or overwrite:
                 (self.path / entry.file).unlink(missing_ok=True)
@@ -95,6 +108,17 @@ class RunFolder:
         except OSError as error:
             raise _not_writable(self.path, error) from None
         return have
+
+    def _check_ours(self, entry: TaskEntry, known: TaskEntry | None) -> None:
+        """Raise ConfigError for a file in the way that the manifest does not list, and for a link out of the folder."""
+        stem = Path(entry.file).stem
+        for name in (entry.file, f"{stem}.trec", f"{stem}.reranked.trec"):
+            path = self.path / name
+            fault = path_fault(self.path, name)
+            if fault is None and known is None and path.exists():
+                fault = "was not written by mrag-eval retrieve"
+            if fault is not None:
+                raise ConfigError(f"{path} {fault}, so it is not replaced", "name another folder with -o")
 
     def append(self, task: str, docs: Sequence[RagDoc], found: Sequence[Retrieved]) -> None:
         """Write a batch of rows; they are on disk when this returns."""
@@ -193,7 +217,7 @@ def file_name(task: str) -> str:
 
 def _line(record: Mapping[str, Any]) -> bytes:
     # half a surrogate pair in a question or a passage must survive the round trip
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    text = hide(json.dumps(record, ensure_ascii=False, separators=(",", ":")))
     return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
@@ -246,9 +270,13 @@ def _read_manifest(folder: Path) -> dict[str, TaskEntry]:
                 f"{path}: its format is {body['format']!r}, this version reads {FORMAT!r}",
                 "take what was found again: mrag-eval retrieve",
             )
-        return {name: TaskEntry(**entry) for name, entry in body["tasks"].items()}
+        tasks = {name: TaskEntry(**entry) for name, entry in body["tasks"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is no manifest of retrieved rows ({error!r})", "name another folder") from None
+    for name, entry in tasks.items():
+        if fault := path_fault(folder, entry.file):
+            raise DataError(f"{path}, tasks.{name}.file: {entry.file!r} {fault}", "retrieve anew into another folder")
+    return tasks
 
 
 def _write_trec(path: Path, lists: Iterable[tuple[str, Sequence[Ranked]]], tag: str) -> None:
@@ -256,7 +284,12 @@ def _write_trec(path: Path, lists: Iterable[tuple[str, Sequence[Ranked]]], tag: 
         for row, ranking in lists:
             for rank, place in enumerate(ranking, 1):
                 # tabs, since ids may hold spaces
-                out.write(f"{row}\tQ0\t{place.id}\t{rank}\t{place.score!r}\t{tag}\n")
+                out.write(f"{_column(row)}\tQ0\t{_column(place.id)}\t{rank}\t{place.score!r}\t{_column(tag)}\n")
+
+
+def _column(name: str) -> str:
+    """Return an id as one column of one line: tabs, line ends and other control characters are escaped."""
+    return name if name.isprintable() else CONTROL.sub(lambda found: repr(found[0])[1:-1], name)
 
 
 def shown_differing(differing: Mapping[str, str]) -> str:
