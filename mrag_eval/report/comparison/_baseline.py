@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError, write_whole
-from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
+from mrag_eval.report.files._samples import SampleSet, read_runs
+from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._settings import Settings
 
 # 2 adds the language of the relevant document to the rows

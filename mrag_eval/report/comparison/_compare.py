@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.files._samples import SampleSet, ScoredRow
+from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._settings import EVERYTHING, differing
 from mrag_eval.scoring import TASK_MEASURES, scale_of
 

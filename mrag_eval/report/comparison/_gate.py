@@ -12,7 +12,8 @@ from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, difference, paired, smallest_detectable
 from mrag_eval.report.comparison._gate_rules import Correction, Guard, Rule, Rules
-from mrag_eval.report.files._samples import SampleSet, ScoredRow
+from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.report.files._scored_rows import ScoredRow
 
 Verdict = Literal["pass", "FAIL", "not comparable", "not shown"]
 Values = list[float | None]
