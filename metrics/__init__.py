@@ -39,7 +39,12 @@ from mrag_eval.metrics._citations import (
     parse_citations,
 )
 from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
-from mrag_eval.metrics._concurrence import ConcurrenceScores, concurrence_intervals, concurrence_scores
+from mrag_eval.metrics._concurrence import (
+    CONCURRENCE_SCALES,
+    ConcurrenceScores,
+    concurrence_intervals,
+    concurrence_scores,
+)
 from mrag_eval.metrics._concurrence_baseline import random_concurrence
 from mrag_eval.metrics._concurrence_by_territory import concurrence_by_territory
 from mrag_eval.metrics._intervals import (
@@ -102,6 +107,7 @@ from mrag_eval.metrics._text import (
 )
 
 __all__ = [
+    "CONCURRENCE_SCALES",
     "SHARES",
     "BorderlinesCitation",
     "CitationPreference",

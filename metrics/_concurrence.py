@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mrag_eval.core import SHARE, Scale
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import Estimate, estimates, few_units, interval_for, undefined
 from mrag_eval.metrics._resampling import Array
@@ -35,16 +35,25 @@ _DERIVED = {
     "countries_with_en_std": "a single territory has no deviation",
 }
 _REASONS = _MEANS | _DERIVED
-# ranges other than 0 to 1
-_BOUNDS = {
-    "countries_mean": (0.0, math.inf),
-    "countries_with_en_mean": (0.0, math.inf),
-    "countries_std": (0.0, math.inf),
-    "countries_with_en_std": (0.0, math.inf),
-    "delta_CS_ratio": (-1.0, math.inf),
-    "delta_CS_ratio_per_territory": (-1.0, math.inf),
-    "delta_CS_difference": (-1.0, 1.0),
-    "delta_CS_difference_per_territory": (-1.0, 1.0),
+_COUNTRIES = Scale("countries", 0.0, None)
+# (a - b) / b of two shares
+_RATIO = Scale("ratio", -1.0, None)
+_DIFFERENCE = Scale(low=-1.0)
+# score -> its unit and range
+CONCURRENCE_SCALES: Mapping[str, Scale] = {
+    "KB_CS": SHARE,
+    "Con_CS": SHARE,
+    "Non_CS": SHARE,
+    "delta_CS_ratio": _RATIO,
+    "delta_CS_difference": _DIFFERENCE,
+    "delta_CS_ratio_per_territory": _RATIO,
+    "delta_CS_difference_per_territory": _DIFFERENCE,
+    "Cst_CS_unk": SHARE,
+    "Cst_CS_all": SHARE,
+    "countries_mean": _COUNTRIES,
+    "countries_std": _COUNTRIES,
+    "countries_with_en_mean": _COUNTRIES,
+    "countries_with_en_std": _COUNTRIES,
 }
 
 
@@ -165,11 +174,11 @@ def concurrence_intervals(
     found: dict[str, Estimate] = {}
     for column, name in enumerate(names):
         counted = sums[sums[:, k + column] > 0, column]
-        found[name] = interval_for(counted, bounds=_BOUNDS.get(name, (0.0, 1.0)), **settings)
+        found[name] = interval_for(counted, bounds=CONCURRENCE_SCALES[name].bounds, **settings)
     with_country = sums[:, [k + names.index("Con_CS"), k + names.index("Non_CS")]].any(axis=1)
     derived = _resampled(sums[with_country], settings), _resampled(sums, settings)
     for column, name in enumerate(_DERIVED, k):
-        found[name] = derived[name.startswith("countries")][column].within(_BOUNDS.get(name))
+        found[name] = derived[name.startswith("countries")][column].within(CONCURRENCE_SCALES[name].bounds)
     return {
         name: undefined(scores.reasons[name], entry.method, entry.n) if scores[name] is None else entry
         for name, entry in found.items()

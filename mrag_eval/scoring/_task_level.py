@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import SHARE, DataError, Hit, RagDoc, Scale
-from mrag_eval.metrics import Estimate
+from mrag_eval.metrics import CONCURRENCE_SCALES, Estimate
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, Territory, TerritoryAnswer
 from mrag_eval.scoring._score_records import CitationTable, ConcurrenceTable, SkippedQuestions
@@ -211,26 +211,23 @@ class TaskMeasure:
     in_results: bool = False
 
 
-_DIFFERENCE = Scale(low=-1.0)
-# (a - b) / b of two shares
-_RATIO = Scale("ratio", -1.0, None)
-_COUNTRIES = Scale("countries", 0.0, None)
+# Concurrence scores in the harness's table, and whether higher is better.
+_REPORTED: Mapping[str, bool | None] = {
+    "KB_CS": True,
+    "Con_CS": None,
+    "Non_CS": None,
+    "delta_CS_ratio": None,
+    "delta_CS_difference": None,
+    "Cst_CS_unk": True,
+    "Cst_CS_all": True,
+}
 TASK_MEASURES = {
     measure.name: measure
     for measure in (
-        TaskMeasure("concurrence.KB_CS", higher_is_better=True, in_results=True),
-        TaskMeasure("concurrence.Con_CS", in_results=True),
-        TaskMeasure("concurrence.Non_CS", in_results=True),
-        TaskMeasure("concurrence.delta_CS_ratio", _RATIO, in_results=True),
-        TaskMeasure("concurrence.delta_CS_difference", _DIFFERENCE, in_results=True),
-        TaskMeasure("concurrence.delta_CS_ratio_per_territory", _RATIO),
-        TaskMeasure("concurrence.delta_CS_difference_per_territory", _DIFFERENCE),
-        TaskMeasure("concurrence.Cst_CS_unk", higher_is_better=True, in_results=True),
-        TaskMeasure("concurrence.Cst_CS_all", higher_is_better=True, in_results=True),
-        TaskMeasure("concurrence.countries_mean", _COUNTRIES),
-        TaskMeasure("concurrence.countries_std", _COUNTRIES),
-        TaskMeasure("concurrence.countries_with_en_mean", _COUNTRIES),
-        TaskMeasure("concurrence.countries_with_en_std", _COUNTRIES),
+        *(
+            TaskMeasure(f"concurrence.{name}", scale, _REPORTED.get(name), in_results=name in _REPORTED)
+            for name, scale in CONCURRENCE_SCALES.items()
+        ),
         TaskMeasure("concurrence.read", higher_is_better=True),
         TaskMeasure("concurrence.refused"),
         TaskMeasure("concurrence.unread", higher_is_better=False),
