@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 # first: the harness looks for its own models only while none is registered
-import lm_eval.models
+import lm_eval.models  # noqa: F401
 from lm_eval.api import registry
 from lm_eval.api.instance import Instance
 from lm_eval.api.metrics import mean
@@ -31,7 +31,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import setup_logging, simple_parse_args_string
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import ConfigError, DataError, did_you_mean
 
 if TYPE_CHECKING:
     from lm_eval.models.huggingface import HFLM
@@ -43,6 +43,7 @@ __all__ = [
     "Instance",
     "RowResult",
     "TaskManager",
+    "check_model_type",
     "config_file_settings",
     "evaluate",
     "known_model_types",
@@ -86,8 +87,14 @@ def model_class(model_type: str) -> type[Any]:
 
 
 def known_model_types() -> list[str]:
-    """Return the names of the harness's own model types."""
-    return list(getattr(lm_eval.models, "MODEL_MAPPING", {}))
+    """Return the names of all model types, of the harness and of other packages."""
+    return list(registry.model_registry.keys())
+
+
+def check_model_type(name: str, hint: str) -> None:
+    """Raise ConfigError, with the closest name and a ``hint``, for a name of no model type; nothing is imported."""
+    if name not in registry.model_registry:
+        raise ConfigError(f"no model type '{name}'{did_you_mean(name, known_model_types())}", hint)
 
 
 def register_model_type(name: str, place: str) -> None:
