@@ -8,6 +8,7 @@ module takes seconds; import it inside functions.
 from __future__ import annotations
 
 import logging
+import os
 from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -222,6 +223,24 @@ def score_table(results: Mapping[str, Any]) -> str:
     if results.get("groups"):
         parts.append(make_table(results, "groups"))
     return "\n".join(parts)
+
+
+def _ask_git_only_in_a_work_tree() -> None:
+    """Keep the harness from calling git outside a work tree, where git prints ``fatal: not a git repository``.
+
+    The harness asks for the commit of the current folder after every run, and passes on whatever git prints. Inside a
+    work tree it still does.
+    """
+    from lm_eval import evaluator
+    from lm_eval.loggers.utils import get_git_commit_hash
+
+    def commit() -> str | None:
+        here = Path.cwd()
+        inside = "GIT_DIR" in os.environ or any((folder / ".git").exists() for folder in (here, *here.parents))
+        found: str | None = get_git_commit_hash() if inside else None
+        return found
+
+    evaluator.get_git_commit_hash = commit
 
 
 # -------------------------------------------------------------------- task
@@ -539,5 +558,6 @@ class HarnessTask(ConfigurableTask):
 
     def dump_config(self) -> dict[str, Any]:
         """Return the harness's configuration of the task and ours; called after all rows are aggregated."""
+        _ask_git_only_in_a_work_tree()
         out: dict[str, Any] = self.config.to_dict()
         return out | self.published_config(out)
