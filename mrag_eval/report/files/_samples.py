@@ -119,7 +119,8 @@ def _texts(value: Any) -> list[str]:
 class SampleSet:
     """Hold the rows of one task of one run, and its settings (empty if there is no result file in the same folder).
 
-    ``groups`` are the groups of tasks in which the run reports it.
+    ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
+    all.
     """
 
     task: str
@@ -127,6 +128,7 @@ class SampleSet:
     settings: Settings
     rows: Mapping[str, ScoredRow]
     groups: tuple[str, ...] = ()
+    part: str | None = None
 
 
 def read_samples(path: Path) -> list[Sample]:
@@ -213,6 +215,12 @@ def config_beside(path: Path) -> TaskConfig:
     return TaskConfig() if found is None else found.configs.get(task_of(path), TaskConfig())
 
 
+def part_beside(path: Path) -> str | None:
+    """Return how many of the rows the run of the samples at ``path`` was over; None for all, and without results."""
+    found, task = result_beside(path), task_of(path)
+    return None if found is None or task not in found.leaves else found.part(task)
+
+
 def model_beside(path: Path) -> str:
     """Return the name of the model whose run wrote the samples at ``path``."""
     found = result_beside(path)
@@ -293,4 +301,5 @@ def _sample_set(task: str, path: Path) -> SampleSet:
         return SampleSet(task, path, Settings(), rows)
     leaf = file.leaves.get(task)
     settings = leaf.settings if leaf is not None else Settings.of(config_beside(path), None)
-    return SampleSet(task, path, settings, rows, file.groups_of(task))
+    part = None if leaf is None else file.part(task)
+    return SampleSet(task, path, settings, rows, file.groups_of(task), part)
