@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 # first: the harness looks for its own models only while none is registered
-import lm_eval.models
+import lm_eval.models  # noqa: F401
 from lm_eval.api import registry
 from lm_eval.api.instance import Instance
 from lm_eval.api.metrics import mean
@@ -32,7 +33,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import setup_logging, simple_parse_args_string
 
-from mrag_eval.core import ConfigError, DataError, hide
+from mrag_eval.core import ConfigError, DataError, did_you_mean, hide
 
 if TYPE_CHECKING:
     from lm_eval.models.huggingface import HFLM
@@ -44,6 +45,7 @@ __all__ = [
     "Instance",
     "RowResult",
     "TaskManager",
+    "check_model_type",
     "config_file_settings",
     "evaluate",
     "hide_secrets_in_results",
@@ -88,8 +90,14 @@ def model_class(model_type: str) -> type[Any]:
 
 
 def known_model_types() -> list[str]:
-    """Return the names of the harness's own model types."""
-    return list(getattr(lm_eval.models, "MODEL_MAPPING", {}))
+    """Return the names of all model types, of the harness and of other packages."""
+    return list(registry.model_registry.keys())
+
+
+def check_model_type(name: str, hint: str) -> None:
+    """Raise ConfigError, with the closest name and a ``hint``, for a name of no model type; nothing is imported."""
+    if name not in registry.model_registry:
+        raise ConfigError(f"no model type '{name}'{did_you_mean(name, known_model_types())}", hint)
 
 
 def register_model_type(name: str, place: str) -> None:
@@ -230,6 +238,24 @@ def score_table(results: Mapping[str, Any]) -> str:
     if results.get("groups"):
         parts.append(make_table(results, "groups"))
     return "\n".join(parts)
+
+
+def _ask_git_only_in_a_work_tree() -> None:
+    """Keep the harness from calling git outside a work tree, where git prints ``fatal: not a git repository``.
+
+    The harness asks for the commit of the current folder after every run, and passes on whatever git prints. Inside a
+    work tree it still does.
+    """
+    from lm_eval import evaluator
+    from lm_eval.loggers.utils import get_git_commit_hash
+
+    def commit() -> str | None:
+        here = Path.cwd()
+        inside = "GIT_DIR" in os.environ or any((folder / ".git").exists() for folder in (here, *here.parents))
+        found: str | None = get_git_commit_hash() if inside else None
+        return found
+
+    evaluator.get_git_commit_hash = commit
 
 
 # -------------------------------------------------------------------- task
@@ -555,5 +581,6 @@ class HarnessTask(ConfigurableTask):
 
     def dump_config(self) -> dict[str, Any]:
         """Return the harness's configuration of the task and ours; called after all rows are aggregated."""
+        _ask_git_only_in_a_work_tree()
         out: dict[str, Any] = self.config.to_dict()
         return out | self.published_config(out)

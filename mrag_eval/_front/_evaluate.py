@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block, blocks_of, folder_for, known_names, manager_over
 from mrag_eval._front._results import Results
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.core import ConfigError
 
 if TYPE_CHECKING:
     from mrag_eval.harness import LM
@@ -60,7 +60,7 @@ def evaluate(
         raise ConfigError("evaluate runs in one process, this is one of several", "use mrag-eval run for several")
     register_model_types()
     if isinstance(model, str):
-        _check_model_type(model)
+        harness.check_model_type(model, 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})')
     blocks = blocks_of(retrieval=retrieval, data=data, prompt=prompt, judge=judge, agent=agent)
     arguments = harness.parse_arguments(model_args) if isinstance(model_args, str) else dict(model_args or {})
     manager = manager_over(include, arguments | blocks)
@@ -89,15 +89,3 @@ def evaluate(
         raise ConfigError(f"model {model} has no chat template", "pass apply_chat_template=False") from error
     (path,) = set(folder.rglob("results_*.json")) - before
     return Results(path)
-
-
-def _check_model_type(model: str) -> None:
-    from mrag_eval.harness import known_model_types, model_class
-
-    try:
-        model_class(model)
-    except (KeyError, ValueError) as error:
-        close = did_you_mean(model, known_model_types())
-        raise ConfigError(
-            f"no model type '{model}'{close}", 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})'
-        ) from error

@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from mrag_eval.cli._options import refuse_with, warn_of_unsupported
+from mrag_eval.cli._options import refuse_with, warned_of_unsupported
 from mrag_eval.core import to_json
 
 
@@ -56,17 +56,19 @@ def compare(
     With --languages, read one or more runs on parallel questions. Print the share of language pairs with the same
     answer, and with the same correctness.
     """
-    warn_of_unsupported(runs)
     of_two = ("metric", "pair", "differs", "rows", "seed")
     if answers:
         refuse_with(context, "--answers", *of_two, "languages", "by")
-        _print_answers(runs, most, _md_or_json(form))
+        with warned_of_unsupported(runs):
+            _print_answers(runs, most, _md_or_json(form))
     elif languages:
         refuse_with(context, "--languages", *of_two, "most")
-        _print_languages(runs, by, _md_or_json(form))
+        with warned_of_unsupported(runs):
+            _print_languages(runs, by, _md_or_json(form))
     else:
         refuse_with(context, "a comparison of two runs; it belongs to --answers or --languages", "most", "by")
-        _print_comparison(runs, metric or [], pair or [], differs or [], rows, seed, form)
+        with warned_of_unsupported(runs):
+            _print_comparison(runs, metric or [], pair or [], differs or [], rows, seed, form)
 
 
 def _print_comparison(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from mrag_eval.cli._options import warn_of_unsupported
+from mrag_eval.cli._options import warned_of_unsupported
 
 
 class ExportCommand(TyperCommand):
@@ -79,13 +79,12 @@ def export(
     A note names what the format needs and the results lack. Nothing is uploaded without --push and a token.
     """
     from mrag_eval.core import one_of, tasks_folder
-    from mrag_eval.report import Options, Sender, rerun
+    from mrag_eval.report import EXPORTS, Options, Sender, rerun
     from mrag_eval.report import export as write
 
     one_of("--relationship", relationship, ("first_party", "third_party", "collaborative", "other"))
     one_of("--deployment", deployment, ("self_deployed", "externally_managed"))
     one_of("--availability", availability, ("open_weights", "closed_weights"))
-    warn_of_unsupported(results)
     options = Options(
         output=output,
         metrics=tuple(metric or ()),
@@ -98,7 +97,8 @@ def export(
         push=push,
         command_of=lambda path: rerun(path, Path("out"), tasks_folder()).command,
     )
-    written = write(results, form, options)
+    with warned_of_unsupported(results, texts=form in EXPORTS and EXPORTS[form].texts):
+        written = write(results, form, options)
     for file in written.files:
         typer.echo(str(file))
     for note in written.notes:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import refuse_with, warn_of_unsupported
+from mrag_eval.cli._options import refuse_with, warned_of_unsupported
 from mrag_eval.core import write_whole
 
 
@@ -93,8 +93,8 @@ def _check(
     from mrag_eval.report import gate, gate_lines, gate_markdown, github_annotations, read_rules
     from mrag_eval.report import junit as junit_xml
 
-    warn_of_unsupported([baseline, candidate])
-    result = gate([baseline], [candidate], read_rules(rules))
+    with warned_of_unsupported([baseline, candidate]):
+        result = gate([baseline], [candidate], read_rules(rules))
     if junit is not None:
         write_whole(junit, f"{junit_xml(result)}\n")
     if markdown is not None:

@@ -41,13 +41,15 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     ``--include_path``), the built-in tasks are not indexed, which takes the harness over ten seconds. A separate
     process retrieves for our tasks before the evaluated model is loaded (:mod:`mrag_eval.retrieval.ahead._process`).
     """
-    from mrag_eval.harness import setup_logging
+    from mrag_eval.harness import check_model_type, setup_logging
 
     setup_logging()
     register_model_types()
     first = First(debug, not {*_NOT_FIRST} & {*arguments} and load_config().retrieve_first)
     args = _parse([argument for argument in arguments if argument not in _NOT_FIRST])
     asked = _settings(args)
+    if isinstance(asked.get("model"), str):
+        check_model_type(asked["model"], "e.g. --model hf --model_args pretrained=Qwen/Qwen3-1.7B")
     wanted = [name for name in _names(asked.get("tasks")) if name]
     own = tasks_folder()
     extra = [str(own)] if not visible_to_harness(own) else []

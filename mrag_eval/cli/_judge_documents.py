@@ -22,7 +22,11 @@ def documents(
     zero_shot: Annotated[bool, typer.Option("--zero-shot", help="Prompt the model without examples.")] = False,
     human: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="People's labels to compare with: columns row, passage, relevant, viewpoint."),
+        typer.Option(
+            metavar="FILE",
+            help="People's labels to compare with: a CSV with columns row, passage, relevant, viewpoint, or the "
+            "human_annotations.tsv of BordIRlines with its queries.tsv in the same folder.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -56,9 +57,15 @@ def write_or_print(text: str, output: Path | None) -> None:
         write_whole(output, f"{text}\n")
 
 
-def warn_of_unsupported(paths: Sequence[Path | None]) -> None:
-    """Print to standard error every score of the runs at ``paths`` that does not follow from its samples."""
-    from mrag_eval.report import unsupported
+@contextmanager
+def warned_of_unsupported(paths: Sequence[Path | None], *, texts: bool = False) -> Iterator[None]:
+    """Print afterwards, to standard error, every score of the runs at ``paths`` that does not follow from its samples.
 
-    for line in unsupported([path for path in paths if path is not None]):
-        typer.echo(f"warning: {line}", err=True)
+    Sample files that the command reads inside are read once, ``texts`` as in :func:`mrag_eval.report.read_once`.
+    """
+    from mrag_eval.report import read_once, unsupported
+
+    with read_once(texts=texts):
+        yield
+        for line in unsupported([path for path in paths if path is not None]):
+            typer.echo(f"warning: {line}", err=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import form_of, refuse_with, warn_of_unsupported, write_or_print
+from mrag_eval.cli._options import form_of, refuse_with, warned_of_unsupported, write_or_print
 
 
 def report(
@@ -59,19 +59,22 @@ def report(
     from mrag_eval.report import read_case, render, report_tables, score_tables, shown_case, write_report
 
     form = form_of(form, output, () if territory is not None else ("html",))
-    warn_of_unsupported(results)
     if form == "html" and output is not None:
         refuse_with(context, "an HTML page", "layout")
-        data = write_report(results, output, samples=samples, text=text)
+        with warned_of_unsupported(results):
+            data = write_report(results, output, samples=samples, text=text)
         size = output.stat().st_size / 1e6
         typer.echo(f"{output}: {len(data.leaves)} tasks, {len(data.samples):,} samples, {size:.1f} MB")
         return
     if territory is None:
-        write_or_print(render(report_tables(layout, results) if layout else score_tables(results), form), output)
+        with warned_of_unsupported(results):
+            tables = report_tables(layout, results) if layout else score_tables(results)
+        write_or_print(render(tables, form), output)
         return
     refuse_with(context, "--territory", "layout", "samples", "text")
     if form == "csv":
         raise typer.BadParameter("--territory is printed as md or json", param_hint="--format")
-    found = read_case(territory, results)
+    with warned_of_unsupported(results):
+        found = read_case(territory, results)
     shown = json.dumps(found.as_dict(), indent=2, ensure_ascii=False) if form == "json" else shown_case(found)
     write_or_print(shown, output)

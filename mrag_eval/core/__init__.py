@@ -40,7 +40,7 @@ from mrag_eval.core._languages import (
 from mrag_eval.core._locking import build_lock
 from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
 from mrag_eval.core._passages import CONTROL, KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, check_id, titled
-from mrag_eval.core._paths import cache_dir, task_and_date, tasks_folder, visible_to_harness
+from mrag_eval.core._paths import cache_dir, name_of_model, task_and_date, tasks_folder, visible_to_harness
 from mrag_eval.core._rankings import (
     Kept,
     Ranked,
@@ -153,6 +153,7 @@ __all__ = [
     "mapped_array",
     "matching_languages",
     "missing_extra",
+    "name_of_model",
     "names_secret",
     "naming",
     "normalize_language",

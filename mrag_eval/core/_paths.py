@@ -25,6 +25,12 @@ def cache_dir() -> Path:
     return Path(value).expanduser() if value else Path.home() / ".cache" / "mrag_eval"
 
 
+def name_of_model(model: str) -> str:
+    """Return a model's name as results have it: a hub id as it is, of a folder on this machine its last part."""
+    folder = Path(model).expanduser()
+    return folder.resolve().name if model.startswith(("/", ".", "~")) or folder.is_dir() else model
+
+
 def harness_tasks_folder() -> Path | None:
     """Return the harness's own tasks folder, without importing it; None where it is not installed."""
     spec = find_spec("lm_eval")

@@ -3,6 +3,7 @@
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._borderlines import OWN_LANGUAGES, UNKNOWN, query_id
 from mrag_eval.datasets._bordirlines import subjects
+from mrag_eval.datasets._bordirlines_files import AskedRow, names_of_document, read_people
 from mrag_eval.datasets._declaration import (
     Citation,
     Declaration,
@@ -27,6 +28,7 @@ __all__ = [
     "NOT_RELEVANT",
     "OWN_LANGUAGES",
     "UNKNOWN",
+    "AskedRow",
     "Benchmark",
     "Citation",
     "DataBlock",
@@ -45,9 +47,11 @@ __all__ = [
     "iter_jsonl",
     "load_benchmark",
     "majority",
+    "names_of_document",
     "query_id",
     "read_lines",
     "read_passages",
+    "read_people",
     "read_relevance",
     "read_table",
     "read_viewpoint",

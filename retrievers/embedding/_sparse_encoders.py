@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mrag_eval.core import ConfigError, CorpusError, loading_device, placed
 from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
-from mrag_eval.retrievers.embedding._sentence_transformers import _files_hash, _offline, model_class
+from mrag_eval.retrievers.embedding._sentence_transformers import _offline, files_hash, model_class
 
 _SETTINGS = {"model", "kind", "revision", "max_tokens", "trust_remote_code", "batch_size"}
 
@@ -100,7 +100,7 @@ class SentenceTransformersSparse:
         config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
         self.commit = getattr(config, "_commit_hash", None) or spec.revision or ""
         settings = json.dumps([self._model.max_seq_length, getattr(self._model, "prompts", None)]).encode()
-        identity = self.commit or _files_hash(Path(spec.model))
+        identity = self.commit or files_hash(Path(spec.model))
         self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
 
     def encode_queries(self, texts: Sequence[str]) -> list[SparseVector]:

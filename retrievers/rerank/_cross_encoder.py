@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import ConfigError, loading_device, placed
-from mrag_eval.retrievers.embedding._sentence_transformers import _files_hash, _offline, model_class
+from mrag_eval.retrievers.embedding._sentence_transformers import _offline, files_hash, model_class
 from mrag_eval.retrievers.rerank._rerank import Scores
 
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -126,4 +126,4 @@ def _beginning(tokenizer: Any, text: str, limit: int) -> str:
 def folder_identity(folder: Path) -> str:
     """Return a hash of the files (weights by size) and of the weights' modification times."""
     times = sorted(path.stat().st_mtime_ns for path in chain(folder.glob("*.safetensors"), folder.glob("*.bin")))
-    return f"{_files_hash(folder)}-{hashlib.sha256(json.dumps(times).encode()).hexdigest()[:8]}"
+    return f"{files_hash(folder)}-{hashlib.sha256(json.dumps(times).encode()).hexdigest()[:8]}"

@@ -408,11 +408,20 @@ def test_run_reports_a_wrong_override_before_any_model_answers(cli: Run) -> None
 
 def test_run_builds_the_tasks_before_it_loads_the_model(cli: Run) -> None:
     """A model that does not exist is never loaded: the missing corpus is reported first."""
-    corpus = "retrieval.corpus=wikipedia"
-    done = cli("run", "--model", "no-such-model", "--tasks", "mrag_demo", "--metadata", corpus)
+    corpus, model = "retrieval.corpus=wikipedia", ("--model", "hf", "--model_args", "pretrained=no-such/model")
+    done = cli("run", *model, "--tasks", "mrag_demo", "--metadata", corpus)
     assert done.returncode == 2
     assert "no corpus named 'wikipedia'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_run_refuses_an_unknown_model_type_before_it_retrieves(cli: Run) -> None:
+    done = cli("run", "--model", "oracle_answr", "--tasks", "mrag_demo_monorag", "--limit", "1")
+    assert done.returncode == 2
+    assert "no model type 'oracle_answr'; did you mean 'oracle_answer'?" in done.stderr
+    assert "e.g. --model hf" in done.stderr
+    assert "retrieving" not in done.stderr
+    assert "report it" not in done.stderr
 
 
 def test_run_help_says_what_is_ours_and_where_the_other_options_are(cli: Run) -> None:

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROMPTS = ROOT / "mrag_eval" / "prompts"
 DOC = {"id": "r", "query": "Wo liegt Varn?", "query_lang": "de"}
 HIT = {"id": "p", "lang": "en", "title": "Varn", "text": "Varn lies in the north.", "date": "2024-07-01"}
-# XRAG, Figure 18; The Cross-Lingual Cost, A.1; CORAL, C.1.2
-NAME_NO_LANGUAGE = ("articles", "elaborate", "short_answer_line")
+# XRAG, Figure 18; The Cross-Lingual Cost, A.1; CORAL, C.1.2; BLEnD, inst-4 and pers-3 of data/prompts
+NAME_NO_LANGUAGE = ("articles", "elaborate", "short_answer_line", "single_answer", "single_answer_persona")
 
 
 def asked(name: str, *, name_language: bool, passages: bool = True) -> str:

@@ -105,6 +105,33 @@ def test_human_labels_name_what_is_wrong(tmp_path: Path) -> None:
         read_human(file, shown)
 
 
+PUBLISHED = "query_id\tdoc_id\trelevant\tterritory\n"
+QUERIES = "query_id\tquery_text\tterritory\tlanguage\nQ7\t¿Es Ceuta ...?\tCeuta\tes\nQ8\t...\tCrimea\tru\n"
+
+
+def test_the_published_labels_of_people_are_read_as_they_are(tmp_path: Path) -> None:
+    """Three annotators on p1 (one contradictory), one on p2, a blank line, and a question that was not run."""
+    run, file = write_run(tmp_path / "run"), tmp_path / "human_annotations.tsv"
+    lines = ["Q7\tp1\tTRUE\tSpain", "Q7\tp1\tTRUE\tA) Spain", "Q7\tp1\tFALSE\tSpain", "Q7\tp2\tFALSE\t",
+             "Q7\tp3\t\t", "Q7\tp99\tTRUE\tSpain", "Q8\tp1\tTRUE\tRussia"]  # fmt: skip
+    file.write_text(PUBLISHED + "\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"human_annotations\.tsv: no queries\.tsv in the same folder"):
+        annotate_files([run], None, None, human=file)
+    (tmp_path / "queries.tsv").write_text(QUERIES, encoding="utf-8")
+    (report,) = annotate_files([run], None, tmp_path / "labelled", human=file)
+    found = report["agreement"]["all"]
+    assert (found["before"], found["after"], found["pairs"]) == (4, 3, 2)
+    (labels,) = (tmp_path / "labelled").glob("labels_*.json")
+    people = {pair["passage"]: pair.get("people") for pair in json.loads(labels.read_text("utf-8"))["pairs"]}
+    assert people["en:p2"] == [{"relevant": False, "viewpoint": "Not relevant"}]
+    file.write_text(PUBLISHED + "Q8\tp1\tTRUE\tRussia\n", encoding="utf-8")
+    with pytest.raises(DataError, match="no label is of a document that the run shows"):
+        annotate_files([run], None, None, human=file)
+    file.write_text(PUBLISHED + "Q9\tp1\tTRUE\tRussia\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"row 1: query 'Q9' is not in queries\.tsv"):
+        annotate_files([run], None, None, human=file)
+
+
 def write_run(folder: Path) -> Path:
     folder.mkdir()
     passages = [

@@ -36,7 +36,7 @@ def _page(runs: Path, tmp_path: Path) -> str:
 
 
 def test_11_7465_is_11_7_in_every_output(runs: Path, tmp_path: Path) -> None:
-    assert "| 11.7 (n=60) |" in re.sub(" +", " ", render([score_table([runs])]))
+    assert "| 11.7 [11.7, 50.0] (n=60) |" in re.sub(" +", " ", render([score_table([runs])]))
     page = _page(runs, tmp_path)
     assert ">11.7<small>[11.7, 50.0] n=60</small>" in page
     assert "11.8" not in page

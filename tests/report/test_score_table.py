@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
 from mrag_eval.cli._app import Session, app
@@ -38,14 +39,31 @@ def test_a_run_of_a_part_of_the_rows_says_so_next_to_its_scores(tmp_path: Path) 
     file = next(folder.rglob("results_*.json"))
     content = json.loads(file.read_text("utf-8"))
     file.write_text(json.dumps({**content, "n-samples": {"qa": {"original": 1190, "effective": 20}}}), "utf-8")
-    assert "| qa [20 of 1,190 rows] | unnamed model | 25.0 (n=20) |" in _report(folder)
+    assert "| qa [20 of 1,190 rows] | unnamed model | 25.0 [10.0, 50.0] (n=20) |" in _report(folder)
 
 
 def test_scores_by_pair_of_languages_are_in_the_text_table(tmp_path: Path) -> None:
     text = _report(write_full_run(tmp_path))
     assert "### Scores by pair of languages" in text
     assert "| task | metric | from | ar->en | en->en | zh->en |" in text
-    assert "| qa_one | match | some-model | 30.0 (n=23) | 30.0 (n=23) | 30.0 (n=23) |" in text
+    cell = "30.0 [20.0, 50.0] (n=23)"
+    assert f"| qa_one | match | some-model | {cell} | {cell} | {cell} |" in text
+
+
+@pytest.mark.parametrize("metrics", [1, 9])
+def test_a_score_has_its_interval_in_the_text_table(tmp_path: Path, metrics: int) -> None:
+    """Half the width is (50 - 10) / 2."""
+    text = _report(_run(tmp_path, {"metrics": {f"metric_{i}": _SCORE for i in range(metrics)}}))
+    assert ("| 25.0 [10.0, 50.0] (n=20) |" in text) == (metrics == 1)
+    assert ("| 25.0 ± 20.0 (n=20) |" in text) == (metrics == 9)
+    assert ("±: half the width of the 95% interval" in text) == (metrics == 9)
+
+
+def test_a_score_without_an_interval_has_none_in_the_text_table(tmp_path: Path) -> None:
+    score = {"value": 0.25, "n": 20, "reason": "every language needs two rows"}
+    text = _report(_run(tmp_path, {"metrics": {"match": score}}))
+    assert "| 25.0 (n=20) |" in text
+    assert "±" not in text
 
 
 def test_a_run_of_one_pair_of_languages_has_no_table_of_pairs(tmp_path: Path) -> None:

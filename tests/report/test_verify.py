@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -262,3 +263,61 @@ def test_metrics_without_a_mean_and_another_detector_follow_from_the_samples(
     found.path.write_text(json.dumps(change), "utf-8")
     (found,) = verify([tmp_path / "out"], tasks_folder())
     assert "hit@20_proxy is 1 in the scores, nothing by the samples" in [f.text for f in found.of("fault")]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each sample file is read, by its name."""
+    found: Counter[str] = Counter()
+    whole = Path.read_text
+
+    def counting(path: Path, *args: Any, **kwargs: Any) -> str:
+        if path.name.startswith("samples_"):
+            found[str(path)] += 1
+        return whole(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "read_text", counting)
+    return found
+
+
+def all_rows(content: dict[str, Any]) -> None:
+    """Make the run one over all rows, which leaderboards take; and put its group into another one."""
+    content["config"]["limit"] = None
+    for size in content["n-samples"].values():
+        size["original"] = size["effective"]
+    content["group_subtasks"]["outer"] = ["both"]
+    content["results"]["outer"] = content["results"]["both"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "OUT"],
+        ["report", "OUT", "-o", "PAGE"],
+        ["export", "OUT", "--format", "csv", "-o", "FILE"],
+        ["export", "OUT", "--format", "eee", "-o", "FILE"],
+        ["compare", "OUT", "COPY"],
+        ["compare", "--answers", "OUT"],
+        ["gate", "--baseline", "OUT", "--candidate", "COPY", "--rules", "RULES"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_warns_reads_each_sample_file_once(
+    world: Path, tmp_path: Path, command: list[str], opened: Counter[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    change_results(world, all_rows)
+    shutil.copytree(world / "out", tmp_path / "again")
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(f"min_n: 2\nrules:\n  - {{metric: {METRIC}, task: plain}}\n", "utf-8")
+    places = {
+        "OUT": world / "out",
+        "COPY": tmp_path / "again",
+        "PAGE": tmp_path / "page.html",
+        "FILE": tmp_path / "written",
+        "RULES": rules,
+    }
+    with pytest.raises(SystemExit) as done:
+        main([str(places.get(word, word)) for word in command])
+    assert done.value.code == 0, capsys.readouterr()
+    assert len(opened) == (4 if "COPY" in command else 2)
+    assert set(opened.values()) == {1}

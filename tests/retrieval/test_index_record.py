@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,6 +65,21 @@ def test_models_are_identified_without_loading_them(block: dict[str, Any], expec
 def test_nothing_is_reported_if_nothing_is_searched() -> None:
     assert told(mode="no_ir") is None
     assert told(corpus="published") is None
+
+
+def test_the_same_model_in_another_folder_is_the_same_embedder(tmp_path: Path) -> None:
+    found = []
+    for home in ("mine", "theirs"):
+        folder = tmp_path / home / "e5-small"
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text("{}", "utf-8")
+        block = {"embedder": str(folder)}
+        found.append({"index": told(**block), "retrieval": block})
+    assert found[0]["index"] == found[1]["index"]
+    assert found[0]["index"]["embedder"] == "e5-small"
+    assert differing(*map(Settings.from_dict, found)) == {}
+    (folder / "config.json").write_text('{"pooling": "cls"}', "utf-8")
+    assert told(**block) != found[0]["index"]
 
 
 def test_another_version_of_the_embedder_is_another_setting() -> None:

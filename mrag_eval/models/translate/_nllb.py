@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, missing_extra, placed
+from mrag_eval.core import ConfigError, missing_extra, name_of_model, placed
 from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.models.translate._codes import flores
 from mrag_eval.models.translate._pieces import joined, sentences
 
 # Batch size: translations are on disk before the next batch.
 _CHUNK = 128
+# Endings of files in a model's folder that do not belong to the model.
+_NOT_THE_MODEL = (".md", ".lock", "")
 
 
 class NllbBackend:
@@ -38,15 +41,23 @@ class NllbBackend:
         self._max_tokens, self._num_beams, self._batch_size = max_tokens, num_beams, batch_size
 
     def fingerprint(self, text: Text) -> Any:
-        folder = Path(self._model)
-        files = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in sorted(folder.iterdir()) if f.is_file()] if (
-            folder.is_dir()
-        ) else None  # fmt: skip
-        return ["nllb", self._model, self._revision, files, self._max_tokens, self._num_beams]
+        content = self._content()
+        # a hub id is its name; a folder is what it holds, wherever it is
+        named = [self._model, self._revision, None] if content is None else ["", content, None]
+        return ["nllb", *named, self._max_tokens, self._num_beams]
 
     def identity(self) -> dict[str, Any]:
         settings = {"max_tokens": self._max_tokens, "num_beams": self._num_beams}
-        return {"backend": "nllb", "model": self._model, "revision": self._revision, **settings}
+        named = {"model": name_of_model(self._model), "revision": self._content() or self._revision}
+        return {"backend": "nllb", **named, **settings}
+
+    def _content(self) -> str | None:
+        """Return the hash of the model's files; None for a hub id."""
+        folder = Path(self._model).expanduser()
+        if not folder.is_dir():
+            return None
+        files = [file for file in sorted(folder.iterdir()) if file.is_file() and file.suffix not in _NOT_THE_MODEL]
+        return _files_hash(tuple((str(file), file.stat().st_mtime_ns) for file in files))
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
         able: list[tuple[int, Text]] = []
@@ -106,6 +117,18 @@ class NllbBackend:
 
     def cost(self) -> dict[str, Any] | None:
         return None
+
+
+@lru_cache(maxsize=4)
+def _files_hash(files: tuple[tuple[str, int], ...]) -> str:
+    """Return a hash of the files' names and contents; the times of their last changes are there to notice one."""
+    digest = hashlib.sha256()
+    for path in (Path(path) for path, _ in files):
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        with path.open("rb") as content:
+            while block := content.read(1 << 20):
+                digest.update(block)
+    return f"files-{digest.hexdigest()[:16]}"
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError, write_whole
-from mrag_eval.report.files._samples import SampleSet, ScoredRow, read_runs
+from mrag_eval.report.files._samples import SampleSet, read_runs
+from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._settings import Settings
 
 # 2 adds the language of the relevant document to the rows
@@ -26,7 +27,7 @@ def write_baseline(runs: Sequence[Path], out: Path) -> int:
     tasks = read_runs(runs)
     parts = []
     for name, run in tasks.items():
-        head = {"config": run.settings.to_dict(), "groups": list(run.groups)}
+        head = {"config": run.settings.to_dict(), "groups": list(run.groups), "part": run.part}
         rows = ",\n".join(
             json.dumps(
                 [row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language],
@@ -77,4 +78,5 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
         for key, language, group, values, *document in entry["rows"]
     }
     settings = entry["settings"]
-    return SampleSet(task, path, Settings.from_dict(settings["config"]), rows, tuple(settings["groups"]))
+    config, part = Settings.from_dict(settings["config"]), settings.get("part")
+    return SampleSet(task, path, config, rows, tuple(settings["groups"]), part)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.files._samples import SampleSet, ScoredRow
+from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._settings import EVERYTHING, differing
 from mrag_eval.scoring import TASK_MEASURES, scale_of
 
@@ -33,7 +34,8 @@ class Difference:
     ``low`` and ``high`` bound the 95% interval of ``difference``. ``p_value`` is two-sided and paired, ``p_adjusted``
     the same after Holm's correction over all tests of this metric; both are None if no test is possible, and ``reason``
     says why. ``detectable`` is the smallest difference that this many pairs show with 80% power at the 5% level.
-    ``better`` and ``worse`` are the ids of rows that gained and lost.
+    ``better`` and ``worse`` are the ids of rows that gained and lost. ``part`` says how many of the task's rows were
+    run, if not all.
     """
 
     task: str
@@ -52,6 +54,7 @@ class Difference:
     reason: str | None = None
     better: tuple[str, ...] = ()
     worse: tuple[str, ...] = ()
+    part: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PairedRows:
-    """Hold the rows that both runs of a task contain, row by row, and the numbers of rows in only one run."""
+    """Hold the rows that both runs of a task contain, row by row, and the numbers of rows in only one run.
+
+    ``part`` says how many of the task's rows were run, if not all.
+    """
 
     task: str
     first: tuple[ScoredRow, ...]
     second: tuple[ScoredRow, ...]
     unpaired: tuple[int, int]
+    part: str | None = None
 
     def of_metric(self, metric: str) -> PairedRows:
         """Return the pairs that the metric is of in either run."""
@@ -89,7 +96,8 @@ class PairedRows:
         return self._kept([fnmatchcase(row.pair, pair) for row in self.second])
 
     def _kept(self, keeps: Sequence[bool]) -> PairedRows:
-        return PairedRows(self.task, tuple(compress(self.first, keeps)), tuple(compress(self.second, keeps)), (0, 0))
+        first, second = tuple(compress(self.first, keeps)), tuple(compress(self.second, keeps))
+        return PairedRows(self.task, first, second, (0, 0), self.part)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -212,7 +220,13 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
         tuple(first.rows[key] for key in ids),
         tuple(second.rows[key] for key in ids),
         (len(first.rows) - len(ids), len(second.rows) - len(ids)),
+        _part(first.part, second.part),
     )
+
+
+def _part(first: str | None, second: str | None) -> str | None:
+    """Return how many rows two runs are over; of both if they differ."""
+    return first if first == second else f"{first or 'all rows'} | {second or 'all rows'}"
 
 
 def difference(pair: PairedRows, metric: str, language: str | None = None, seed: int = 0) -> Difference:
@@ -246,6 +260,7 @@ def difference(pair: PairedRows, metric: str, language: str | None = None, seed:
         reason=test.reason or interval.reason,
         better=tuple(key for key, change in changes if change > 0),
         worse=tuple(key for key, change in changes if change < 0),
+        part=pair.part,
     )
 
 

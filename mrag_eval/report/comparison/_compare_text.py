@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from mrag_eval.core import ConfigError, csv_cell, did_you_mean, interval_text, p_text, pipe_table, points
 from mrag_eval.report.comparison._compare import Comparison, Difference
+from mrag_eval.report.files._leaves import labelled
 from mrag_eval.scoring import scale_of
 
 _HEAD = ("task", "language", "n", "first", "second", "difference", "95%", "p", "p (Holm)", "detectable", "+ / −")
@@ -51,7 +52,7 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
 def _cells(d: Difference) -> list[str]:
     scale = scale_of(d.metric)
     return [
-        d.task,
+        labelled(d.task, d.part),
         d.language or "all",
         f"{d.n:,}",
         points(d.first, scale=scale),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Literal
 
 from mrag_eval.core import DataError, pipe_table, score_text
 from mrag_eval.metrics import Estimate
-from mrag_eval.report.files._answers import GivenAnswer, read_answers
+from mrag_eval.report.files._answers import AnswerSheet, GivenAnswer, read_answers
+from mrag_eval.report.files._leaves import labelled
 
 By = Literal["question", "group", "row"]
 
@@ -22,7 +23,7 @@ class Consistency:
 
     ``answers`` and ``correctness`` are estimates with intervals over questions. ``questions`` were answered in two
     languages or more, ``single`` in one. ``ambiguous`` ones occur twice in one language, so they are not versions of
-    one question. ``unread`` answers agree with nothing.
+    one question. ``unread`` answers agree with nothing. ``parts``: task -> how many of its rows were run, if not all.
     """
 
     model: str
@@ -35,6 +36,7 @@ class Consistency:
     single: int
     ambiguous: int
     unread: int
+    parts: Mapping[str, str]
 
 
 def consistency(paths: Sequence[Path], *, by: By = "question", seed: int = 0) -> list[Consistency]:
@@ -47,10 +49,10 @@ def consistency(paths: Sequence[Path], *, by: By = "question", seed: int = 0) ->
 
     Raises DataError if no question is asked in two languages.
     """
-    cells: dict[tuple[str, str, str, str], list[GivenAnswer]] = defaultdict(list)
+    cells: dict[tuple[str, str, str, str], list[AnswerSheet]] = defaultdict(list)
     for sheet in read_answers(paths):
-        cells[sheet.model, sheet.benchmark, sheet.mode, _form(sheet.task)] += sheet.answers
-    found = [_consistency(cell, answers, by, seed) for cell, answers in cells.items()]
+        cells[sheet.model, sheet.benchmark, sheet.mode, _form(sheet.task)].append(sheet)
+    found = [_consistency(cell, sheets, by, seed) for cell, sheets in cells.items()]
     if not any(entry.questions for entry in found):
         raise DataError(
             "no question is answered in two languages",
@@ -64,11 +66,11 @@ def _form(task: str) -> str:
     return task if task.startswith("bordirlines_") else ""
 
 
-def _consistency(cell: tuple[str, str, str, str], answers: Sequence[GivenAnswer], by: By, seed: int) -> Consistency:
+def _consistency(cell: tuple[str, str, str, str], sheets: Sequence[AnswerSheet], by: By, seed: int) -> Consistency:
     from mrag_eval.metrics import interval_for
 
     versions: dict[str, list[GivenAnswer]] = defaultdict(list)
-    for given in answers:
+    for given in (given for sheet in sheets for given in sheet.answers):
         versions[getattr(given, by)].append(given)
     ambiguous = {name for name, rows in versions.items() if len({g.language for g in rows}) < len(rows)}
     single = sum(len(rows) == 1 for rows in versions.values())
@@ -93,6 +95,7 @@ def _consistency(cell: tuple[str, str, str, str], answers: Sequence[GivenAnswer]
         single,
         len(ambiguous),
         sum(given.key is None for rows in parallel for given in rows),
+        {sheet.task: sheet.part for sheet in sheets if sheet.part},
     )
 
 
@@ -112,7 +115,7 @@ def shown_consistency(found: Sequence[Consistency]) -> str:
                 score_text(entry.answers.value, entry.answers.low, entry.answers.high),
                 score_text(entry.correctness.value, entry.correctness.low, entry.correctness.high),
                 f"{entry.questions:,}",
-                ", ".join(left),
+                ", ".join([*left, *(labelled(task, part) for task, part in entry.parts.items())]),
             ]
         )
     return pipe_table(head, rows, "llllrrrl")

@@ -12,6 +12,7 @@ from typing import Any
 from mrag_eval.core import DataError, p_text, pipe_table, score_text
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._answers import AnswerSheet, read_answers
+from mrag_eval.report.files._leaves import labelled
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Flips:
     became right, ``lost`` rows the reverse. ``p`` tests these two: McNemar's exact test, or, if several rows belong to
     one group (a territory, the versions of a question), the cluster bootstrap over ``units`` groups, as the interval
     is. ``test`` names it; ``p`` is None if no row's correctness is known. ``groups`` are the territories (or questions)
-    with a changed answer, in descending order of changes.
+    with a changed answer, in descending order of changes. ``parts``: task -> how many of its rows were run, if not all.
     """
 
     model: str
@@ -39,6 +40,7 @@ class Flips:
     test: str
     units: int
     groups: dict[str, int]
+    parts: dict[str, str]
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values; a transition is ``before -> after``."""
@@ -90,6 +92,7 @@ def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:
         test.method,
         len({*units}),
         dict(Counter(x.group for x, _ in other).most_common()),
+        {sheet.task: sheet.part for sheet in (a, b) if sheet.part},
     )
 
 
@@ -99,8 +102,7 @@ def shown_flips(found: Sequence[Flips], most: int = 10) -> str:
     rows = [
         [
             entry.model,
-            entry.before,
-            entry.after,
+            *(labelled(task, entry.parts.get(task)) for task in (entry.before, entry.after)),
             f"{entry.rows:,}" + (f" in {entry.units:,} groups" if entry.units < entry.rows else ""),
             score_text(entry.changed.value, entry.changed.low, entry.changed.high),
             f"{entry.gained} of {entry.judged}",

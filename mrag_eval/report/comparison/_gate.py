@@ -12,7 +12,8 @@ from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, difference, is_of, paired, smallest_detectable
 from mrag_eval.report.comparison._gate_rules import Correction, Guard, Rule, Rules
-from mrag_eval.report.files._samples import SampleSet, ScoredRow
+from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.report.files._scored_rows import ScoredRow
 
 Verdict = Literal["pass", "FAIL", "not comparable", "not shown"]
 Values = list[float | None]
@@ -27,7 +28,8 @@ class Check:
     ``p_within`` is that for a drop smaller than the limit, which a rule of non-inferiority has to show. ``low`` and
     ``high`` bound the 95% interval of ``difference`` (candidate minus baseline), or of the score under a floor.
     ``detectable`` is the smallest drop beyond the limit that these pairs show with 80% power in this gate. ``better``
-    and ``worse`` are the ids of rows that gained and lost. ``reason`` says why there is nothing to pass.
+    and ``worse`` are the ids of rows that gained and lost. ``reason`` says why there is nothing to pass. ``part`` says
+    how many of the rows were run, if not all.
     """
 
     task: str
@@ -49,6 +51,7 @@ class Check:
     reason: str | None = None
     better: tuple[str, ...] = ()
     worse: tuple[str, ...] = ()
+    part: str | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,9 @@ def _apply(
     if rule.min_score is not None:
         rows = [r for task in named if task in after for r in after[task].rows.values() if is_of(r, rule.metric)]
         kept = [row for row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
-        found.append(_floor(rule, rules, named[0] if len(named) == 1 else rule.task, kept))
+        parts = {task: after[task].part for task in named if task in after}
+        floor = _floor(rule, rules, named[0] if len(named) == 1 else rule.task, kept)
+        found.append(replace(floor, part=_parts(parts)))
     if rule.limits_drop:
         found += _compared(rule, rules, blank, named, before, after)
     return found
@@ -191,7 +196,15 @@ def _pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
         tuple(row for pair in pairs for row in pair.first),
         tuple(row for pair in pairs for row in pair.second),
         (0, 0),
+        _parts({pair.task: pair.part for pair in pairs}),
     )
+
+
+def _parts(parts: Mapping[str, str | None]) -> str | None:
+    """Return how many rows of the tasks were run, by task if there are several; None for all."""
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    return ", ".join(f"{task}: {part}" for task, part in parts.items() if part) or None
 
 
 def _guarded(rule: Rule, guard: Guard) -> Rule:
@@ -229,7 +242,7 @@ def _test(
     """Return the tests of one rule on its rows; ``reason`` is a known cause why it cannot pass."""
     from mrag_eval.metrics import paired_margin
 
-    check = Check(pair.task, rule.metric, language)
+    check = Check(pair.task, rule.metric, language, part=pair.part)
     if not pair.first:
         return replace(check, reason=_no_rows(language))
     first: Values = [row.values.get(rule.metric) for row in pair.first]

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from mrag_eval.core import columns, interval_text, p_text, pipe_table, points
 from mrag_eval.report.comparison._gate import Check, GateResult, Verdict
+from mrag_eval.report.files._leaves import labelled
 from mrag_eval.scoring import scale_of
 
 _CORRECTIONS: Mapping[str, str] = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
@@ -34,7 +35,13 @@ def _correction(result: GateResult) -> str:
 
 
 def _name(check: Check) -> str:
-    return check.task if check.language is None else f"  {check.task} [{check.language}]"
+    name = check.task if check.language is None else f"  {check.task} [{check.language}]"
+    return labelled(name, check.part)
+
+
+def _message(check: Check) -> str:
+    """Return the finding for places that show no label of the task."""
+    return f"{_finding(check)}   [{check.part}]" if check.part else _finding(check)
 
 
 def _finding(check: Check) -> str:
@@ -87,7 +94,7 @@ def junit(result: GateResult) -> str:
     for check in result.checks:
         case = ElementTree.SubElement(suite, "testcase", classname=check.task, name=_case(check))
         if check.verdict == "FAIL":
-            ElementTree.SubElement(case, "failure", message=_finding(check))
+            ElementTree.SubElement(case, "failure", message=_message(check))
         elif check in undecided:
             ElementTree.SubElement(case, "error", message=str(check.reason))
     ElementTree.indent(suite)
@@ -146,7 +153,7 @@ def github_annotations(result: GateResult) -> list[str]:
     """Return GitHub workflow commands, one for each check that does not pass."""
     kinds = {"FAIL": "error", "not comparable": "warning", "not shown": "warning"}
     return [
-        f"::{kinds[check.verdict]} title={_escaped(f'{check.task} {_case(check)}')}::{_escaped(_finding(check))}"
+        f"::{kinds[check.verdict]} title={_escaped(f'{check.task} {_case(check)}')}::{_escaped(_message(check))}"
         for check in result.checks
         if check.verdict in kinds
     ]

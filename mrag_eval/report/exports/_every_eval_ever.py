@@ -41,7 +41,9 @@ def write_every_eval_ever(runs: Sequence[Run], folder: Path, options: Options) -
     return Written.together(_written(run, folder, options) for run in runs)
 
 
-EXPORT = Export("eee", "records of Every Eval Ever, with the rows", write_every_eval_ever, repo_type="dataset")
+EXPORT = Export(
+    "eee", "records of Every Eval Ever, with the rows", write_every_eval_ever, repo_type="dataset", texts=True
+)
 
 
 def _written(run: Run, folder: Path, options: Options) -> Written:

@@ -13,11 +13,12 @@ from mrag_eval.datasets import declaration_of
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.exports._licences import Source, source_of
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
-from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._samples import scored_samples
+from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._scores import Score, figure, rows_of, score_frame, task_columns, task_frame
 from mrag_eval.report.files._settings import differing
 from mrag_eval.report.files._task_config import TaskConfig
-from mrag_eval.scoring import RESAMPLES, RowRecord
+from mrag_eval.scoring import RESAMPLES
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -285,19 +286,19 @@ def _shared(parts: Sequence[Score]) -> dict[str, Any]:
     return found | {"part": "; ".join(f"{name}: {part}" for name, part in in_part.items()) or None}
 
 
-def _rows(group: str, file: ResultFile) -> list[tuple[str, RowRecord]] | None:
+def _rows(group: str, file: ResultFile) -> list[tuple[str, ScoredRow]] | None:
     """Return every row of a group with its task; None if samples are missing."""
     samples = {leaf: file.samples(leaf) for leaf in file.tasks_of(group)}
     if None in samples.values():
         return None
-    return [(leaf, sample.record) for leaf, path in samples.items() if path for sample in read_samples(path)]
+    return [(leaf, row) for leaf, path in samples.items() if path for row in scored_samples(path).rows.values()]
 
 
-def _mean(metric: str, value: float, rows: Sequence[tuple[str, RowRecord]] | None) -> Estimate:
+def _mean(metric: str, value: float, rows: Sequence[tuple[str, ScoredRow]] | None) -> Estimate:
     """Return the mean over tasks with its bootstrap interval; without one if the harness reports another mean."""
     from mrag_eval.metrics import stratified_bootstrap
 
-    scored = [(task, row.resampled_with, row.values[metric]) for task, row in rows or () if metric in row.values]
+    scored = [(task, row.group, row.values[metric]) for task, row in rows or () if metric in row.values]
     groups = [group for _, group, _ in scored]
     found = stratified_bootstrap(
         [value for _, _, value in scored],

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrag_eval.config import mode_named
-from mrag_eval.report.files._samples import Sample, config_beside, model_beside, read_samples, sample_files, task_of
+from mrag_eval.report.files._samples import (
+    Sample,
+    config_beside,
+    model_beside,
+    part_beside,
+    read_samples,
+    sample_files,
+    task_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,10 @@ class GivenAnswer:
 
 @dataclass(frozen=True)
 class AnswerSheet:
-    """Hold the answers of one task of one run; ``mode`` is its IR mode, ``benchmark`` its benchmark."""
+    """Hold the answers of one task of one run; ``mode`` is its IR mode, ``benchmark`` its benchmark.
+
+    ``part`` says how many of the rows were run, if not all.
+    """
 
     model: str
     task: str
@@ -38,6 +49,7 @@ class AnswerSheet:
     benchmark: str
     path: Path
     answers: tuple[GivenAnswer, ...]
+    part: str | None = None
 
 
 def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
@@ -47,7 +59,8 @@ def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
         config, task = config_beside(path), task_of(path)
         answers = tuple(_given(sample) for sample in read_samples(path))
         benchmark = config.benchmark or task
-        out.append(AnswerSheet(model_beside(path), task, config.mode or "?", benchmark, path, answers))
+        mode, part = config.mode or "?", part_beside(path)
+        out.append(AnswerSheet(model_beside(path), task, mode, benchmark, path, answers, part))
     return sorted(out, key=lambda sheet: (sheet.model, mode_named(sheet.mode).shows_passages, sheet.task))
 
 

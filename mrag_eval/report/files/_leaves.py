@@ -56,6 +56,11 @@ class PageRow:
         return cls((language, record.row), language, record.resampled_with, record.values, record.unscored)
 
 
+def labelled(name: str, part: str | None) -> str:
+    """Return the name with how many of the rows were run, such as ``qa [60 of 125 rows]``; alone for all of them."""
+    return f"{name} [{part}]" if part else name
+
+
 def mode_of(result: LeafResult) -> str:
     """Return the IR mode of a task."""
     return result.config.mode or "no_ir"
@@ -85,7 +90,7 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
             label = f"{task} ({', '.join(said)})" if said else task
             label = label if len(models) == 1 else f"{label} · {model}"
             part = file.part(task)
-            label = f"{label} [{part}]" if part else label
+            label = labelled(label, part)
             benchmark = result.config.benchmark or task
             leaf = Leaf(model, task, label, mode, benchmark, variant, result, file.samples(task), part)
             out.append((leaf, file))

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, name_of_model
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
@@ -248,4 +248,4 @@ def model_name(content: Mapping[str, Any]) -> str:
         return str(run["model"])
     named = args.get("pretrained") or args.get("model") if isinstance(args, dict) else None
     name = str(content.get("model_name") or named or run.get("model") or "unnamed model")
-    return Path(name).name if name.startswith(("/", ".", "~")) else name
+    return name_of_model(name)

@@ -11,12 +11,10 @@ from typing import Any
 
 from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, task_and_date, to_json, write_whole
 from mrag_eval.report.files._results import ResultFile, read_result_file
+from mrag_eval.report.files._scored_rows import TERRITORY, ScoredRow, ScoredSamples, current_reading
 from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
-from mrag_eval.scoring import RowRecord, territory_values
-
-# Before the name of a territory in the id of its row.
-_TERRITORY = "territory "
+from mrag_eval.scoring import RowRecord
 
 
 @dataclass(frozen=True)
@@ -113,42 +111,12 @@ def _texts(value: Any) -> list[str]:
     return [] if value is None else [str(value)]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredRow:
-    """Hold the fields of a row that comparisons need: its id, language, resampling group, and values by metric.
-
-    ``document_language`` is that of its relevant document, empty if it is unknown.
-    """
-
-    id: str
-    language: str
-    group: str
-    values: Mapping[str, float]
-    document_language: str = ""
-
-    @property
-    def of_territory(self) -> bool:
-        """Return whether the row holds the scores over a territory; other rows are questions."""
-        return self.id.startswith(_TERRITORY)
-
-    @property
-    def pair(self) -> str:
-        """Return the languages of question and relevant document, ``de->en``; empty if one is unknown."""
-        both = self.language and self.document_language
-        return f"{self.language}->{self.document_language}" if both else ""
-
-    @classmethod
-    def of(cls, record: RowRecord) -> ScoredRow:
-        """Return the fields of a row's record that comparisons need."""
-        document = record.cell.get("doc_lang", "")
-        return cls(record.row, record.query_lang, record.resampled_with, record.values, document)
-
-
 @dataclass(frozen=True)
 class SampleSet:
     """Hold the rows of one task of one run, and its settings (empty if there is no result file in the same folder).
 
-    ``groups`` are the groups of tasks in which the run reports it.
+    ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
+    all.
     """
 
     task: str
@@ -156,6 +124,7 @@ class SampleSet:
     settings: Settings
     rows: Mapping[str, ScoredRow]
     groups: tuple[str, ...] = ()
+    part: str | None = None
 
 
 def read_samples(path: Path) -> list[Sample]:
@@ -163,6 +132,30 @@ def read_samples(path: Path) -> list[Sample]:
 
     Raises DataError, naming the line, for a line that is not a sample of one of our tasks, or has another schema.
     """
+    reading = current_reading()
+    known = None if reading is None else reading.samples.get(path.absolute())
+    if known is not None:
+        return known
+    samples = _read(path)
+    if reading is not None:
+        reading.remember(path, samples)
+    return samples
+
+
+def scored_samples(path: Path) -> ScoredSamples:
+    """Return the scored rows of a sample file; a file that the command has read is not read again.
+
+    Raises DataError as :func:`read_samples` does.
+    """
+    reading = current_reading()
+    if reading is None:
+        return ScoredSamples.of([sample.record for sample in read_samples(path)])
+    if path.absolute() not in reading.scored:
+        read_samples(path)
+    return reading.scored[path.absolute()]
+
+
+def _read(path: Path) -> list[Sample]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as err:
@@ -216,6 +209,12 @@ def config_beside(path: Path) -> TaskConfig:
     """Return the task's configuration in the results next to the samples at ``path``; empty without one."""
     found = result_beside(path)
     return TaskConfig() if found is None else found.configs.get(task_of(path), TaskConfig())
+
+
+def part_beside(path: Path) -> str | None:
+    """Return how many of the rows the run of the samples at ``path`` was over; None for all, and without results."""
+    found, task = result_beside(path), task_of(path)
+    return None if found is None or task not in found.leaves else found.part(task)
 
 
 def model_beside(path: Path) -> str:
@@ -283,15 +282,16 @@ def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
 
 
 def _sample_set(task: str, path: Path) -> SampleSet:
-    records = [sample.record for sample in read_samples(path)]
-    rows = {record.row: ScoredRow.of(record) for record in records}
+    found = scored_samples(path)
+    rows = dict(found.rows)
     # scores over territories compare as those over rows do, with a row for each territory
-    for territory, values in territory_values(records).items():
-        name = f"{_TERRITORY}{territory}"
+    for territory, values in found.territories.items():
+        name = f"{TERRITORY}{territory}"
         rows[name] = ScoredRow(name, "", territory, values)
-    found = result_beside(path)
-    if found is None:
+    file = result_beside(path)
+    if file is None:
         return SampleSet(task, path, Settings(), rows)
-    leaf = found.leaves.get(task)
+    leaf = file.leaves.get(task)
     settings = leaf.settings if leaf is not None else Settings.of(config_beside(path), None)
-    return SampleSet(task, path, settings, rows, found.groups_of(task))
+    part = None if leaf is None else file.part(task)
+    return SampleSet(task, path, settings, rows, file.groups_of(task), part)

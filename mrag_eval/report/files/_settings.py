@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.config import PLACES, dotted
+from mrag_eval.core import name_of_model
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import TaskScores
 
@@ -14,6 +15,8 @@ from mrag_eval.scoring import TaskScores
 _BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "agent", "generation_kwargs")
 # Names that disable every check.
 EVERYTHING = "all"
+# Keys whose value may be a model's folder; what the folder holds is in the index's revision and translator's identity.
+_MODELS = ("index.embedder", "retrieval.embedder", "retrieval.embedder.model", "retrieval.translator.model")
 # The translator, as people name it and as its output is determined.
 _TRANSLATOR, _IDENTITY = "translator", "translator_identity"
 
@@ -86,6 +89,10 @@ def differing(first: Settings, second: Settings, allowed: Sequence[str] = ()) ->
     # a name alone does not determine a prompt's text; older runs did not record the text
     for name in {*first.texts} & {*second.texts}:
         a[f"{name}.text"], b[f"{name}.text"] = first.texts[name], second.texts[name]
+    for key in _MODELS:
+        for settings in (a, b):
+            if isinstance(settings.get(key), str):
+                settings[key] = name_of_model(settings[key])
     # one alone translates or judges by its other settings
     a |= dotted({name: value for name, value in one.items() if name in other})
     b |= dotted({name: value for name, value in other.items() if name in one})

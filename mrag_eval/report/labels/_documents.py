@@ -33,7 +33,10 @@ class Annotator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Hold one document as it was shown for a question; ``claimants`` is empty for a question without a territory."""
+    """Hold one document as it was shown for a question; ``claimants`` is empty for a question without a territory.
+
+    ``options`` are the claimants in the language of the question.
+    """
 
     row: str
     passage: str
@@ -43,6 +46,8 @@ class Shown:
     passage_lang: str
     rank: int
     claimants: tuple[str, ...] = ()
+    territory: str = ""
+    options: tuple[str, ...] = ()
 
     @property
     def pair(self) -> Pair:
@@ -67,9 +72,9 @@ def documents_of(samples: Sequence[Sample]) -> list[Shown]:
     out = []
     for sample in samples:
         doc, territory = sample.doc, sample.record.concurrence
-        claimants = () if territory is None else territory.claimants
+        about = () if territory is None else (territory.claimants, territory.territory, doc.choices or ())
         out += [
-            Shown(doc.id, hit.id, doc.query, doc.query_lang, hit.text, hit.lang, hit.rank, claimants)
+            Shown(doc.id, hit.id, doc.query, doc.query_lang, hit.text, hit.lang, hit.rank, *about)
             for hit in sample.passages
         ]
     if not out:

@@ -35,7 +35,7 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
     heads = tuple(f"{metric}{scale_of(metric).note}" for metric in metrics)
     units = () if heads == tuple(metrics) else ("in percent unless another unit is named",)
     notes = (*units, *_notes(found.values()), *_unmeasured([leaf for leaf, _ in leaves]))
-    return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes)
+    return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes, fitted=True)
 
 
 def _pair_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Iterator[Table]:
@@ -57,7 +57,8 @@ def _pair_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Iterator[Table]:
         for (task, metric), cells in found.items()
     ]
     note = "a->b: question in a, relevant document in b; a blank cell has no rows"
-    yield Table("pairs", "Scores by pair of languages", ("task", "metric"), tuple(pairs), tuple(rows), 1, (note,))
+    stub, title = ("task", "metric"), "Scores by pair of languages"
+    yield Table("pairs", title, stub, tuple(pairs), tuple(rows), 1, (note,), fitted=True)
 
 
 def _pair_cell(score: Score | None, task: str, metric: str) -> Cell:

@@ -7,8 +7,9 @@ from typing import Any
 
 from mrag_eval.config import dotted
 from mrag_eval.report.files._results import LeafResult, ResultFile
+from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._findings import MOST_NAMED, Finding, alike, value_text
-from mrag_eval.scoring import RowRecord, TaskScores, halved_metrics, summarize, territory_values
+from mrag_eval.scoring import RowRecord, TaskScores, summarize
 
 
 def recomputed_scores(leaf: LeafResult, records: Sequence[RowRecord]) -> tuple[int, list[Finding]]:
@@ -27,17 +28,16 @@ def recomputed_scores(leaf: LeafResult, records: Sequence[RowRecord]) -> tuple[i
     return len(names), [Finding(leaf.task, "fault", text) for text in shown]
 
 
-def means(file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
+def means(file: ResultFile, leaf: LeafResult, samples: ScoredSamples) -> Iterator[Finding]:
     """Compare both records of a metric, ours and the harness's, with the mean of its rows or territories."""
     reported = file.reported(leaf.task)
-    rows = list({record.row: record for record in records}.values())
-    territories = list(territory_values(records).values())
-    of_territories = {name for values in territories for name in values}
+    counted = [*(row.values for row in samples.rows.values()), *samples.territories.values()]
+    of_territories = {name for values in samples.territories.values() for name in values}
     for name, score in leaf.metrics.items():
         if name not in leaf.scores.metrics and name not in of_territories:
             continue
-        values = [found[name] for found in (*(row.values for row in rows), *territories) if name in found]
-        whole = values and not halved_metrics(rows, [name])
+        values = [found[name] for found in counted if name in found]
+        whole = values and name not in samples.halved
         mean = sum(values) / len(values) if whole else None
         by_harness = next((value for key, value in reported.items() if key.partition(",")[0] == name), mean)
         for where, value in (("scores", score.value), ("harness's results", by_harness)):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mrag_eval.core import DataError
 from mrag_eval.report.files._results import ResultFile, read_results
-from mrag_eval.report.files._samples import Sample, read_samples, samples_beside
+from mrag_eval.report.files._samples import read_samples, samples_beside, scored_samples
+from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._findings import Finding, Verified
 from mrag_eval.report.verification._row_checks import row_counts, row_values
 from mrag_eval.report.verification._score_checks import group_means, means, recomputed_scores
@@ -29,13 +30,13 @@ def unsupported(paths: Sequence[Path | str]) -> list[str]:
     """Return one line for each score in the results at ``paths`` that is not the mean of its samples.
 
     This is the quick part of :func:`verify`, for every command that prints scores. Results without samples, and paths
-    that are not results, give no line.
+    that are not results, give no line. Inside :func:`read_once` the samples that a command has read are not read again.
     """
     lines = []
     for file in _results_of(paths):
         for task, leaf in file.leaves.items():
-            rows = _rows_or_none(file, task)
-            for finding in means(file, leaf, [sample.record for sample in rows]) if rows else ():
+            samples = _samples_or_none(file, task)
+            for finding in means(file, leaf, samples) if samples is not None else ():
                 lines.append(f"{task}: {finding.text} (mrag-eval verify {file.path})")
     return lines
 
@@ -53,10 +54,10 @@ def _results_of(paths: Sequence[Path | str]) -> list[ResultFile]:
     return list(found.values())
 
 
-def _rows_or_none(file: ResultFile, task: str) -> list[Sample] | None:
+def _samples_or_none(file: ResultFile, task: str) -> ScoredSamples | None:
     path = samples_beside(file.path, task)
     try:
-        return read_samples(path) if path is not None else None
+        return scored_samples(path) if path is not None else None
     except DataError:
         return None
 
@@ -74,7 +75,7 @@ def _verified(file: ResultFile, tasks_folder: Path) -> Verified:
         records = [sample.record for sample in samples]
         rows += len(samples)
         findings += row_counts(file, leaf, records)
-        findings += means(file, leaf, records)
+        findings += means(file, leaf, ScoredSamples.of(records))
         checked, differing = recomputed_scores(leaf, records)
         numbers += checked
         again = [*row_values(leaf, samples), *differing]

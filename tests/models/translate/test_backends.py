@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,22 @@ def test_nllb_is_keyed_by_its_weights_and_settings(tiny: Path) -> None:
         NllbBackend("facebook/nllb-200-distilled-600M", revision="abc").fingerprint(text),
     ]
     assert len({str(key) for key in keys}) == 5
+
+
+def test_the_same_model_in_another_folder_is_the_same_translator(tiny: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(tiny, tmp_path / "elsewhere" / tiny.name))
+    text = Text("Ab.", "de", "en")
+    here, there = NllbBackend(str(tiny)), NllbBackend(str(moved))
+    assert here.identity() == there.identity()
+    assert here.fingerprint(text) == there.fingerprint(text)
+    assert here.identity()["model"] == tiny.name
+    assert build_translator(NllbSpec(backend="nllb", model=str(tiny))).label == f"nllb {tiny.name}"
+    weights = next(moved.glob("*.safetensors"))
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(bytes(content))
+    assert here.identity() != there.identity()
+    assert here.fingerprint(text) != there.fingerprint(text)
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,105 @@
+"""Scored rows of sample files without their texts, and the reading of each file once in a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mrag_eval.scoring import RowRecord, halved_metrics, territory_values
+
+if TYPE_CHECKING:
+    from mrag_eval.report.files._samples import Sample
+
+# Before the name of a territory in the id of its row.
+TERRITORY = "territory "
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRow:
+    """Hold the fields of a row that comparisons need: its id, language, resampling group, and values by metric.
+
+    ``document_language`` is that of its relevant document, empty if it is unknown.
+    """
+
+    id: str
+    language: str
+    group: str
+    values: Mapping[str, float]
+    document_language: str = ""
+
+    @property
+    def of_territory(self) -> bool:
+        """Return whether the row holds the scores over a territory; other rows are questions."""
+        return self.id.startswith(TERRITORY)
+
+    @property
+    def pair(self) -> str:
+        """Return the languages of question and relevant document, ``de->en``; empty if one is unknown."""
+        both = self.language and self.document_language
+        return f"{self.language}->{self.document_language}" if both else ""
+
+    @classmethod
+    def of(cls, record: RowRecord) -> ScoredRow:
+        """Return the fields of a row's record that comparisons need."""
+        document = record.cell.get("doc_lang", "")
+        return cls(record.row, record.query_lang, record.resampled_with, record.values, document)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSamples:
+    """Hold the rows of a sample file, by id, and the values of its territories.
+
+    ``halved`` are the metrics that have no mean over the rows, because one half of them lacks a value.
+    """
+
+    rows: Mapping[str, ScoredRow]
+    territories: Mapping[str, Mapping[str, float]]
+    halved: frozenset[str]
+
+    @classmethod
+    def of(cls, records: Sequence[RowRecord]) -> ScoredSamples:
+        """Return the scored rows of the records; of two with one id the later counts."""
+        kept = {record.row: record for record in records}
+        rows = {row: ScoredRow.of(record) for row, record in kept.items()}
+        names = {name for row in rows.values() for name in row.values}
+        return cls(rows, territory_values(records), frozenset(halved_metrics(list(kept.values()), names)))
+
+
+@dataclass
+class Reading:
+    """Hold what a command has read, by absolute path: scored rows and, with ``texts``, whole samples."""
+
+    texts: bool
+    scored: dict[Path, ScoredSamples] = field(default_factory=dict)
+    samples: dict[Path, list[Sample]] = field(default_factory=dict)
+
+    def remember(self, path: Path, samples: list[Sample]) -> None:
+        """Keep what was read at ``path``."""
+        self.scored[path.absolute()] = ScoredSamples.of([sample.record for sample in samples])
+        if self.texts:
+            self.samples[path.absolute()] = samples
+
+
+_READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
+
+
+def current_reading() -> Reading | None:
+    """Return what was read inside :func:`read_once`; None outside."""
+    return _READING.get()
+
+
+@contextmanager
+def read_once(*, texts: bool = False) -> Iterator[None]:
+    """Keep the scored rows of each sample file that is read inside, so that it is read once.
+
+    With ``texts`` whole samples are kept, too: memory for every passage of every prompt.
+    """
+    token = _READING.set(Reading(texts))
+    try:
+        yield
+    finally:
+        _READING.reset(token)
