@@ -18,7 +18,7 @@ def _citation_points(leaf: Leaf) -> list[Point]:
     for source, table in (leaf.result.scores.citations or {}).items():
         for question, found in table.by_query_language.items():
             for document, entry in found.items():
-                point = {"task": leaf.label, "source": source, "question": question, "document": document}
+                point: Point = {"task": leaf.label, "source": source, "question": question, "document": document}
                 for share, value, count in (
                     (_SHARES[0], entry.inclusion_mean, entry.documents),
                     (_SHARES[1], entry.citation_mean, entry.citations),
@@ -83,7 +83,7 @@ def _group_points(leaf: Leaf) -> list[Point]:
     out = []
     for source, table in (leaf.result.scores.citations or {}).items():
         for question in table.by_query_language:
-            point = {"task": leaf.label, "source": source, "question": question}
+            point: Point = {"task": leaf.label, "source": source, "question": question}
             point["group"] = f"{groups.get(base_language(question), 'other')}-resource"
             for share, value in zip(_SHARES, table.own_rates(question), strict=True):
                 if value is not None:
