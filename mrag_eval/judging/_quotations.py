@@ -63,9 +63,10 @@ class Quotations:
         """
         reply = reply[-LONGEST_REPLY:]
         objects, unreadable = json_objects(reply.translate(_BRACES))
-        for found in [*(found for found in objects if not found.value.keys().isdisjoint(keys)), *unreadable]:
-            if self._repeats(reply[found.start : found.end]):
-                reply = reply[: found.start] + " " * (found.end - found.start) + reply[found.end :]
+        spans = [(found.start, found.end) for found in objects if not found.value.keys().isdisjoint(keys)]
+        for start, end in [*spans, *((fault.start, fault.end) for fault in unreadable)]:
+            if self._repeats(reply[start:end]):
+                reply = reply[:start] + " " * (end - start) + reply[end:]
         return reply
 
     def _repeats(self, part: str) -> bool:
