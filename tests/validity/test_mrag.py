@@ -108,8 +108,6 @@ WRONG = "0"
 YES_AND_NO = {"그 다리는 돌다리인가요?": "예", "Это деревянный мост?": "нет"}
 SPOKEN = ("en", "fr", "ko", "ru")
 KNOWN = {question(n, code): (n, code) for code in SPOKEN for n in range(10)}
-
-
 # What is searched, as the tasks name it; the last one is all languages.
 SETTINGS = ("norag", "en_only", "qlang", "qlang_plus_en", "")
 COLUMNS = dict(zip(("No retrieval", "English", "UL", "English + UL", "All"), SETTINGS, strict=True))
@@ -129,7 +127,7 @@ PROMPTS = {
 
 def shelf() -> list[dict[str, Any]]:
     """Return the passages: pages of two paragraphs, and one of each language with the words of all questions."""
-    asks = " ".join(said[code].format(town="") for code in SPOKEN for said in (WHO, WHEN))
+    asks = " ".join(texts[code].format(town="") for code in SPOKEN for texts in (WHO, WHEN))
     found = [*pages(), *({"id": "900", "lang": code, "title": "Words", "text": asks} for code in LANGS)]
     towns = {
         page_id(n): [towns[LANGS.index(code)] for code in NAMED if n < NAMED[code]]
@@ -166,16 +164,9 @@ class Planted:
         number, code = KNOWN[asks]
         (only, *several) = self.replies
         counts = self.replies[searched(prompt, code) if several else only][code]
-        if number < counts.right:
-            return said(answer(number, code))
-        number -= counts.right
-        return said(
-            SENTENCES[code]
-            if number < counts.own
-            else SENTENCES["en"]
-            if number < counts.own + counts.english
-            else WRONG
-        )
+        long = [SENTENCES[code]] * counts.own + [SENTENCES["en"]] * counts.english
+        replies = [*(answer(n, code) for n in range(counts.right)), *long, *[WRONG] * 10]
+        return said(replies[number])
 
 
 @dataclass(frozen=True)
