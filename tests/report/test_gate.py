@@ -333,3 +333,23 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| FAIL | qa |" in single_spaced((tmp_path / "summary.md").read_text("utf-8"))
     done = CliRunner().invoke(app, ["gate", *where, "--candidate", str(a), "--json"], obj=Session())
     assert (done.exit_code, json.loads(done.stdout)["exit_code"]) == (0, 0)
+
+
+def test_a_verdict_that_is_exact_only_with_more_rows_says_so(tmp_path: Path) -> None:
+    """One row in fifty gains .8 and all others lose a little: most samples of 30 rows contain no gain."""
+    losses = (0.066 + np.random.default_rng(0).normal(0, 0.02, 30)).tolist()
+    a, b = runs(tmp_path, [0.9] * 30, [0.9 - loss for loss in losses], "f1")
+    rule = {"metric": "f1", "max_drop": 0.05}
+    result = gate([a], [b], rules(rule))
+    (check,) = result.checks
+    says = "exact from 300 rows on: 30 may contain none that change a lot"
+    assert (check.verdict, check.caution) == ("FAIL", says)
+    assert says in "\n".join(gate_lines(result))
+    assert f"| FAIL: {says} |" in single_spaced(gate_markdown(result))
+    assert says in junit(result)
+    # a verdict that rests on no such test has no such remark: no drop, an exact test, enough rows
+    assert gate([a], [b], rules(rule | {"max_drop": 0.3})).checks[0].caution is None
+    assert gate([a], [b], rules({"metric": "f1"})).checks[0].caution is None
+    many = runs(tmp_path / "many", [0.9] * 300, [0.9 - loss for loss in losses * 10], "f1")
+    (check,) = gate([many[0]], [many[1]], rules(rule)).checks
+    assert (check.verdict, check.caution) == ("FAIL", None)

@@ -15,6 +15,9 @@ from mrag_eval.report.comparison._gate_rules import Correction, Guard, Rule, Rul
 from mrag_eval.report.files._samples import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
 
+# Rows, or groups, from which the studentised bootstrap holds its level for differences of any shape: with fewer, a
+# sample may contain none of the rows that change a lot (docs/gate.md).
+EXACT_FROM = 300
 Verdict = Literal["pass", "FAIL", "not comparable", "not shown"]
 Values = list[float | None]
 
@@ -29,7 +32,8 @@ class Check:
     ``high`` bound the 95% interval of ``difference`` (candidate minus baseline), or of the score under a floor.
     ``detectable`` is the smallest drop beyond the limit that these pairs show with 80% power in this gate. ``better``
     and ``worse`` are the ids of rows that gained and lost. ``reason`` says why there is nothing to pass. ``part`` says
-    how many of the rows were run, if not all.
+    how many of the rows were run, if not all. ``caution`` says from how many rows on the test of a verdict is exact, if
+    there are fewer.
     """
 
     task: str
@@ -52,6 +56,7 @@ class Check:
     better: tuple[str, ...] = ()
     worse: tuple[str, ...] = ()
     part: str | None = None
+    caution: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,13 +83,17 @@ class GateResult:
 
 @dataclass(frozen=True)
 class _Tested:
-    """Hold a check before its verdict: its rule, and the values that were compared (better is higher)."""
+    """Hold a check before its verdict: its rule, and the values that were compared (better is higher).
+
+    ``caution`` is the check's, if its verdict rests on a p-value.
+    """
 
     check: Check
     rule: Rule
     before: Values
     after: Values
     groups: list[str] | None
+    caution: str | None = None
 
 
 def gate(baseline: Sequence[Path], candidate: Sequence[Path], rules: Rules) -> GateResult:
@@ -115,12 +124,12 @@ def _decided(part: _Tested, adjusted: float | None, tests: int, rules: Rules) ->
     detectable = smallest_detectable(part.after, part.before, part.groups, alpha=level, one_sided=True)
     check = replace(part.check, p_adjusted=adjusted, detectable=detectable)
     if adjusted is not None and adjusted <= alpha:
-        return replace(check, verdict="FAIL")
+        return replace(check, verdict="FAIL", caution=part.caution)
     if check.reason is not None:
         return check
     if check.p_within is not None:
         shown = check.p_within <= alpha
-        return replace(check, verdict="pass") if shown else replace(
+        return replace(check, verdict="pass", caution=part.caution) if shown else replace(
             check, verdict="not shown", reason=f"not shown: a drop smaller than {check.limit:.3g}"
         )  # fmt: skip
     if rule.must_detect is not None and detectable is not None and detectable > rule.must_detect:
@@ -272,7 +281,16 @@ def _test(
         better=found.better,
         worse=found.worse,
     )
-    return check if dropped.p_value is None else _Tested(check, rule, before, after, groups)
+    caution = _caution(dropped.method, found.n, groups)
+    return check if dropped.p_value is None else _Tested(check, rule, before, after, groups, caution)
+
+
+def _caution(method: str, n: int, groups: list[str] | None) -> str | None:
+    """Return from how many rows (groups of rows, where there are groups) the test is exact, if there are fewer."""
+    units, word = (n, "rows") if groups is None else (len(set(groups)), "groups of rows")
+    if not method.startswith("studentised bootstrap") or units >= EXACT_FROM:
+        return None
+    return f"exact from {EXACT_FROM} {word} on: {units} may contain none that change a lot"
 
 
 def _groups(rows: Sequence[ScoredRow]) -> list[str] | None:

@@ -58,7 +58,7 @@ def _finding(check: Check) -> str:
     ]
     if check.verdict == "pass" and check.detectable is not None and check.p_within is None:
         parts.append(f"smallest drop this n can show: {_points(check, check.detectable + (check.limit or 0))}")
-    return "   ".join(filter(None, [*parts, check.reason]))
+    return "   ".join(filter(None, [*parts, check.reason, check.caution]))
 
 
 def _points(check: Check, value: float | None, sign: str = "") -> str:
@@ -128,7 +128,7 @@ def gate_markdown(result: GateResult) -> str:
 def _cells(check: Check) -> list[str]:
     scores = [_points(check, check.baseline), _points(check, check.candidate)]
     return [
-        check.verdict if check.reason is None else f"{check.verdict}: {check.reason}",
+        ": ".join(filter(None, (check.verdict, check.reason, check.caution))),
         _name(check).strip(),
         f"{check.metric}{scale_of(check.metric).note}",
         " → ".join(filter(None, scores)),
