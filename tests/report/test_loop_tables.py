@@ -215,14 +215,18 @@ def test_they_are_below_the_papers_tables(click: Path) -> None:
     assert "margins" not in [t.id for t in report_tables("coral", [click])]
 
 
-def test_loops_over_other_samples_have_two_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["samples 0 7", "limit 2"])
+def test_loops_over_other_rows_have_two_rows(part: str, tmp_path: Path) -> None:
     usual = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 0]})
-    chosen = write_run(tmp_path / "b", {"click_coral_law": [1, 0]})
-    (file,) = chosen.glob("results_*")
+    other = write_run(tmp_path / "b", {"click_coral_law": [1, 0]})
+    (file,) = other.glob("results_*")
     content = json.loads(file.read_text("utf-8"))
-    content["configs"]["click_coral_law"]["provenance"] = {"samples": [0, 7]}
+    if part.startswith("limit"):
+        content["config"] = {"limit": 2}
+    else:
+        content["configs"]["click_coral_law"]["provenance"] = {"samples": [0, 7]}
     file.write_text(json.dumps(content), "utf-8")
-    table = cost_table([usual, chosen])
+    table = cost_table([usual, other])
     assert table is not None
     found = {row.labels[2].rpartition("; ")[2]: row.cells[0].value for row in table.rows}
-    assert found == {"samples not set": 75.0, "samples 0 7": 50.0}
+    assert found == {f"{part.split()[0]} not set": 75.0, part: 50.0}
