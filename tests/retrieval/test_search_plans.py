@@ -69,10 +69,12 @@ def test_vectors_of_one_address_are_not_used_for_another(tmp_path: Path, monkeyp
     monkeypatch.setattr(OpenAIEmbedder, "_vectors", vectors)
     corpus = [Passage(id=str(n), lang="en", text=f"text {n}") for n in range(3)]
     for host in ("one", "two"):
-        build_index(corpus, tmp_path / host, embedder=f"openai:org/encoder@http://{host}/v1", progress=False)
+        encoder = f"openai:org/encoder@http://{host}/v1"
+        build_index(corpus, tmp_path / host, embedder=encoder, progress=False)
         asked.clear()
+        block = Retrieval(mode="all", corpus=str(tmp_path / host), embedder=encoder)
         for _ in range(2):
-            retrieve([RagDoc("q", "Which text?", "en")], Retrieval(mode="all", corpus=str(tmp_path / host)))
+            retrieve([RagDoc("q", "Which text?", "en")], block)
         assert asked == [f"http://{host}/v1/embeddings"]
 
 

@@ -96,7 +96,7 @@ def test_tasks_over_one_named_corpus(
     data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl")}
     modes = {"all": {}, "qlang": {}, "en_only": {}, "balanced": {}, "deeper": {"mode": "all", "depth": 4}}
     for name, block in modes.items():
-        retrieval = {"mode": name, "k": 2, "corpus": str(index), **block}
+        retrieval = {"mode": name, "k": 2, "corpus": str(index), "embedder": str(model), **block}
         write_task(world, name, **BASE, data=data, retrieval=retrieval)
     results = evaluate(world, *modes)
     assert {name: n["effective"] for name, n in results["n-samples"].items()} == dict.fromkeys(modes, 15)
