@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from mrag_eval.core import ConfigError, csv_cell, decimal, did_you_mean, pipe_table, score_text
 from mrag_eval.metrics import Estimate
@@ -56,7 +56,6 @@ class Table:
     """Hold a table with ``digits`` decimals; ``notes`` are lines below it.
 
     ``intervals``: intervals are printed as well. ``margins``: intervals are printed as half widths, as some papers do.
-    ``fitted``: they are printed in full if the table is not too wide for a screen then, else as half widths.
     """
 
     id: str
@@ -68,12 +67,6 @@ class Table:
     notes: tuple[str, ...] = ()
     intervals: bool = False
     margins: bool = False
-    fitted: bool = False
-
-
-# Columns of a screen, and the remark on a table that would not fit.
-_SCREEN = 120
-_HALF_WIDTHS = "±: half the width of the 95% interval, whose ends may differ in their distance; -o FILE.csv has both"
 
 
 def markdown(tables: Sequence[Table]) -> str:
@@ -83,20 +76,12 @@ def markdown(tables: Sequence[Table]) -> str:
     """
     parts = []
     for table in tables:
-        shown = _grid(table if not table.fitted else replace(table, intervals=True))
-        half_widths = table.fitted and max(map(len, shown.splitlines())) > _SCREEN
-        if half_widths:
-            shown = _grid(replace(table, margins=True))
-        told = (*table.notes, _HALF_WIDTHS) if half_widths and " ± " in shown else table.notes
-        notes = [f"- {note}" for note in (*_blanks(table), *told)]
-        parts.append("\n".join([f"### {table.title}", "", shown, *(["", *notes] if notes else [])]))
+        head = (*table.stub, "from", *table.columns)
+        body = [[*row.labels, row.source, *(_shown(cell, table) for cell in row.cells)] for row in table.rows]
+        grid = pipe_table(head, body, "l" * (len(table.stub) + 1) + "r" * len(table.columns))
+        notes = [f"- {note}" for note in (*_blanks(table), *table.notes)]
+        parts.append("\n".join([f"### {table.title}", "", grid, *(["", *notes] if notes else [])]))
     return "\n\n".join(parts)
-
-
-def _grid(table: Table) -> str:
-    head = (*table.stub, "from", *table.columns)
-    body = [[*row.labels, row.source, *(_shown(cell, table) for cell in row.cells)] for row in table.rows]
-    return pipe_table(head, body, "l" * (len(table.stub) + 1) + "r" * len(table.columns))
 
 
 def _shown(cell: Cell, table: Table) -> str:

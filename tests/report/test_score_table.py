@@ -51,19 +51,15 @@ def test_scores_by_pair_of_languages_are_in_the_text_table(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("metrics", [1, 9])
-def test_a_score_has_its_interval_in_the_text_table(tmp_path: Path, metrics: int) -> None:
-    """Half the width is (50 - 10) / 2."""
+def test_a_score_has_its_interval_in_the_text_table_however_wide(tmp_path: Path, metrics: int) -> None:
     text = _report(_run(tmp_path, {"metrics": {f"metric_{i}": _SCORE for i in range(metrics)}}))
-    assert ("| 25.0 [10.0, 50.0] (n=20) |" in text) == (metrics == 1)
-    assert ("| 25.0 ± 20.0 (n=20) |" in text) == (metrics == 9)
-    assert ("±: half the width of the 95% interval" in text) == (metrics == 9)
+    assert text.count("| 25.0 [10.0, 50.0] (n=20) ") == metrics
 
 
 def test_a_score_without_an_interval_has_none_in_the_text_table(tmp_path: Path) -> None:
     score = {"value": 0.25, "n": 20, "reason": "every language needs two rows"}
     text = _report(_run(tmp_path, {"metrics": {"match": score}}))
     assert "| 25.0 (n=20) |" in text
-    assert "±" not in text
 
 
 def test_a_run_of_one_pair_of_languages_has_no_table_of_pairs(tmp_path: Path) -> None:

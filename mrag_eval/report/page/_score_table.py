@@ -35,7 +35,7 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
     heads = tuple(f"{metric}{scale_of(metric).note}" for metric in metrics)
     units = () if heads == tuple(metrics) else ("in percent unless another unit is named",)
     notes = (*units, *_notes(found.values()), *_unmeasured([leaf for leaf, _ in leaves]))
-    return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes, fitted=True)
+    return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes, intervals=True)
 
 
 def _pair_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Iterator[Table]:
@@ -58,7 +58,7 @@ def _pair_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Iterator[Table]:
     ]
     note = "a->b: question in a, relevant document in b; a blank cell has no rows"
     stub, title = ("task", "metric"), "Scores by pair of languages"
-    yield Table("pairs", title, stub, tuple(pairs), tuple(rows), 1, (note,), fitted=True)
+    yield Table("pairs", title, stub, tuple(pairs), tuple(rows), 1, (note,), intervals=True)
 
 
 def _pair_cell(score: Score | None, task: str, metric: str) -> Cell:
