@@ -123,7 +123,7 @@ def from_text(text: str) -> Iterator[Figure]:
     ]
     for task, _, *cells in rows:
         for name, cell in zip(head[2:], cells, strict=True):
-            shown = re.fullmatch(r"(\S+)(?: \[.*\])?(?: \(n=([\d,]+)\))?", cell)
+            shown = re.fullmatch(r"(\S+)(?: \[.*\]| ± \S+)?(?: \(n=([\d,]+)\))?", cell)
             if shown is not None:
                 n = None if shown[2] is None else int(shown[2].replace(",", ""))
                 yield Figure(task, name.partition(" (")[0], text=shown[1], n=n)
