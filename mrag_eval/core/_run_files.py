@@ -13,6 +13,7 @@ from typing import Any
 
 from mrag_eval.core._errors import ConfigError, UnwrittenError
 from mrag_eval.core._files import replaced
+from mrag_eval.core._secrets import hide
 
 Row = Mapping[str, Any]
 
@@ -71,7 +72,7 @@ class RunFiles:
             _write_lines(self.results, [self._json(results, indent=2)])
 
     def _json(self, content: Mapping[str, Any], indent: int | None = None) -> str:
-        return json.dumps(content, ensure_ascii=False, indent=indent, default=self.value)
+        return hide(json.dumps(content, ensure_ascii=False, indent=indent, default=self.value))
 
     def missing(self, samples: Mapping[str, int]) -> list[str]:
         """Return the tasks, of those named with their number of rows, whose samples are not on disk to the last one."""
