@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -67,6 +68,32 @@ def test_a_process_ends_whatever_it_does(state: str, number: int) -> None:
     _, shown = process.communicate(timeout=60)
     assert time.monotonic() - sent < BOUND
     assert process.returncode == 128 + number
+    assert shown == "go on like this\n"
+
+
+PANEL = """
+import sys
+from mrag_eval.config import ModelSpec
+from mrag_eval.core import ending_within
+from mrag_eval.models import AuxModel
+from mrag_eval.models._asking import generate_all
+spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": sys.argv[1]}, timeout=300)
+with ending_within(0.8, "go on like this\\n"):
+    generate_all({seat: (AuxModel(spec), [[{"role": "user", "content": "q"}]]) for seat in "abc"})
+"""
+
+
+def test_a_panel_that_waits_for_its_judges_ends() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1/chat/completions"
+        process = subprocess.Popen([sys.executable, "-c", PANEL, url], stderr=subprocess.PIPE, text=True)
+        server.settimeout(120)
+        server.accept()
+        process.send_signal(signal.SIGTERM)
+        sent = time.monotonic()
+        _, shown = process.communicate(timeout=60)
+    assert time.monotonic() - sent < BOUND
+    assert process.returncode == 143
     assert shown == "go on like this\n"
 
 
