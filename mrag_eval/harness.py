@@ -7,16 +7,19 @@ module takes seconds; import it inside functions.
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
 import os
+import sys
 from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import partial
 from inspect import signature
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 # first: the harness looks for its own models only while none is registered
@@ -31,9 +34,18 @@ from lm_eval.config.task import TaskConfig
 from lm_eval.evaluator_utils import get_sample_size
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
-from lm_eval.utils import setup_logging, simple_parse_args_string
+from lm_eval.utils import handle_non_serializable, hash_string, sanitize_list, setup_logging, simple_parse_args_string
 
-from mrag_eval.core import ConfigError, DataError, did_you_mean, hide
+from mrag_eval.core import (
+    ConfigError,
+    DataError,
+    RunFiles,
+    UnwrittenError,
+    check_file_name,
+    check_output,
+    did_you_mean,
+    hide,
+)
 
 if TYPE_CHECKING:
     from lm_eval.models.huggingface import HFLM
@@ -191,21 +203,29 @@ def run_settings(args: Namespace) -> tuple[dict[str, Any], Any]:
 def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | None) -> dict[str, Any] | None:
     """Run ``lm_eval.simple_evaluate`` and write its result files as the harness's own command does.
 
-    Returns the results with their samples, None on every rank but the first.
+    Returns the results with their samples, None on every rank but the first. Raises UnwrittenError, after printing
+    the scores, if the files cannot be written.
     """
     from lm_eval import simple_evaluate
     from lm_eval.loggers import EvaluationTracker
 
-    tracker = EvaluationTracker(output_path=output_path)
+    # without a path: it would only log what it cannot write
+    tracker = EvaluationTracker()
     results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
     if results is None:
         return None
     found = dict(results)
     samples = found.pop("samples", None) if settings.get("log_samples") else None
-    tracker.save_results_aggregated(results=found, samples=samples)
-    if samples is not None:
-        for name in found["configs"]:
-            tracker.save_results_samples(task_name=name, samples=samples[name])
+    run = tracker.general_config_tracker
+    run.log_end_time()
+    found["task_hashes"] = {task: _hash_of(rows) for task, rows in (samples or {}).items()}
+    found |= asdict(run)
+    if output_path:
+        try:
+            _run_files(output_path, run.model_name_sanitized).write(found, samples or {})
+        except UnwrittenError:
+            print(score_table(found))
+            raise
     return found
 
 
@@ -228,6 +248,69 @@ def hide_secrets_in_results() -> None:
 
     if not isinstance(evaluation_tracker.json, _HidingJson):
         evaluation_tracker.json = _HidingJson()
+
+
+def _run_files(output_path: str, model: str | None, **rest: Any) -> RunFiles:
+    return RunFiles.below(Path(output_path), str(model), row=_sample_row, value=handle_non_serializable, **rest)
+
+
+def _hash_of(samples: Sequence[Mapping[str, Any]]) -> str:
+    return hash_string("".join(row["doc_hash"] + row["prompt_hash"] + row["target_hash"] for row in samples))
+
+
+def _sample_row(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sample in the form of the harness's files; one that has that form stays as it is."""
+    arguments = sample["arguments"]
+    if not isinstance(arguments, Mapping):
+        arguments = {
+            f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(given)} for i, given in enumerate(arguments)
+        }
+    replies = {key: sanitize_list(sample[key]) for key in ("resps", "filtered_resps")}
+    return {**sample, **replies, "arguments": arguments, "target": str(sample["target"])}
+
+
+def _watch_tracker() -> None:
+    """Have the harness's own command write what its tracker fails to write, and exit with 1 if that fails, too.
+
+    A task learns of the tracker only here: it is built inside ``simple_evaluate``, whose argument the tracker is.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "simple_evaluate":
+        frame = frame.f_back
+    tracker = None if frame is None else frame.f_locals.get("evaluation_tracker")
+    if tracker is None or not tracker.output_path or hasattr(tracker, "mrag_eval_watched"):
+        return
+    check_output(Path(tracker.output_path), "--output_path")
+    tracker.mrag_eval_watched = True
+    results_of, samples_of = tracker.save_results_aggregated, tracker.save_results_samples
+
+    def complete(results: Mapping[str, Any], samples: Mapping[str, Sequence[Any]]) -> None:
+        named = {"stamp": tracker.date_id} if hasattr(tracker, "date_id") else {}
+        files = _run_files(tracker.output_path, tracker.general_config_tracker.model_name_sanitized, **named)
+        tracker.date_id = files.stamp
+        missing = files.missing({task: len(rows) for task, rows in samples.items()})
+        try:
+            files.write({} if files.has_results() else results, {task: samples[task] for task in missing})
+        except UnwrittenError as error:
+            log.error("%s", error)
+            atexit.register(_exit_with_1)
+
+    def aggregated(results: dict[str, Any], samples: dict[str, Any] | None = None) -> None:
+        results_of(results=results, samples=samples)
+        complete(results, {})
+
+    def of_task(task_name: str, samples: Any) -> None:
+        samples_of(task_name=task_name, samples=samples)
+        complete({}, {task_name: samples})
+
+    tracker.save_results_aggregated, tracker.save_results_samples = aggregated, of_task
+
+
+def _exit_with_1() -> None:
+    # the exit code is decided already; only this changes it
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def score_table(results: Mapping[str, Any]) -> str:
@@ -349,6 +432,8 @@ class HarnessTask(ConfigurableTask):
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._name = str(config.get("task", "?"))
+        check_file_name(self._name, "the task's name")
+        _watch_tracker()
         super().__init__(config=config)
 
     # ------------------------------------------------- asked of the subclass

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import ConfigError, did_you_mean, tasks_folder
+from mrag_eval.core import ConfigError, check_output, did_you_mean, tasks_folder
 
 if TYPE_CHECKING:
     from mrag_eval.harness import TaskManager
@@ -56,5 +56,5 @@ def folder_for(output: str | Path | None) -> Path:
     folder = Path(mkdtemp(prefix="mrag_eval_") if output is None else output).expanduser()
     if folder.suffix == ".json" or (folder.exists() and not folder.is_dir()):
         raise ConfigError(f"output={folder} is a file", "name a folder")
-    folder.mkdir(parents=True, exist_ok=True)
+    check_output(folder, "output")
     return folder

@@ -67,6 +67,8 @@ def _samples(file: ResultFile, task: str) -> list[dict[str, Any]]:
     for sample in [] if path is None else read_samples(path):
         doc = sample.doc
         asked = {"id": doc.id, "query": doc.query, "query_lang": doc.query_lang, "answers": list(doc.answers)}
-        read = {"reply": sample.reply, "answer": sample.answer}
+        # a frame takes no half of a surrogate pair, which a model may write
+        texts = {"reply": sample.reply, "answer": sample.answer}
+        read = {name: text.encode("utf-8", "backslashreplace").decode() for name, text in texts.items()}
         rows.append({"task": task, **asked, **read, **sample.record.values})
     return rows

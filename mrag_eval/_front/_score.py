@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from mrag_eval.config import (
     ranking_measures,
     validated,
 )
-from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieved, Scored, write_whole
+from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieved, RunFiles, Scored
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -104,7 +103,7 @@ def score(
         }
         for number, (row, record) in enumerate(zip(given, records, strict=True))
     ]
-    return Results(_written(folder_for(output), task, content, samples))
+    return Results(RunFiles(folder_for(output)).write(content, {task: samples}))
 
 
 def _check_ids(ids: Sequence[str]) -> None:
@@ -193,12 +192,3 @@ def _hits(passages: Any, where: str) -> Iterable[Hit]:
         except (TypeError, ValueError):
             raise DataError(f"{place}: 'score' is {given!r:.40}", "give a number, or leave it out") from None
         yield Hit(str(item["id"]), str(item["lang"]), text, score, rank, title, doc_id)
-
-
-def _written(folder: Path, task: str, content: Mapping[str, Any], samples: Iterable[Mapping[str, Any]]) -> Path:
-    """Write a result file and the samples as the harness names them; return the result file."""
-    stamp = datetime.now().isoformat().replace(":", "-")
-    lines = (json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
-    # half a surrogate pair, which a model may write, becomes a JSON escape
-    write_whole(folder / f"samples_{task}_{stamp}.jsonl", "".join(lines), errors="backslashreplace")
-    return write_whole(folder / f"results_{stamp}.json", json.dumps(content, ensure_ascii=False, indent=2))

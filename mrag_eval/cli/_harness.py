@@ -14,6 +14,7 @@ from mrag_eval.core import (
     ConfigError,
     check_address,
     check_header,
+    check_output,
     did_you_mean,
     keep_secrets_of,
     tasks_folder,
@@ -50,6 +51,8 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     asked = _settings(args)
     if isinstance(asked.get("model"), str):
         check_model_type(asked["model"], "e.g. --model hf --model_args pretrained=Qwen/Qwen3-1.7B")
+    if asked.get("output_path"):
+        check_output(Path(str(asked["output_path"])), "--output_path")
     wanted = [name for name in _names(asked.get("tasks")) if name]
     own = tasks_folder()
     extra = [str(own)] if not visible_to_harness(own) else []

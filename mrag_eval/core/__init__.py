@@ -1,8 +1,9 @@
 """Records, languages, errors and files that every room shares."""
 
 from mrag_eval.core._address import address_fault, check_address, check_header, key_in
+from mrag_eval.core._claims import Claims
 from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed
-from mrag_eval.core._disk import mapped_array, read_array, room_on_disk, save_array, save_faiss
+from mrag_eval.core._disk import is_full, mapped_array, read_array, room_on_disk, save_array, save_faiss
 from mrag_eval.core._errors import (
     ConfigError,
     CorpusError,
@@ -10,6 +11,7 @@ from mrag_eval.core._errors import (
     MetricError,
     MissingExtraError,
     MragError,
+    UnwrittenError,
     did_you_mean,
     missing_extra,
     naming,
@@ -20,6 +22,7 @@ from mrag_eval.core._event_loop import run_in_thread, run_on_loop
 from mrag_eval.core._files import replaced, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault
+from mrag_eval.core._interrupts import ending_within
 from mrag_eval.core._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
 from mrag_eval.core._judgements import VOTED, Judgement, Vote, why_undecided
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name
@@ -52,6 +55,7 @@ from mrag_eval.core._rankings import (
     ranking_dict,
 )
 from mrag_eval.core._redaction import hidden_on_screen, install_redaction, redact
+from mrag_eval.core._run_files import RunFiles, check_file_name, check_output
 from mrag_eval.core._scored import RowScores, Scored, Value
 from mrag_eval.core._secrets import HIDDEN, hide, keep_address, keep_header, keep_secret, keep_secrets_of, names_secret
 from mrag_eval.core._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
@@ -76,6 +80,7 @@ __all__ = [
     "SHARE",
     "VOTED",
     "AgentUsage",
+    "Claims",
     "ConfigError",
     "CorpusError",
     "CriticScores",
@@ -98,6 +103,7 @@ __all__ = [
     "Response",
     "Retrieved",
     "RowScores",
+    "RunFiles",
     "Scale",
     "Scored",
     "Searched",
@@ -108,6 +114,7 @@ __all__ = [
     "TracedQuestion",
     "TracedRound",
     "Transport",
+    "UnwrittenError",
     "Value",
     "Vote",
     "address_fault",
@@ -116,8 +123,10 @@ __all__ = [
     "build_lock",
     "cache_dir",
     "check_address",
+    "check_file_name",
     "check_header",
     "check_id",
+    "check_output",
     "check_version",
     "close_stores",
     "columns",
@@ -126,6 +135,7 @@ __all__ = [
     "decimal",
     "did_you_mean",
     "document_of",
+    "ending_within",
     "escaped",
     "estimated_tokens",
     "from_json",
@@ -133,6 +143,7 @@ __all__ = [
     "hide",
     "install_redaction",
     "interval_text",
+    "is_full",
     "is_language",
     "is_local",
     "is_plain_language",

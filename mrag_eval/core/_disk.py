@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,8 @@ def is_full(error: BaseException) -> bool:
     """Return whether an error means that a disk, a quota or the limit of a file's size is exhausted."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
+    if isinstance(error, sqlite3.Error):
+        return "disk is full" in str(error)
     return isinstance(error, OSError | RuntimeError) and any(said in str(error) for said in _FULL_MESSAGES)
 
 

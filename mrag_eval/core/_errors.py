@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 from mrag_eval.core._secrets import hide
 
@@ -18,6 +19,9 @@ class MragError(Exception):
 
     Secrets that are known by value are hidden in both.
     """
+
+    # of the command that raises it
+    exit_code: ClassVar[int] = 2
 
     def __init__(self, message: str, next_step: str | None = None) -> None:
         self.message = hide(message)
@@ -43,6 +47,12 @@ class CorpusError(MragError):
 
 class MetricError(MragError, ValueError):
     """Input that a metric cannot score (mismatched lengths, unknown languages, ...)."""
+
+
+class UnwrittenError(MragError):
+    """Results are not where they should be; the run that made them is over."""
+
+    exit_code = 1
 
 
 class MissingExtraError(MragError, ImportError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -120,11 +120,16 @@ class Transport(Generic[Request, A]):
             found[position] = response
 
         if requests:
-            run_on_loop(self.send(requests, accept))
+            run_on_loop(self.send(requests, len(requests), accept))
         return [found[position] for position in range(len(requests))]
 
-    async def send(self, requests: Sequence[Request], accept: Accept[A], refuse: Refuse = lambda: None) -> None:
-        """Send every request that ``refuse`` allows, and pass each response, good or failed, to ``accept``."""
+    async def send(
+        self, requests: Iterable[Request], most: int, accept: Accept[A], refuse: Refuse = lambda: None
+    ) -> None:
+        """Send every request that ``refuse`` allows, and pass each response, good or failed, to ``accept``.
+
+        There are ``most`` requests at most. One is taken from the iterable when there is a free slot for it.
+        """
         import asyncio
 
         import aiohttp
@@ -134,7 +139,7 @@ class Transport(Generic[Request, A]):
         connector = aiohttp.TCPConnector(limit=self.max_in_flight, ssl=_ssl(self.endpoint.verify))
         limit = aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.connect_timeout)
         async with aiohttp.ClientSession(connector=connector, timeout=limit, proxy=self._proxy) as session:
-            count = min(self.max_in_flight, len(requests))
+            count = min(self.max_in_flight, most)
             slots = [asyncio.create_task(self._work(session, waiting, accept, refuse)) for _ in range(count)]
             try:
                 await asyncio.gather(*slots)

@@ -6,17 +6,22 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import Store
+from mrag_eval.core import MragError, Store
 
-log = logging.getLogger(__name__)
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+_FAULTS = (sqlite3.Error, MragError, OSError)
+_REPORTED: set[tuple[Path, str]] = set()
 
 
 class Keeper:
     """The cache of one batch of calls; None for no cache.
 
-    A cache that fails to read or write is reported once and then ignored: it must not stop a run.
+    A cache that fails to read or write is ignored for the batch, and reported once: it must not stop a run.
     """
 
     def __init__(self, store: Store | None) -> None:
@@ -30,7 +35,7 @@ class Keeper:
             return {}
         try:
             return self._store.get_many(keys)
-        except (sqlite3.Error, ValueError) as err:
+        except (*_FAULTS, ValueError) as err:
             self._give_up("read", err)
             return {}
 
@@ -40,7 +45,7 @@ class Keeper:
             return
         try:
             self._store.put_many(answers)
-        except sqlite3.Error as err:
+        except _FAULTS as err:
             self._give_up("written", err)
 
     async def keep(self, key: str, value: Any) -> None:
@@ -57,6 +62,12 @@ class Keeper:
                 await asyncio.to_thread(self.put, batch)
 
     def _give_up(self, what: str, err: Exception) -> None:
-        path = self._store.path if self._store is not None else ""
-        self._store = None
-        log.warning("the cache %s cannot be %s (%s): going on without it", path, what, err)
+        if self._store is None:
+            return
+        path, self._store = self._store.path, None
+        if (path, what) in _REPORTED:
+            return
+        _REPORTED.add((path, what))
+        said = err.message if isinstance(err, MragError) else f"the cache {path} cannot be {what} ({err})"
+        room = "; free some space, since calls that are not in the cache are paid for again" if "full" in said else ""
+        log.warning("%s: going on without it%s", said, room)

@@ -6,13 +6,14 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from mrag_eval.config import ModelSpec
 from mrag_eval.core import (
+    Claims,
     MragError,
     Response,
     Store,
@@ -26,6 +27,7 @@ from mrag_eval.core import (
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._reply import Call, Reply
+from mrag_eval.models._sharing import Shares
 from mrag_eval.models._spec import identity, settings_for
 from mrag_eval.models._spending import Spending
 from mrag_eval.prompts import Conversation
@@ -38,16 +40,19 @@ _WATCHED = 32
 
 # Receives every answer as it arrives: position in the batch, answer.
 OnReply = Callable[[int, Reply], None]
+# Receives the reply of a call, by the call's key.
+Settle = Callable[[str, Reply], None]
 
 
 class AuxModel:
     """One model. ``generate`` may be called from anywhere, even inside a running event loop; concurrent calls take
     turns.
 
-    ``name`` identifies it in messages. With a ``cache``, an answer is stored on arrival and never paid for twice;
-    failures are not stored. ``ledger`` counts the calls through this object; ``spending``, which other objects may
-    share, counts the spent budget. The model is built (weights loaded, key looked up) at the first answer that is not
-    in the cache, or by :meth:`check`. Programs get a model by name from :func:`mrag_eval.models.get`.
+    ``name`` identifies it in messages. With a ``cache``, an answer is stored on arrival and never paid for twice, not
+    even by processes that ask at the same time; failures are not stored. ``ledger`` counts the calls through this
+    object; ``spending``, which other objects may share, counts the spent budget. The model is built (weights loaded,
+    key looked up) at the first answer that is not in the cache, or by :meth:`check`. Programs get a model by name from
+    :func:`mrag_eval.models.get`.
     """
 
     def __init__(
@@ -123,7 +128,7 @@ class AuxModel:
         lost = Reply("", attempts=0, error="model: no answer was recorded")
         return [lost if reply is None else reply for reply in replies]
 
-    def _ask(self, calls: Sequence[Call], keeper: Keeper, settle: Callable[[str, Reply], None]) -> None:
+    def _ask(self, calls: Sequence[Call], keeper: Keeper, settle: Settle) -> None:
         try:
             backend = self._built()
         except MragError as err:
@@ -132,26 +137,47 @@ class AuxModel:
             for call in calls:
                 settle(call.key, Reply("", attempts=0, error=error))
             return
-        if isinstance(backend, Transport):
+        claims = None if self._cache is None else Claims(self._cache.path.with_suffix(".claims"))
+        shares = Shares(calls, keeper, claims, settle, self.spec.timeout)
+        try:
+            for own in shares.rounds():
+                if isinstance(backend, Transport):
+                    self._send(backend, own, len(calls), keeper, shares, settle)
+                else:
+                    self._ask_local(backend, own, keeper, shares, settle)
+        finally:
+            shares.close()
 
-            async def accept(position: int, response: Response[Reply]) -> None:
-                call, answer = calls[position], response.answer or Reply("", error=response.error)
-                reply = replace(answer, attempts=response.attempts, seconds=response.seconds)
-                self._spending.add(call, reply)
-                if reply.error is None:
-                    await keeper.keep(call.key, reply.stored())
-                settle(call.key, reply)
-
-            run_on_loop(backend.send(calls, accept, self._spending.refuse))
-        else:
-            self._ask_local(backend, calls, keeper, settle)
-
-    def _ask_local(
-        self, backend: Any, calls: Sequence[Call], keeper: Keeper, settle: Callable[[str, Reply], None]
+    def _send(
+        self,
+        backend: Transport[Call, Reply],
+        calls: Iterator[Call],
+        most: int,
+        keeper: Keeper,
+        shares: Shares,
+        settle: Settle,
     ) -> None:
-        waiting = iter(calls)
-        chunk = len(calls) if self.spec.budget.max_tokens is None else _WATCHED
-        while batch := list(itertools.islice(waiting, chunk)):
+        sent: list[Call] = []
+
+        def sending() -> Iterator[Call]:
+            for call in calls:
+                sent.append(call)
+                yield call
+
+        async def accept(position: int, response: Response[Reply]) -> None:
+            call, answer = sent[position], response.answer or Reply("", error=response.error)
+            reply = replace(answer, attempts=response.attempts, seconds=response.seconds)
+            self._spending.add(call, reply)
+            if reply.error is None:
+                await keeper.keep(call.key, reply.stored())
+            shares.release(call.key)
+            settle(call.key, reply)
+
+        run_on_loop(backend.send(sending(), most, accept, self._spending.refuse))
+
+    def _ask_local(self, backend: Any, calls: Iterator[Call], keeper: Keeper, shares: Shares, settle: Settle) -> None:
+        chunk = None if self.spec.budget.max_tokens is None else _WATCHED
+        while batch := list(itertools.islice(calls, chunk)):
             go: list[Call] = []
             for call in batch:
                 refusal = self._spending.refuse()
@@ -164,6 +190,7 @@ class AuxModel:
                 self._spending.add(go[position], reply)
                 if reply.error is None:
                     keeper.put({go[position].key: reply.stored()})
+                shares.release(go[position].key)
                 settle(go[position].key, reply)
 
             if go:

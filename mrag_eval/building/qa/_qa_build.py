@@ -29,7 +29,7 @@ from mrag_eval.building.steps._datasheet import write_datasheet
 from mrag_eval.building.steps._records import Record
 from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.steps._templates import Prompts
-from mrag_eval.core import DataError, pipe_table, points, replaced
+from mrag_eval.core import DataError, pipe_table, points, replaced, write_whole
 from mrag_eval.datasets import CUT_KEY, sha256_file
 from mrag_eval.models import AuxModel
 
@@ -161,7 +161,7 @@ def _indexed(plan: QaPlan, folder: Path, kind: str, embedder: str, device: str) 
     index = build_index(
         passages, folder / INDEX, kind=kind, embedder=embedder, device=device, overwrite=True, source=CORPUS
     )
-    record.write_text(json.dumps(wanted), encoding="utf-8")
+    write_whole(record, json.dumps(wanted))
     return index
 
 

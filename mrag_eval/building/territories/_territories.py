@@ -22,7 +22,7 @@ from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.territories._territory_files import write_borderlines
 from mrag_eval.building.territories._territory_questions import Wording, builtin_wording, fault_of
 from mrag_eval.building.territories._territory_tables import Entity, Tables, read_tables
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, write_whole
 from mrag_eval.datasets import query_id, sha256_file, subjects
 from mrag_eval.models import Answered, AuxModel, Parsed, parse_tag
 
@@ -262,7 +262,7 @@ def _indexed(tables: Tables, folder: Path, kind: str, embedder: str, device: str
     from mrag_eval.retrievers import build_index
 
     lines = [json.dumps(page.as_dict(), ensure_ascii=False) for page in tables.pages]
-    (folder / PAGES).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_whole(folder / PAGES, "".join(f"{line}\n" for line in lines))
     passages = list(paragraphs(Page(p.subject, p.lang, p.id, p.title, p.text) for p in tables.pages))
     if not passages:
         raise DataError("no passage is longer than 20 characters", "give the passages more text")

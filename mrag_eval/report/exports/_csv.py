@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mrag_eval.core import csv_cell
+from mrag_eval.core import csv_cell, replaced
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, frame_of
 
@@ -20,7 +20,8 @@ def write_csv(runs: Sequence[Run], path: Path, options: Options) -> Written:
     frame = frame_of(runs)
     # a spreadsheet would calculate a model named =1+1
     safe = frame.map(lambda cell: csv_cell(cell) if isinstance(cell, str) else cell)
-    safe.to_csv(path, columns=list(_COLUMNS), index=False, lineterminator="\n")
+    with replaced(path) as part:
+        safe.to_csv(part, columns=list(_COLUMNS), index=False, lineterminator="\n")
     return Written((path,), (f"{len(frame):,} figures",))
 
 

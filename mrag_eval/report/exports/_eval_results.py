@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import ConfigError, DataError, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run
 from mrag_eval.report.files._scores import Score
@@ -71,9 +71,7 @@ def _written(run: Run, folder: Path, options: Options) -> Written:
     for home, own in entries.items():
         path = folder / FOLDER / f"{home.replace('/', '__')}.yaml"
         data = _merged(_there(path), eval_result_entries_to_yaml(own))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
-        files.append(path)
+        files.append(write_whole(path, yaml.safe_dump(data, sort_keys=False, allow_unicode=True)))
     if entries:
         notes.append(
             "the hub shows an entry where its dataset is registered as a benchmark and its eval.yaml has the task id"

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from mrag_eval.config import JUDGED
+from mrag_eval.core import replaced, write_whole
 from mrag_eval.report.exports._export import Export, Options, Sender, Written
 from mrag_eval.report.exports._instances import instances
 from mrag_eval.report.exports._runs import Run, Task
@@ -86,8 +87,10 @@ def _written(run: Run, folder: Path, options: Options) -> Written:
     ]
     if lines:
         rows = home / f"{name}_samples.jsonl"
-        body = ("\n".join(lines) + "\n").encode("utf-8")
-        (folder / rows).write_bytes(body)
+        # half a surrogate pair, which a model may write, becomes a JSON escape
+        body = ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+        with replaced(folder / rows) as part:
+            part.write_bytes(body)
         files.append(folder / rows)
         record["detailed_evaluation_results"] = {
             "format": "jsonl",
@@ -99,7 +102,7 @@ def _written(run: Run, folder: Path, options: Options) -> Written:
     else:
         notes.append("no sample files next to the results, so no rows (run with --log_samples)")
     path = folder / home / f"{name}.json"
-    path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     withheld = [
         task.label for task in run.tasks if task.samples and not (options.include_text or task.source.shareable)
     ]

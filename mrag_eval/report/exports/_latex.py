@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.core import decimal
+from mrag_eval.core import decimal, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, frame_of
 from mrag_eval.report.files._scores import Score, rows_of
@@ -24,7 +24,7 @@ _LATEX = {
 
 def write_latex(runs: Sequence[Run], path: Path, options: Options) -> Written:
     """Write the table to ``path``."""
-    path.write_text(latex_table(runs, bold=options.bold), encoding="utf-8")
+    write_whole(path, latex_table(runs, bold=options.bold))
     return Written((path,))
 
 

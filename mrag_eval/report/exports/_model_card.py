@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, replaced
 from mrag_eval.report.exports import _push as hub
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run
@@ -48,12 +48,12 @@ def write_model_card(run: Run, card: Path, source_url: str | None = None) -> int
                 f"{card}: its front matter cannot be read ({str(error).splitlines()[0]})",
                 "correct the YAML between the ---",
             ) from None
-    else:
-        card.parent.mkdir(parents=True, exist_ok=True)
-        card.write_text(f"\n# {run.file.model}\n", encoding="utf-8")
     new = model_index(run, source_url)
     metadata["model-index"] = merged(metadata.get("model-index"), new, str(card))
-    metadata_save(card, metadata)
+    text = card.read_text(encoding="utf-8") if card.is_file() else f"\n# {run.file.model}\n"
+    with replaced(card) as part:
+        part.write_text(text, encoding="utf-8")
+        metadata_save(part, metadata)
     return sum(len(result["metrics"]) for result in new[0]["results"])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import is_language, language_scripts, normalize_language
+from mrag_eval.core import is_language, language_scripts, normalize_language, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, Task
 from mrag_eval.report.files._scores import Score
@@ -33,7 +33,7 @@ def write_per_language(runs: Sequence[Run], folder: Path, options: Options) -> W
         contents = {task.label.replace(" ", "_"): _task(task) for task in run.tasks if task.leaf is not None}
         for name, content in {"model_meta": meta, **contents}.items():
             files.append(home / f"{name}.json")
-            files[-1].write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            write_whole(files[-1], json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     return Written(tuple(files), tuple(note for run in runs for note in run.no_headlines))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import ConfigError, DataError, replaced
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -39,8 +39,8 @@ def fetch_card(repo: str, folder: Path, api: Any) -> Path:
     except HfHubHTTPError as error:
         raise _refused(repo, error) from None
     card = folder / CARD
-    card.parent.mkdir(parents=True, exist_ok=True)
-    card.write_bytes(found.read_bytes())
+    with replaced(card) as part:
+        part.write_bytes(found.read_bytes())
     return card
 
 

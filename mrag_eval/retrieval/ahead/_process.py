@@ -10,34 +10,46 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
+from uuid import uuid4
 
 from pydantic import BaseModel
 
 from mrag_eval import core
 from mrag_eval.config import Agent, Judge, Prompt, Retrieval, TaskBlocks
-from mrag_eval.core import ConfigError, MragError, cache_dir, hidden_on_screen, keep_secrets_of, naming, write_whole
+from mrag_eval.core import (
+    ConfigError,
+    CorpusError,
+    MragError,
+    build_lock,
+    cache_dir,
+    ending_within,
+    hidden_on_screen,
+    is_full,
+    keep_secrets_of,
+    naming,
+)
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
-_FAULT = "fault.json"
+_PREFIX = "first-"
+_ROOM = "free some space there, or name another cache: export MRAG_CACHE=FOLDER"
 _BLOCKS: Mapping[str, type[BaseModel]] = {"retrieval": Retrieval, "agent": Agent, "prompt": Prompt, "judge": Judge}
-# Seconds that a process may take to save its work after it was asked to end.
-_GRACE = 10.0
+# Seconds that the process may take to end.
+_GRACE = 0.4
 
 
 @dataclass(frozen=True)
@@ -53,51 +65,78 @@ class Order:
 def retrieved_apart(orders: Sequence[Order], *, debug: bool = False) -> Iterator[RunFolder]:
     """Yield a run folder with the rows of all orders, made by a separate process; remove it after the block.
 
-    A failure there is raised here, with the same message and next step. An interruption ends both processes.
+    A failure there is raised here, with the same message and next step. An interruption ends both processes. Folders
+    of runs that were killed are removed first.
     """
     home = cache_dir() / "runs"
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        place = TemporaryDirectory(prefix="first-", dir=home)
-    except OSError as error:
-        raise ConfigError(
-            f"{home} cannot be written to ({error.strerror or error})", "name another cache: export MRAG_CACHE=FOLDER"
-        ) from None
-    with place as name:
-        folder = Path(name)
+    with _folder_in(home) as folder:
         order = {
             "level": logging.getLogger("lm_eval").getEffectiveLevel(),
             "debug": debug,
             "tasks": {each.task: {"blocks": _dumped(each.supply.blocks), "ids": list(each.ids)} for each in orders},
         }
-        (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
+        with _writing(home):
+            (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
         _run(folder)
         yield RunFolder(folder / "rows")
 
 
+@contextmanager
+def _folder_in(home: Path) -> Iterator[Path]:
+    """Yield a new folder, locked while this process lives; remove it after the block."""
+    with _writing(home):
+        home.mkdir(parents=True, exist_ok=True)
+        for left in {home / lock.name[1:-5] for lock in home.glob(f".{_PREFIX}*.lock")} | {*home.glob(f"{_PREFIX}*")}:
+            # that of a living run is locked
+            with suppress(CorpusError), build_lock(left):
+                shutil.rmtree(left, ignore_errors=True)
+    folder = home / f"{_PREFIX}{uuid4().hex}"
+    with build_lock(folder):
+        try:
+            with _writing(home):
+                folder.mkdir(mode=0o700)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _writing(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{home} cannot be written to ({error.strerror or error})", _ROOM) from None
+
+
 def _run(folder: Path) -> None:
-    # the pipe tells the process that this one is alive: however it ends, the other end notices
+    # the first pipe tells the process that this one is alive: however it ends, the other end notices
     child = subprocess.Popen(
         [sys.executable, "-m", "mrag_eval.retrieval.ahead._process", str(folder)],
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         env=_environment(),
     )
+    assert child.stdin is not None
+    assert child.stdout is not None
     try:
         code = child.wait()
+        # a process that it started may hold the pipe open
+        os.set_blocking(child.stdout.fileno(), False)
+        fault = child.stdout.read() or b""
     except BaseException:
         _end(child)
         raise
     finally:
-        if child.stdin is not None:
-            child.stdin.close()
+        child.stdin.close()
+        child.stdout.close()
     if code == 0:
         return
     if code in (130, -signal.SIGINT):
         raise KeyboardInterrupt
-    fault = folder / _FAULT
-    if fault.is_file():
-        _raise(json.loads(fault.read_text(encoding="utf-8")))
-    ended = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    if fault:
+        _raise(json.loads(fault))
+    number = -code if code < 0 else code - 128
+    ended = signal.Signals(number).name if number in signal.valid_signals() else f"exit code {code}"
     raise MragError(
         f"the process that retrieves before the model is loaded was ended ({ended}); this machine's memory may be full",
         "run again (what was found is kept), retrieve beforehand with mrag-eval retrieve, or use --no-retrieve-first",
@@ -111,9 +150,9 @@ def _environment() -> dict[str, str]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Wait for the process after Ctrl-C, which has reached it already; after any other end of this one, end it now."""
+    """End the process, which Ctrl-C has reached already; any other end of this one has not."""
     try:
-        child.send_signal(signal.SIGINT)
+        child.terminate()
         child.wait(_GRACE)
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
         child.kill()
@@ -151,6 +190,9 @@ def _blocks(dumped: Mapping[str, Any]) -> TaskBlocks:
 
 
 def _main(folder: Path) -> int:
+    # the pipe to the run is for a fault alone; whatever a library prints is for the user
+    faults = os.dup(1)
+    os.dup2(2, 1)
     path = folder / "order.json"
     order = json.loads(path.read_text(encoding="utf-8"))
     # the blocks are as the user wrote them, passwords included
@@ -159,19 +201,23 @@ def _main(folder: Path) -> int:
     _log_as_the_harness(order["level"])
     threading.Thread(target=_ends_with_the_run, daemon=True).start()
     try:
-        _retrieve(folder, order["tasks"])
+        with ending_within(_GRACE):
+            _retrieve(folder, order["tasks"])
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # reported where the user sees it, with the run's exit code
         if order["debug"]:
             traceback.print_exc()
+        if is_full(error):
+            error = CorpusError(f"the disk of {cache_dir()} is full", _ROOM)
         known = isinstance(error, MragError)
         fault = {
             "kind": _kind(error),
             "message": error.message if known else next(iter(str(error).splitlines()), ""),  # type: ignore[attr-defined]
             "next_step": error.next_step if known else None,  # type: ignore[attr-defined]
         }
-        write_whole(folder / _FAULT, json.dumps(fault))
+        # a pipe takes this much without a reader
+        os.write(faults, json.dumps({key: text and text[:4000] for key, text in fault.items()}).encode())
         return 2
     return 0
 
@@ -190,9 +236,7 @@ def _ends_with_the_run() -> None:
     # unbuffered, since the end of this process does not wait for the thread
     while os.read(sys.stdin.fileno(), 1):
         pass
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(_GRACE)
-    os._exit(130)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _log_as_the_harness(level: int) -> None:

@@ -1,0 +1,174 @@
+"""Ctrl-C and SIGTERM: every process ends within a second or so, and says how to go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+# a second of ours, and what a busy machine adds
+BOUND = 10.0
+
+CODE = """
+import sys, threading, time
+from mrag_eval.core import ending_within
+
+def computes():
+    import hashlib
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # C code: Python's own handlers have no moment to run
+
+def waits_for_threads():
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(time.sleep, 300)
+
+def swallows():
+    while True:
+        try:
+            time.sleep(300)
+        except KeyboardInterrupt:
+            pass
+
+def waits_at_exit():
+    threading.Thread(target=time.sleep, args=(300,)).start()
+
+def sleeps():
+    time.sleep(300)
+
+print("ready", flush=True)
+with ending_within(0.8, "go on like this\\n"):
+    globals()[sys.argv[1]]()
+    time.sleep(300)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("state", ["sleeps", "computes", "swallows", "waits_for_threads", "waits_at_exit"])
+def test_a_process_ends_whatever_it_does(state: str, number: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE, state],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a shell that runs the tests in the background makes them and their children ignore Ctrl-C
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(number)
+    sent = time.monotonic()
+    _, shown = process.communicate(timeout=60)
+    assert time.monotonic() - sent < BOUND
+    assert process.returncode == 128 + number
+    assert shown == "go on like this\n"
+
+
+PANEL = """
+import sys
+from mrag_eval.config import ModelSpec
+from mrag_eval.core import ending_within
+from mrag_eval.models import AuxModel
+from mrag_eval.models._asking import generate_all
+spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": sys.argv[1]}, timeout=300)
+with ending_within(0.8, "go on like this\\n"):
+    generate_all({seat: (AuxModel(spec), [[{"role": "user", "content": "q"}]]) for seat in "abc"})
+"""
+
+
+def test_a_panel_that_waits_for_its_judges_ends() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1/chat/completions"
+        process = subprocess.Popen([sys.executable, "-c", PANEL, url], stderr=subprocess.PIPE, text=True)
+        server.settimeout(120)
+        server.accept()
+        process.send_signal(signal.SIGTERM)
+        sent = time.monotonic()
+        _, shown = process.communicate(timeout=60)
+    assert time.monotonic() - sent < BOUND
+    assert process.returncode == 143
+    assert shown == "go on like this\n"
+
+
+def test_a_forked_worker_is_ended_without_its_parent() -> None:
+    code = """
+import os, signal, time
+from mrag_eval.core import ending_within
+with ending_within(0.2):
+    worker = os.fork()
+    if worker == 0:
+        time.sleep(300)
+    time.sleep(0.2)
+    os.kill(worker, signal.SIGTERM)
+    print(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]), flush=True)
+    time.sleep(1)
+print("on", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout.split()) == (0, ["-15", "on"]), done.stderr
+
+
+def test_handlers_are_put_back() -> None:
+    from mrag_eval.core import ending_within
+
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with ending_within(0.1):
+        assert signal.getsignal(signal.SIGTERM) != before[1]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_nohup_is_respected() -> None:
+    code = "import os, signal; from mrag_eval.core import ending_within\nwith ending_within(0.1):\n"
+    code += "    os.kill(os.getpid(), signal.SIGINT)\nprint('on')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_IGN),
+    )
+    assert done.stdout == "on\n", done.stderr
+
+
+@pytest.mark.parametrize("name", ["first-dead", "first-alive"])
+def test_folders_of_killed_runs_are_removed_and_those_of_living_ones_stay(tmp_path: Path, name: str) -> None:
+    from mrag_eval.core import build_lock
+    from mrag_eval.retrieval.ahead._process import _folder_in
+
+    (tmp_path / name / "rows").mkdir(parents=True)
+    (tmp_path / ".first-gone.lock").touch()
+    if name == "first-dead":
+        (tmp_path / f".{name}.lock").touch()
+        with _folder_in(tmp_path) as folder:
+            assert [path for path in tmp_path.iterdir() if path.is_dir()] == [folder]
+    else:
+        with build_lock(tmp_path / name), _folder_in(tmp_path) as folder:
+            assert {path for path in tmp_path.iterdir() if path.is_dir()} == {folder, tmp_path / name}
+        assert (tmp_path / name).is_dir()
+    assert not list(tmp_path.glob(".first-*"))
+
+
+def test_the_start_of_the_command_ends_too(tmp_path: Path) -> None:
+    """Signals arrive while the command is importing."""
+    for delay in (0.0, 0.2, 0.6):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mrag_eval.cli", "doctor"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "MRAG_CACHE": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        time.sleep(0.5 + delay)
+        process.send_signal(signal.SIGTERM)
+        sent = time.monotonic()
+        process.communicate(timeout=60)
+        assert time.monotonic() - sent < BOUND
+        assert process.returncode in (143, -signal.SIGTERM, 0)
