@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mrag_eval.core import Store
+from mrag_eval.models._reply import Reply
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class Keeper:
         if self._store is None:
             return {}
         try:
-            return self._store.get_many(keys)
+            return self._store.get_many(keys, Reply.is_stored)
         except (sqlite3.Error, ValueError) as err:
             self._give_up("read", err)
             return {}
