@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from mrag_eval.core import MetricError
+from mrag_eval.metrics._choice_objects import OBJECT, object_claims
+from mrag_eval.metrics._choice_texts import contained, occurrences, plain_text, starts_with, words_before
 from mrag_eval.metrics._choice_words import FILLER, JOINED, JOINED_BEFORE, LOCAL_LABELS, MARKER, NEGATIONS
-from mrag_eval.metrics._scripts import NO_SPACE_SCRIPTS, script
+from mrag_eval.metrics._scripts import script
 
 # Circled and squared labels become "(1)", "(B)" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"({i + 1})" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
@@ -21,9 +22,6 @@ _PREPARE.update(dict.fromkeys(map(ord, "፦፡∶꞉"), ":"))
 
 _LATEX = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*\{([^{}]*)\}")
 _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
-_OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
-_LOOSE_PAIR = re.compile(r"[\"'“]?\s*([\w ]+?)\s*[\"'”]?\s*:\s*[\"'“\[]*([^\"'”\]},]*)")
-_KEYS = frozenset({"answer_choice", "answer", "choice", "final_answer", "correct_answer", "answer_letter", "option"})
 _OPENING: Final = " \t*_`\"'“”‘’«»<>[](){}$#「」『』【】《》〈〉|~"
 _SEPARATORS = re.compile(r"[\s*_`\"'“”‘’«»<>\[\](){}$|~#\-–—=→:]*")
 # a label with its own mark: "B)", "(B)", "B.", "B:", "[B]", "**B**"
@@ -31,6 +29,7 @@ _MARKED_LETTER = re.compile(
     r"(?:(?<![\w'’])\(([A-Za-z])\)|\[([A-Za-z])\]|\*\*([A-Za-z])\*\*|(?<![\w'’.])([A-Za-z])\)|"
     r"(?:^|(?<=\n))[ \t>*_#-]*([A-Z])[.:](?=\s|\*|$)|\b[Oo](?:ption|pción|psi)\s+\**([A-Za-z])\b)"
 )
+_WORD_FOLLOWS = re.compile(r"\s+[^\W\d_]")
 _BARE_LETTER = re.compile(r"(?<![A-Za-z0-9_'’.&-])([A-Z])(?![A-Za-z0-9_'’&])")
 
 _NOTHING: Final = -1  # text that is not an option
@@ -68,7 +67,7 @@ def extract_choice(response: str, n_choices: int, options: Sequence[str] | None 
     _check(response, n_choices, options)
     text = response.rpartition("</think>")[2].partition("<think>")[0].translate(_PREPARE)
     text = _LATEX.sub(r"\1", unicodedata.normalize("NFKC", text)).strip()
-    texts = [_plain(option) for option in options] if options is not None else []
+    texts = [plain_text(option) for option in options] if options is not None else []
 
     for attempt in (_announced, _whole, _leading, _only_marked, _mentioned):
         found = attempt(text, n_choices, texts)
@@ -88,51 +87,88 @@ def _check(response: str, n_choices: int, options: Sequence[str] | None) -> None
 
 def _announced(text: str, n: int, texts: Sequence[str]) -> int:
     """Return the last announced answer; an announcement without any content does not count."""
-    objects = [(match.span(), claim) for match in _OBJECT.finditer(text) for claim in _object_claims(match[0])]
+    objects = [(match.span(), claim) for match in OBJECT.finditer(text) for claim in object_claims(match[0])]
     objects = [(span, claim) for span, claim in objects if claim.strip()]
     blanked = list(text)
     for (start, end), _ in objects:
         blanked[start:end] = " " * (end - start)
     prose = "".join(blanked)
-    # (position, announced text)
-    lines = [(match.start(), _value(match[1], n, texts)) for match in _BOXED.finditer(prose)]
-    lines += [(at, said) for at, said in _marker_claims(prose, n, texts) if said != _OPEN]
-    last_line = max(lines, default=(-1, _OPEN))
-    later = {_value(claim, n, texts) for (start, _), claim in objects if start > last_line[0]}
+    boxes = list(_BOXED.finditer(prose))
+    boxed = boxes[-1] if boxes else None
+    last = _last_marker_claim(prose, boxed.start() if boxed else -1, n, texts)
+    if last is None:
+        last = (boxed.start(), _value(boxed[1], n, texts)) if boxed else (-1, _OPEN)
+    later = {_value(claim, n, texts) for (start, _), claim in objects if start > last[0]}
     if later:
         return later.pop() if len(later) == 1 else _NOTHING
-    return last_line[1]
+    return last[1]
 
 
-def _object_claims(group: str) -> Iterator[str]:
-    """Yield the answers given in a JSON object, or in a text meant to be one."""
-    try:
-        pairs: dict[Any, Any] = json.loads(re.sub(r",\s*\}", "}", group))
-    except ValueError:
-        pairs = dict(_LOOSE_PAIR.findall(group))
-    for key, value in pairs.items():
-        name = str(key).strip().lower()
-        if name in _KEYS or MARKER.fullmatch(name):
-            listed = value if isinstance(value, list) else [value]
-            yield " , ".join(str(entry) for entry in listed if entry is not None)
+def _last_marker_claim(text: str, after: int, n: int, texts: Sequence[str]) -> tuple[int, int] | None:
+    """Return the position and the option of the last announcement behind a position; None if all are open.
 
-
-def _marker_claims(text: str, n: int, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    for match in MARKER.finditer(text):
+    Every part of the text is read a fixed number of times: announcements that run into the same words share them.
+    """
+    behind: dict[int, tuple[int, bool]] = {}
+    open_at: set[tuple[int, bool]] = set()
+    for match in reversed([match for match in MARKER.finditer(text) if match.start() > after]):
         gap = _SEPARATORS.match(text, match.end())
         assert gap is not None
-        position, explicit = gap.end(), ":" in gap[0] or "=" in gap[0] or "→" in gap[0]
-        while (word := FILLER.match(text, position)) is not None and position < len(text):
-            gap = _SEPARATORS.match(text, word.end())
-            assert gap is not None
-            if gap.end() == len(text):
-                break
-            position, explicit = gap.end(), explicit or ":" in gap[0]
-        tail = text[position:].split("\n", 1)[0]
-        if not tail.strip(_OPENING):
+        position, colon = _behind_fillers(text, gap.end(), behind)
+        explicit = colon or ":" in gap[0] or "=" in gap[0] or "→" in gap[0]
+        if (position, explicit) in open_at:
             continue
-        said = _value(tail, n, texts) if explicit else _opening_value(tail, n, texts)
-        yield match.start(), said
+        line_end = text.find("\n", position)
+        stop = len(text) if line_end < 0 else line_end
+        if explicit:
+            said = _value(text[position:stop], n, texts)
+        elif _opens(text, position, stop, texts):
+            said = _opening_value(text[position:stop], n, texts)
+        else:
+            said = _OPEN
+        if said != _OPEN:
+            return match.start(), said
+        open_at.add((position, explicit))
+    return None
+
+
+def _behind_fillers(text: str, position: int, behind: dict[int, tuple[int, bool]]) -> tuple[int, bool]:
+    """Return the position after the fillers that begin there, and whether a colon follows one of them.
+
+    ``behind`` holds what is known already, by position, and is extended.
+    """
+    passed: list[tuple[int, bool]] = []
+    while position not in behind:
+        word = FILLER.match(text, position) if position < len(text) else None
+        gap = _SEPARATORS.match(text, word.end()) if word else None
+        if gap is None or gap.end() == len(text):
+            behind[position] = (position, False)
+        else:
+            passed.append((position, ":" in gap[0]))
+            position = gap.end()
+    end, colon = behind[position]
+    for start, own in reversed(passed):
+        colon = colon or own
+        behind[start] = (end, colon)
+    return end, colon
+
+
+def _opens(text: str, start: int, stop: int, texts: Sequence[str]) -> bool:
+    """Return whether a part of a text starts with a label or an option's text, reading no more of it than needed."""
+    while start < stop and text[start] in _OPENING:
+        start += 1
+    enough = max(map(len, texts), default=0) + 8
+    length = 2 * enough
+    while True:
+        end = min(start + length, stop)
+        # no cut between characters that normalisation joins
+        while end < stop and (unicodedata.category(text[end])[0] == "M" or "\u1100" <= text[end] <= "\u11ff"):
+            end += 1
+        plain = plain_text(text[start:end])
+        if len(plain) >= enough or end == stop:
+            value = text[start:end].strip(_OPENING)
+            return _label(value) is not None or any(option and starts_with(plain, option) for option in texts)
+        length *= 2
 
 
 def _value(value: str, n: int, texts: Sequence[str]) -> int:
@@ -143,37 +179,37 @@ def _value(value: str, n: int, texts: Sequence[str]) -> int:
     opening = _opening_value(value, n, texts)
     if opening != _OPEN:
         return opening
-    found = _contained(_plain(value), texts)
+    found = contained(plain_text(value), texts)
     return found.pop() if len(found) == 1 else _NOTHING
 
 
 def _opening_value(value: str, n: int, texts: Sequence[str]) -> int:
     """Return the label or option text that a value starts with; open if it starts with something else."""
     value = value.strip(_OPENING)
-    plain = _plain(value)
+    plain = plain_text(value)
     exact = [i for i, option in enumerate(texts) if option and option == plain]
     label = _label(value)
     if label is not None:
         index, rest, doubtful = label
         if exact and (doubtful or index >= n):
             return exact[0] if len(exact) == 1 else _NOTHING
-        others = _contained(_plain(rest), texts) if doubtful else set()
+        others = contained(plain_text(rest), texts) if doubtful else set()
         if len(others) == 1 and index not in others:
             return others.pop()
         joined = JOINED.match(rest)
         second = _label(rest[joined.end() :]) if joined else None
         if second is not None and second[0] != index and not second[2]:
             return _NOTHING
-        if any(other != index and JOINED_BEFORE.search(rest[:at]) for other, at in _marked(rest)):
+        if any(other != index and JOINED_BEFORE.search(words_before(rest, at)) for other, at in _marked(rest)):
             return _NOTHING
         return index if index < n else _NOTHING
     if exact:
         return exact[0] if len(exact) == 1 else _NOTHING
-    starts = [i for i, option in enumerate(texts) if option and _starts_with(plain, option)]
+    starts = [i for i, option in enumerate(texts) if option and starts_with(plain, option)]
     if starts:
         longest = max(starts, key=lambda i: len(texts[i]))
         rest = plain[len(texts[longest]) :]
-        rivals = [before for index, before in _occurrences(rest, texts) if texts[index] != texts[longest]]
+        rivals = [before for index, before in occurrences(rest, texts) if texts[index] != texts[longest]]
         return _NOTHING if any(not before.strip() or JOINED_BEFORE.search(before) for before in rivals) else longest
     return _OPEN
 
@@ -211,7 +247,7 @@ def _ends(value: str, at: int) -> bool:
 def _whole(text: str, n: int, texts: Sequence[str]) -> int:
     """Return the option of a response that is nothing but a label or an option's text."""
     bare = text.strip(_OPENING + ".,:;。、!？?")
-    plain = _plain(text)
+    plain = plain_text(text)
     label = _label(bare) if bare else None
     if label is not None and not label[1].strip(_OPENING + ".,:;)。") and not bare.isdecimal():
         if label[0] < n:
@@ -239,7 +275,11 @@ def _leading(text: str, n: int, texts: Sequence[str]) -> int:
     if n > 1 and [entry[0] for entry in listed if entry is not None][:n] == list(range(n)):
         return _OPEN
     first_line = text.splitlines()[0]
-    rivals = {index for index, at in _marked(first_line) if index != found[0] and not NEGATIONS.search(first_line[:at])}
+    rivals = {
+        index
+        for index, at in _marked(first_line)
+        if index != found[0] and not NEGATIONS.search(words_before(first_line, at))
+    }
     return _NOTHING if rivals else found[0]
 
 
@@ -251,7 +291,7 @@ def _marked(text: str) -> Iterator[tuple[int, int]]:
 
 def _only_marked(text: str, n: int, texts: Sequence[str]) -> int:
     """Return the only label with its own mark."""
-    found = {index for index, at in _marked(text) if not NEGATIONS.search(text[:at])}
+    found = {index for index, at in _marked(text) if not NEGATIONS.search(words_before(text, at))}
     if not found:
         return _OPEN
     return found.pop() if len(found) == 1 else _NOTHING
@@ -259,12 +299,12 @@ def _only_marked(text: str, n: int, texts: Sequence[str]) -> int:
 
 def _mentioned(text: str, n: int, texts: Sequence[str]) -> int:
     """Return the only option text and the only bare capital that the response contains."""
-    options = {index for index, before in _occurrences(_plain(text), texts) if not NEGATIONS.search(before)}
+    options = {index for index, before in occurrences(plain_text(text), texts) if not NEGATIONS.search(before)}
     letters = set()
     for match in _BARE_LETTER.finditer(_without_options(text, texts)):
         index = ord(match[1]) - 65
-        an_article = match[1] in "AEIOUY" and re.match(r"\s+[^\W\d_]", match.string[match.end() :])
-        if index < n and not an_article and not NEGATIONS.search(match.string[: match.start()]):
+        an_article = match[1] in "AEIOUY" and _WORD_FOLLOWS.match(match.string, match.end())
+        if index < n and not an_article and not NEGATIONS.search(words_before(match.string, match.start())):
             letters.add(index)
     found = options or letters
     if options and letters and len(options) > 1:
@@ -279,57 +319,3 @@ def _without_options(text: str, texts: Sequence[str]) -> str:
         words = r"[\W_]+".join(re.escape(word) for word in option.split())
         text = re.sub(words, " - ", text, flags=re.IGNORECASE)
     return text
-
-
-def _plain(text: str) -> str:
-    """Return the text in NFKC, case folded, with every run of punctuation, symbols and spaces as one space."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    kept = (char if unicodedata.category(char)[0] in "LMN" else " " for char in folded)
-    return " ".join("".join(kept).split())
-
-
-# Words that are joined to the next one: Arabic, Hebrew and Ethiopic prepositions and articles.
-_PROCLITICS = {"Arab": "وفبلك", "Hebr": "ובלמהשכ", "Ethi": "የበለከ"}
-
-
-def _starts_with(text: str, option: str) -> bool:
-    return text.startswith(option) and _right_edge(text, len(option))
-
-
-def _contained(text: str, texts: Sequence[str]) -> set[int]:
-    """Return the indices of the options whose text occurs in the text; a longer option hides shorter ones inside it."""
-    return {index for index, _ in _occurrences(text, texts)}
-
-
-def _occurrences(text: str, texts: Sequence[str]) -> list[tuple[int, str]]:
-    """Return each option found in the text, with the text before it."""
-    found: list[tuple[int, str]] = []
-    for option in sorted({option for option in texts if option}, key=len, reverse=True):
-        position = text.find(option)
-        while position >= 0:
-            end = position + len(option)
-            if _left_edge(text, position) and _right_edge(text, end):
-                found.extend((i, text[:position]) for i, other in enumerate(texts) if other == option)
-                text = text[:position] + "\n" * len(option) + text[end:]
-            position = text.find(option, position + 1)
-    return found
-
-
-def _left_edge(text: str, position: int) -> bool:
-    own = script(text[position])
-    if position == 0 or own in NO_SPACE_SCRIPTS:
-        return True
-    start = position
-    while start and unicodedata.category(text[start - 1])[0] in "LMN":
-        start -= 1
-    before = text[start:position]
-    return all(char in _PROCLITICS.get(own or "", "") for char in before) and len(before) <= 2
-
-
-def _right_edge(text: str, end: int) -> bool:
-    # Korean attaches particles to the noun; scripts without spaces have no word boundaries
-    if end >= len(text) or unicodedata.category(text[end])[0] not in "LMN":
-        return True
-    own = script(text[end - 1])
-    follower = script(text[end])
-    return own in NO_SPACE_SCRIPTS or own == "Hang" or (follower is not None and own is not None and follower != own)

@@ -5,12 +5,11 @@ Use them only for comparison with published figures, and :func:`mrag_eval.metric
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mrag_eval.core import MetricError
+from mrag_eval.core import JsonFault, MetricError, json_value
 from mrag_eval.metrics._citations import parse_citations
 
 _LETTERS = "ABCDEFGH"
@@ -35,12 +34,13 @@ def extract_choice_blend_official(response: str, prompt: str, options: Mapping[s
     """
     _check(response)
     text = response.replace("\n", "")
-    group = re.search(r"\{[^}]*\}", text)
-    if group:
-        text = group[0]
+    opening = text.find("{")
+    closing = text.find("}", opening)
+    if -1 < opening < closing:
+        text = text[opening : closing + 1]
         try:
-            decoded = json.loads(re.sub(r",\s*\}", "}", text.replace("`", "")))
-        except ValueError:
+            decoded = json_value(re.sub(r",\s*\}", "}", text.replace("`", "")), lax=True)
+        except JsonFault:
             pass
         else:
             if "answer_choice" not in decoded:

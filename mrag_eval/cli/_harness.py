@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from mrag_eval.core import (
     check_header,
     check_output,
     did_you_mean,
+    json_value,
     keep_secrets_of,
     tasks_folder,
     visible_to_harness,
@@ -115,7 +115,7 @@ def _samples(asked: Mapping[str, Any]) -> dict[str, list[int]] | None:
     if isinstance(value, str):
         path = Path(value)
         try:
-            value = json.loads(path.read_text(encoding="utf-8") if path.is_file() else value)
+            value = json_value(path.read_bytes() if path.is_file() else value)
         except (OSError, ValueError):
             raise ConfigError(
                 f"--samples {value}: neither JSON nor a file of it",

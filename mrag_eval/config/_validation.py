@@ -24,7 +24,9 @@ def read_yaml(path: Path, fix: str = "correct it, and run the same command again
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as err:
         raise ConfigError(f"{path}: cannot be read ({err.strerror})", "name a readable YAML file") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as err:
+    except RecursionError:
+        raise ConfigError(f"{path}: not readable as YAML: it is nested too deeply", fix) from None
+    except (yaml.YAMLError, ValueError) as err:
         raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(err).split())}", fix) from None
     return content or {}
 

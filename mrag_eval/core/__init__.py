@@ -19,11 +19,21 @@ from mrag_eval.core._errors import (
     suggesting,
 )
 from mrag_eval.core._event_loop import run_in_thread, run_on_loop
-from mrag_eval.core._files import replaced, write_whole
+from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, replaced, whole, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault
 from mrag_eval.core._interrupts import ending_within
 from mrag_eval.core._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
+from mrag_eval.core._json_text import (
+    JsonFault,
+    finite,
+    finite_number,
+    json_from,
+    json_value,
+    nested_too_deeply,
+    no_number,
+    without_conflict,
+)
 from mrag_eval.core._judgements import VOTED, Judgement, Vote, why_undecided
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name
 from mrag_eval.core._languages import (
@@ -56,7 +66,7 @@ from mrag_eval.core._rankings import (
 )
 from mrag_eval.core._redaction import hidden_on_screen, install_redaction, redact
 from mrag_eval.core._run_files import RunFiles, check_file_name, check_output
-from mrag_eval.core._scored import RowScores, Scored, Value
+from mrag_eval.core._scored import RowScores, Scored, Value, not_finite
 from mrag_eval.core._secrets import HIDDEN, hide, keep_address, keep_header, keep_secret, keep_secrets_of, names_secret
 from mrag_eval.core._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
 from mrag_eval.core._store import Store, close_stores, content_key, shared_store
@@ -72,6 +82,8 @@ __all__ = [
     "DEVICES",
     "HIDDEN",
     "KEPT_LANGS",
+    "LONGEST_FILE",
+    "LONGEST_LINE",
     "NAMED",
     "NO_SPACES",
     "OPTIONAL",
@@ -89,6 +101,7 @@ __all__ = [
     "GivenPassage",
     "Hit",
     "HttpFault",
+    "JsonFault",
     "Judgement",
     "Kept",
     "LabelSource",
@@ -138,6 +151,8 @@ __all__ = [
     "ending_within",
     "escaped",
     "estimated_tokens",
+    "finite",
+    "finite_number",
     "from_json",
     "hidden_on_screen",
     "hide",
@@ -148,6 +163,8 @@ __all__ = [
     "is_local",
     "is_plain_language",
     "is_relevant",
+    "json_from",
+    "json_value",
     "keep_address",
     "keep_header",
     "keep_secret",
@@ -159,6 +176,7 @@ __all__ = [
     "language_scripts",
     "language_tier",
     "leads_out",
+    "lines_of",
     "links_out",
     "loading_device",
     "mapped_array",
@@ -167,7 +185,10 @@ __all__ = [
     "name_of_model",
     "names_secret",
     "naming",
+    "nested_too_deeply",
+    "no_number",
     "normalize_language",
+    "not_finite",
     "one_of",
     "optional_beside",
     "p_text",
@@ -198,8 +219,10 @@ __all__ = [
     "unescaped",
     "users_alone",
     "visible_to_harness",
+    "whole",
     "why_undecided",
     "with_version",
+    "without_conflict",
     "write_sheet",
     "write_whole",
 ]

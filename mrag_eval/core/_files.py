@@ -9,8 +9,50 @@ from contextlib import contextmanager, suppress
 from glob import escape as glob_escape
 from pathlib import Path
 from tempfile import mkstemp
+from typing import Protocol, TypeVar
 
+from mrag_eval.core._errors import DataError
 from mrag_eval.core._secrets import hide
+
+# The most that is read of one line, and of a file that is read whole, after decompression: a small compressed file may
+# hold gigabytes.
+LONGEST_LINE = 64 << 20
+LONGEST_FILE = 256 << 20
+
+
+Text = TypeVar("Text", bytes, str)
+Text_co = TypeVar("Text_co", bytes, str, covariant=True)
+
+
+class _Lines(Protocol[Text_co]):
+    def readline(self, size: int, /) -> Text_co: ...
+
+
+class _Bytes(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def lines_of(file: _Lines[Text], path: Path) -> Iterator[Text]:
+    """Yield the lines of an open file; raise DataError for one longer than :data:`LONGEST_LINE`."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise DataError(
+                f"{path}, line {number}: longer than {LONGEST_LINE >> 20} MiB",
+                "split the text into several lines; if the file is compressed, it may be damaged",
+            )
+        yield line
+
+
+def whole(file: _Bytes, path: Path) -> bytes:
+    """Return the content of an open file; raise DataError for more than :data:`LONGEST_FILE`."""
+    content = file.read(LONGEST_FILE + 1)
+    if len(content) > LONGEST_FILE:
+        raise DataError(
+            f"{path}: holds more than {LONGEST_FILE >> 20} MiB", "split it; if it is compressed, it may be damaged"
+        )
+    return content
 
 
 @contextmanager

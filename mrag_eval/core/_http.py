@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mrag_eval.core._address import check_address, check_header, key_in
 from mrag_eval.core._event_loop import run_on_loop
+from mrag_eval.core._http_body import ENCODINGS, LONGEST_ANSWER, body_text
 from mrag_eval.core._http_faults import SHARED, HttpFault, status_fault
 from mrag_eval.core._redaction import redact
 from mrag_eval.core._secrets import keep_header
@@ -83,7 +84,7 @@ class Transport(Generic[Request, A]):
 
     An attempt ends after ``timeout`` seconds, or after ``connect_timeout`` without a connection; up to ``retries`` more
     follow. The first pause between two is at most ``first_backoff`` seconds, and the bound doubles every time. Without
-    ``jitter`` pauses have their full length.
+    ``jitter`` pauses have their full length. An answer of more than ``longest`` bytes, decompressed, is a failure.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Transport(Generic[Request, A]):
         first_backoff: float = 0.5,
         jitter: bool = True,
         connect_timeout: float | None = None,
+        longest: int = LONGEST_ANSWER,
     ) -> None:
         self.endpoint, self._payload, self._read = endpoint, payload, read
         self.max_in_flight = max_in_flight
@@ -106,6 +108,7 @@ class Transport(Generic[Request, A]):
         self.first_backoff = first_backoff
         self.jitter = jitter
         self.connect_timeout = connect_timeout
+        self.longest = longest
         self._random = random.Random()
         self._answered_once = False
         self._failing: list[str] = []
@@ -138,7 +141,9 @@ class Transport(Generic[Request, A]):
         waiting = iter(enumerate(requests))
         connector = aiohttp.TCPConnector(limit=self.max_in_flight, ssl=_ssl(self.endpoint.verify))
         limit = aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.connect_timeout)
-        async with aiohttp.ClientSession(connector=connector, timeout=limit, proxy=self._proxy) as session:
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=limit, proxy=self._proxy, auto_decompress=False
+        ) as session:
             count = min(self.max_in_flight, most)
             slots = [asyncio.create_task(self._work(session, waiting, accept, refuse)) for _ in range(count)]
             try:
@@ -198,12 +203,12 @@ class Transport(Generic[Request, A]):
         except Exception as err:
             detail = f"no request can be made of it ({type(err).__name__}: {err})"
             raise HttpFault("rejected", detail, again=0) from None
-        headers = {**self.endpoint.headers, "Content-Type": "application/json"}
+        headers = {**self.endpoint.headers, "Content-Type": "application/json", "Accept-Encoding": ENCODINGS}
         try:
             async with session.post(
                 self.endpoint.url, data=body.encode("utf-8", "replace"), headers=headers, allow_redirects=False
             ) as answer:
-                text = (await answer.read()).decode("utf-8", "replace")
+                text = await body_text(answer, self.longest)
                 if not 200 <= answer.status < 300:
                     raise status_fault(answer.status, text, answer.headers)
         except (TimeoutError, asyncio.TimeoutError):

@@ -12,6 +12,11 @@ from mrag_eval.core._rankings import Ranked, Reranking
 Value = float | str  # a score, or the reason for its absence
 
 
+def not_finite(value: float) -> str:
+    """Return the reason for the absence of a score that was computed as ``nan`` or infinite."""
+    return f"the score is {value}, which is not a finite number"
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """Input to the metrics for one row: the question, the parsed answer, and the ranking (empty without a search).

@@ -9,11 +9,12 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core._errors import ConfigError
+from mrag_eval.core._json_text import JsonFault, json_value
 from mrag_eval.core._secrets import hide
 
 # A child of the harness's logger, so that its command shows our lines as it shows its own.
@@ -101,10 +102,15 @@ class Store:
         self._move_aside(error)
         self._db = self._opened()
 
-    def get_many(self, keys: Iterable[str]) -> dict[str, Any]:
-        """Return the values of the keys that are present."""
+    def get_many(self, keys: Iterable[str], valid: Callable[[Any], bool] = lambda _: True) -> dict[str, Any]:
+        """Return the values of the keys that are present.
+
+        An entry that is not JSON, or that ``valid`` refuses, is left out with a warning, as if it were absent; the
+        value that the caller then finds replaces it.
+        """
         wanted = list(dict.fromkeys(keys))
         found: dict[str, Any] = {}
+        damaged = 0
         with self._lock:
             for start in range(0, len(wanted), 500):
                 chunk = wanted[start : start + 500]
@@ -114,7 +120,16 @@ class Store:
                 except sqlite3.DatabaseError as error:
                     self._restart_empty(error)
                     break
-                found.update((key, json.loads(value)) for key, value in rows)
+                for key, text in rows:
+                    try:
+                        value = json_value(text, lax=True)
+                    except (JsonFault, TypeError, AttributeError):
+                        continue
+                    if valid(value):
+                        found[key] = value
+                damaged += len(rows) - sum(key in found for key, _ in rows)
+        if damaged:
+            log.warning("%s: damaged entries left out: %d; they are found again and replaced", self.path, damaged)
         return found
 
     def put_many(self, entries: Mapping[str, Any]) -> None:

@@ -12,7 +12,6 @@ ablation (section 5.3) searches that one (modes ``own`` and ``own+en``).
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mrag_eval.core import DataError, RagDoc, language_tier
+from mrag_eval.core import DataError, JsonFault, RagDoc, json_value, language_tier
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, one_of, option_facts
 from mrag_eval.datasets._blend_mcq import generate
 from mrag_eval.datasets._declaration import Declaration, HubDataset
@@ -201,9 +200,9 @@ def _rag_doc(
 def _letters(value: Any, where: str, key: str) -> dict[str, str]:
     """Return the options, stored as JSON text of letter -> text, as a dict."""
     try:
-        parsed = json.loads(value) if isinstance(value, str) else value
-    except json.JSONDecodeError as error:
-        raise DataError(f"{where}: '{key}' is not JSON ({error.msg})") from None
+        parsed = json_value(value) if isinstance(value, str) else value
+    except JsonFault as error:
+        raise DataError(f"{where}: '{key}' is not JSON ({error.reason})") from None
     if not isinstance(parsed, dict) or len(parsed) < 2 or not all(isinstance(v, str) for v in parsed.values()):
         raise DataError(f"{where}: '{key}' must map at least two letters to texts")
     return parsed

@@ -10,13 +10,12 @@ territories``): that list names the languages, and the published counts do not a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, is_language, normalize_language
+from mrag_eval.core import DataError, JsonFault, is_language, json_value, normalize_language
 from mrag_eval.datasets._declaration import HubDataset
 from mrag_eval.datasets._files import (
     decode,
@@ -237,8 +236,8 @@ def _from_hub() -> _Tables:
 def _options(value: Any, where: str) -> Sequence[str]:
     """Return a list of names, which some copies store as JSON text."""
     try:
-        names = json.loads(value) if isinstance(value, str) else value
-    except json.JSONDecodeError:
+        names = json_value(value) if isinstance(value, str) else value
+    except JsonFault:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) and name.strip() for name in names):
         raise DataError(f"{where}: the options must be a list of names, found {value!r:.60}")

@@ -8,15 +8,16 @@ import csv
 import gzip
 import hashlib
 import io
-import json
-import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, json_from, lines_of, whole
+
+# Characters of the longest cell of a CSV file.
+LONGEST_CELL = 16 << 20
 
 
 def require_path(path: Path, benchmark: str) -> Path:
@@ -54,7 +55,7 @@ def read_bytes(path: Path) -> bytes:
     """Return the (decompressed) content of a file."""
     try:
         with open_bytes(path) as handle:
-            return handle.read()
+            return whole(handle, path)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
 
@@ -85,17 +86,14 @@ def read_json(path: Path) -> tuple[Any, str]:
 @lru_cache(maxsize=64)
 def _read_json(path: Path, _mtime_ns: int, _size: int) -> tuple[Any, str]:
     raw = read_bytes(path)
-    try:
-        return json.loads(decode(raw, str(path))), hashlib.sha256(raw).hexdigest()
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}: not valid JSON (line {error.lineno}: {error.msg})") from None
+    return json_from(decode(raw, str(path)), str(path)), hashlib.sha256(raw).hexdigest()
 
 
 def iter_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number from 1, record) of a JSON Lines file, streamed; blank lines are skipped."""
     try:
         with open_bytes(path) as handle:
-            for number, raw in enumerate(handle, start=1):
+            for number, raw in enumerate(lines_of(handle, path), start=1):
                 if not raw.strip():
                     continue
                 yield number, _record(raw, f"{path}, line {number}")
@@ -104,10 +102,7 @@ def iter_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _record(raw: bytes, where: str) -> dict[str, Any]:
-    try:
-        value = json.loads(decode(raw, where))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{where}: not valid JSON ({error.msg})") from None
+    value = json_from(decode(raw, where), where)
     if not isinstance(value, dict):
         raise DataError(f"{where}: expected a JSON object, found {type(value).__name__}")
     return value
@@ -127,10 +122,10 @@ def iter_csv(path: Path, columns: Iterable[str], delimiter: str = ",") -> Iterat
     allowed.
     """
     # one prompt may exceed csv's default limit of 128 KiB per cell
-    csv.field_size_limit(sys.maxsize)
+    csv.field_size_limit(LONGEST_CELL)
     try:
         with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="") as handle:
-            reader = csv.DictReader(handle, delimiter=delimiter)
+            reader = csv.DictReader(lines_of(handle, path), delimiter=delimiter)
             for name in columns:
                 if name not in (reader.fieldnames or ()):
                     found = ", ".join(reader.fieldnames or ()) or "none"

@@ -7,7 +7,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from mrag_eval.core import DataError, cache_dir, replaced
+from mrag_eval.core import DataError, cache_dir, replaced, whole
 
 BASE_URL = "https://raw.githubusercontent.com"
 _TIMEOUT = 60
@@ -27,7 +27,7 @@ def github_file(benchmark: str, repository: str, commit: str, path: str) -> Path
     url = f"{BASE_URL}/{repository}/{commit}/{urllib.parse.quote(path)}"
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
-            content = response.read()
+            content = whole(response, Path(path))
     except (OSError, ValueError) as error:
         raise DataError(f"{benchmark}: GitHub did not give {repository}, file {path} ({error})", way_out) from None
     with replaced(target) as part:

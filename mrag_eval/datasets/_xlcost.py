@@ -14,7 +14,6 @@ their document and their categories.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,17 @@ import numpy as np
 from pydantic import Field
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import PAGE, DataError, Passage, RagDoc, is_language, normalize_language, suggestion
+from mrag_eval.core import (
+    PAGE,
+    DataError,
+    JsonFault,
+    Passage,
+    RagDoc,
+    is_language,
+    json_value,
+    normalize_language,
+    suggestion,
+)
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
 from mrag_eval.datasets._declaration import Declaration, GitHubFiles
 from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
@@ -328,8 +337,8 @@ def _own(record: Mapping[str, Any], where: str) -> dict[str, str]:
     found = {key: str(record[key]) for key in ("document", "q_type") if record.get(key)}
     listed = record.get("categories") or "{}"
     try:
-        categories = json.loads(listed)
-    except (TypeError, json.JSONDecodeError):
+        categories = json_value(listed)
+    except (TypeError, AttributeError, JsonFault):
         categories = None
     if not isinstance(categories, dict) or not all(isinstance(value, str) for value in categories.values()):
         raise DataError(f"{where}: 'categories' must be a JSON object of texts, found {listed!r:.60}")

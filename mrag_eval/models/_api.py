@@ -7,12 +7,21 @@ batch to one permanent failure, ignore Retry-After, give no token counts, and lo
 from __future__ import annotations
 
 import inspect
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import ConfigError, Endpoint, HttpFault, did_you_mean, hide, key_in, missing_extra
+from mrag_eval.core import (
+    ConfigError,
+    Endpoint,
+    HttpFault,
+    JsonFault,
+    did_you_mean,
+    hide,
+    json_value,
+    key_in,
+    missing_extra,
+)
 from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._reply import Call, Reply, split_thinking
 from mrag_eval.prompts import plain_prompt
@@ -91,8 +100,8 @@ class ApiModel:
     def read(self, call: Call, body: str) -> Reply:
         """Return the reply in a body, with its thinking and token counts; raise HttpFault for a body without one."""
         try:
-            outputs = json.loads(body)
-        except (ValueError, RecursionError):
+            outputs = json_value(body, lax=True)
+        except JsonFault:
             raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=_BROKEN_AGAIN) from None
         if not isinstance(outputs, dict):
             raise HttpFault(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import MragError, Store
+from mrag_eval.models._reply import Reply
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -34,7 +35,7 @@ class Keeper:
         if self._store is None:
             return {}
         try:
-            return self._store.get_many(keys)
+            return self._store.get_many(keys, Reply.is_stored)
         except (*_FAULTS, ValueError) as err:
             self._give_up("read", err)
             return {}

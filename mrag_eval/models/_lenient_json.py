@@ -13,6 +13,8 @@ import json
 import re
 from typing import Any
 
+from mrag_eval.core import JsonFault, finite_number, nested_too_deeply, no_number, without_conflict
+
 _DEEPEST = 50
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
@@ -30,11 +32,14 @@ class UnreadableError(Exception):
 def read_value(text: str, start: int) -> tuple[Any, int]:
     """Return the value that begins at ``start`` and the position after it; raise UnreadableError if there is none."""
     try:
-        return _STRICT.raw_decode(text, start)
+        value, end = _STRICT.raw_decode(text, start)
     except UnreadableError:
         raise
     except (ValueError, RecursionError):
         return _Reader(text).value(start, 0)
+    if nested_too_deeply(value):
+        raise UnreadableError("it is nested too deeply")
+    return value, end
 
 
 def storable(value: Any) -> Any:
@@ -51,15 +56,24 @@ def storable(value: Any) -> Any:
 
 
 def _without_conflict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in out and out[key] != value:
-            raise UnreadableError(f"the key '{key[:40]}' comes twice with different values")
-        out[key] = value
-    return out
+    try:
+        return without_conflict(pairs)
+    except JsonFault as fault:
+        raise UnreadableError(fault.reason) from None
 
 
-_STRICT = json.JSONDecoder(strict=False, object_pairs_hook=_without_conflict)
+_STRICT = json.JSONDecoder(
+    strict=False, object_pairs_hook=_without_conflict, parse_constant=no_number, parse_float=finite_number
+)
+
+
+def _number(literal: str) -> int | float:
+    if re.search(r"[.eE]", literal) is None:
+        return int(literal)
+    try:
+        return finite_number(literal)
+    except JsonFault as fault:
+        raise UnreadableError(fault.reason) from None
 
 
 class _Reader:
@@ -89,7 +103,7 @@ class _Reader:
             literal = number[0]
             if len(literal) > 300:
                 raise UnreadableError("a number is too long")
-            return (float(literal) if re.search(r"[.eE]", literal) else int(literal)), number.end()
+            return _number(literal), number.end()
         word = _WORD.match(self.text, position)
         if word and word[0].lower() in _WORDS:
             return _WORDS[word[0].lower()], word.end()

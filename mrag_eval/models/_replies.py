@@ -254,7 +254,7 @@ def parse_order(text: str, n: int) -> Parsed[list[int]]:
 def _numbers(items: Sequence[str]) -> list[int] | None:
     out = []
     for item in items:
-        found = re.fullmatch(r"(?i)(?:passage|document|doc)?\s*#?\s*(\d{1,6})", item, re.ASCII)
+        found = re.fullmatch(r"(?i)(?:passage|document|doc)?\s*(?:#\s*)?(\d{1,6})", item, re.ASCII)
         if found is None:
             return None
         out.append(int(found[1]))

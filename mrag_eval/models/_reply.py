@@ -54,6 +54,18 @@ class Reply:
             "tokens_out": self.tokens_out,
         }
 
+    @staticmethod
+    def is_stored(value: Any) -> bool:
+        """Return whether a value from a cache has the form of :meth:`stored`."""
+        if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+            return False
+        kinds = {"text": str, "thinking": str, "finish_reason": str, "tokens_in": int, "tokens_out": int}
+        optional = ("finish_reason", "tokens_in", "tokens_out")
+        return all(
+            key in kinds and (isinstance(part, kinds[key]) or (part is None and key in optional))
+            for key, part in value.items()
+        )
+
     @classmethod
     def from_store(cls, value: Mapping[str, Any]) -> Reply:
         """Return the reply for a value of :meth:`stored`."""

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.core import DataError, RagDoc, base_language, did_you_mean, is_language, normalize_language, suggestion
+from mrag_eval.core import (
+    DataError,
+    RagDoc,
+    base_language,
+    did_you_mean,
+    is_language,
+    lines_of,
+    normalize_language,
+    suggestion,
+)
 from mrag_eval.datasets import read_table
 
 if TYPE_CHECKING:
@@ -77,7 +86,7 @@ def language_links(path: Path, pages: Collection[str], langs: Collection[str]) -
     rows = 0
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", errors="replace") as file:
-            for line in file:
+            for line in lines_of(file, path):
                 for page, edition, title in _LINK.findall(line) if line.startswith("INSERT INTO `langlinks`") else ():
                     rows += 1
                     lang = normalize_language(edition) if is_language(edition) else edition

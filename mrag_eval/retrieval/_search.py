@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,7 @@ def search_plans(
     fingerprint += [found] if (found := index.manifest.approximate()) else []
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
     with closing(Store(cache_dir() / "retrieval.sqlite")) if use_cache else nullcontext() as store:
-        found = store.get_many(keys) if store else {}
+        found = store.get_many(keys, _is_found) if store else {}
         missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
         if missing:
             cached = len(keys) - len(missing)
@@ -83,6 +84,33 @@ def search_plans(
     ]
 
 
+def _is_found(value: Any) -> bool:
+    """Return whether a value from the cache is the outcome of one search."""
+    try:
+        ranking = [Ranked(*place) for place in value["ranking"]]
+        kept = [Kept(*chosen) for chosen in value["passages"]]
+    except (TypeError, KeyError):
+        return False
+    scores = [*(each.score for each in ranking), *(each.score for each in kept)]
+    named = all(isinstance(name, str) for each in ranking for name in (each.id, each.doc_id, each.lang))
+    return (
+        named
+        and all(isinstance(each.id, str) for each in kept)
+        and all(isinstance(score, int | float) and math.isfinite(score) for score in scores)
+    )
+
+
+def _are_counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(count) is int for count in value.values())
+
+
+def _is_vector(value: Any, dimension: int) -> bool:
+    try:
+        return _decoded(value).shape == (dimension,)
+    except (TypeError, ValueError):
+        return False
+
+
 def _searchable(
     index: Index, plans: Sequence[Plan], count_candidates: bool, store: Store | None
 ) -> list[Mapping[str, int]]:
@@ -93,7 +121,7 @@ def _searchable(
     scopes = {plan.languages: index.resolve(plan.languages) for plan in plans}
     sets = {plan.candidates for plan in plans if plan.candidates} if count_candidates else set()
     keys = {ids: content_key("candidates by language", index.manifest.content_hash, sorted(ids)) for ids in sets if ids}
-    known: dict[str, dict[str, int]] = dict(store.get_many(keys.values())) if store else {}
+    known: dict[str, dict[str, int]] = dict(store.get_many(keys.values(), _are_counts)) if store else {}
     new = [ids for ids, key in keys.items() if key not in known]
     fresh = {keys[ids]: counts for ids, counts in zip(new, index.counts_named(new), strict=True)} if new else {}
     if store and fresh:
@@ -115,7 +143,7 @@ def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.n
     if record is None or index.kind == "sparse":
         return None
     keys = {text: content_key("query vector", record.name, record.revision, record.dim, text) for text in queries}
-    known = store.get_many(keys.values()) if store else {}
+    known = store.get_many(keys.values(), lambda value: _is_vector(value, record.dim)) if store else {}
     vectors = {text: _decoded(known[key]) for text, key in keys.items() if key in known}
     new = [text for text in keys if text not in vectors]
     for start in tqdm(range(0, len(new), _BATCH), desc="embedding queries", disable=len(new) <= _BATCH):

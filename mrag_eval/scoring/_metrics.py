@@ -5,11 +5,12 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mrag_eval.config import CorrectLanguage, ranking_measures, rerank_measures
-from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, labelled_name
+from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, labelled_name, not_finite
 from mrag_eval.metrics import (
     SHARES,
     LanguageDetector,
@@ -402,6 +403,8 @@ def score_rows(
         for row, value in zip(out, values, strict=True):
             if isinstance(value, str):
                 row.unscored[metric] = value
+            elif not math.isfinite(value):
+                row.unscored[metric] = not_finite(value)
             else:
                 row.values[metric] = value
     return out

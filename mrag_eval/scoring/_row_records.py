@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.config import CORRECT
-from mrag_eval.core import OPTIONAL, Judgement, Labels, Vote, check_version, from_json, optional_beside, with_version
+from mrag_eval.core import (
+    OPTIONAL,
+    Judgement,
+    Labels,
+    Vote,
+    check_version,
+    from_json,
+    not_finite,
+    optional_beside,
+    with_version,
+)
 from mrag_eval.models import Ledger
 from mrag_eval.scoring._answers import Answer
 
@@ -257,4 +268,17 @@ class RowRecord:
     def from_dict(cls, value: Mapping[str, Any], where: str = "a row's record") -> RowRecord:
         """Return the record behind :meth:`to_dict`. Raises DataError for another schema, and for a faulty key."""
         check_version(value, where)
-        return from_json(cls, value, where, _FIX)
+        return from_json(cls, _without_nan(value), where, _FIX)
+
+
+def _without_nan(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row's record in which a value that is not finite is a missing one, with that reason."""
+    values = record.get("values")
+    if not isinstance(values, Mapping):
+        return record
+    wrong = {name: value for name, value in values.items() if isinstance(value, float) and not math.isfinite(value)}
+    if not wrong:
+        return record
+    rest = {name: value for name, value in values.items() if name not in wrong}
+    reasons = {name: not_finite(value) for name, value in wrong.items()}
+    return {**record, "values": rest, "unscored": {**(record.get("unscored") or {}), **reasons}}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mrag_eval.core import OPTIONAL, check_version, from_json, with_version
+from mrag_eval.core import OPTIONAL, check_version, finite, from_json, not_finite, with_version
 from mrag_eval.metrics import ErrorAttribution, Estimate, LanguageCitations
 from mrag_eval.models import Ledger
 from mrag_eval.scoring._row_records import PromptCounts
@@ -308,4 +309,16 @@ class TaskScores:
     def from_dict(cls, value: Mapping[str, Any], where: str = "scores") -> TaskScores:
         """Return the scores behind :meth:`to_dict`. Raises DataError for another schema, and for a faulty key."""
         check_version(value, where)
-        return from_json(cls, value, where, _FIX)
+        return from_json(cls, _without_nan(value), where, _FIX)
+
+
+def _without_nan(value: Any) -> Any:
+    """Return scores as JSON in which a statistic that is not finite is a missing one, with that reason."""
+    if isinstance(value, list):
+        return [_without_nan(inner) for inner in value]
+    if not isinstance(value, Mapping):
+        return finite(value)
+    found = value.get("value")
+    if isinstance(found, float) and not math.isfinite(found) and "n" in value:
+        value = {**value, "reason": not_finite(found)}
+    return {key: _without_nan(inner) for key, inner in value.items()}

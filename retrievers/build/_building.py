@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import CorpusError, Passage, write_whole
+from mrag_eval.core import CorpusError, Passage, json_value, write_whole
 from mrag_eval.retrievers.build._replacing import move_into_place, remove_unfinished
 from mrag_eval.retrievers.embedding._embedders import Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
@@ -75,7 +75,7 @@ class Building:
         state_path = self.folder / WORK / _STATE
         if resume and state_path.exists():
             try:
-                state = json.loads(state_path.read_text(encoding="utf-8"))
+                state = json_value(state_path.read_bytes())
             except (OSError, ValueError) as error:
                 raise CorpusError(f"{state_path} is damaged", "build again without --resume") from error
             self._check_settings(state["settings"])

@@ -7,14 +7,22 @@ unchanged and never treated as a template.
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, check_id, did_you_mean, normalize_language
+from mrag_eval.core import (
+    ConfigError,
+    DataError,
+    JsonFault,
+    check_id,
+    did_you_mean,
+    json_value,
+    lines_of,
+    normalize_language,
+)
 from mrag_eval.retrievers.corpora._hub_stream import stream_rows
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
 from mrag_eval.retrievers.index._hashing import SeenIds
@@ -136,7 +144,7 @@ def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
     number = 0
     try:
         with records.reading.binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
-            for number, raw in enumerate(lines, start=1):
+            for number, raw in enumerate(lines_of(lines, path), start=1):
                 where = f"{path}, line {number}"
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
@@ -147,11 +155,11 @@ def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
                 if not line:
                     continue
                 try:
-                    record = json.loads(line)
-                except json.JSONDecodeError as error:
+                    record = json_value(line)
+                except JsonFault as error:
+                    place = "" if error.column is None else f", column {error.column}"
                     raise DataError(
-                        f"{where}: invalid JSON: {error.msg}, column {error.colno}",
-                        "correct that line, or leave it out",
+                        f"{where}: invalid JSON: {error.reason}{place}", "correct that line, or leave it out"
                     ) from error
                 yield records.document(record, where)
     except (OSError, EOFError, zlib.error) as error:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, JsonFault, json_value, lines_of
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.corpora._editions import Edition
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
@@ -39,7 +38,7 @@ def read_kilt(path: Path, reading: Reading | None = None) -> Iterator[Document]:
         with (reading or Reading()).binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
             if reading is not None:
                 reading.expect([path])
-            for number, raw in enumerate(lines, 1):
+            for number, raw in enumerate(lines_of(lines, path), 1):
                 if (line := raw.decode("utf-8")).strip():
                     yield _document(line, f"{path}, line {number}")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
@@ -48,8 +47,8 @@ def read_kilt(path: Path, reading: Reading | None = None) -> Iterator[Document]:
 
 def _document(line: str, where: str) -> Document:
     try:
-        record = json.loads(line)
-    except ValueError:
+        record = json_value(line)
+    except JsonFault:
         raise DataError(f"{where}: not JSON", "the file may be cut off: download it again") from None
     if not isinstance(record, Mapping):
         raise DataError(f"{where}: not a JSON object", "the file may be cut off: download it again")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
 
-from mrag_eval.core import DataError
+from mrag_eval.core import LONGEST_LINE, DataError
 from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
 
 # Namespace numbers, the same in every wiki.
@@ -39,7 +39,8 @@ def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterato
     hidden: frozenset[str] = frozenset()
     try:
         with (reading or Reading()).binary(path, _OPENERS.get(path.suffix)) as file:
-            events = ElementTree.iterparse(file, events=("start", "end"))
+            bounded = _Bounded(file)
+            events = ElementTree.iterparse(bounded, events=("start", "end"))
             _, root = next(events)
             if _name(root) != "mediawiki":
                 raise DataError(
@@ -57,9 +58,34 @@ def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterato
                     if page is not None:
                         yield page
                     root.clear()  # otherwise all pages read so far would stay in memory
+                    bounded.since_page = 0
+    except _PageTooLongError:
+        raise DataError(
+            f"{path}: a page after '{title}' is longer than {LONGEST_LINE >> 20} MiB",
+            "the file may be damaged: fetch it again",
+        ) from None
     except (OSError, EOFError, zlib.error, ElementTree.ParseError, StopIteration) as error:
         reason = (str(error).splitlines() or [""])[0] or "it is empty"
         raise DataError(f"{path}: cannot be read after page '{title}': {reason}", "fetch the file again") from None
+
+
+class _PageTooLongError(Exception):
+    """More bytes without the end of a page than a page has."""
+
+
+class _Bounded:
+    """The bytes of a dump, of which a parser keeps no more than a page in memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.since_page = 0
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._file.read(size)
+        self.since_page += len(block)
+        if self.since_page > LONGEST_LINE:
+            raise _PageTooLongError
+        return block
 
 
 def _name(element: ElementTree.Element) -> str:

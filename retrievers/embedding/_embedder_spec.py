@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mrag_eval.core import ConfigError, address_fault, did_you_mean
+from mrag_eval.core import ConfigError, address_fault, did_you_mean, json_value
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -80,7 +80,7 @@ def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
         return spec
     if isinstance(spec, str) and spec.lstrip().startswith("{"):
         try:
-            spec = dict(json.loads(spec))
+            spec = dict(json_value(spec))
         except ValueError as error:
             raise ConfigError(
                 f"embedder: {spec} is not JSON ({error})", """e.g. '{"model": "BAAI/bge-m3"}'"""

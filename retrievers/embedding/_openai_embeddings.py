@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, CorpusError, Endpoint, Response, Transport, bearer
+from mrag_eval.core import ConfigError, CorpusError, Endpoint, Response, Transport, bearer, json_value
 from mrag_eval.retrievers.embedding._embedder_spec import OPENAI_URL, EmbedderSpec
 from mrag_eval.retrievers.embedding._families import family
 
@@ -20,6 +20,8 @@ Vectors = NDArray[np.float32]
 _ATTEMPTS = 6
 # Seconds, per attempt: until there is a connection, and in all.
 _CONNECT_TIMEOUT, _TIMEOUT = 10.0, 130.0
+# Bytes of the longest answer: 128 vectors of 4,096 numbers are about 12 MB of text.
+_LONGEST = 64 << 20
 _CONCURRENT = 4
 # How messages call a fault that has no HTTP status.
 _PROBLEMS = {"connection": "ConnectionError", "timeout": "Timeout"}
@@ -80,6 +82,7 @@ class OpenAIEmbedder:
             retries=_ATTEMPTS - 1,
             first_backoff=1.0,
             jitter=False,
+            longest=_LONGEST,
         )
         size = self._spec.batch_size
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
@@ -93,10 +96,10 @@ class OpenAIEmbedder:
 
     def _read(self, texts: list[str], body: str) -> Vectors:
         try:
-            items = sorted(json.loads(body)["data"], key=lambda item: item["index"])
+            items = sorted(json_value(body)["data"], key=lambda item: item["index"])
             vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
             complete = [item["index"] for item in items] == list(range(len(texts))) and vectors.ndim == 2
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             complete = False
         if not complete:
             raise CorpusError(

@@ -11,7 +11,7 @@ import json
 import zlib
 from typing import Any
 
-from mrag_eval.core import CorpusError
+from mrag_eval.core import LONGEST_FILE, CorpusError, json_value
 from mrag_eval.retrievers.milvus._milvus_client import Connection
 
 # A VARCHAR field of Milvus holds 65,535 bytes.
@@ -66,7 +66,8 @@ class Notes:
         for start in range(0, len(keys), _AT_ONCE):
             found |= self._get(keys[start : start + _AT_ONCE])
         try:
-            return json.loads(zlib.decompress(base64.b85decode("".join(found[key] for key in keys))))
+            packed = base64.b85decode("".join(found[key] for key in keys))
+            return json_value(zlib.decompressobj().decompress(packed, LONGEST_FILE))
         except (KeyError, ValueError, zlib.error):
             raise CorpusError(
                 f"Milvus at {self._connection.uri}: '{key}' in collection '{self._name}' is damaged",

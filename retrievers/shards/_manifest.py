@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import mrag_eval
-from mrag_eval.core import CorpusError, is_plain_language, links_out, path_fault, write_whole
+from mrag_eval.core import CorpusError, is_plain_language, json_value, links_out, path_fault, write_whole
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -193,7 +193,7 @@ def manifest_bytes(path: Path) -> bytes:
 def parse_manifest(path: Path, raw: bytes) -> Manifest:
     """Return the validated manifest; raise CorpusError for a damaged or a newer one, and for names of files outside."""
     try:
-        content = json.loads(raw)
+        content = json_value(raw)
         written = content["format"]
         if isinstance(written, int) and written > FORMAT:
             raise CorpusError(

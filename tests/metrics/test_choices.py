@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +263,18 @@ def test_naming_an_option_by_letter_text_or_json(n: int, data: st.DataObject) ->
 def test_bad_input(response: Any, n: int, options: Any, says: str) -> None:
     with pytest.raises(MetricError, match=says):
         extract_choice(response, n, options)
+
+
+def test_a_reading_does_not_depend_on_the_process() -> None:
+    """Options of one length are looked for in their order: that of a set differs between processes."""
+    code = (
+        "from mrag_eval.metrics import extract_choice\n"
+        "print(extract_choice('rather than [1, 2]', 4, ['1', '2', '3', '4']))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "0123"
+    }
+    assert len(found) == 1

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, is_language, normalize_language, suggestion
+from mrag_eval.core import DataError, is_language, json_from, normalize_language, suggestion
 from mrag_eval.datasets import iter_jsonl, require_columns, sha256_file
 
 # Enough of an article to detect its language.
@@ -142,7 +141,7 @@ def _qa(folder: Path) -> BuiltSet:
         needed = ("question", "answer", "user_language", "supporting_document_language")
         require_columns(record, needed, f"{path}, row {number}")
         doc_lang = _code(record["supporting_document_language"], f"{path}, row {number}")
-        categories = json.loads(record.get("categories") or "{}")
+        categories = json_from(record.get("categories") or "{}", f"{path}, row {number}, categories")
         answer = {"a_type": "corrected" if record["corrected"] else "original"} if "corrected" in record else {}
         rows.append(
             BuiltRow(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.steps._records import Drop, Outcome
+from mrag_eval.core import json_value
 
 _FORMAT = 1
 
@@ -40,7 +41,7 @@ class Journal:
         with self.path.open("rb") as handle:
             for line in handle:
                 try:
-                    entry = json.loads(line)
+                    entry = json_value(line)
                 except ValueError:
                     break
                 if not line.endswith(b"\n"):

@@ -14,7 +14,7 @@ def all_tags(text: str, tag: str) -> list[str]:
     """Return the stripped content of every ``<tag>...</tag>``, in order, without empty ones."""
     text = text[-_LONGEST:]
     pattern = re.compile(
-        rf"<\s*{re.escape(tag)}\s*>((?:(?!<\s*/?\s*{re.escape(tag)}\s*>).)*)<\s*/\s*{re.escape(tag)}\s*>",
+        rf"<\s*{re.escape(tag)}\s*>((?:(?!<\s*(?:/\s*)?{re.escape(tag)}\s*>).)*)<\s*/\s*{re.escape(tag)}\s*>",
         re.IGNORECASE | re.DOTALL,
     )
     return [found for match in pattern.finditer(text) if (found := " ".join(match[1].split()))]
@@ -26,7 +26,7 @@ def tagged_pairs(text: str, first: str, second: str) -> list[tuple[str, str]]:
     """
     text = text[-_LONGEST:]
     first, second = re.escape(first), re.escape(second)
-    body = rf"((?:(?!<\s*/?\s*(?:{first}|{second})\s*>).)*)"
+    body = rf"((?:(?!<\s*(?:/\s*)?(?:{first}|{second})\s*>).)*)"
     pattern = re.compile(
         rf"<\s*{first}\s*>{body}<\s*/\s*{first}\s*>\s*<\s*{second}\s*>{body}<\s*/\s*{second}\s*>",
         re.IGNORECASE | re.DOTALL,

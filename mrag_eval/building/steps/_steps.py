@@ -18,7 +18,7 @@ from typing import Any
 
 from mrag_eval.building.steps._journal import Journal
 from mrag_eval.building.steps._records import Record, Settle, dropped
-from mrag_eval.core import content_key, replaced
+from mrag_eval.core import content_key, json_value, replaced
 from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel, Ledger
 
@@ -146,7 +146,7 @@ def _finished(place: Path, key: str) -> StepReport | None:
     """Return the report of a finished step with this key and no calls to retry, else None."""
     state = place.with_name(place.name + ".json")
     try:
-        report = StepReport(**json.loads(state.read_text(encoding="utf-8")), reused=True)
+        report = StepReport(**json_value(state.read_bytes()), reused=True)
     except (OSError, ValueError, TypeError):
         return None
     return report if report.key == key and not report.failed and records_path(place).is_file() else None
@@ -197,7 +197,7 @@ def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> St
 
 def _repeat_reason(state: Path, key: str) -> str:
     try:
-        old = json.loads(state.read_text(encoding="utf-8"))
+        old = json_value(state.read_bytes())
     except ValueError:
         return "its state cannot be read: repeating the step"
     if old.get("key") == key:

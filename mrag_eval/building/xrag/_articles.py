@@ -20,7 +20,7 @@ from typing import Any
 from mrag_eval.building.steps._records import Outcome, Record, Settle, attempted, dropped, kept
 from mrag_eval.building.steps._words import count_words
 from mrag_eval.building.xrag._xrag_settings import ArticleBlock
-from mrag_eval.core import DataError, base_language, is_language
+from mrag_eval.core import DataError, base_language, is_language, json_from
 from mrag_eval.datasets import decode, iter_jsonl, sha256_file
 
 # Fields that are tried, in this order.
@@ -36,6 +36,7 @@ _SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet", ".json")
 # Placeholders of crawlers for a missing value.
 _NOTHING = frozenset({"", "none", "null", "nan", "nat"})
 _BATCH = 512
+_CORRECT = "correct the file, and run the same command again"
 # Enough of an article to detect its language.
 _DETECT_CHARS = 1000
 # Category Cc, except line feed and tab.
@@ -77,11 +78,9 @@ def raw_articles(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from _parquet(path)
     elif name.endswith(".json"):
         try:
-            record = json.loads(decode(path.read_bytes(), str(path)))
-        except (OSError, ValueError) as error:
-            raise DataError(
-                f"{path}: cannot be read ({error})", "correct the file, and run the same command again"
-            ) from None
+            record = json_from(decode(path.read_bytes(), str(path)), str(path), _CORRECT)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error})", _CORRECT) from None
         records = record if isinstance(record, list) else [record]
         for number, entry in enumerate(records, 1):
             if not isinstance(entry, Mapping):

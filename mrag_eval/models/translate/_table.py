@@ -9,7 +9,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, base_language, language_name, normalize_language, replaced
+from mrag_eval.core import (
+    ConfigError,
+    DataError,
+    JsonFault,
+    base_language,
+    json_value,
+    language_name,
+    normalize_language,
+    replaced,
+)
 from mrag_eval.models.translate._backend import Outcome, Text
 
 KEYS = ("source", "source_lang", "target", "target_lang")
@@ -65,9 +74,9 @@ def _text(raw: bytes, path: Path) -> str:
 
 def _parsed(text: str, where: str) -> dict[str, str]:
     try:
-        row = json.loads(text)
-    except json.JSONDecodeError as err:
-        raise DataError(f"{where}: not readable as JSON ({err.msg})", "correct that line, or leave it out") from None
+        row = json_value(text)
+    except JsonFault as err:
+        raise DataError(f"{where}: not readable as JSON ({err.reason})", "correct that line, or leave it out") from None
     if not isinstance(row, dict):
         raise DataError(
             f"{where}: expected a JSON object, found {type(row).__name__}",

@@ -68,6 +68,10 @@ class Translation:
         return self.outcome in ("translated", "cached")
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 class Translator:
     """Translator of texts in batches. ``label`` names it in messages; with a ``store``, no text is translated twice.
 
@@ -124,7 +128,7 @@ class Translator:
             else:
                 asked.append(text)
         keys = {text: self._key(text) for text in asked}
-        stored = self._store.get_many(k for k in keys.values() if k) if self._store else {}
+        stored = self._store.get_many((k for k in keys.values() if k), _is_text) if self._store else {}
         raw = {text: Outcome(stored[key]) for text, key in keys.items() if key in stored}
         cached = set(raw)
         raw |= self._translated_by_backend([text for text in asked if text not in cached], keys)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, write_whole
+from mrag_eval.core import DataError, json_value, write_whole
 from mrag_eval.report.files._samples import SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._settings import Settings
@@ -53,7 +53,7 @@ def read_runs_or_baseline(paths: Sequence[Path]) -> dict[str, SampleSet]:
 
 def _read_baseline(path: Path) -> dict[str, SampleSet]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_value(path.read_bytes())
     except FileNotFoundError:
         raise DataError(f"{path}: no such file", "mrag-eval gate --save FILE.json OUT   writes one") from None
     except (OSError, ValueError) as err:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, name_of_model
+from mrag_eval.core import DataError, JsonFault, json_value, name_of_model
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
@@ -204,10 +203,10 @@ def read_results(paths: Sequence[Path]) -> list[ResultFile]:
 def read_result_file(path: Path) -> ResultFile:
     """Return one result file. Raises DataError as :func:`read_results` does."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_value(path.read_bytes(), lax=True)
     except OSError as err:
         raise DataError(f"{path}: cannot be read ({err.strerror})", "name a readable results_*.json") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as err:
+    except JsonFault as err:
         raise DataError(
             f"{path}: not readable as JSON ({err})",
             "the run may have been cut off: run it again, or name another file",

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, task_and_date, to_json, write_whole
+from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, json_value, task_and_date, to_json, write_whole
 from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._scored_rows import TERRITORY, ScoredRow, ScoredSamples, current_reading
 from mrag_eval.report.files._settings import Settings
@@ -166,7 +166,7 @@ def _read(path: Path) -> list[Sample]:
             continue
         where = f"{path}, line {number}"
         try:
-            sample = json.loads(line)
+            sample = json_value(line, lax=True)
         except ValueError:
             raise DataError(
                 f"{where}: not JSON", "the run may have been cut off while it wrote: run it again"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrag_eval.core import DataError, check_version, from_json, with_version, write_whole
+from mrag_eval.core import DataError, check_version, from_json, json_value, with_version, write_whole
 from mrag_eval.datasets import Label
 
 _FIX = "write it again: mrag-eval judge documents SAMPLES --output FOLDER"
@@ -58,7 +58,7 @@ def read_labelled(paths: Sequence[Path]) -> list[LabelledRun]:
     out = []
     for file in (f for path in paths if path.is_dir() for f in sorted(path.rglob("labels_*.json"))):
         try:
-            value = json.loads(file.read_text(encoding="utf-8"))
+            value = json_value(file.read_bytes())
         except (OSError, ValueError) as err:
             raise DataError(f"{file}: cannot be read ({err})", _FIX) from None
         if not isinstance(value, dict):

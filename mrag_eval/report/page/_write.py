@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from mrag_eval.core import decimal, is_language, language_name, missing_extra, replaced
+from mrag_eval.core import decimal, finite, is_language, language_name, missing_extra, replaced
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._samples import directions
@@ -104,11 +105,16 @@ def _page(data: PageData, title: str, vega: str) -> str:
         n_unjudged=sum(unjudged.values()),
         unjudged=unjudged.most_common(3),
         parts=Counter(leaf.part for leaf in data.leaves if leaf.part).most_common(),
-        payload=Markup(_in_script(json.dumps(payload, ensure_ascii=False, separators=(",", ":")))),
+        payload=Markup(_in_script(_json(payload))),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),
         js=Markup((_FOLDER / "page.js").read_text(encoding="utf-8")),
         vega=Markup(vega.replace("</script", "<\\/script")),
     )
+
+
+def _json(payload: Any) -> str:
+    # a browser reads no NaN, and would show none of the page
+    return json.dumps(finite(payload), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def charts(data: PageData) -> dict[str, Spec]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,11 +9,13 @@ from mrag_eval.core import (
     CRITERIA,
     AgentUsage,
     DataError,
+    JsonFault,
     Trace,
     TracedHit,
     TracedQuestion,
     TracedRound,
     is_language,
+    json_value,
     language_name,
     task_and_date,
     titled,
@@ -86,10 +87,10 @@ def _records(path: Path) -> Iterator[TracedQuestion]:
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                record = json.loads(line)
-            except json.JSONDecodeError as err:
+                record = json_value(line, lax=True)
+            except JsonFault as err:
                 raise DataError(
-                    f"{path}, line {number}: not JSON ({err.msg})",
+                    f"{path}, line {number}: not JSON ({err.reason})",
                     "run the task again with --log_samples",
                 ) from None
             if not isinstance(record, dict):

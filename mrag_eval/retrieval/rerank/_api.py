@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.config import ApiRerank
-from mrag_eval.core import CorpusError, Endpoint, HttpFault, Transport, bearer, install_redaction
+from mrag_eval.core import CorpusError, Endpoint, HttpFault, JsonFault, Transport, bearer, install_redaction, json_value
 from mrag_eval.retrievers import Scores
 
 # A server sometimes gives a broken body to a request that it answers correctly the second time.
@@ -79,8 +79,8 @@ class ApiReranker:
 
     def _read(self, request: _Request, body: str) -> list[float]:
         try:
-            answer = json.loads(body)
-        except (ValueError, RecursionError):
+            answer = json_value(body, lax=True)
+        except JsonFault:
             raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=_BROKEN_AGAIN) from None
         if isinstance(answer, dict):
             answer = answer.get("results", answer.get("data"))

@@ -7,6 +7,7 @@ batch, so that neither a second mode of a suite nor a restarted run computes the
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -109,7 +110,7 @@ def _by_pair(
         for query, row in zip(queries, candidates, strict=True)
     ]
     with closing(Store(cache_dir() / "rerank.sqlite")) if use_cache else nullcontext() as store:
-        known: dict[str, float] = store.get_many(key for row in keys for key in row) if store else {}
+        known: dict[str, float] = store.get_many((key for row in keys for key in row), _is_score) if store else {}
         missing: dict[str, dict[str, str]] = {}
         for query, row, row_keys in zip(queries, candidates, keys, strict=True):
             for place, key in zip(row, row_keys, strict=True):
@@ -120,6 +121,10 @@ def _by_pair(
         Reranking(_ranked(row, [known[key] for key in row_keys]))
         for row, row_keys in zip(candidates, keys, strict=True)
     ]
+
+
+def _is_score(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _fresh_scores(

@@ -25,6 +25,7 @@ from mrag_eval.core import (
     Retrieved,
     build_lock,
     hide,
+    json_value,
     path_fault,
     replaced,
     write_whole,
@@ -231,7 +232,7 @@ def _records(path: Path, sha256: str | None = None) -> Iterator[dict[str, Any]]:
                     return
                 digest.update(line)
                 try:
-                    record = json.loads(line.decode("utf-8", "surrogatepass"))
+                    record = json_value(line.decode("utf-8", "surrogatepass"))
                 except (ValueError, UnicodeDecodeError):
                     raise DataError(f"{path}, line {number}: not a row", "retrieve again with --overwrite") from None
                 yield record
@@ -252,7 +253,7 @@ def _repair(path: Path) -> set[str]:
             if not line.endswith(b"\n"):
                 break
             try:
-                have.add(json.loads(line.decode("utf-8", "surrogatepass"))["id"])
+                have.add(json_value(line.decode("utf-8", "surrogatepass"))["id"])
             except (ValueError, KeyError, TypeError, UnicodeDecodeError):
                 break
             end += len(line)
@@ -264,7 +265,7 @@ def _repair(path: Path) -> set[str]:
 def _read_manifest(folder: Path) -> dict[str, TaskEntry]:
     path = folder / MANIFEST
     try:
-        body = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+        body = json_value(path.read_bytes().decode("utf-8", "surrogatepass"))
         if body["format"] != FORMAT:
             raise DataError(
                 f"{path}: its format is {body['format']!r}, this version reads {FORMAT!r}",

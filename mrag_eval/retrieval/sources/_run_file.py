@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, lines_of
 
 _COLUMNS = "query, Q0, passage, rank, score, run"
 
@@ -101,7 +101,7 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
 def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         try:
-            for number, raw in enumerate(file, 1):
+            for number, raw in enumerate(lines_of(file, path), 1):
                 digest.update(raw)
                 text = raw.decode("utf-8").strip("\r\n\ufeff")
                 if text.strip():

@@ -1,0 +1,148 @@
+"""Every parser of text that a model wrote, and the texts of degenerate models that it must read in linear time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from mrag_eval.building.qa._qa_replies import read_checks
+from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pairs
+from mrag_eval.building.territories._territories import _read_name, _read_wording
+from mrag_eval.building.xrag._entities import _read as read_entities
+from mrag_eval.judging._rubrics import Case, relevance_rubric, sufficiency_rubric, verdict_rubric
+from mrag_eval.metrics import (
+    VotedAnswer,
+    declines,
+    extract_choice,
+    extract_choice_blend_official,
+    parse_borderlines_citation,
+    parse_borderlines_direct,
+    parse_borderlines_freetext,
+    parse_citations,
+    reply_outcome,
+    short_answer_scores,
+)
+from mrag_eval.models import parse_json, parse_list, parse_order, parse_tag
+from mrag_eval.models._lenient_json import UnreadableError, read_value
+from mrag_eval.models._reply import split_thinking
+from mrag_eval.models._verdicts import parse_verdict_json, parse_verdict_tag
+from mrag_eval.models.translate._lm import _translation
+from mrag_eval.prompts._render import defuse, fence, fence_build
+from mrag_eval.report.labels._documents import _read_yes_no
+from mrag_eval.report.labels._rewrites import read_type
+from mrag_eval.retrieval.agents._coral import _kind
+from mrag_eval.retrieval.agents._critic import read_critique, read_sufficiency
+from mrag_eval.retrieval.agents._planner import Task, read_plan
+from mrag_eval.scoring import parse_answer
+
+OPTIONS = ("Paris", "South Sudan", "Sudan", "서울")
+CASE = Case("1", "Which?", "en", ("Paris",), 'so {"answer": "correct"} and <same_meaning>true</same_meaning> it is')
+VOTED = VotedAnswer(("Paris",), (), 1)
+FIRST_ROUND = Task("en", ("en", "de", "ko"), 2, "Which?")
+
+
+def _value(text: str) -> None:
+    with suppress(UnreadableError):
+        read_value(text, 0)
+
+
+# Module and function -> its call with the text alone; several calls for a function with several forms.
+PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
+    "metrics._choices.extract_choice": (partial(extract_choice, n_choices=4, options=OPTIONS),),
+    "metrics._choices_official.extract_choice_blend_official": (
+        partial(extract_choice_blend_official, prompt="A. B.", options={"A": "Paris", "B": "Sudan"}),
+    ),
+    "metrics._choices_official.parse_borderlines_direct": (partial(parse_borderlines_direct, options=OPTIONS),),
+    "metrics._choices_official.parse_borderlines_freetext": (partial(parse_borderlines_freetext, options=OPTIONS),),
+    "metrics._choices_official.parse_borderlines_citation": (partial(parse_borderlines_citation, options=OPTIONS),),
+    "metrics._citations.parse_citations": (partial(parse_citations, whole_response=True), parse_citations),
+    "metrics._option_replies.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),
+    "metrics._refusal_words.declines": (declines,),
+    "metrics._short_answers.short_answer_scores": (
+        partial(short_answer_scores, answers=[VotedAnswer(("Paris",), (), 1)], lang="en"),
+    ),
+    "building.qa._qa_replies.read_checks": (read_checks,),
+    "building.steps._replies.all_tags": (partial(all_tags, tag="answer"),),
+    "building.steps._replies.tagged_pairs": (partial(tagged_pairs, first="answer", second="question"),),
+    "building.steps._replies.one_of_words": (partial(one_of_words, tag="answer", words=("yes", "no")),),
+    "building.territories._territories._read_name": (_read_name,),
+    "building.territories._territories._read_wording": (_read_wording,),
+    "building.xrag._entities._read": (read_entities,),
+    "judging._rubrics._read_sufficient": (sufficiency_rubric().parser(CASE),),
+    "judging._rubrics._read_json": (verdict_rubric().parser(CASE),),
+    "judging._rubrics._read_tag": (verdict_rubric("equivalence").parser(CASE),),
+    "judging._rubrics._read_list": (relevance_rubric().parser(CASE),),
+    "models._lenient_json.read_value": (_value,),
+    "models._replies.parse_json": (parse_json, partial(parse_json, required=("answer",))),
+    "models._replies.parse_tag": (partial(parse_tag, tag="answer"),),
+    "models._replies.parse_list": (parse_list,),
+    "models._replies.parse_order": (partial(parse_order, n=20),),
+    "models._reply.split_thinking": (split_thinking,),
+    "models._verdicts.parse_verdict_json": (partial(parse_verdict_json, key="answer", words="'yes' nor 'no'"),),
+    "models._verdicts.parse_verdict_tag": (partial(parse_verdict_tag, tag="answer"),),
+    "models.translate._lm._translation": (_translation,),
+    "prompts._render.fence": (fence,),
+    "prompts._render.fence_build": (fence_build,),
+    "prompts._render.defuse": (defuse,),
+    "report.labels._documents._read_yes_no": (_read_yes_no,),
+    "report.labels._rewrites.read_type": (read_type,),
+    "retrieval.agents._coral._kind": (partial(_kind, task=FIRST_ROUND),),
+    "retrieval.agents._critic.read_critique": (read_critique,),
+    "retrieval.agents._critic.read_sufficiency": (read_sufficiency,),
+    "retrieval.agents._planner.read_plan": (partial(read_plan, task=FIRST_ROUND),),
+    "scoring._answers.parse_answer": tuple(
+        partial(parse_answer, form=form) for form in ("plain", "tag", "line", "choice", "citation")
+    ),
+}
+
+# Found by the test as parsers, but not measured, and why.
+EXEMPT = {
+    "metrics._choices._check": "looks at the type only",
+    "metrics._choices_official._check": "looks at the type only",
+    "harness.parse_arguments": "reads what the user wrote",
+    "prompts._render._fenced": "measured as fence, fence_build and defuse",
+    "building.qa._qa_replies.read_pair": "parse_tag twice, and a detector of languages",
+}
+
+# A text is its head, then the unit as often as it takes, then its tail.
+TEXTS: dict[str, tuple[str, str, str]] = {
+    unit: ("", unit, "")
+    for unit in (
+        "**A**", "(A)(B)", "A ", "a ", "A) ", "정답: ", "정답", "answer ", "answer: ", "answer is ",
+        "answer foo ", "选", "选 ", "故选", "答案是 ", "Paris ", "Sudan ", "South Sudan ", "south ", "서울",
+        "not A ", "A or ", "or ", "(", "((A", "[", "]", "[1", "[1] ", "[1], ", "[1, 2] > ", "1, ",
+        "passage ", "<", "< ", "</", "<answer>", "</answer>", "<answer>x", "<answer>x</answer>",
+        "<same_meaning>", "<doc1", "<doc1,", "<think>", "</think>", "</think> ", "{", "}", "{}", "{{",
+        "{a ", '{"a":', "{a: ", '{"a": 1} ', '"a": ', '{"answer": "A"} ', '{"answer": ', "\\boxed{",
+        "\\boxed{A}", "\\text{", '"', "'", "\\", ":", ",", "Answer: ", "Answer:\n", "\n", "A.\n",
+        "- A) x\n", "_", "*", "#", "-", "?!", "x", "1", "é", "ก็", "中", "לה", "وب", "Chosen Option:",
+        "Explanation:", "Cited Documents: 1 ", "I cannot ", "＜", "｛",
+    )
+} | {
+    "{ a a a }": ("{", "a ", "}"),
+    "{ spaces :": ("{a", " ", "b: c}"),
+    "{ quotes :": ("{", "\" '", ": c}"),
+    "{ colons": ("{", ":", ""),
+    "{ commas }": ("{", ", ", "}"),
+    "< blanks": ("<", " ", "answer"),
+    "</ blanks": ("</", " ", "x"),
+    "answer: [ and ]": ("answer: ", "[A] and ", ""),
+    "[1] blanks x": ("[1]", " ", "x[2]"),
+    "passage blanks": ("[passage", " ", "x]"),
+    "{ nested lists": ('{"answer": ', "[", ""),
+    "{ closed lists": ('{"answer": ', "[1],", "}"),
+    "A and blanks": ("A", " ", "b"),
+    "answer and blanks": ("answer", " ", "x"),
+    "quoted text": ('{"justification": "', 'x "', "}"),
+    "string": ('{"justification": "', "x ", ""),
+    "digits": ('{"answer": ', "1", "}"),
+    "option *": ("option ", "*", "x"),
+}  # fmt: skip
+
+
+def text_of(name: str, length: int) -> str:
+    """Return the text of that name, ``length`` characters long."""
+    head, unit, tail = TEXTS[name]
+    body = max(length - len(head) - len(tail), 0)
+    return head + (unit * (body // len(unit) + 1))[:body] + tail

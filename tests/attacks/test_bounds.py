@@ -1,0 +1,188 @@
+"""Small files and answers that hold gigabytes, and scores that are no numbers: bounded memory, errors of one line."""
+
+from __future__ import annotations
+
+import bz2
+import json
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from mrag_eval.core import Endpoint, Transport
+from mrag_eval.report.page._write import _json
+from mrag_eval.scoring import RowRecord, TaskScores
+
+# Bytes of an answer in these tests, and of the bound.
+HUGE, BOUND = 200 << 20, 1 << 20
+
+
+def zeros(compress: zlib._Compress, size: int) -> bytes:
+    """Return a compressed stream of ``size`` zeros."""
+    block = b"0" * (1 << 20)
+    return b"".join(compress.compress(block) for _ in range(size >> 20)) + compress.flush()
+
+
+def packed(encoding: str, size: int) -> bytes:
+    """Return zeros in a content encoding."""
+    width = {"gzip": 31, "deflate": 15, "bare": -15}.get(encoding)
+    return b"0" * size if width is None else zeros(zlib.compressobj(9, zlib.DEFLATED, width), size)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[bytes, str, int], str]]:
+    """Start a server that gives every request this body in this encoding; return its address."""
+    servers = []
+
+    def start(body: bytes, encoding: str, status: int = 200) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(status)
+                if encoding:
+                    self.send_header("Content-Encoding", "deflate" if encoding == "bare" else encoding)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, request: object, client_address: object) -> None:
+                pass  # the client hangs up
+
+        server = Server(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        return f"http://127.0.0.1:{server.server_address[1]}/"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def transport(url: str, longest: int) -> Transport[str, str]:
+    return Transport(
+        Endpoint("e", url, {}),
+        lambda text: {"text": text},
+        lambda text, body: body,
+        max_in_flight=1,
+        timeout=60,
+        retries=0,
+        longest=longest,
+    )
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "deflate", "bare"])
+def test_an_answer_is_read_up_to_its_bound(serve: Callable[[bytes, str, int], str], encoding: str) -> None:
+    (fits,) = transport(serve(packed(encoding, BOUND), encoding, 200), BOUND).responses(["q"])
+    assert fits.answer == "0" * BOUND
+    (beyond,) = transport(serve(packed(encoding, BOUND + (1 << 20)), encoding, 200), BOUND).responses(["q"])
+    assert (beyond.answer, beyond.error) == (None, "too_long: the answer is longer than 1 MiB")
+
+
+def test_an_answer_in_another_form_is_malformed(serve: Callable[[bytes, str, int], str]) -> None:
+    (unknown,) = transport(serve(b"x", "br", 200), BOUND).responses(["q"])
+    assert unknown.error == "malformed: the answer is encoded as 'br', which was not asked for"
+    (damaged,) = transport(serve(b"no gzip", "gzip", 200), BOUND).responses(["q"])
+    assert damaged.error == "malformed: the answer cannot be decompressed"
+
+
+def test_of_an_error_only_the_beginning_is_read(serve: Callable[[bytes, str, int], str]) -> None:
+    (refused,) = transport(serve(packed("gzip", HUGE), "gzip", 400), BOUND).responses(["q"])
+    assert refused.status == 400
+    assert refused.error == f"rejected: HTTP 400, {'0' * 300}"
+
+
+# Reads places, each in its own way, with 600 MB of memory beyond the imported modules; prints every error.
+LIMITED = """
+import hashlib, resource, sys
+from pathlib import Path
+import aiohttp
+from mrag_eval.core import Endpoint, MragError, Transport
+from mrag_eval.datasets._files import iter_csv, iter_jsonl, read_json
+from mrag_eval.retrieval.sources._run_file import _lines
+from mrag_eval.retrievers import read_jsonl
+from mrag_eval.retrievers.corpora._kilt import read_kilt
+from mrag_eval.retrievers.corpora._wiki_pages import read_pages
+
+def answer(url):
+    transport = Transport(Endpoint("e", str(url), {}), lambda text: {"text": text}, lambda text, body: body,
+                          max_in_flight=1, timeout=60, retries=0)
+    raise MragError(transport.responses(["q"])[0].error)
+
+READERS = {
+    "questions": iter_jsonl,
+    "documents": read_jsonl,
+    "json": read_json,
+    "csv": lambda path: iter_csv(path, ("a",)),
+    "kilt": read_kilt,
+    "run": lambda path: _lines(path, hashlib.sha256()),
+    "wiki": lambda path: read_pages(path, "enwiki"),
+    "http": answer,
+}
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (600 << 20),) * 2)
+for argument in sys.argv[1:]:
+    kind, _, place = argument.partition("=")
+    try:
+        list(READERS[kind](place if kind == "http" else Path(place)))
+    except MragError as error:
+        print(kind, error.message)
+"""
+WHOLE = 700  # MB
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="bounds the address space")
+def test_small_files_and_answers_that_hold_gigabytes(tmp_path: Path, serve: Callable[[bytes, str, int], str]) -> None:
+    line = tmp_path / "line.gz"
+    line.write_bytes(zeros(zlib.compressobj(6, zlib.DEFLATED, 31), WHOLE << 20))
+    dump = tmp_path / "enwiki-1-pages-articles.xml.bz2"
+    with bz2.open(dump, "wb", compresslevel=1) as file:
+        file.write(b"<mediawiki><page><title>T</title><revision><text>")
+        file.writelines(b"0" * (1 << 20) for _ in range(100))
+    assert max(line.stat().st_size, dump.stat().st_size) < 1 << 20
+    url = serve(packed("gzip", WHOLE << 20), "gzip", 200)
+    by_line = ("questions", "documents", "csv", "kilt", "run")
+    places = [*(f"{kind}={line}" for kind in (*by_line, "json")), f"wiki={dump}", f"http={url}"]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, *places], capture_output=True, text=True, timeout=500, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines() == [
+        *(f"{kind} {line}, line 1: longer than 64 MiB" for kind in by_line),
+        f"json {line}: holds more than 256 MiB",
+        f"wiki {dump}: a page after 'none' is longer than 64 MiB",
+        "http too_long: the answer is longer than 16 MiB",
+    ]
+
+
+# ------------------------------------------------------------------------------------------------- no finite number
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+def test_a_score_that_is_no_number_is_missing_with_a_reason(value: str) -> None:
+    record = RowRecord.from_dict(json.loads(f'{{"row": "1", "cell": {{}}, "values": {{"a": {value}, "b": 1.0}}}}'))
+    reason = f"the score is {float(value)}, which is not a finite number"
+    assert (dict(record.values), dict(record.unscored)) == ({"b": 1.0}, {"a": reason})
+    rows = '"rows": 1'
+    scores = json.loads(f'{{"metrics": {{"a": {{"value": {value}, "low": {value}, "high": 1.0, "n": 1}}}}, {rows}}}')
+    found = TaskScores.from_dict(scores).metrics["a"]
+    assert (found.value, found.low, found.high, found.reason) == (None, None, 1.0, reason)
+
+
+def test_no_page_holds_what_a_browser_cannot_read() -> None:
+    """A browser that meets NaN in the page's data shows none of it."""
+    assert (
+        _json({"samples": [{"score": float("nan")}], "n": (1, float("inf"))})
+        == '{"samples":[{"score":null}],"n":[1,null]}'
+    )
