@@ -118,7 +118,7 @@ def test_trackio_and_the_hub_take_a_run_of_ours(
     assert len(blocks["provenance"]["fingerprints"]["task"]) == 64
     scores = trackio.logged[0]
     assert scores["mine/char3gram_recall"] == scores["mine_rag/char3gram_recall"] == 1.0
-    assert scores["mine_rag/rows"] == 15
+    assert scores["mine_rag/unscored"] == 0
     traces = [values["mine_rag/sample"] for values in trackio.logged if "mine_rag/sample" in values]
     assert len(traces) == 15
     assert "lighthouse" in traces[0]["messages"][0]["content"]
