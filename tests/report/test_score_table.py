@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from mrag_eval import load_results
 from mrag_eval.cli._app import Session, app
 from tests.report.runs import row, write_full_run, write_run
 from tests.tables import single_spaced
@@ -40,6 +41,21 @@ def test_a_run_of_a_part_of_the_rows_says_so_next_to_its_scores(tmp_path: Path) 
     content = json.loads(file.read_text("utf-8"))
     file.write_text(json.dumps({**content, "n-samples": {"qa": {"original": 1190, "effective": 20}}}), "utf-8")
     assert "| qa [20 of 1,190 rows] | unnamed model | 25.0 [10.0, 50.0] (n=20) |" in _report(folder)
+
+
+def test_a_later_run_of_a_part_of_the_rows_does_not_replace_a_whole_one(tmp_path: Path) -> None:
+    write_run(tmp_path / "whole", {"qa": [row(0)]}, config={"scores": {"rows": 1190, "metrics": {"match": _SCORE}}})
+    _run(tmp_path / "part", {"metrics": {"match": {**_SCORE, "value": 0.5}}})
+    for name, rows, date in (("whole", 1190, 1.0), ("part", 20, 2.0)):
+        file = next((tmp_path / name).rglob("results_*.json"))
+        content = json.loads(file.read_text("utf-8"))
+        counts = {"n-samples": {"qa": {"original": 1190, "effective": rows}}, "date": date}
+        file.write_text(json.dumps({**content, **counts}), "utf-8")
+    text = _report(tmp_path)
+    assert "| qa | unnamed model | 25.0 [10.0, 50.0] (n=20) |" in text
+    assert "| qa [20 of 1,190 rows] | unnamed model | 50.0 [10.0, 50.0] (n=20) |" in text
+    frame = load_results(tmp_path)
+    assert sorted(frame["value"]) == [0.25, 0.5]
 
 
 def test_scores_by_pair_of_languages_are_in_the_text_table(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ _NAMED = 2
 class Leaf:
     """Hold one task of one run as the report shows it; ``label`` distinguishes it from the same task of other runs.
 
-    ``run`` is the model's name. ``variant`` names the settings in which the task differs from other runs of the same
-    model, task and mode ("k=5"); empty if there are none. ``part`` says how many of the rows were run, if not all; the
-    label says so, too.
+    ``run`` is the model's name. ``variant`` names the settings and the part of the rows in which the task differs from
+    other runs of the same model, task and mode ("k=5"); empty if there are none. ``part`` says how many of the rows
+    were run, if not all; the label says so, too.
     """
 
     run: str
@@ -69,13 +69,14 @@ def mode_of(result: LeafResult) -> str:
 def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     """Return the tasks of ``files`` (in order of their date).
 
-    Among runs of one model and task with the same settings, the newest counts. Runs with other settings are all kept.
+    Among runs of one model and task with the same settings, over as many rows, the newest counts. All others are kept.
     """
     found: dict[tuple[str, str, str], list[tuple[LeafResult, ResultFile]]] = defaultdict(list)
     for file in files:
         for task, result in file.leaves.items():
             same = found[file.model, task, mode_of(result)]
-            same[:] = [old for old in same if differing(old[0].settings, result.settings)]
+            part = file.part(task)
+            same[:] = [old for old in same if old[1].part(task) != part or differing(old[0].settings, result.settings)]
             same.append((result, file))
     models = {model for model, _, _ in found}
     modes: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -83,22 +84,27 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
         modes[model, task].add(mode)
     out = []
     for (model, task, mode), versions in sorted(found.items(), key=lambda item: item[0]):
-        variants = _variants([result.settings for result, _ in versions])
-        for (result, file), variant in zip(versions, variants, strict=True):
+        parts = [file.part(task) for _, file in versions]
+        variants = _variants([result.settings for result, _ in versions], parts)
+        for (result, file), part, variant in zip(versions, parts, variants, strict=True):
             said = [mode] if len(modes[model, task]) > 1 else []
             said += [variant] if variant else []
             label = f"{task} ({', '.join(said)})" if said else task
             label = label if len(models) == 1 else f"{label} · {model}"
-            part = file.part(task)
             label = labelled(label, part)
+            if len(set(parts)) > 1:
+                variant = ", ".join(filter(None, (variant, part or "all rows")))
             benchmark = result.config.benchmark or task
             leaf = Leaf(model, task, label, mode, benchmark, variant, result, file.samples(task), part)
             out.append((leaf, file))
     return out
 
 
-def _variants(settings: Sequence[Settings]) -> list[str]:
-    """Return each task's distinguishing settings: those that are not the same in all, the first few by name."""
+def _variants(settings: Sequence[Settings], parts: Sequence[str | None]) -> list[str]:
+    """Return each task's distinguishing settings: those that are not the same in all, the first few by name.
+
+    Tasks over the same ``parts`` of the rows that are still alike are numbered.
+    """
     if len(settings) == 1:
         return [""]
     # against every other, so that two that agree with the first alone are distinguished as well
@@ -116,8 +122,8 @@ def _variants(settings: Sequence[Settings]) -> list[str]:
                 end = key.rpartition(".")[2]
                 said.append(f"{end if ends.count(end) == 1 else key}={values[0][:40]}")
         out.append(", ".join(said))
-    # settings beyond those named: number them
-    return [f"{text} #{i}" if out.count(text) > 1 else text for i, text in enumerate(out, 1)]
+    named = list(zip(out, parts, strict=True))
+    return [f"{text} #{i}" if named.count((text, part)) > 1 else text for i, (text, part) in enumerate(named, 1)]
 
 
 def result_leaves(paths: Sequence[Path]) -> list[tuple[Leaf, ResultFile]]:

@@ -214,8 +214,9 @@ def leaf_frame(leaves: Iterable[tuple[Leaf, ResultFile]]) -> DataFrame:
 def load_results(results: Path | str | Sequence[Path | str]) -> DataFrame:
     """Return all scores of result files, or of folders searched for them, as a tidy pandas DataFrame.
 
-    Of several runs of a model and task with the same settings the newest counts; see :func:`score_frame` for the
-    columns. Raises DataError for a path without results of our tasks, and for a file of another schema.
+    Of several runs of a model and task with the same settings, over as many rows, the newest counts; see
+    :func:`score_frame` for the columns. Raises DataError for a path without results of our tasks, and for a file of
+    another schema.
     """
     given = [results] if isinstance(results, Path | str) else list(results)
     return leaf_frame(result_leaves([Path(path) for path in given]))
