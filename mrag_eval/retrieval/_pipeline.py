@@ -12,7 +12,7 @@ from mrag_eval.core import Passage, RagDoc, Retrieved, content_key, same_languag
 from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.models import Translator, build_translator
 from mrag_eval.retrieval._shown_translation import with_translated_passages
-from mrag_eval.retrieval.sources import Missing, source_for
+from mrag_eval.retrieval.sources import source_for
 
 
 def retrieve(
@@ -35,8 +35,6 @@ def retrieve(
     """
     benchmark = Benchmark("", list(siblings or docs), corpus, published=published)
     source = source_for(retrieval, benchmark, agent, use_cache=use_cache)
-    source.check(docs, Missing())
-    source.check_models()
     if translator is None:
         translator = translator_for(retrieval, docs)
     return as_shown(source.retrieve(docs, translator), docs, retrieval, translator)
