@@ -201,6 +201,7 @@ OWN_TEXT = {
     "building/steps/_steps.py",
     "building/xrag/_articles.py",
     "core/_json_text.py",
+    "core/_run_files.py",
     "datasets/_kilt_paragraphs.py",
     "datasets/_registry.py",
     "datasets/_xlcost_corpus.py",

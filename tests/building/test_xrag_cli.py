@@ -77,6 +77,7 @@ def run(folder: Path, programs: Programs, *more: str) -> subprocess.CompletedPro
     return subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
 
 
+@pytest.mark.slow
 def test_built_reviewed_and_refused_from_the_command_line(
     folder: Path, server: ModelServer, programs: Programs
 ) -> None:

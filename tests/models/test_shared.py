@@ -105,7 +105,7 @@ def test_one_limit_holds_over_judge_planner_reranker_and_translator(
     assert spent == [None] * 5
     assert len(server.requests) == 5
     refusal = "budget: not sent, max_calls 5 is reached"
-    assert judge("Who built the tower?") == f"unjudged (budget) {refusal}"
+    assert judge("Who built the tower?") == f"no majority: 1 of 1 judge gave no verdict {refusal}"
     assert planner("Who built the tower?") == "planner: budget"
     assert reranker("Who built the tower?") == "the reranker gave no order (budget)"
     assert translator("Who built the tower?") == f"failed: {refusal}"
