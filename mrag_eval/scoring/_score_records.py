@@ -301,6 +301,15 @@ class TaskScores:
     judge: PanelTable | None = field(default=None, metadata=OPTIONAL)
     sufficiency: PanelTable | None = field(default=None, metadata=OPTIONAL)
 
+    @property
+    def unscored_share(self) -> float:
+        """Return the largest share of rows that a metric could not score.
+
+        ``correct_language`` does not count: its rule leaves short replies out, which is no failure.
+        """
+        counts = (sum(reasons.values()) for name, reasons in self.unscored.items() if name != "correct_language")
+        return max(counts, default=0) / max(self.rows, 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as JSON."""
         return with_version(self)

@@ -309,7 +309,7 @@ class RagTask(HarnessTask):
             log.info("[%s] %s: not measured, as %s", self._name, ", ".join(names), why)
         for metrics, count, reason in unscored_lines(scores.unscored):
             log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
-        return max((sum(reasons.values()) / scores.rows for reasons in scores.unscored.values()), default=0.0)
+        return scores.unscored_share
 
     def task_score_names(self) -> dict[str, bool | None]:
         return reported_measures(self.blocks.metrics)
