@@ -22,17 +22,17 @@ from tests.worlds.small import BASE, write_task
 PROGRAM = str(Path(__file__).with_name("killed_runs.py"))
 SEATS, IN_FLIGHT = 3, 2
 
+KILLS, SEED = 12, 2
+
 
 def judge(body: dict[str, Any], attempt: int) -> Answer:
     word = "correct" if sum(map(ord, asked(body) + body["model"])) % 2 else "incorrect"
     return replace(said(verdict(word)), delay=0.02)
 
 
-@pytest.mark.parametrize(
-    ("kills", "seed"), [pytest.param(1, 1, id="one"), pytest.param(12, 2, id="twelve", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
 def test_a_run_that_is_killed_and_repeated_loses_and_repeats_nothing(
-    start: Callable[..., ModelServer], tasks: Path, kills: int, seed: int
+    start: Callable[..., ModelServer], tasks: Path
 ) -> None:
     server = start(judge)
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
@@ -55,12 +55,12 @@ def test_a_run_that_is_killed_and_repeated_loses_and_repeats_nothing(
     environment = {**os.environ, "MRAG_CONFIG": str(tasks / "mrag.yaml"), "OPENAI_API_KEY": "none"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
-        [sys.executable, PROGRAM, str(tasks / "runs"), str(tasks), str(kills), str(seed)],
+        [sys.executable, PROGRAM, str(tasks / "runs"), str(tasks), str(KILLS), str(SEED)],
         env=environment, capture_output=True, text=True, check=False, timeout=3000,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found["killed"] == kills
+    assert found["killed"] == KILLS
     assert found["differing"] == []
     asked_for = Counter(json.dumps(body, sort_keys=True) for _, _, body in server.requests)
     assert len(asked_for) == 15 * SEATS
@@ -68,5 +68,5 @@ def test_a_run_that_is_killed_and_repeated_loses_and_repeats_nothing(
     caches = found["caches"] + 1
     again = sum(count - caches for count in asked_for.values())
     assert min(asked_for.values()) >= caches
-    assert again <= kills * SEATS * IN_FLIGHT
-    print(f"{kills} kills, {caches} caches, {len(server.requests)} calls, {again} of them in flight at a kill")
+    assert again <= KILLS * SEATS * IN_FLIGHT
+    print(f"{KILLS} kills, {caches} caches, {len(server.requests)} calls, {again} of them in flight at a kill")

@@ -62,6 +62,7 @@ def measured(parser: str, lengths: tuple[int, int]) -> dict[str, float]:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parser", PARSERS)
 def test_time_grows_with_the_length_of_the_reply(parser: str) -> None:
     slow = {name: round(growth, 2) for name, growth in measured(parser, LENGTHS).items() if growth >= EXPONENT}
