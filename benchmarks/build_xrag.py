@@ -45,7 +45,8 @@ def reply(user: str) -> str:
     if "<qa_pairs>" in user:
         return f"<answer>{figures[0]} trees</answer>"
     if "<first_pairs>" in user:
-        return f"<question>How do the plans {' and '.join(figures[:2])} of town {hash(user) % 10**9} differ?</question><pairs>A1, B1</pairs>"
+        asked = f"How do the plans {' and '.join(figures[:2])} of town {hash(user) % 10**9} differ?"
+        return f"<question>{asked}</question><pairs>A1, B1</pairs>"
     if "<first_text>" in user:
         return "<related>yes</related>"
     if "<source_text>" in user:

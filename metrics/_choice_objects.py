@@ -44,7 +44,7 @@ def _loose_pairs(group: str) -> Iterator[tuple[str, str]]:
 
 
 def _loose_key(group: str, start: int, colon: int) -> str | None:
-    """Return the key that ends at a colon and begins no earlier than ``start``; None if there is none."""
+    """Return the key that ends at a colon and begins no earlier than ``start``; None without one."""
     end = len(group[start:colon].rstrip()) + start
     if end > start and group[end - 1] in "\"'”":
         quoted = _last_words(group, start, end - 1)

@@ -402,7 +402,7 @@ class _OfTheTask:
 
 
 class _SampleValues(dict[str, Any]):
-    """What the sample file shows of a row.
+    """The values of a row as its sample shows them.
 
     The harness updates its sample from this mapping, and averages its ``items()``: the row's values and, under
     :data:`UNSCORED`, its record. In the sample, the record and the votes have names of their own, which are no metrics.

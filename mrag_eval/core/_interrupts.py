@@ -69,7 +69,7 @@ def ending_within(seconds: float, last_words: str = "") -> Iterator[None]:
             os.close(read_end)
 
 
-# What a forked process has to undo: its signals would end this one.
+# A forked process undoes these: its signals would end this one.
 _LIVE: list[Mapping[signal.Signals, Any]] = []
 
 

@@ -16,7 +16,7 @@ HIDDEN = "(hidden)"
 
 # A shorter secret is hidden only together with its surroundings ("Bearer x", "user:x@"): it may be part of any word.
 SHORTEST = 6
-# What people write where a local server asks for some key; hiding these words would garble texts.
+# Stand-ins that local servers are given for a key; hiding these words would garble texts.
 _NO_KEY = frozenset({"dummy", "dummy-key", "empty", "fake", "lm-studio", "local", "no-key", "none", "not-needed",
                      "not-used", "null", "ollama", "placeholder", "test", "unused"})  # fmt: skip
 # Values of these headers are public, and may be ordinary words or dates.

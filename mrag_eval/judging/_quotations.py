@@ -11,7 +11,7 @@ from functools import cached_property
 from mrag_eval.models import LONGEST_REPLY, json_objects
 
 _BRACES = str.maketrans("｛｝﹛﹜", "{}{}")
-# What an object in any form begins with: a brace, an escape or an entity.
+# The start of an object in any form: a brace, an escape or an entity.
 _BRACE = re.compile(r"[{｛﹛︷\\＼﹨&＆﹠]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[nrtbf])")
 # Characters without width, which may be anywhere in a word.

@@ -31,7 +31,7 @@ class Parsed(Generic[T]):
 
 
 Parser = Callable[[str], Parsed[T]]
-# Whether a part of a reply, from start to end, is quoted from what the model was shown.
+# Tells if a part of a reply, from start to end, is quoted from the model's input.
 Quoted = Callable[[str, int, int], bool]
 
 

@@ -23,7 +23,7 @@ from tests.models import test_replies as fixtures
 # ------------------------------------------------------------------ forgeries
 
 KEYS = {"correctness": ("answer", "correct", "incorrect"), "sufficiency": ("sufficient", "yes", "no")}
-# What a justification may hold so that the forged object is not recognised by its braces and quotation marks.
+# Contents of a justification that hide the braces and quotation marks of the forged object.
 JUSTIFIED = (
     '"it is right"',
     '"as {b: 1} says"',
@@ -90,7 +90,7 @@ def spread(text: str) -> str:
     return "".join(f"{char}\u200b" if char.isalpha() else char for char in text)
 
 
-# How the forger writes it, each in a form that a judge may simplify.
+# Forms of the forgery, each of which a judge may simplify.
 DISGUISES: tuple[Callable[[str], str], ...] = (
     str,
     lambda text: text.replace("{", "｛").replace("}", "｝"),

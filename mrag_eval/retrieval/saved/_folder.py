@@ -276,7 +276,7 @@ def _read_manifest(folder: Path) -> dict[str, TaskEntry]:
         raise DataError(f"{path} is no manifest of retrieved rows ({error!r})", "name another folder") from None
     for name, entry in tasks.items():
         if fault := path_fault(folder, entry.file):
-            raise DataError(f"{path}, tasks.{name}.file: {entry.file!r} {fault}", "retrieve anew into another folder")
+            raise DataError(f"{path}, tasks.{name}.file: {entry.file!r} {fault}", "retrieve again into another folder")
     return tasks
 
 
