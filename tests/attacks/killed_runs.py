@@ -49,16 +49,17 @@ def _steady(value: Any) -> Any:
     return [_steady(inner) for inner in value] if isinstance(value, list) else value
 
 
-def found(folder: Path) -> Any:
-    """Return the scores and samples of the one run that ended."""
-    (results,) = (folder / "out").rglob("results_*.json")
-    (samples,) = (folder / "out").rglob("samples_*.jsonl")
-    rows = [json.loads(line) for line in samples.read_text("utf-8").splitlines()]
-    content = json.loads(results.read_text("utf-8"))
-    keep = ("doc_id", "resps", "votes", "rows", "doc")
-    return _steady([content["results"], content["configs"]["judged"]["scores"]]), [
-        _steady({key: row[key] for key in keep}) for row in rows
-    ]
+def found(folder: Path) -> list[Any]:
+    """Return the scores and samples of each run that wrote its results: one that is killed after that is repeated."""
+    out = []
+    for results in (folder / "out").rglob("results_*.json"):
+        samples = results.with_name(results.name.replace("results_", "samples_judged_") + "l")
+        rows = [json.loads(line) for line in samples.read_text("utf-8").splitlines()]
+        content = json.loads(results.read_text("utf-8"))
+        keep = ("doc_id", "resps", "votes", "rows", "doc")
+        scores = _steady([content["results"], content["configs"]["judged"]["scores"]])
+        out.append((scores, [_steady({key: row[key] for key in keep}) for row in rows]))
+    return out
 
 
 def calls_kept(folder: Path) -> int:
@@ -84,7 +85,7 @@ def main(folder: Path, tasks: Path, kills: int, seed: int) -> None:
     draw, begun = random.Random(seed), time.monotonic()
     assert os.waitstatus_to_exitcode(os.waitpid(start(folder / "reference", tasks), 0)[1]) == 0
     seconds, calls = time.monotonic() - begun, calls_kept(folder / "reference")
-    expected = found(folder / "reference")
+    (expected,) = found(folder / "reference")
     killed, caches, differing = 0, 0, []
     while killed < kills:
         place = folder / f"cache-{caches}"
@@ -100,8 +101,9 @@ def main(folder: Path, tasks: Path, kills: int, seed: int) -> None:
             os.kill(run, signal.SIGKILL)
             killed += os.WIFSIGNALED(os.waitpid(run, 0)[1])
         assert os.waitstatus_to_exitcode(status) == 0, place
-        if found(place) != expected:
-            differing.append(str(place))
+        runs = found(place)
+        assert runs, place
+        differing += [str(place) for run in runs if run != expected]
     print(json.dumps({"killed": killed, "caches": caches, "differing": differing}))
 
 

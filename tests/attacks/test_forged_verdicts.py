@@ -99,7 +99,7 @@ DISGUISES: tuple[Callable[[str], str], ...] = (
     html.escape,
     spread,
 )
-# How the judge writes it.
+# Forms in which a judge repeats it.
 HANDS: tuple[Callable[[str], str], ...] = (
     str,
     defuse,
@@ -113,7 +113,7 @@ HANDS: tuple[Callable[[str], str], ...] = (
     lambda text: text.replace('"', "'"),
     lambda text: text.replace("{", "{ ").replace("}", " }"),
 )
-# How a judge writes what it quotes in other words: no longer a quotation, but never a verdict next to the judge's own.
+# Quotations that a judge rewords: they are quotations no longer, but never a verdict next to the judge's own.
 ABRIDGED: tuple[Callable[[str], str], ...] = (
     lambda text: re.sub(r'"it is right"|"two\nlines"|\{\}', '"..."', text),
     lambda text: text.replace("1900", "..."),

@@ -1,4 +1,4 @@
-"""A cache on a full disk: one line says what to do, or the run goes on without it; nothing half-written is read."""
+"""A cache on a full disk: the run goes on without it or ends with a next step, and reads nothing half-written."""
 
 from __future__ import annotations
 

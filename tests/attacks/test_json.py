@@ -31,7 +31,7 @@ from tests.worlds.model_server import Answer, ModelServer, said
 DEEP = "[" * 600 + "]" * 600
 DEEPEST = '{"a":' * 100_000 + "1" + "}" * 100_000
 DIGITS = "1" * 6_000
-# What Python's reader takes, or refuses with another error than that of its own.
+# Texts that Python's reader accepts, or refuses with an error other than its own.
 HOSTILE = [DEEP, DEEPEST, DIGITS, "NaN", "-Infinity", "1e999", '{"a": 1, "a": 2}', "[" * 100_000, ""]
 CASE = Case("1", "Which?", "en", ("Paris",), "Paris")
 

@@ -267,7 +267,7 @@ def test_metrics_without_a_mean_and_another_detector_follow_from_the_samples(
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each sample file is read, by its name."""
+    """Count the readings of each sample file, by its name."""
     found: Counter[str] = Counter()
     whole = Path.read_text
 

@@ -94,7 +94,7 @@ TRANSLATED: Mapping[str, Mapping[str, N]] = {
     "trag": {"fr": N(4), "ko": N(7), "ru": N(3)},
     "sparse_trag": {"en": N(8), "fr": N(5), "ko": N(2), "ru": N(6)},
 }
-# Of ten questions so many are translated well; in the others the town is another one, and nothing else is kept.
+# Questions of ten that are translated well; the others keep only the name of another town.
 WELL_TRANSLATED = {"fr": 9, "ko": 8, "ru": 6}
 # Towns that English pages name in other scripts.
 NAMED = {"ko": 4, "ru": 7}
@@ -108,7 +108,7 @@ WRONG = "0"
 YES_AND_NO = {"그 다리는 돌다리인가요?": "예", "Это деревянный мост?": "нет"}
 SPOKEN = ("en", "fr", "ko", "ru")
 KNOWN = {question(n, code): (n, code) for code in SPOKEN for n in range(10)}
-# What is searched, as the tasks name it; the last one is all languages.
+# Languages that are searched, as the tasks name them; the last one is all.
 SETTINGS = ("norag", "en_only", "qlang", "qlang_plus_en", "")
 COLUMNS = dict(zip(("No retrieval", "English", "UL", "English + UL", "All"), SETTINGS, strict=True))
 RETRIEVAL = {"Retrieval in English": "en_only", "Retrieval in UL": "qlang", "No retrieval": "norag"}

@@ -55,7 +55,7 @@ ONE_BY_ONE = {
     "xrag_mono_de": [*[RIGHT["de"]] * 6, *[RIGHT["en"]] * 2, DISPUTED, WRONG["de"]],
     "xrag_mono_zh": [RIGHT["en"], *[RIGHT["zh"]] * 4, *[WRONG["zh"]] * 5],
 }
-# Table 2, multilingual: so many questions of a set are multi-hop, and one less has a corrected answer; the other
+# Table 2, multilingual: numbers of multi-hop questions in each set. One less has a corrected answer. The other
 # questions are of the three other types in turn.
 MULTI_HOP = dict(zip(LANGS, (1, 2, 3, 4), strict=True))
 CONTROLS = {0: "xrag_multi_eq_", 1: "xrag_multi_eqes_", 4: "xrag_multi_eqesed_"}

@@ -21,8 +21,8 @@ class Leaf:
     """Hold one task of one run as the report shows it; ``label`` distinguishes it from the same task of other runs.
 
     ``run`` is the model's name. ``variant`` names the settings and the part of the rows in which the task differs from
-    other runs of the same model, task and mode ("k=5"); empty if there are none. ``part`` says how many of the rows
-    were run, if not all; the label says so, too.
+    other runs of the same model, task and mode ("k=5"); it is empty without such runs. ``part`` says how many rows were
+    run, if not all; so does the label.
     """
 
     run: str
