@@ -9,6 +9,7 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,27 @@ def content_key(*parts: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+# Milliseconds for which a statement waits for another process.
+_PATIENCE = 60_000
+
+
 def _connected(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=60, check_same_thread=False, isolation_level=None)
+    """Open the file, waiting for other processes that open or close it at this moment.
+
+    SQLite itself does not wait where two connections change to WAL mode at once: one of them is told "locked".
+    """
+    end = time.monotonic() + _PATIENCE / 1000
+    while True:
+        try:
+            return _connected_at_once(path)
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+
+
+def _connected_at_once(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=_PATIENCE / 1000, check_same_thread=False, isolation_level=None)
     try:
         # before any change, as the file may belong to another program
         if [column[1] for column in db.execute("PRAGMA table_info(entries)")] not in ([], ["key", "value"]):
@@ -132,15 +152,37 @@ class Store:
             log.warning("%s: damaged entries left out: %d; they are found again and replaced", self.path, damaged)
         return found
 
-    def put_many(self, entries: Mapping[str, Any]) -> None:
-        """Insert or replace entries, with known secrets hidden; committed on return."""
+    def put_many(self, entries: Mapping[str, Any], *, wait: bool = True) -> bool:
+        """Insert or replace entries, with known secrets hidden; committed on return.
+
+        Without ``wait``, return False if that cannot be done at once, as another thread or process is writing.
+        """
         rows = [(k, hide(json.dumps(v, ensure_ascii=False, separators=(",", ":")))) for k, v in entries.items()]
-        with self._lock:
+        if not self._lock.acquire(blocking=wait):
+            return False
+        try:
+            return self._put(rows) if wait else self._put_at_once(rows)
+        finally:
+            self._lock.release()
+
+    def _put(self, rows: list[tuple[str, str]]) -> bool:
+        try:
+            self._write(rows)
+        except sqlite3.DatabaseError as error:
+            self._restart_empty(error)
+            self._write(rows)
+        return True
+
+    def _put_at_once(self, rows: list[tuple[str, str]]) -> bool:
+        try:
+            self._db.execute("PRAGMA busy_timeout=0")
             try:
                 self._write(rows)
-            except sqlite3.DatabaseError as error:
-                self._restart_empty(error)
-                self._write(rows)
+            finally:
+                self._db.execute(f"PRAGMA busy_timeout={_PATIENCE}")
+        except sqlite3.DatabaseError:
+            return False
+        return True
 
     def _write(self, rows: list[tuple[str, str]]) -> None:
         self._db.execute("BEGIN IMMEDIATE")

@@ -6,6 +6,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +55,39 @@ def test_entries_written_before_a_kill_survive(tmp_path: Path) -> None:
     writer.wait()
     found = Store(path).get_many([f"a-{i}-{j}" for i in range(21) for j in range(5)])
     assert len(found) == 105
+
+
+def test_a_store_that_another_process_is_creating_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE entries (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+    other.execute("BEGIN IMMEDIATE")  # a change to WAL mode is refused at once while this is open
+    done = threading.Timer(0.3, lambda: other.execute("COMMIT"))
+    done.start()
+    store = Store(path)
+    done.join()
+    store.put_many({"k": 1})
+    assert store.get_many(["k"]) == {"k": 1}
+    other.close()
+
+
+def test_what_cannot_be_written_at_once_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    assert store.put_many({"k": 1}, wait=False)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    start = time.monotonic()
+    assert not store.put_many({"k": 2}, wait=False)
+    assert time.monotonic() - start < 10
+    other.execute("ROLLBACK")
+    assert store.get_many(["k"]) == {"k": 1}
+    # the next one waits again
+    assert store._db.execute("PRAGMA busy_timeout").fetchone() == (60_000,)
+    with store._lock:
+        assert not store.put_many({"k": 2}, wait=False)
+    assert store.put_many({"k": 3}, wait=False)
+    assert Store(path).get_many(["k"]) == {"k": 3}
 
 
 def test_keys_cover_every_part() -> None:
