@@ -19,7 +19,7 @@ _UNSPACED_BLOCKS = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0xA9E
 _MARKS_BEYOND = "\U00011100-\U00011102\U00011127-\U00011134\U0001e944-\U0001e94a"
 
 
-def _class(codepoints: Iterable[int]) -> str:
+def character_class(codepoints: Iterable[int]) -> str:
     """Return the inside of a regular expression's character class for the given (ascending) code points."""
     ranges: list[list[int]] = []
     for code in codepoints:
@@ -34,11 +34,11 @@ def _class(codepoints: Iterable[int]) -> str:
 def marks() -> str:
     """Return the combining marks (vowel signs, tones, accents), which belong to the letter before them."""
     basic_plane = (c for c in range(0x300, 0x10000) if unicodedata.category(chr(c)).startswith("M"))
-    return _class(basic_plane) + _MARKS_BEYOND
+    return character_class(basic_plane) + _MARKS_BEYOND
 
 
 @lru_cache(maxsize=1)
 def unspaced_letters() -> str:
     """Return the letters of Thai, Lao, Burmese and Khmer, which are written without spaces."""
     codes = (c for low, high in _UNSPACED_BLOCKS for c in range(low, high + 1))
-    return _class(c for c in codes if unicodedata.category(chr(c)).startswith("L"))
+    return character_class(c for c in codes if unicodedata.category(chr(c)).startswith("L"))

@@ -1,0 +1,31 @@
+"""Scripts, words and sentences of every language."""
+
+from mrag_eval.text._analyzer import OPTIONS, Analyzer
+from mrag_eval.text._cutting import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans
+from mrag_eval.text._letters import marks
+from mrag_eval.text._scripts import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
+from mrag_eval.text._sentences import phrase_spans, sentence_spans
+from mrag_eval.text._stemming import stemmer
+from mrag_eval.text._token_estimate import estimated_tokens
+from mrag_eval.text._tokenize import Tokenizer
+from mrag_eval.text.folding import FOLDING_VERSION, fold
+
+__all__ = [
+    "BETWEEN_CLAUSES",
+    "BETWEEN_WORDS",
+    "FOLDING_VERSION",
+    "NO_SPACE_SCRIPTS",
+    "OPTIONS",
+    "Analyzer",
+    "Tokenizer",
+    "estimated_tokens",
+    "expected_scripts",
+    "fitting_spans",
+    "fold",
+    "letter_scripts",
+    "marks",
+    "phrase_spans",
+    "script",
+    "sentence_spans",
+    "stemmer",
+]

@@ -1,0 +1,55 @@
+"""Words of scripts written without spaces, and of Korean, cut by dictionaries of optional libraries."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+from mrag_eval.core import missing_extra
+
+# Parts of speech of Kiwi (the Sejong tag set) that questions and passages have in common: nouns, verbs, adjectives,
+# adverbs, roots, numbers, foreign words, hanja. Particles and endings are attached to them and dropped.
+_KOREAN_WORDS = ("NN", "NP", "NR", "VV", "VA", "MA", "XR", "SN", "SL", "SH")
+
+
+def libraries() -> dict[str, str]:
+    """Return the libraries that segment, with their versions. Raise MissingExtraError if one is not installed."""
+    _icu_breaker()
+    _kiwi()
+    return {name: version(name) for name in ("icu4py", "kiwipiepy")}
+
+
+def by_dictionary(run: str) -> list[str]:
+    """Return the words of a run of Chinese, Japanese, Thai, Lao, Khmer or Burmese, by the dictionaries of ICU.
+
+    ICU chooses the dictionary by script. Raise MissingExtraError if icu4py is not installed.
+    """
+    return [word for piece in _icu_breaker()(run, "und") if (word := piece.strip())]
+
+
+@lru_cache(maxsize=1 << 17)
+def korean_words(run: str) -> tuple[str, ...]:
+    """Return the words of a run of Hangul without particles and endings, by the analyser Kiwi.
+
+    A run of particles alone is a word. Raise MissingExtraError if kiwipiepy is not installed.
+    """
+    return tuple(token.form for token in _kiwi().tokenize(run) if token.tag.startswith(_KOREAN_WORDS)) or (run,)
+
+
+@lru_cache(maxsize=1)
+def _icu_breaker() -> Any:
+    try:
+        from icu4py.breakers import WordBreaker
+    except ImportError as error:
+        raise missing_extra("segment", "icu4py") from error
+    return WordBreaker
+
+
+@lru_cache(maxsize=1)
+def _kiwi() -> Any:
+    try:
+        from kiwipiepy import Kiwi
+    except ImportError as error:
+        raise missing_extra("segment", "kiwipiepy") from error
+    return Kiwi(num_workers=1)
