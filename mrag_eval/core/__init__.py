@@ -2,7 +2,7 @@
 
 from mrag_eval.core._address import address_fault, check_address, check_header, key_in
 from mrag_eval.core._claims import Claims
-from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed
+from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed, present_device
 from mrag_eval.core._disk import is_full, mapped_array, read_array, room_on_disk, save_array, save_faiss
 from mrag_eval.core._errors import (
     ConfigError,
@@ -12,14 +12,15 @@ from mrag_eval.core._errors import (
     MissingExtraError,
     MragError,
     UnwrittenError,
+    close_match,
     did_you_mean,
     missing_extra,
     naming,
     one_of,
     suggesting,
 )
-from mrag_eval.core._event_loop import run_in_thread, run_on_loop
-from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, replaced, whole, write_whole
+from mrag_eval.core._event_loop import at_once, run_in_thread, run_on_loop
+from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, replaced, whole, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault
 from mrag_eval.core._interrupts import ending_within
@@ -53,7 +54,7 @@ from mrag_eval.core._languages import (
 from mrag_eval.core._locking import build_lock
 from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
 from mrag_eval.core._passages import CONTROL, KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, check_id, titled
-from mrag_eval.core._paths import cache_dir, name_of_model, task_and_date, tasks_folder, visible_to_harness
+from mrag_eval.core._paths import cache_dir, name_of_model, task_and_date, tasks_folder, user_path, visible_to_harness
 from mrag_eval.core._rankings import (
     Kept,
     Ranked,
@@ -65,15 +66,16 @@ from mrag_eval.core._rankings import (
     ranking_dict,
 )
 from mrag_eval.core._redaction import hidden_on_screen, install_redaction, redact
-from mrag_eval.core._run_files import RunFiles, check_file_name, check_output
-from mrag_eval.core._scored import RowScores, Scored, Value, not_finite
+from mrag_eval.core._run_files import RunFiles, check_file_name, check_output, check_output_file
+from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
 from mrag_eval.core._secrets import HIDDEN, hide, keep_address, keep_header, keep_secret, keep_secrets_of, names_secret
+from mrag_eval.core._sharing import Shares, made_once
 from mrag_eval.core._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
 from mrag_eval.core._store import Store, close_stores, content_key, shared_store
 from mrag_eval.core._table_text import columns, pipe_table
-from mrag_eval.core._tokens import estimated_tokens
 from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
 from mrag_eval.core._trust import NAMED, is_local, is_plain_language, leads_out, links_out, path_fault, users_alone
+from mrag_eval.core._waits import Wait, waits_are_shown
 
 __all__ = [
     "CONTROL",
@@ -120,6 +122,7 @@ __all__ = [
     "Scale",
     "Scored",
     "Searched",
+    "Shares",
     "SheetRow",
     "Store",
     "Trace",
@@ -130,17 +133,22 @@ __all__ = [
     "UnwrittenError",
     "Value",
     "Vote",
+    "Wait",
     "address_fault",
+    "at_once",
     "base_language",
     "bearer",
     "build_lock",
     "cache_dir",
+    "can_be_score",
     "check_address",
     "check_file_name",
     "check_header",
     "check_id",
     "check_output",
+    "check_output_file",
     "check_version",
+    "close_match",
     "close_stores",
     "columns",
     "content_key",
@@ -150,7 +158,6 @@ __all__ = [
     "document_of",
     "ending_within",
     "escaped",
-    "estimated_tokens",
     "finite",
     "finite_number",
     "from_json",
@@ -179,6 +186,7 @@ __all__ = [
     "lines_of",
     "links_out",
     "loading_device",
+    "made_once",
     "mapped_array",
     "matching_languages",
     "missing_extra",
@@ -196,9 +204,11 @@ __all__ = [
     "pipe_table",
     "placed",
     "points",
+    "present_device",
     "ranking_dict",
     "read_array",
     "read_sheet",
+    "readable",
     "redact",
     "replaced",
     "room_on_disk",
@@ -217,8 +227,10 @@ __all__ = [
     "titled",
     "to_json",
     "unescaped",
+    "user_path",
     "users_alone",
     "visible_to_harness",
+    "waits_are_shown",
     "whole",
     "why_undecided",
     "with_version",

@@ -31,6 +31,21 @@ def known_device(name: str) -> str:
     return name
 
 
+def present_device(name: str) -> str:
+    """Return ``name``; raise ConfigError if it is not a known device, or this machine has no such GPU."""
+    if not known_device(name).startswith(("cuda", "mps")):
+        return name
+    import torch
+
+    if name == "mps":
+        there = torch.backends.mps.is_available()
+    else:
+        there = torch.cuda.is_available() and int(name.partition(":")[2] or 0) < torch.cuda.device_count()
+    if not there:
+        raise ConfigError(f"device '{name}': this machine has no such GPU", "set device to cpu or auto")
+    return name
+
+
 def loading_device(device: str) -> str:
     """Return the device to load a model onto: for ``auto`` the CPU, where its size can be measured."""
     return "cpu" if known_device(device) == AUTO else device

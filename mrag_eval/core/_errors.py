@@ -67,11 +67,16 @@ def missing_extra(extra: str, package: str) -> MissingExtraError:
     )
 
 
+def close_match(wrong: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return ``"; did you mean 'x'?"`` for a close match, an empty text if there is none."""
+    close = difflib.get_close_matches(wrong, sorted(allowed), n=1, cutoff=cutoff)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
 def did_you_mean(wrong: str, allowed: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for a close match, else the list of allowed values."""
     names = sorted(allowed)
-    close = difflib.get_close_matches(wrong, names, n=1)
-    return f"; did you mean '{close[0]}'?" if close else f"; allowed: {', '.join(names)}"
+    return close_match(wrong, names) or f"; allowed: {', '.join(names)}"
 
 
 def one_of(key: str, value: str | None, allowed: Iterable[str]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _STARTING = threading.Lock()
+# The attribute ``group`` is that of the threads of one :func:`at_once`.
+_THREAD = threading.local()
 
 
 def run_on_loop(work: Coroutine[Any, Any, T]) -> T:
@@ -23,16 +26,73 @@ def run_on_loop(work: Coroutine[Any, Any, T]) -> T:
     One loop serves all endpoints: several would compete for the interpreter every few milliseconds, which slows a panel
     with many short calls.
     """
+    with running_on_loop(work) as running:
+        return running.result()
+
+
+@contextmanager
+def running_on_loop(work: Coroutine[Any, Any, T]) -> Iterator[Future[T]]:
+    """Start a coroutine on the process's one event loop; cancel it if it still runs after the block."""
     import asyncio
 
     with _STARTING:
         loop = _loop(os.getpid())
+    group: _Group | None = getattr(_THREAD, "group", None)
     running = asyncio.run_coroutine_threadsafe(work, loop)
     try:
-        return running.result()
-    except BaseException:
+        if group is not None:
+            group.add(running)
+        yield running
+    finally:
         running.cancel()
+
+
+class _Group:
+    """The coroutines that the threads of one :func:`at_once` wait for."""
+
+    def __init__(self) -> None:
+        self._running: set[Future[Any]] = set()
+        self._turn = threading.Lock()
+        self._cancelled = False
+
+    def add(self, running: Future[Any]) -> None:
+        with self._turn:
+            self._running.add(running)
+            cancelled = self._cancelled
+        running.add_done_callback(self._running.discard)
+        if cancelled:
+            running.cancel()
+
+    def cancel(self) -> None:
+        with self._turn:
+            self._cancelled = True
+            left = list(self._running)
+        for running in left:
+            running.cancel()
+
+
+def at_once(work: Mapping[str, Callable[[], T]]) -> dict[str, T]:
+    """Run the callables in separate threads; return the results under their names, in the given order.
+
+    An interrupt of the caller is raised at once: coroutines that the callables wait for are cancelled, and those that
+    they start later as well.
+    """
+    group = _Group()
+
+    def grouped(call: Callable[[], T]) -> Callable[[], T]:
+        def run() -> T:
+            _THREAD.group = group
+            return call()
+
+        return run
+
+    try:
+        running = {name: _in_thread(grouped(call), f"mrag-eval-{name}") for name, call in work.items()}
+        wait(running.values())
+    except BaseException:
+        group.cancel()
         raise
+    return {name: future.result() for name, future in running.items()}
 
 
 @lru_cache(maxsize=1)
@@ -47,6 +107,10 @@ def _loop(_process: int) -> asyncio.AbstractEventLoop:
 
 def run_in_thread(work: Callable[[], T]) -> T:
     """Run a function to its end in a new thread."""
+    return _in_thread(work, "mrag-eval-local-model").result()
+
+
+def _in_thread(work: Callable[[], T], name: str) -> Future[T]:
     done: Future[T] = Future()
 
     def run() -> None:
@@ -55,5 +119,6 @@ def run_in_thread(work: Callable[[], T]) -> T:
         except BaseException as err:
             done.set_exception(err)
 
-    threading.Thread(target=run, name="mrag-eval-local-model", daemon=True).start()
-    return done.result()
+    # a daemon: the end of the process does not wait for it
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return done

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import Protocol, TypeVar
 
+from mrag_eval.core._disk import is_full
 from mrag_eval.core._errors import DataError
 from mrag_eval.core._secrets import hide
 
@@ -72,6 +73,10 @@ def replaced(path: Path) -> Iterator[Path]:
         part.chmod(0o666 & ~_UMASK)
         yield part
         part.replace(path)
+    except OSError as error:
+        if is_full(error) and error.filename is None:
+            error.filename = str(path)
+        raise
     finally:
         part.unlink(missing_ok=True)
         os.close(descriptor)
@@ -89,6 +94,17 @@ def _remove_left(path: Path) -> None:
         with suppress(OSError), left.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             left.unlink()
+
+
+@contextmanager
+def readable(path: Path, next_step: str) -> Iterator[None]:
+    """Turn a failure to read ``path`` within the block into a DataError that names it."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not UTF-8 text", next_step) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})", next_step) from None
 
 
 def write_whole(path: Path, text: str, errors: str = "strict") -> Path:

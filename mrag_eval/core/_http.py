@@ -7,11 +7,12 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mrag_eval.core._address import check_address, check_header, key_in
-from mrag_eval.core._event_loop import run_on_loop
+from mrag_eval.core._event_loop import running_on_loop
 from mrag_eval.core._http_body import ENCODINGS, LONGEST_ANSWER, body_text
 from mrag_eval.core._http_faults import SHARED, HttpFault, status_fault
 from mrag_eval.core._redaction import redact
@@ -115,16 +116,21 @@ class Transport(Generic[Request, A]):
         self._resume_at = 0.0
         self._proxy = _proxy_for(endpoint.url)
 
-    def responses(self, requests: Sequence[Request]) -> list[Response[A]]:
-        """Send all requests and return their responses, in the same order."""
-        found: dict[int, Response[A]] = {}
+    def arriving(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response[A]]]:
+        """Send all requests; yield the position and the response of each as it arrives.
+
+        No more are sent when the caller stops or is interrupted.
+        """
+        arrived: SimpleQueue[tuple[int, Response[A]] | None] = SimpleQueue()
 
         async def accept(position: int, response: Response[A]) -> None:
-            found[position] = response
+            arrived.put((position, response))
 
-        if requests:
-            run_on_loop(self.send(requests, len(requests), accept))
-        return [found[position] for position in range(len(requests))]
+        with running_on_loop(self.send(requests, len(requests), accept)) as running:
+            running.add_done_callback(lambda _: arrived.put(None))
+            while (response := arrived.get()) is not None:
+                yield response
+            running.result()
 
     async def send(
         self, requests: Iterable[Request], most: int, accept: Accept[A], refuse: Refuse = lambda: None

@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
+from mrag_eval.core._waits import stop_drawing
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -87,6 +89,7 @@ os.register_at_fork(after_in_child=_undo_in_child)
 def _end_after(read_end: int, seconds: float, last_words: str, said: threading.Event) -> None:
     while (byte := os.read(read_end, 1)) not in (b"\0", b""):
         if byte[0] in _SIGNALS:
+            stop_drawing()
             # not through sys.stderr, whose lock the main thread may hold
             os.write(2, last_words.encode())
             said.set()

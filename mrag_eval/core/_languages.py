@@ -22,6 +22,7 @@ _ALIASES: dict[str, str] = {
     "zh-sg": "zh-Hans",
     "zh-tw": "zh-Hant",
     "zh-hk": "zh-Hant",
+    "zh-mo": "zh-Hant",
     # one Norwegian: benchmarks and detectors rarely distinguish the two
     "no": "nb",
     "nn": "nb",
@@ -237,6 +238,6 @@ NO_SPACES: frozenset[str] = frozenset(
 
 
 def language_tier(code: str) -> str | None:
-    """Return CORAL's resource tier (``low``, ``mid``, ``high``) of a language; None outside its 13."""
-    key = base_language(code)
+    """Return CORAL's resource tier (``low``, ``mid``, ``high``) of a language; None for any other code."""
+    key = base_language(code) if is_language(code) else code
     return next((t for t, members in CORAL_TIERS.items() if key in members), None)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mrag_eval.core._errors import CorpusError
+from mrag_eval.core._waits import Wait
 
 
 @contextmanager
@@ -32,7 +33,8 @@ def build_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
                 "choose a folder that can be written to; for cached indexes: export MRAG_CACHE=FOLDER",
             ) from None
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with Wait(f"waiting for another process to finish {path.name}", shown=wait):
+                fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
             raise CorpusError(

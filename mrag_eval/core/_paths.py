@@ -22,13 +22,26 @@ def task_and_date(samples: Path) -> tuple[str, str]:
 def cache_dir() -> Path:
     """Return the cache folder of indexes and retrieval results: ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``."""
     value = os.environ.get("MRAG_CACHE")
-    return Path(value).expanduser() if value else Path.home() / ".cache" / "mrag_eval"
+    return user_path(value, "MRAG_CACHE") if value else Path.home() / ".cache" / "mrag_eval"
+
+
+def user_path(text: str, key: str) -> Path:
+    """Return a path that a user wrote, ``~`` replaced; raise ConfigError, naming ``key``, if there is no such user."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ConfigError(f"{key}: {text}: there is no such user", "write the whole path, without ~") from None
 
 
 def name_of_model(model: str) -> str:
     """Return a model's name as results have it: a hub id as it is, of a folder on this machine its last part."""
-    folder = Path(model).expanduser()
-    return folder.resolve().name if model.startswith(("/", ".", "~")) or folder.is_dir() else model
+    folder = os.path.expanduser(model)
+    if not model.startswith(("/", ".", "~")) and not os.path.isdir(folder):
+        return model
+    try:
+        return Path(folder).resolve().name
+    except (OSError, ValueError):  # no path of this or any machine, in results from elsewhere
+        return model
 
 
 def harness_tasks_folder() -> Path | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from tempfile import NamedTemporaryFile, mkdtemp
+from tempfile import TemporaryFile, mkdtemp
 from typing import Any
 
 from mrag_eval.core._errors import ConfigError, UnwrittenError
@@ -118,16 +118,27 @@ def _rescued(
 
 
 def check_output(path: Path, name: str) -> None:
-    """Raise ConfigError if no file can be written below ``path``, which ``name`` set; the folder is created."""
-    folder = path.parent if path.suffix == ".json" else path
+    """Raise ConfigError if no result file can be written below ``path``, which ``name`` set; nothing is made."""
+    _check_room(path.parent if path.suffix == ".json" else path, path, f"{name} FOLDER")
+
+
+def check_output_file(path: Path, name: str) -> None:
+    """Raise ConfigError if the file ``path``, which ``name`` set, cannot be written; nothing is made."""
+    _check_room(path.parent, path, f"{name} FILE")
+    if path.is_dir():
+        raise ConfigError(f"{name} {path}: a folder, not a file", f"name a file in it: {name} {path}/FILE")
+
+
+def _check_room(folder: Path, path: Path, example: str) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=folder, prefix=".mrag_eval_") as file:
+        there = next(one for one in (folder, *folder.parents) if one.exists())
+        # without a name: one with a name stays behind on a full disk
+        with TemporaryFile(dir=there) as file:
             file.write(b"?" * 4096)
     except OSError as error:
         raise ConfigError(
-            f"{name} {path}: nothing can be written there ({error.strerror or error})",
-            f"name a folder that can be written to: {name} FOLDER",
+            f"{example.split()[0]} {path}: nothing can be written there ({error.strerror or error})",
+            f"name a place that can be written to, with space on its disk: {example}",
         ) from None
 
 

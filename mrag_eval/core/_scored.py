@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from mrag_eval.core._judgements import Judgement
@@ -12,9 +13,19 @@ from mrag_eval.core._rankings import Ranked, Reranking
 Value = float | str  # a score, or the reason for its absence
 
 
+def can_be_score(value: float) -> bool:
+    """Return whether a number is finite, also in percent."""
+    try:
+        return math.isfinite(100.0 * value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
+
+
 def not_finite(value: float) -> str:
-    """Return the reason for the absence of a score that was computed as ``nan`` or infinite."""
-    return f"the score is {value}, which is not a finite number"
+    """Return the reason for the absence of a score that was computed as ``nan``, infinite or too large for percent."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"the score is {value}, which is not a finite number"
+    return "the score is too large to be one"
 
 
 @dataclass(frozen=True, slots=True)

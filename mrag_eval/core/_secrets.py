@@ -120,7 +120,15 @@ def _keep_basic(key: str) -> None:
 
 
 def _of_environment() -> frozenset[str]:
-    found = {value for name, value in os.environ.items() if _VARIABLE.search(name) and len(value) >= _SHORTEST_UNREAD}
+    # as bytes: to decode every name and value for each reply took longer than to read it
+    return _keys_among(frozenset(os.environb.items()))
+
+
+@lru_cache(maxsize=8)
+def _keys_among(variables: frozenset[tuple[bytes, bytes]]) -> frozenset[str]:
+    """Return the values of the variables that hold a key."""
+    decoded = [(os.fsdecode(name), os.fsdecode(value)) for name, value in variables]
+    found = {value for name, value in decoded if _VARIABLE.search(name) and len(value) >= _SHORTEST_UNREAD}
     return frozenset(value for value in found if value.lower() not in _NO_KEY)
 
 

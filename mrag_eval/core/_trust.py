@@ -7,14 +7,15 @@ task's YAML or in the config file (docs/security.md).
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 # Settings of a model that change its output and nothing else.
-NAMED = frozenset({"model", "kind", "revision", "query_prefix", "passage_prefix", "pooling", "normalize", "max_tokens",
-                   "dimensions"})  # fmt: skip
+NAMED = frozenset({"model", "kind", "revision", "instruction", "query_prefix", "passage_prefix", "query_task",
+                   "passage_task", "pooling", "normalize", "max_tokens", "dimensions"})  # fmt: skip
 # Settings that run code, name a host, name a key or are sent along with one.
 USERS_ALONE = frozenset({"api_key", "api_key_env", "base_url", "header", "headers", "host", "proxy",
                          "token_env", "trust_remote_code", "uri", "url"})  # fmt: skip
@@ -38,7 +39,7 @@ def users_alone(settings: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def is_local(model: str) -> bool:
     """Return whether a model's name is a path, or would be read as one here: code in such a folder may be run."""
-    return model.startswith(("/", "~", ".")) or "\\" in model or Path(model).exists()
+    return model.startswith(("/", "~", ".")) or "\\" in model or os.path.exists(model)
 
 
 def path_fault(folder: Path, name: Any) -> str | None:

@@ -1,4 +1,7 @@
-"""The first 81 supported languages and how their spellings were read: this must never change."""
+"""The first 81 supported languages and how their spellings are read.
+
+One reading has changed since: Macao (zh-MO) writes Traditional Chinese.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ zh Chinese Hans,Hant|zh-Hans Chinese_(simplified) Hans|zh-Hant Chinese_(traditio
 """
 _ALIASES = """
 iw he|tl fil|in id|no nb|nn nb|mo ro|ji yi|zhs zh-Hans|zht zh-Hant|zh-cn zh-Hans|zh-sg zh-Hans|zh-tw zh-Hant
-zh-hk zh-Hant|zh-hans zh-Hans|zh-hant zh-Hant|cmn zh|zho zh|chi zh|arb ar|arz ar|ary ar|apc ar|ars ar|acm ar|ajp ar
+zh-hk zh-Hant|zh-mo zh-Hant|zh-hans zh-Hans|zh-hant zh-Hant
+cmn zh|zho zh|chi zh|arb ar|arz ar|ary ar|apc ar|ars ar|acm ar|ajp ar
 aeb ar|acq ar|ara ar|pes fa|prs fa|fas fa|zsm ms|als sq|azj az|khk mn|uzn uz|npi ne|plt mg|nob nb|nno nb|ekk et|lvs lv
 eng en|deu de|spa es|fra fr|fin fi|ita it|jpn ja|kor ko|por pt|rus ru|tha th|ell el|hin hi|tur tr|vie vi|ind id|sun su
 amh am|asm as|hau ha|ron ro|heb he|ben bn|swh sw|swa sw|tgl fil|ukr uk|urd ur|nld nl|pol pl|ces cs|hun hu|swe sv

