@@ -31,13 +31,8 @@ from mrag_eval.metrics._choices_official import (
     parse_borderlines_freetext,
 )
 from mrag_eval.metrics._citation_preference import CitationPreference, citation_preference, citation_preferences
-from mrag_eval.metrics._citations import (
-    CitationRates,
-    Citations,
-    LanguageCitations,
-    citation_rates,
-    parse_citations,
-)
+from mrag_eval.metrics._citation_rates import CitationRates, LanguageCitations, citation_rates
+from mrag_eval.metrics._citations import Citations, parse_citations
 from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
 from mrag_eval.metrics._concurrence import (
     CONCURRENCE_SCALES,
@@ -69,7 +64,13 @@ from mrag_eval.metrics._language_detection import (
 )
 from mrag_eval.metrics._language_pairs import LanguagePairMatrix, language_pair_matrix
 from mrag_eval.metrics._language_preference import InLanguagePreference, LanguagePreference, in_language_preference
-from mrag_eval.metrics._language_rate import LanguageBreakdown, LanguageRate, accepts, correct_language_rate
+from mrag_eval.metrics._language_rate import (
+    LanguageBreakdown,
+    LanguageRate,
+    accepts,
+    correct_language_rate,
+    counted_together,
+)
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
 from mrag_eval.metrics._margins import paired_margin
 from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
@@ -77,7 +78,6 @@ from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
 from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
 from mrag_eval.metrics._refusal_words import declines
-from mrag_eval.metrics._scripts import script
 from mrag_eval.metrics._short_answers import (
     ShortAnswerScores,
     VotedAnswer,
@@ -95,6 +95,7 @@ from mrag_eval.metrics._significance import (
     paired_permutation,
 )
 from mrag_eval.metrics._text import (
+    Normalizer,
     OverlapScores,
     exact_match,
     match,
@@ -105,6 +106,7 @@ from mrag_eval.metrics._text import (
     word_scores,
     word_tokens,
 )
+from mrag_eval.metrics._yes_no import read_yes_no
 
 __all__ = [
     "CONCURRENCE_SCALES",
@@ -130,6 +132,7 @@ __all__ = [
     "LanguagePreference",
     "LanguageRate",
     "LinguaDetector",
+    "Normalizer",
     "Outcome",
     "OverlapColumns",
     "OverlapScores",
@@ -164,6 +167,7 @@ __all__ = [
     "conditional_rate",
     "correct_language_rate",
     "corrected_rate",
+    "counted_together",
     "declines",
     "default_detector",
     "effective_panel_size",
@@ -198,8 +202,8 @@ __all__ = [
     "random_concurrence",
     "rank_documents",
     "ranking_metrics",
+    "read_yes_no",
     "reply_outcome",
-    "script",
     "short_answer_scores",
     "stratified_bootstrap",
     "t_interval",

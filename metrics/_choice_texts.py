@@ -1,12 +1,13 @@
-"""Texts of options inside a response: their spelling, their edges, and the words before them."""
+"""Texts of options inside a response: their spelling and their edges."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Final
+from functools import lru_cache
 
-from mrag_eval.metrics._scripts import NO_SPACE_SCRIPTS, script
+from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
 
 def plain_text(text: str) -> str:
@@ -16,83 +17,84 @@ def plain_text(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-# Words that are joined to the next one: Arabic, Hebrew and Ethiopic prepositions and articles.
-_PROCLITICS = {"Arab": "وفبلك", "Hebr": "ובלמהשכ", "Ethi": "የበለከ"}
+# Words that are joined to the next one: prepositions, conjunctions and articles.
+_PROCLITICS = {
+    "Arab": re.compile("[وف]?(?:[بك]?(?:ال)?|لل?)"),
+    "Hebr": re.compile("[ובלמהשכ]{0,2}"),
+    "Ethi": re.compile("[የበለከ]{0,2}"),
+}
+_LONGEST_PROCLITIC = 4
+# The Turkic copula, written together with the noun: "çörəkdir".
+_COPULA = re.compile(r"[dt][ıiuü]r(?!\w)")
 
 
 def starts_with(text: str, option: str) -> bool:
     return text.startswith(option) and _right_edge(text, len(option))
 
 
-def contained(text: str, texts: Sequence[str]) -> set[int]:
-    """Return the indices of the options whose text occurs in the text; a longer option hides shorter ones inside it."""
-    return {index for index, _ in occurrences(text, texts)}
+def occurrences(text: str, texts: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return each option found in a text, with its start and end; a longer option hides shorter ones inside it.
 
-
-def occurrences(text: str, texts: Sequence[str]) -> list[tuple[int, str]]:
-    """Return each option found in the text, with the end of the text before it, as :func:`words_before` gives it."""
-    found: list[tuple[int, str]] = []
+    ``texts`` are options as :func:`plain_text` gives them, found in the text's own plain form.
+    """
+    plain, origin = _plain_positions(text) if any(texts) else ("", [])
+    found: list[tuple[int, int, int]] = []
     # of options of one length the first comes first: the order of a set changes from process to process
     for option in sorted(dict.fromkeys(filter(None, texts)), key=len, reverse=True):
         indices = [i for i, other in enumerate(texts) if other == option]
         # an option found hides what it covers: from the edges of the next ones and from shorter options
-        chars = list(text)
-        words_end = last_end = 0
-        position = text.find(option)
+        chars = list(plain)
+        position = plain.find(option)
         while position >= 0:
             end = position + len(option)
-            if _left_edge(chars, position) and _right_edge(text, end):
-                for at in range(position, last_end, -1):
-                    if chars[at - 1] not in " \n":
-                        words_end = at
-                        break
-                last_end = end
-                end_of_text = _ending(chars, words_end, position)
-                found.extend((i, end_of_text) for i in indices)
+            start = _word_start(chars, position)
+            if start is not None and _right_edge(plain, end):
+                found.extend((i, origin[start], origin[end - 1] + 1) for i in indices)
                 chars[position:end] = "\n" * len(option)
-                position = text.find(option, end)
+                position = plain.find(option, end)
             else:
-                position = text.find(option, position + 1)
-        text = "".join(chars)
+                position = plain.find(option, position + 1)
+        plain = "".join(chars)
     return found
 
 
-# More characters than a negation or a connective has, with the spaces around it.
-_REACH: Final = 32
+def _plain_positions(text: str) -> tuple[str, list[int]]:
+    """Return the plain text, character by character, and the position in the text that each character comes from."""
+    chars: list[str] = []
+    origin: list[int] = []
+    for at, char in enumerate(text):
+        for each in _folded(char):
+            if each != " " or (chars and chars[-1] != " "):
+                chars.append(each)
+                origin.append(at)
+    return "".join(chars), origin
 
 
-def words_before(text: str, at: int) -> str:
-    """Return the end of the text before a position, enough to find a negation or a connective that ends there."""
-    start = at
-    while start and (text[start - 1] in "([*_" or text[start - 1].isspace()):
-        start -= 1
-    return _ending(text, start, at)
+@lru_cache(maxsize=4096)
+def _folded(char: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", char).casefold())
+    return "".join(each if unicodedata.category(each)[0] in "LMN" else " " for each in folded)
 
 
-def _ending(text: Sequence[str], words_end: int, at: int) -> str:
-    """Return the end of the text before ``at``, given where its last word ends; long spaces behind that are cut."""
-    start, half = max(0, words_end - _REACH), _REACH // 2
-    if at - words_end <= _REACH:
-        return "".join(text[start:at])
-    return "".join((*text[start : words_end + half], *text[at - half : at]))
-
-
-def _left_edge(text: Sequence[str], position: int) -> bool:
+def _word_start(text: Sequence[str], position: int) -> int | None:
+    """Return where the word begins that starts there, joined words included; None inside a word."""
     own = script(text[position])
     if position == 0 or own in NO_SPACE_SCRIPTS:
-        return True
-    joined = _PROCLITICS.get(own or "", "")
-    for length in range(4):
-        if position == length or unicodedata.category(text[position - length - 1])[0] not in "LMN":
-            return length <= 2
-        if text[position - length - 1] not in joined:
-            return False
-    return False
+        return position
+    start = position
+    while start and position - start <= _LONGEST_PROCLITIC and unicodedata.category(text[start - 1])[0] in "LMN":
+        start -= 1
+    joined = _PROCLITICS.get(own or "")
+    if start == position or (joined is not None and joined.fullmatch("".join(text[start:position])) is not None):
+        return start
+    return None
 
 
 def _right_edge(text: str, end: int) -> bool:
     # Korean attaches particles to the noun; scripts without spaces have no word boundaries
     if end >= len(text) or unicodedata.category(text[end])[0] not in "LMN":
+        return True
+    if _COPULA.match(text, end):
         return True
     own = script(text[end - 1])
     follower = script(text[end])

@@ -1,122 +1,123 @@
-"""Vocabulary of extract_choice: words that announce an answer, and option labels, language by language."""
+"""Patterns around a chosen option, compiled from the words of all languages."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
+from typing import Final
 
-# Words that announce an answer. A trailing "~" lets the word take suffixes (jawabannya, cavabı, 정답은). The 13
-# languages of CORAL come first.
-_MARKERS: dict[str, str] = {
-    "en": "answer|answers|chosen option|selected option|correct option|correct choice|chosen answer|final choice",
-    "ko": "정답~|최종 답~|답변~|답|답은|답이|정답률|선택~",
-    "zh": "答案|正解|答|故选|故選|应选|應選|选择|選擇|选项|選項|选|選",
-    "ar": "الإجابة|الاجابة|إجابة|اجابة|إجابتي|الجواب|جواب|الخيار الصحيح|الاختيار",
-    "fa": "پاسخ|جواب|گزینه صحیح|گزینه درست",
-    "es": "respuesta|opción correcta|opcion correcta|opción elegida",
-    "id": "jawab~|pilihan yang benar",
-    "su": "waler~|jawab~",
-    "el": "απάντηση|απαντηση|απάντησή|σωστή επιλογή",
-    "az": "cavab~|düzgün variant",
-    "ha": "amsa~",
-    "am": "መልስ~|መልሱ",
-    "as": "উত্তৰ~|উত্তর~",
-    "de": "antwort~|lösung",
-    "fr": "réponse|reponse",
-    "it": "risposta",
-    "pt": "resposta",
-    "nl": "antwoord",
-    "ru": "ответ",
-    "uk": "відповідь",
-    "pl": "odpowiedź",
-    "fi": "vastau~",
-    "tr": "cevap|cevab~|yanıt|doğru seçenek",
-    "vi": "đáp án|trả lời|câu trả lời",
-    "ja": "答え|解答|回答",
-    "th": "คำตอบ|เฉลย",
-    "hi": "उत्तर|जवाब",
-    "he": "תשובה|התשובה",
-    "ur": "جواب",
-    "sw": "jibu",
-    "ms": "jawapan",
-}
+from mrag_eval.metrics._wording import Wording
+from mrag_eval.metrics._wording_coral import CORAL
+from mrag_eval.metrics._wording_more import MORE
+from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
 
-# Words that may occur between the announcement and the label: "is", "the", "option", "correct", ...
-_FILLERS = """
-is are was the would should be most likely correctly correct right final best my option choice letter number
-es la el los opción opcion correcta correcto letra alternativa
-adalah ialah yaitu nyaéta nyaeta téh teh yang benar opsi pilihan huruf
-هي هو الصحيحة الصحيح الصحيحه النهائية النهائي الخيار الحرف حرف رقم
-صحیح درست نهایی گزینه گزینهٔ
-είναι η το ή σωστή τελική επιλογή
-düzgün doğru variant variantı seçim hərf
-ita ce shine shi ne daidai zaɓi
-ትክክለኛው ትክክለኛ ምርጫ ነው
-হ'ল হল হৈছে শুদ্ধ সঠিক বিকল্প
-ist lautet die der das richtige est bonne correcte è corretta é correta правильный вариант là सही विकल्प है היא הנכונה
-"""
-_FILLERS_UNSPACED = """
-最终 正确 正確 应该 應該 应 應 就 是 为 為 选 選 选项 選項 选择 選擇 项 項 は が 선택지 선지 보기 번호 คือ ข้อ ตัวเลือก
-"""
-
-# Labels other than Latin letters, in order. Omitted if two orders compete: the third letter of the Arabic alphabet
-# (abjad or modern), Cyrillic В (third, or a Latin B in disguise).
-_LABEL_ROWS = """
-가 나 다 라 마 바 사 아|ㄱ ㄴ ㄷ ㄹ ㅁ|甲 乙 丙 丁 戊|ア イ ウ エ オ|ก ข ค ง|א ב ג ד ה|أ ب ج د ه|ا|الف
-ሀ ለ ሐ መ ሠ|ক খ গ ঘ ঙ|क ख ग घ ङ|Α Β Γ Δ Ε|α β γ δ ε|А Б - Г Д
-"""
+WORDING: Final[dict[str, Wording]] = {**CORAL, **MORE}
+_PART: Final = rf"[\w{marks()}]"
 
 
-def _nfkc(text: str) -> str:
-    # responses are compared in NFKC, which decomposes some Thai and Bengali letters
+def nfkc(text: str) -> str:
+    # replies are compared in NFKC, which decomposes some Thai and Bengali letters
     return unicodedata.normalize("NFKC", text)
 
 
-LOCAL_LABELS: dict[str, int] = {
-    label: index
-    for row in _nfkc(_LABEL_ROWS).replace("\n", "|").split("|")
-    for index, label in enumerate(row.split())
-    if label != "-"
-}
+def words_of(*fields: str, languages: Iterable[str] = WORDING) -> list[str]:
+    """Return the words of some fields in the given languages, longest first."""
+    listed = {
+        word
+        for code in languages
+        for field in fields
+        for word in nfkc(getattr(WORDING[code], field)).split("|")
+        if word
+    }
+    return sorted(listed, key=lambda word: (-len(word), word))
 
-# Words before a label that is being ruled out.
-NEGATIONS = re.compile(
-    r"(?:\bnot|n['’ ]t|\bno|\brather than|\binstead of|\bnicht|\bpas|\bnon|\bnunca|\bbukan|\bsanés|\bdeyil|不是|非|"
-    r"\bليس|\bليست|\bنه|\bόχι|아니라)[\s\W]{0,4}$",
+
+def alternatives(words: Iterable[str], *, attached: bool = False) -> str:
+    """Return a regular expression for any of some words, which are not parts of longer words.
+
+    ``attached``: they may follow a letter, as particles do. A label may follow a word of another script ("답B").
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    for word in words:
+        stem = word.rstrip("~")
+        last = script(stem[-1])
+        before = "" if attached or script(stem[0]) in NO_SPACE_SCRIPTS else rf"(?<!{_PART})"
+        if last in NO_SPACE_SCRIPTS or (attached and last == "Hang"):
+            after = ""
+        elif word.endswith("~"):
+            after = f"{_PART}*"
+        else:
+            after = rf"(?!{_PART})" if last == "Latn" else rf"(?![^\W\d_A-H]|[{marks()}])"
+        groups.setdefault((before, after), []).append(re.escape(stem).replace(r"\ ", r"\s+"))
+    parts = (f"{before}(?:{'|'.join(stems)}){after}" for (before, after), stems in groups.items())
+    return f"(?:{'|'.join(parts)})"
+
+
+def _rows() -> dict[str, int]:
+    rows = [row.split() for code in WORDING for row in nfkc(WORDING[code].letters).split("|")]
+    return {label: index for row in rows for index, label in enumerate(row) if label != "-"}
+
+
+# Labels other than Latin letters. Omitted where two orders compete: the third letter of the Arabic alphabet (abjad or
+# modern), Cyrillic В (third, or a Latin B in disguise).
+LOCAL_LABELS: Final[dict[str, int]] = _rows()
+
+_OPEN: Final = r"[\s\"'(\[*_«“「『‘`]{0,4}"
+_CLOSE: Final = r"[\s\"')\]*_»”」』’`]{0,4}"
+# One letter is a word only before a label: "é a B".
+_LETTER_WORDS: Final = r"(?-i:[ao])(?=\s+[A-Z](?!\w))"
+_FILLER: Final = rf"(?:{alternatives(words_of('filler'))}|{_LETTER_WORDS})"
+# Few words, because there are many ways to divide a run of short ones.
+_LINKS: Final = rf"(?:\s{{0,3}}(?:{alternatives(words_of('filler', 'option'))}|{_LETTER_WORDS})){{0,6}}{_OPEN}"
+_OPTION: Final = alternatives(words_of("option"))
+_AFTER: Final = alternatives(words_of("option_after"), attached=True)
+# Endings behind an apostrophe or a hyphen: "B'dir", "ক-ৰ".
+_ENDING: Final = rf"(?:[dt][ıiuü]r(?:l[ae]r)?|[yn]?[ıiuüaeə]n?|[dn][ae]n?|ৰ|ক)(?!{_PART})"
+_PARTICLES: Final = alternatives(words_of("particle"), attached=True)
+_BEHIND: Final = rf"{_CLOSE}(?:['-]{_ENDING})?{_CLOSE}{_AFTER}?{_PARTICLES}?\s{{0,3}}"
+
+MARKER: Final = re.compile(alternatives(words_of("answer")), re.IGNORECASE)
+FILLER: Final = re.compile(_FILLER, re.IGNORECASE)
+RIGHT: Final = re.compile(_BEHIND + alternatives(words_of("right"), attached=True), re.IGNORECASE)
+WRONG: Final = re.compile(_BEHIND + alternatives(words_of("wrong"), attached=True), re.IGNORECASE)
+NOT: Final = re.compile(rf"(?:{alternatives(words_of('not_'))}|n't){_LINKS}$", re.IGNORECASE)
+_JOIN: Final = alternatives(words_of("joins"), attached=True)
+# Between two labels that are both proposed: a word, or a mark alone.
+JOINED: Final = re.compile(rf"{_BEHIND}[,،、፣]?\s{{0,3}}{_JOIN}{_LINKS}|{_CLOSE}[/&+]{_LINKS}", re.IGNORECASE)
+LISTED: Final = re.compile(rf"{_BEHIND}[,;、،፣]{_LINKS}", re.IGNORECASE)
+# Between a label that is taken back and the one that replaces it: "A — no, B", "A. Sorry, I meant B".
+_GAP: Final = r"[\s.,;:!?…—–\-*_\"'«»“”、。，؛،۔።፣፤।()]"
+_RETRACTION: Final = alternatives(words_of("corrects"), attached=True)
+CORRECTED: Final = re.compile(
+    rf"{_BEHIND}{_GAP}{{0,6}}{_RETRACTION}"
+    rf"(?:{_GAP}{{0,4}}{alternatives(words_of('corrects', 'filler', 'option', 'joins'), attached=True)}){{0,4}}"
+    rf"{_GAP}{{0,4}}",
     re.IGNORECASE,
 )
-# Words between two labels that are both proposed.
-_CONNECTIVES = (
-    r"/|&|\+|\band\b|\bor\b|\by\b|\bo\b|\bu\b|\bund\b|\boder\b|\bet\b|\bou\b|\bdan\b|\batau\b|\bvə\b|\bya\b|\bko\b|\bda\b|"
-    r"και|\bή\b|和|或|与|與|及|또는|와|과|や|または|\bو\b|\bأو\b|\bیا\b|እና|ወይም|আৰু|বা"
+
+_locals = sorted(LOCAL_LABELS, key=len, reverse=True)
+_LOCAL: Final = "|".join(_locals)
+_LABEL: Final = f"(?:[A-Za-z]|{_LOCAL})"
+_NUMBERED: Final = rf"([A-Z]|\d{{1,2}}|{_LOCAL})"
+# A label with its own mark: "B)", "(B)", "B.", "B:", "[B]", "**B**", "option B", "B variantı".
+MARKED: Final = re.compile(
+    rf"(?<![\w'])\(({_LABEL})\)|\[({_LABEL})\]|\*\*({_LABEL})\*\*|(?<!{_PART})(?<!['.])({_LABEL})\)|"
+    rf"(?:^|(?<=\n))[ \t>*_#-]*([A-Z]|{_LOCAL})[.:](?=\s|\*|$)|"
+    rf"\b[Oo](?:ption|pción|psi)\s+\**([A-Za-z])\b|"
+    rf"(?i:{_OPTION})[\s:#]{{0,3}}[\"'(\[*«“]{{0,4}}{_NUMBERED}(?!{_PART}|['.:]\w)|"
+    rf"(?<!{_PART}){_NUMBERED}[\"')\]*»”]{{0,4}}\s?(?i:{_AFTER})"
 )
-JOINED = re.compile(rf"^[\s)\].*_]*(?:,|;|、|،|{_CONNECTIVES})[\s(\[*_]*", re.IGNORECASE)
-JOINED_BEFORE = re.compile(rf"(?:{_CONNECTIVES})[\s(\[*_]*$", re.IGNORECASE)
-
-
-def _marker_pattern() -> re.Pattern[str]:
-    words = {_nfkc(word) for row in _MARKERS.values() for word in row.split("|")}
-    parts = []
-    for word in sorted(words, key=len, reverse=True):
-        stem = re.escape(word.rstrip("~"))
-        unspaced = re.match(r"[぀-ヿ㐀-鿿฀-๿]", word) is not None
-        if unspaced:
-            parts.append(stem)
-        elif word.endswith("~"):
-            parts.append(rf"(?<!\w){stem}\w*")
-        else:
-            # letters of another script may follow directly ("답B"), letters of the word's own may not
-            parts.append(rf"(?<!\w){stem}(?![^\W\d_A-H])" if ord(word[0]) > 0x2FF else rf"(?<!\w){stem}(?!\w)")
-    return re.compile("|".join(parts), re.IGNORECASE)
-
-
-def _filler_pattern() -> re.Pattern[str]:
-    spaced, unspaced = (
-        "|".join(re.escape(word) for word in sorted(set(_nfkc(words).split()), key=len, reverse=True))
-        for words in (_FILLERS, _FILLERS_UNSPACED)
-    )
-    return re.compile(rf"(?:(?:{spaced})(?!\w)|(?:{unspaced}))", re.IGNORECASE)
-
-
-MARKER = _marker_pattern()
-FILLER = _filler_pattern()
+# A label without one: a capital, or a letter that is neither a word nor a syllable in its script.
+_alone = "|".join(
+    label for label in _locals if script(label[0]) not in ("Hang", "Hani", "Kana") and not label.islower()
+)
+_CASED: Final = r"A-Za-z0-9_&\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
+BARE: Final = re.compile(
+    rf"(?<![{_CASED}'.°-])([A-Z])(?![{_CASED}]|'(?!{_ENDING}))|"
+    # no numeral of kings: "Β'"
+    rf"(?<!{_PART})(?<!['.&-])({_alone})(?!{_PART}|&|'\w|(?<![א-ת])\s?['\u0301\u0384\u0374])"
+)
+LABEL_ENDING: Final = re.compile(rf"['-]{_ENDING}")
+# The copula, directly behind a label that is a syllable.
+SYLLABLE_ENDING: Final = re.compile("です|でし|だ[。、]|が正|が答|입니다|이다|이에요|예요|번|가 정답|가 맞")

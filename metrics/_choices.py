@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from mrag_eval.core import MetricError
+from mrag_eval.metrics._choice_mentions import Mention, first_proposed, mentions, says_right
 from mrag_eval.metrics._choice_objects import OBJECT, object_claims
-from mrag_eval.metrics._choice_texts import contained, occurrences, plain_text, starts_with, words_before
-from mrag_eval.metrics._choice_words import FILLER, JOINED, JOINED_BEFORE, LOCAL_LABELS, MARKER, NEGATIONS
-from mrag_eval.metrics._scripts import script
+from mrag_eval.metrics._choice_texts import occurrences, plain_text, starts_with
+from mrag_eval.metrics._choice_words import FILLER, LABEL_ENDING, LOCAL_LABELS, MARKER, SYLLABLE_ENDING
+from mrag_eval.text import script
 
 # Circled and squared labels become "(1)", "(B)" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"({i + 1})" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
 for _first in (0x24B6, 0x24D0, 0x1F130, 0x1F150, 0x1F170):
     _PREPARE.update({_first + i: f"({chr(65 + i)})" for i in range(26)})
-_PREPARE.update(dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x061C, 0x0640, *range(0x202A, 0x202F))))
+_PREPARE.update(dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x061C, *range(0x202A, 0x202F))))
 _PREPARE.update(dict.fromkeys(map(ord, "፦፡∶꞉"), ":"))
+_PREPARE.update(dict.fromkeys(map(ord, "’ʼ‘"), "'"))
 
+# The tatweel, unless it sets off a preposition, which is no label: "بـ 24".
+_TATWEEL = re.compile(r"ـ(?=\w)|(?<![بكلف])ـ|(?<=\w[بكلف])ـ")
 _LATEX = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*\{([^{}]*)\}")
 _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 _OPENING: Final = " \t*_`\"'“”‘’«»<>[](){}$#「」『』【】《》〈〉|~"
 _SEPARATORS = re.compile(r"[\s*_`\"'“”‘’«»<>\[\](){}$|~#\-–—=→:]*")
-# a label with its own mark: "B)", "(B)", "B.", "B:", "[B]", "**B**"
-_MARKED_LETTER = re.compile(
-    r"(?:(?<![\w'’])\(([A-Za-z])\)|\[([A-Za-z])\]|\*\*([A-Za-z])\*\*|(?<![\w'’.])([A-Za-z])\)|"
-    r"(?:^|(?<=\n))[ \t>*_#-]*([A-Z])[.:](?=\s|\*|$)|\b[Oo](?:ption|pción|psi)\s+\**([A-Za-z])\b)"
-)
-_WORD_FOLLOWS = re.compile(r"\s+[^\W\d_]")
-_BARE_LETTER = re.compile(r"(?<![A-Za-z0-9_'’.&-])([A-Z])(?![A-Za-z0-9_'’&])")
 
 _NOTHING: Final = -1  # text that is not an option
 _OPEN: Final = -2  # no text that could be an option
@@ -41,19 +38,20 @@ def extract_choice(response: str, n_choices: int, options: Sequence[str] | None 
 
     The following are tried in order; the first one found decides:
 
-    1. announced answers: ``Answer: B``, ``정답: B``, ``答案是B``, ``\\boxed{B}`` and similar forms in some 30
-       languages, or an object ``{"answer_choice": "B"}``; the LAST announcement wins, two objects that disagree
-       are ambiguous;
+    1. announced answers: ``Answer: B``, ``정답: B``, ``答案是B``, ``\\boxed{B}`` and similar forms in 32 languages, or
+       an object ``{"answer_choice": "B"}``; the LAST announcement wins, two objects that disagree are ambiguous;
     2. the response as a whole: one letter (either case, full-width too), or exactly one option's text;
     3. a label that opens the response: ``B) Morocco, not A) Spain``;
-    4. the only marked label anywhere: ``(B)``, ``**B**``, ``Option B``;
-    5. the only option text contained in the response (longest first, so ``South Sudan`` is not ``Sudan``) and the only
-       bare capital letter: either alone, or both if they agree.
+    4. the only option that the words behind it call right: ``B is correct``, ``B가 정답``, ``گزینه ۲ درست است``;
+    5. the only marked label anywhere: ``(B)``, ``**B**``, ``Option B``, ``B variantı``;
+    6. the only option text contained in the response (longest first, so ``South Sudan`` is not ``Sudan``) and the only
+       bare label: either alone, or both if they agree.
 
-    Labels are A, B, C, ... ; if announced or set off, also 1, 2, 3, the circled forms, and the letters that
-    exams use locally (가 나 다, أ ب ج, ሀ ለ ሐ, ক খ গ, Α Β Γ, 甲 乙 丙, ...). Two different labels or options without an
-    announcement, and a letter beyond ``n_choices``, give None. A reasoning block (``<think>``) is ignored; a
-    cut-off one is ignored to the end of the response.
+    Options that the words before or behind them rule out (``not A``, ``A deyil``, ``A — no, B``) do not count. Two
+    options that are proposed at once (``A or B``) give None, as do two different ones without an announcement, and a
+    letter beyond ``n_choices``. Labels are A, B, C, ... and the letters that exams use locally (가 나 다, أ ب ج, ሀ ለ ሐ,
+    ক খ গ, Α Β Γ, 甲 乙 丙, ...); if announced or set off, also 1, 2, 3 and the circled forms. A reasoning block
+    (``<think>``) is ignored; a cut-off one is ignored to the end of the response.
     Option texts are compared after NFKC and case folding, punctuation aside.
 
     Args:
@@ -66,13 +64,17 @@ def extract_choice(response: str, n_choices: int, options: Sequence[str] | None 
     """
     _check(response, n_choices, options)
     text = response.rpartition("</think>")[2].partition("<think>")[0].translate(_PREPARE)
-    text = _LATEX.sub(r"\1", unicodedata.normalize("NFKC", text)).strip()
+    text = _LATEX.sub(r"\1", _TATWEEL.sub("", unicodedata.normalize("NFKC", text))).strip()
     texts = [plain_text(option) for option in options] if options is not None else []
 
-    for attempt in (_announced, _whole, _leading, _only_marked, _mentioned):
-        found = attempt(text, n_choices, texts)
-        if found != _OPEN:
-            return found if 0 <= found < n_choices else None
+    for attempt in (_announced, _whole, _leading):
+        index = attempt(text, n_choices, texts)
+        if index != _OPEN:
+            return index if 0 <= index < n_choices else None
+    found = mentions(text, n_choices, texts)
+    for choice in (_confirmed(text, found), _only_marked(found), _mentioned(found)):
+        if choice != _OPEN:
+            return choice if 0 <= choice < n_choices else None
     return None
 
 
@@ -179,39 +181,31 @@ def _value(value: str, n: int, texts: Sequence[str]) -> int:
     opening = _opening_value(value, n, texts)
     if opening != _OPEN:
         return opening
-    found = contained(plain_text(value), texts)
-    return found.pop() if len(found) == 1 else _NOTHING
+    index = _mentioned(mentions(value, n, texts))
+    return index if index != _OPEN else _NOTHING
 
 
 def _opening_value(value: str, n: int, texts: Sequence[str]) -> int:
-    """Return the label or option text that a value starts with; open if it starts with something else."""
+    """Return the option proposed by a value that starts with a label or option text; open if it starts otherwise."""
     value = value.strip(_OPENING)
     plain = plain_text(value)
     exact = [i for i, option in enumerate(texts) if option and option == plain]
     label = _label(value)
+    lead = None
     if label is not None:
         index, rest, doubtful = label
         if exact and (doubtful or index >= n):
             return exact[0] if len(exact) == 1 else _NOTHING
-        others = contained(plain_text(rest), texts) if doubtful else set()
+        others = {i for i, _, _ in occurrences(rest, texts)} if doubtful else set()
         if len(others) == 1 and index not in others:
             return others.pop()
-        joined = JOINED.match(rest)
-        second = _label(rest[joined.end() :]) if joined else None
-        if second is not None and second[0] != index and not second[2]:
-            return _NOTHING
-        if any(other != index and JOINED_BEFORE.search(words_before(rest, at)) for other, at in _marked(rest)):
-            return _NOTHING
-        return index if index < n else _NOTHING
-    if exact:
+        lead = Mention(index, 0, len(value) - len(rest), marked=True)
+    elif exact:
         return exact[0] if len(exact) == 1 else _NOTHING
-    starts = [i for i, option in enumerate(texts) if option and starts_with(plain, option)]
-    if starts:
-        longest = max(starts, key=lambda i: len(texts[i]))
-        rest = plain[len(texts[longest]) :]
-        rivals = [before for index, before in occurrences(rest, texts) if texts[index] != texts[longest]]
-        return _NOTHING if any(not before.strip() or JOINED_BEFORE.search(before) for before in rivals) else longest
-    return _OPEN
+    elif not any(option and starts_with(plain, option) for option in texts):
+        return _OPEN
+    found = first_proposed(mentions(value, n, texts, lead))
+    return found.index if found is not None and found.index < n else _NOTHING
 
 
 def _label(value: str) -> tuple[int, str, bool] | None:
@@ -221,12 +215,16 @@ def _label(value: str) -> tuple[int, str, bool] | None:
         return None
     for length in (3, 1):
         local = LOCAL_LABELS.get(value[:length])
-        if local is not None and _ends(value, length):
+        if local is not None and (_ends(value, length) or SYLLABLE_ENDING.match(value, length)):
             return local, value[length:], False
     first = value[0]
     if first.isascii() and first.isalpha():
         follower = value[1:2]
-        if follower and (follower in "'’_&" or (follower.isalnum() and script(follower) in ("Latn", None))):
+        if (
+            LABEL_ENDING.match(value, 1) is None
+            and follower
+            and (follower in "'_&" or (follower.isalnum() and script(follower) in ("Latn", None)))
+        ):
             return None
         word_follows = re.match(r"\s+[^\W\d_]{2}", value[1:]) is not None
         if word_follows and first.islower():
@@ -241,6 +239,8 @@ def _label(value: str) -> tuple[int, str, bool] | None:
 
 
 def _ends(value: str, at: int) -> bool:
+    """Return whether a label ends there: "ক'ব" is a word, "ב'" a label."""
+    at += value[at : at + 1] == "'" and value[at + 1 : at + 2].isalpha()
     return at >= len(value) or unicodedata.category(value[at])[0] not in "LMN"
 
 
@@ -275,47 +275,41 @@ def _leading(text: str, n: int, texts: Sequence[str]) -> int:
     if n > 1 and [entry[0] for entry in listed if entry is not None][:n] == list(range(n)):
         return _OPEN
     first_line = text.splitlines()[0]
-    rivals = {
-        index
-        for index, at in _marked(first_line)
-        if index != found[0] and not NEGATIONS.search(words_before(first_line, at))
-    }
-    return _NOTHING if rivals else found[0]
+    proposed = [mention for mention in mentions(first_line, n, texts) if not mention.out]
+    if not proposed or proposed[0].index != found[0]:
+        return _OPEN
+    rivals = any(mention.marked and mention.index != found[0] for mention in proposed)
+    return _NOTHING if rivals or first_proposed(proposed) is None else found[0]
 
 
-def _marked(text: str) -> Iterator[tuple[int, int]]:
-    for match in _MARKED_LETTER.finditer(text):
-        letter = next(group for group in match.groups() if group)
-        yield ord(letter.upper()) - 65, match.start()
+def _confirmed(text: str, found: Sequence[Mention]) -> int:
+    """Return the only option that the words behind it call right."""
+    confirmed: set[int] = set()
+    for at, mention in enumerate(found):
+        if not mention.out and says_right(text, mention):
+            confirmed.add(mention.index)
+            if mention.joined and not found[at - 1].out:
+                confirmed.add(found[at - 1].index)
+    return _only(confirmed)
 
 
-def _only_marked(text: str, n: int, texts: Sequence[str]) -> int:
+def _only_marked(found: Sequence[Mention]) -> int:
     """Return the only label with its own mark."""
-    found = {index for index, at in _marked(text) if not NEGATIONS.search(words_before(text, at))}
+    return _only({mention.index for mention in found if mention.marked and not mention.out})
+
+
+def _mentioned(found: Sequence[Mention]) -> int:
+    """Return the only option text and the only label that a text proposes."""
+    proposed = [mention for mention in found if not mention.out]
+    options = {mention.index for mention in proposed if mention.is_text}
+    letters = {mention.index for mention in proposed if not mention.is_text}
+    if options and letters and len(options) == 1 and options != letters:
+        return _NOTHING
+    return _only(letters or options)
+
+
+def _only(found: set[int]) -> int:
+    """Return the only element of a set; open if it is empty."""
     if not found:
         return _OPEN
     return found.pop() if len(found) == 1 else _NOTHING
-
-
-def _mentioned(text: str, n: int, texts: Sequence[str]) -> int:
-    """Return the only option text and the only bare capital that the response contains."""
-    options = {index for index, before in occurrences(plain_text(text), texts) if not NEGATIONS.search(before)}
-    letters = set()
-    for match in _BARE_LETTER.finditer(_without_options(text, texts)):
-        index = ord(match[1]) - 65
-        an_article = match[1] in "AEIOUY" and _WORD_FOLLOWS.match(match.string, match.end())
-        if index < n and not an_article and not NEGATIONS.search(words_before(match.string, match.start())):
-            letters.add(index)
-    found = options or letters
-    if options and letters and len(options) > 1:
-        found = letters
-    elif options and letters and options != letters:
-        return _NOTHING
-    return found.pop() if len(found) == 1 else _NOTHING
-
-
-def _without_options(text: str, texts: Sequence[str]) -> str:
-    for option in sorted((option for option in texts if option), key=len, reverse=True):
-        words = r"[\W_]+".join(re.escape(word) for word in option.split())
-        text = re.sub(words, " - ", text, flags=re.IGNORECASE)
-    return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 
 from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._citations import Citations, CitationSource, cited_languages
+from mrag_eval.metrics._citations import CitationCounts, Citations, CitationSource, count_citations
 from mrag_eval.metrics._intervals import Estimate, estimates, group_codes, undefined
 from mrag_eval.metrics._resampling import Array
 
@@ -107,7 +106,7 @@ def citation_preferences(
         if column is not None and len(column) != len(responses):
             raise MetricError(f"{len(responses)} responses but {len(column)} {name}")
     table = np.hstack(
-        [_rows(cited_languages(responses, document_languages, query_languages, source=name)) for name in sources]
+        [_rows(count_citations(responses, document_languages, query_languages, source=name)) for name in sources]
     )
     units = group_codes(range(len(responses)) if groups is None else groups, np.ones(len(responses), dtype=bool))[0]
     rng = _resampling.generator(seed)
@@ -131,25 +130,23 @@ def citation_preferences(
     return out
 
 
-def _rows(rows: Sequence[tuple[str, Counter[str], Counter[str]] | None]) -> Array:
+def _rows(counts: CitationCounts) -> Array:
     """Return (N, columns x targets): per target the share, 1, the target's and all documents; then the same of
     citations.
     """
-    table = np.zeros((len(rows), len(TARGETS), 2, _COLUMNS // 2))
-    for i, row in enumerate(rows):
-        if row is None:
-            continue
-        asked, *counted = row
-        for side, counts in enumerate(counted):
-            total = counts.total()
-            if not total:
-                continue
-            own, english = counts[asked], counts["en"]
-            meant = (own, english, total - own if asked == "en" else total - own - english)
-            for t, hits in enumerate(meant):
-                if asked != "en" or TARGETS[t] != "english":
-                    table[i, t, side] = (hits / total, 1.0, hits, total)
-    return table.reshape(len(rows), -1)
+    asked, english = np.asarray(counts.asked), counts.columns.get("en", -1)
+    in_english = asked == english
+    each = np.arange(len(asked))
+    sides = []
+    for side in (counts.documents, counts.citations):
+        total = side.sum(axis=1)
+        own, of_english = side[each, asked], np.zeros_like(total) if english < 0 else side[:, english]
+        other = total - own - np.where(in_english, 0.0, of_english)
+        for hits, meant in ((own, total > 0), (of_english, (total > 0) & ~in_english), (other, total > 0)):
+            share = hits / np.maximum(total, 1.0)
+            sides.append(np.stack([share, np.ones_like(total), hits, total], axis=1) * meant[:, None])
+    # the two sides of a target are next to each other
+    return np.hstack([part for pair in zip(sides[:3], sides[3:], strict=True) for part in pair])
 
 
 def _preferences(
@@ -181,11 +178,11 @@ def _preferences(
 
 
 def _figures(totals: Array) -> Array:
-    columns = []
+    """Return the figures of every source and target, from the totals of the columns of :func:`_rows`."""
+    # targets, documents or citations, mean or pooled, hits or size, resamples
+    parts = totals.T.reshape(-1, 2, 2, 2, len(totals))
     with np.errstate(divide="ignore", invalid="ignore"):
-        for start in range(0, totals.shape[1], _COLUMNS):
-            part = totals[:, start : start + _COLUMNS]
-            inclusion, citation = part[:, 0] / part[:, 1], part[:, 4] / part[:, 5]
-            pooled, cited = part[:, 2] / part[:, 3], part[:, 6] / part[:, 7]
-            columns += [inclusion, citation, citation - inclusion, pooled, cited, cited - pooled]
-    return np.column_stack(columns)
+        rates = parts[:, :, :, 0] / parts[:, :, :, 1]
+    inclusion, citation = rates[:, 0], rates[:, 1]
+    figures = np.stack([inclusion, citation, citation - inclusion], axis=2).reshape(-1, len(totals))
+    return np.asarray(figures.T)

@@ -1,16 +1,19 @@
-"""Documents cited by a response, and their languages."""
+"""Documents cited by a response, and the languages of all citations as counts."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Literal
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mrag_eval.core import MetricError, did_you_mean, is_language, normalize_language, suggestion
+from mrag_eval.metrics._resampling import Array
 
 CitationSource = Literal["inline", "listed"]
 
@@ -56,160 +59,69 @@ def _number(digits: str) -> int:
     return int(digits) if len(digits) <= _MOST_DIGITS else sys.maxsize
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageCitations:
-    """Inclusion and citation of the documents in one language; rates in 0..1, None for a zero denominator.
-
-    ``*_mean`` averages the shares of the single queries (the paper's definition), ``*_pooled`` divides the totals (its
-    notebook's). A query without documents has no inclusion share, one without citations no citation share.
+@dataclass(frozen=True)
+class CitationCounts:
+    """Documents and citations of N queries in each of L languages.
 
     Attributes:
-        documents: documents of the language in all prompts.
-        citations: citations of them.
-    """
-
-    language: str
-    inclusion_mean: float | None
-    citation_mean: float | None
-    inclusion_pooled: float | None
-    citation_pooled: float | None
-    documents: int
-    citations: int
-
-    @property
-    def preference_mean(self) -> float | None:
-        """Return citation minus inclusion, of the per-query means: above 0 the language is preferred, below 0
-        avoided.
-        """
-        return _difference(self.citation_mean, self.inclusion_mean)
-
-    @property
-    def preference_pooled(self) -> float | None:
-        """Return citation minus inclusion, of the pooled rates."""
-        return _difference(self.citation_pooled, self.inclusion_pooled)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON values: the attributes."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(frozen=True, slots=True)
-class CitationRates:
-    """The result of :func:`citation_rates`.
-
-    Attributes:
-        by_language: all queries, one entry per document language.
-        by_query_language: the same for the queries of each language; the entry of a language under itself is the
-            paper's cr and nr of that language (Figure 4). Empty without ``query_languages``.
-        queries: queries with documents.
-        citing: queries with at least one citation in range.
-        unanswered: queries without a response (left out).
-        without_documents: queries with a response but no documents (left out).
+        columns: language -> its column.
+        asked: (N,) the column of each query's language; None if they are not given.
+        documents, citations: (N, L) counts, all 0 for a query without a response or without documents.
         out_of_range: citations of documents that were not in the prompt (dropped).
     """
 
-    by_language: Mapping[str, LanguageCitations]
-    by_query_language: Mapping[str, Mapping[str, LanguageCitations]] = field(default_factory=dict)
-    queries: int = 0
-    citing: int = 0
-    unanswered: int = 0
-    without_documents: int = 0
-    out_of_range: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON values: the attributes."""
-        tables = {asked: _plain(table) for asked, table in self.by_query_language.items()}
-        counts = {name: getattr(self, name) for name in self.__slots__[2:]}
-        return {"by_language": _plain(self.by_language), "by_query_language": tables, **counts}
+    columns: Mapping[str, int]
+    asked: NDArray[np.int64] | None
+    documents: Array
+    citations: Array
+    out_of_range: int
 
 
-def _plain(table: Mapping[str, LanguageCitations]) -> dict[str, dict[str, Any]]:
-    return {language: entry.as_dict() for language, entry in table.items()}
-
-
-def citation_rates(
+def count_citations(
     responses: Sequence[str | Citations | None],
     document_languages: Sequence[Sequence[str]],
+    query_languages: Sequence[str] | None,
     *,
-    query_languages: Sequence[str] | None = None,
     source: CitationSource = "inline",
     repeats: bool = True,
-) -> CitationRates:
-    """Return inclusion rate and citation rate of each document language.
-
-    For one query, nr(l) is the share of the prompt's documents in language l, and cr(l) the share of its citations of
-    documents in l.
-
-    Args:
-        responses: raw responses or parsed citations, one per query; None if the model gave none.
-        document_languages: for each query the languages of its documents, in prompt order.
-        query_languages: the language of each query, for the table by query language.
-        source: the inline marks (the paper's figures) or the ``Cited Documents:`` line.
-        repeats: count a document as often as it is cited (the paper's figures), or once.
-
-    Raises:
-        MetricError: lengths differ, a language is unknown, or ``source`` is.
-
-    Source: BordIRlines, section 4.1, Figure 4, Table 10.
+) -> CitationCounts:
+    """Return documents and citations by language, with arguments and errors as in
+    :func:`~mrag_eval.metrics.citation_rates`.
     """
     _same_length(responses, document_languages, "lists of document languages")
+    columns: dict[str, int] = {}
+    # the same for every spelling of a code
+    known: dict[str, int] = {}
+
+    def columns_of(codes: Sequence[str], where: str, row: int) -> list[int]:
+        for code in codes:
+            if code not in known:
+                known[code] = columns.setdefault(_language(code, f"{where}[{row}]"), len(columns))
+        return [known[code] for code in codes]
+
+    asked = None
     if query_languages is not None:
         _same_length(responses, query_languages, "query languages")
-    shares: list[tuple[str | None, Counter[str], Counter[str]]] = []
-    unanswered = bare = out_of_range = 0
+        asked = np.array(
+            [columns_of([code], "query_languages", row)[0] for row, code in enumerate(query_languages)], dtype=np.int64
+        )
+    shown: list[list[int]] = []
+    cited: list[list[int]] = []
+    out_of_range = 0
     for row, (response, found) in enumerate(zip(responses, document_languages, strict=True)):
-        if response is None:
-            unanswered += 1
-            continue
-        if not found:
-            bare += 1
-            continue
-        documents = _languages(found, row)
-        numbers = _numbers(response, source, repeats)
-        valid = [number for number in numbers if number < len(documents)]
-        out_of_range += len(numbers) - len(valid)
-        asked = None if query_languages is None else _language(query_languages[row], f"query_languages[{row}]")
-        shares.append((asked, Counter(documents), Counter(documents[number] for number in valid)))
-
-    by_query: dict[str, list[tuple[Counter[str], Counter[str]]]] = defaultdict(list)
-    for asked, included, cited in shares:
-        if asked is not None:
-            by_query[asked].append((included, cited))
-    return CitationRates(
-        by_language=_table([(included, cited) for _, included, cited in shares]),
-        by_query_language={asked: _table(pairs) for asked, pairs in sorted(by_query.items())},
-        queries=len(shares),
-        citing=sum(1 for _, _, cited in shares if cited),
-        unanswered=unanswered,
-        without_documents=bare,
-        out_of_range=out_of_range,
-    )
+        documents = [] if response is None else columns_of(found, "document_languages", row)
+        numbers = () if response is None or not documents else _numbers(response, source, repeats)
+        shown.append(documents)
+        cited.append([documents[number] for number in numbers if number < len(documents)])
+        out_of_range += len(numbers) - len(cited[-1])
+    return CitationCounts(columns, asked, _counts(shown, len(columns)), _counts(cited, len(columns)), out_of_range)
 
 
-def cited_languages(
-    responses: Sequence[str | Citations | None],
-    document_languages: Sequence[Sequence[str]],
-    query_languages: Sequence[str],
-    *,
-    source: CitationSource = "inline",
-    repeats: bool = True,
-) -> list[tuple[str, Counter[str], Counter[str]] | None]:
-    """Return per query its language, the languages of its documents and those of its citations in range, as counts.
-
-    None if there is no response or no document. Arguments and errors as in :func:`citation_rates`.
-    """
-    _same_length(responses, document_languages, "lists of document languages")
-    _same_length(responses, query_languages, "query languages")
-    out: list[tuple[str, Counter[str], Counter[str]] | None] = []
-    for row, (response, found) in enumerate(zip(responses, document_languages, strict=True)):
-        asked = _language(query_languages[row], f"query_languages[{row}]")
-        if response is None or not found:
-            out.append(None)
-            continue
-        documents = _languages(found, row)
-        cited = [documents[n] for n in _numbers(response, source, repeats) if n < len(documents)]
-        out.append((asked, Counter(documents), Counter(cited)))
-    return out
+def _counts(rows: Sequence[Sequence[int]], n_columns: int) -> Array:
+    """Return how often each column is in each row, (N, L)."""
+    first = np.repeat(np.arange(len(rows)) * n_columns, [len(row) for row in rows])
+    cells = first + np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=len(first))
+    return np.bincount(cells, minlength=len(rows) * n_columns).reshape(len(rows), n_columns).astype(np.float64)
 
 
 def _numbers(response: str | Citations, source: str, repeats: bool) -> tuple[int, ...]:
@@ -220,55 +132,12 @@ def _numbers(response: str | Citations, source: str, repeats: bool) -> tuple[int
     return numbers if repeats else tuple(dict.fromkeys(numbers))
 
 
-def _table(pairs: Sequence[tuple[Counter[str], Counter[str]]]) -> dict[str, LanguageCitations]:
-    included_total: Counter[str] = Counter()
-    cited_total: Counter[str] = Counter()
-    inclusion: defaultdict[str, float] = defaultdict(float)
-    citation: defaultdict[str, float] = defaultdict(float)
-    citing = 0
-    for included, cited in pairs:
-        citing += bool(cited)
-        for counts, totals, shares in ((included, included_total, inclusion), (cited, cited_total, citation)):
-            size = counts.total()
-            for language, count in counts.items():
-                totals[language] += count
-                shares[language] += count / size
-    n_documents, n_citations = included_total.total(), cited_total.total()
-    return {
-        language: LanguageCitations(
-            language=language,
-            inclusion_mean=inclusion[language] / len(pairs) if pairs else None,
-            citation_mean=citation[language] / citing if citing else None,
-            inclusion_pooled=included_total[language] / n_documents,
-            citation_pooled=cited_total[language] / n_citations if n_citations else None,
-            documents=included_total[language],
-            citations=cited_total[language],
-        )
-        for language in sorted(included_total)
-    }
-
-
-def _languages(found: Sequence[str], row: int) -> list[str]:
-    known = {code: _language(code, f"document_languages[{row}]") for code in set(found)}
-    return [known[code] for code in found]
-
-
 def _language(code: str, where: str) -> str:
-    known = _known(code) if isinstance(code, str) else None
-    if known is None:
+    if not isinstance(code, str) or not is_language(code):
         raise MetricError(f"{where}: unknown language {code!r}", suggestion(str(code)))
-    return known
-
-
-@lru_cache(maxsize=4_096)
-def _known(code: str) -> str | None:
-    return normalize_language(code) if is_language(code) else None
+    return normalize_language(code)
 
 
 def _same_length(responses: Sequence[object], other: Sequence[object], what: str) -> None:
     if len(responses) != len(other):
         raise MetricError(f"{len(responses)} responses but {len(other)} {what}")
-
-
-def _difference(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else a - b

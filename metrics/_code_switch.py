@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from mrag_eval.core import NO_SPACES, ConfigError, MetricError, base_language, language_name
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
 from mrag_eval.metrics._language_rate import accepts, unknown_to
-from mrag_eval.metrics._scripts import expected_scripts, letter_scripts
-from mrag_eval.metrics._text import word_tokens
+from mrag_eval.metrics._text import graphemes
+from mrag_eval.text import expected_scripts, letter_scripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def language_mix(
     size = window if window is not None else (24 if unspaced else 8)
     if size < 2:
         raise MetricError(f"a window needs at least 2 tokens, got {size}")
-    tokens = word_tokens(text, normalize="unicode") if unspaced else text.split()
+    tokens = graphemes(text) if unspaced else text.split()
     if len(text) <= min_chars or not tokens:
         return LanguageMix(None, len(tokens), {}, f"{min_chars} code points or fewer")
     detector = default_detector() if detector is None else detector

@@ -46,7 +46,7 @@ class Estimate:
 
         A t interval from few units may exceed the range of a share; clipping does not change its coverage.
         """
-        if bounds is None or self.low is None or self.high is None:
+        if bounds is None or self.low is None or self.high is None or bounds[0] <= self.low <= self.high <= bounds[1]:
             return self
         return replace(self, low=max(self.low, bounds[0]), high=min(self.high, bounds[1]))
 
@@ -196,16 +196,16 @@ def estimates(found: Limits, n: Sequence[int], label: str, n_units: int, units: 
     """Return one Estimate for each column of ``found``, with the reason for an undefined value or interval."""
     label = f"{label}, jackknife t" if found.method == "jackknife t" else label
     out = []
-    for k, count in enumerate(n):
-        value, low, high, missing = (float(a[k]) for a in (found.value, found.low, found.high, found.undefined))
-        if np.isnan(value):
+    columns = zip(n, *(a.tolist() for a in found[:4]), strict=True)
+    for count, value, low, high, missing in columns:
+        if math.isnan(value):
             out.append(undefined("undefined on these rows (division by zero)", label, count))
             continue
         reason = None
         bounds: tuple[float | None, float | None] = (low, high)
         if missing > 0.05:
             bounds, reason = (None, None), f"no interval: undefined in {missing:.0%} of the resamples"
-        elif np.isnan(low) or np.isnan(high):
+        elif math.isnan(low) or math.isnan(high):
             bounds, reason = (None, None), f"no interval from {n_units} {units[:-1] if n_units == 1 else units}"
         elif high - low <= 1e-12 * max(1.0, abs(value)):
             bounds, reason = (None, None), f"no interval: the {units} show no variation"

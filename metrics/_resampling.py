@@ -20,8 +20,9 @@ Statistic = Callable[[Array], Array]  # (B, m) totals -> (B,) or (B, K) values, 
 
 # with fewer units the bootstrap distribution is too coarse for BCa: see benchmarks/coverage.py
 FEW_UNITS = 10
-# one chunk of resampled indices fits in the processor's cache
-_CHUNK_CELLS = 250_000
+# Multiplications of one matrix product. OpenBLAS shares more among threads, which take longer to wait for each other
+# than to multiply; and the resampled indices fit in the processor's cache.
+_PRODUCT = 250_000
 _BLOCKS = 5_000
 # with this many distinct units or more, drawing each is cheaper than drawing their counts
 _MANY_DISTINCT = 250
@@ -52,9 +53,11 @@ def check_settings(confidence: float, n_resamples: int) -> None:
 
 def per_unit_sums(columns: Array, groups: NDArray[np.int64], n_groups: int) -> Array:
     """Return column sums (n_groups, m) of rows (n, m) by integer group code."""
-    return np.stack([np.bincount(groups, weights=column, minlength=n_groups) for column in columns.T], axis=1).astype(
-        np.float64
-    )
+    n_columns = columns.shape[1]
+    # row after row, as a loop would add them: another order could tell equal units apart
+    cells = groups[:, None] * n_columns + np.arange(n_columns)
+    sums = np.bincount(cells.ravel(), weights=columns.ravel(), minlength=n_groups * n_columns)
+    return np.asarray(sums, dtype=np.float64).reshape(n_groups, n_columns)
 
 
 def limits(
@@ -113,20 +116,23 @@ def resampled_totals(sums: Array, n_resamples: int, rng: np.random.Generator) ->
         totals[:, used] = resampled_totals(sums[:, used], n_resamples, rng) if len(used) else 0.0
         return totals
     found = _distinct(sums)
-    if found is not None:
-        # equal units are exchangeable: the number of draws of each distinct one is multinomial, and far cheaper
-        distinct, counts = found
-        weights = rng.multinomial(n_units, counts / n_units, size=n_resamples)
-        return weights.astype(np.float64) @ distinct
-    totals = np.empty((n_resamples, sums.shape[1]))
-    chunk = max(1, _CHUNK_CELLS // n_units)
+    # equal units are exchangeable: the number of draws of each distinct one is multinomial, and far cheaper
+    units, counts = (sums, None) if found is None else found
+    # a statistic reads column by column
+    totals = np.empty((n_resamples, sums.shape[1]), order="F")
+    chunk = max(4, _PRODUCT // units.size)
     for start in range(0, n_resamples, chunk):
         size = min(chunk, n_resamples - start)
-        drawn = rng.integers(0, n_units, size=(size, n_units))
-        drawn += np.arange(size)[:, None] * n_units
-        weights = np.bincount(drawn.ravel(), minlength=size * n_units).reshape(size, n_units)
-        totals[start : start + size] = weights.astype(np.float64) @ sums
+        drawn = _drawn(size, n_units, rng) if counts is None else rng.multinomial(n_units, counts / n_units, size=size)
+        totals[start : start + size] = drawn.astype(np.float64) @ units
     return totals
+
+
+def _drawn(size: int, n_units: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return how often each unit is drawn in each of ``size`` resamples of all units, (size, n_units)."""
+    drawn = rng.integers(0, n_units, size=(size, n_units))
+    drawn += np.arange(size)[:, None] * n_units
+    return np.bincount(drawn.ravel(), minlength=size * n_units).reshape(size, n_units)
 
 
 def _distinct(sums: Array) -> tuple[Array, NDArray[np.int64]] | None:
@@ -176,12 +182,14 @@ class _Spread(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             for u in (part / unit for part in influence if len(part) > 1):
                 size = len(u)
-                second = (u**2).mean(axis=0)
-                kurtosis = np.where(second > 0, (u**4).mean(axis=0) / second**2, 1.0)
+                # not u**4: a general power takes twenty times as long
+                square = u * u
+                second = square.mean(axis=0)
+                kurtosis = np.where(second > 0, (square * square).mean(axis=0) / second**2, 1.0)
                 plain += second / size
                 unbiased += second / (size - 1)
                 uncertainty += (second / size) ** 2 * np.maximum((kurtosis - 1) / size, 2 / (size - 1))
-                cubes += (u**3).mean(axis=0) / size**2
+                cubes += (square * u).mean(axis=0) / size**2
             # undefined without one of the units, so there are no limits
             spread = (plain > 0) | np.isnan(plain)
             return cls(
@@ -197,8 +205,9 @@ def _bca(value: Array, replicates: Array, acceleration: Array, z: Array) -> tupl
 
     low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
     # undefined resamples sort to the end of their column
-    columns = np.sort(replicates.T, axis=1)
-    counts: NDArray[np.int64] = np.sum(~np.isnan(columns), axis=1)
+    columns = np.array(replicates.T, order="C")
+    columns.sort(axis=1)
+    counts = np.array([column.searchsorted(np.nan) for column in columns], dtype=np.int64)
     known = np.flatnonzero(np.isfinite(value) & np.isfinite(z) & (counts > 0))
     if not len(known):
         return low, high
@@ -206,9 +215,9 @@ def _bca(value: Array, replicates: Array, acceleration: Array, z: Array) -> tupl
     counts = counts[known]
     # rounding of the matrix product must not decide between "below" and "equal"
     nearness = 1e-12 * np.maximum(1.0, np.abs(value))
-    below = (columns < (value - nearness)[:, None]).sum(axis=1) / counts
-    equal = (np.abs(columns - value[:, None]) <= nearness[:, None]).sum(axis=1) / counts
-    bias = special.ndtri(np.clip(below + equal / 2, 1 / (2 * counts), 1 - 1 / (2 * counts)))
+    bounds = zip(columns, value - nearness, value + nearness, strict=True)
+    below, within = np.array([column.searchsorted(ends) for column, *ends in bounds]).T / counts
+    bias = special.ndtri(np.clip((below + within) / 2, 1 / (2 * counts), 1 - 1 / (2 * counts)))
     for limit, quantile in ((low, z), (high, -z)):
         shifted = bias + quantile
         # beyond the pole of the formula the quantile is the outermost one

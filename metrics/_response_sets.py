@@ -88,8 +88,8 @@ def read_territories(rows: Sequence[Row]) -> list[Territory]:
     known: dict[str, Territory] = {}
     seen: set[str] = set()
     for i, row in enumerate(rows):
-        missing = [key for key in _KEYS if row.get(key) is None]
-        if missing:
+        if None in map(row.get, _KEYS):
+            missing = [key for key in _KEYS if row.get(key) is None]
             raise MetricError(f"territories[{i}] lacks {', '.join(missing)}")
         if row["query_id"] in seen:
             raise MetricError(f"territories[{i}]: query id '{row['query_id']}' occurs twice")

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
-from mrag_eval.core import MetricError, base_language, missing_extra
+from mrag_eval.core import MetricError, base_language, language_name
+from mrag_eval.text import stemmer
 
-# Languages whose words are compared by stem, with Snowball's name for each.
-STEMMERS: Mapping[str, str] = {
-    "ar": "arabic",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "fa": "persian",
-    "id": "indonesian",
-}
+# Languages whose words are compared by stem.
+STEMMED = ("ar", "el", "en", "es", "fa", "id")
 # Compared by unchanged words, as the authors do.
 _UNSTEMMED = ("as",)
 _ACUTE = "\N{COMBINING ACUTE ACCENT}"
@@ -44,12 +37,12 @@ class ShortAnswerScores(NamedTuple):
 
 def has_lemma_rule(lang: str) -> bool:
     """Return whether answers in this language are also compared word by word; elsewhere only as substrings."""
-    return base_language(lang) in (*STEMMERS, *_UNSTEMMED)
+    return base_language(lang) in (*STEMMED, *_UNSTEMMED)
 
 
 def check_stemmers() -> None:
     """Raise MissingExtraError if the extra ``stem`` is not installed."""
-    _stemmer("english")
+    stemmer("en")
 
 
 def short_answer_scores(reply: str, answers: Sequence[VotedAnswer], lang: str) -> ShortAnswerScores:
@@ -109,16 +102,9 @@ def _stems_of(lang: str) -> Stem | None:
     code = base_language(lang)
     if code in _UNSTEMMED:
         return str
-    return _stemmer(STEMMERS[code]) if code in STEMMERS else None
-
-
-@cache
-def _stemmer(algorithm: str) -> Stem:
-    try:
-        import snowballstemmer
-    except ImportError as error:
-        raise missing_extra("stem", "snowballstemmer") from error
-    if algorithm not in snowballstemmer.algorithms():
-        raise MetricError(f"this snowballstemmer lacks {algorithm}", 'pip install "snowballstemmer>=3.1"')
-    word: Stem = snowballstemmer.stemmer(algorithm).stemWord
-    return word
+    if code not in STEMMED:
+        return None
+    found = stemmer(code)
+    if found is None:
+        raise MetricError(f"this snowballstemmer lacks {language_name(code)}", 'pip install "snowballstemmer>=3.1"')
+    return found

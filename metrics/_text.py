@@ -1,8 +1,9 @@
 """Answer normalisation, tokens, and the word-level measures: match, exact match, recall, precision, F1.
 
-There are two normalisers. ``"paper"`` (default) is the SQuAD one that the multilingual RAG literature reports, faults
-included: it deletes ASCII punctuation and drops ``a an the`` in every language. ``"unicode"`` corrects its effects on
-other scripts; figures computed with it are not comparable to published ones and should be labelled.
+There are three normalisers. ``"paper"`` (default) is the SQuAD one that the multilingual RAG literature reports, faults
+included: it deletes ASCII punctuation and drops ``a an the`` in every language. ``"mkqa"`` is that of MKQA's script,
+with articles by language. ``"unicode"`` corrects their effects on other scripts; figures computed with it are not
+comparable to published ones and should be labelled.
 
 Conventions of every measure here: a prediction is scored against several answers, and the best answer counts, for each
 measure separately. Scores are in 0..1.
@@ -15,12 +16,14 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from mrag_eval.core import MetricError, base_language, did_you_mean
-from mrag_eval.metrics._scripts import NO_SPACE_SCRIPTS, script
+from mrag_eval.metrics._mkqa_normalizer import normalize_mkqa
+from mrag_eval.metrics._word_edges import contains
+from mrag_eval.text import NO_SPACE_SCRIPTS, fold, script
 
-Normalizer = Literal["paper", "unicode"]
+Normalizer = Literal["paper", "mkqa", "unicode"]
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -38,8 +41,7 @@ class _UnicodePunctuation(dict[int, int | str]):
     """Translation table filled as characters occur: punctuation, symbols and format characters are removed.
 
     Dashes, slashes and marks between words become spaces; the rest is deleted, as the SQuAD normaliser does with ASCII
-    punctuation (``O'Connor`` stays one word). The Arabic tatweel, which only stretches a word, is deleted, too, and
-    decimal digits of every script become 0 to 9.
+    punctuation (``O'Connor`` stays one word).
     """
 
     def __missing__(self, code: int) -> int | str:
@@ -48,27 +50,16 @@ class _UnicodePunctuation(dict[int, int | str]):
         value: int | str = code
         if category == "Pd" or char in "/\\_་།፡":
             value = " "
-        elif category[0] in "PS" or category == "Cf" or char == "\N{ARABIC TATWEEL}":
+        elif category[0] in "PS" or category == "Cf":
             value = ""
-        elif category == "Nd":
-            value = str(unicodedata.decimal(char))
         self[code] = value
         return value
 
 
 _UNICODE_PUNCTUATION = _UnicodePunctuation()
-# Vowel points and reading marks of Hebrew and Arabic script, which most texts leave out.
-_POINTS = re.compile(
-    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
-    "\u0610-\u061a\u064b-\u0652\u0656-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
-)
-# Languages that write vowels with them: Yiddish and Kashmiri.
-_POINTED = ("yi", "ks")
-# Languages in which an apostrophe ends an article or preposition: l'Afrique, dell'arte.
-_ELIDED = ("fr", "it", "ca", "oc")
-_APOSTROPHES = re.compile("['\u2019\u02bc]")
-# the capital dotted I, lower-cased
-_DOTTED_I = "i\N{COMBINING DOT ABOVE}"
+# Languages in which an apostrophe ends an article or preposition (l'Afrique, dell'arte) or begins the ending of a name
+# (İstanbul'da).
+_SEPARATING = ("fr", "it", "ca", "oc", "tr", "az")
 
 
 def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | None = None) -> str:
@@ -76,10 +67,11 @@ def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | 
 
     ``"paper"``: lower case, delete the 32 ASCII punctuation characters, replace the words a/an/the by a space, collapse
     whitespace (BERGEN's normaliser, section 3 of "Retrieval-augmented generation in multilingual settings").
-    ``"unicode"``: NFKC, case folding, digits of every script as 0 to 9, delete Unicode punctuation, symbols, format
-    characters and the tatweel (dashes and slashes become spaces), and the vowel points of Hebrew and Arabic unless
-    ``lang`` writes its vowels with them (Yiddish, Kashmiri); drop articles only if ``lang`` is English, separate at
-    apostrophes if it is French, Italian, Catalan or Occitan; collapse whitespace.
+    ``"mkqa"``: lower case, delete ASCII punctuation, drop the articles of ``lang`` (of 14 languages), separate the
+    characters of Chinese, Japanese, Thai and Khmer, collapse whitespace.
+    ``"unicode"``: fold the spellings of a word (:func:`mrag_eval.text.fold`, for ``lang``), delete Unicode punctuation,
+    symbols and format characters (dashes and slashes become spaces); drop articles only if ``lang`` is English,
+    separate at apostrophes if it is French, Italian, Catalan, Occitan, Turkish or Azerbaijani; collapse whitespace.
 
     Raises:
         MetricError: the text is not a string, or the normaliser is unknown.
@@ -88,43 +80,49 @@ def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | 
         raise MetricError(f"expected a string to normalise, got {type(text).__name__}")
     if normalize == "paper":
         text = _ARTICLES.sub(" ", text.lower().translate(_ASCII_PUNCTUATION))
+    elif normalize == "mkqa":
+        return normalize_mkqa(text, lang)
     elif normalize == "unicode":
         base = None if lang is None else base_language(lang)
-        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).replace(_DOTTED_I, "i")
-        if base in _ELIDED:
-            text = _APOSTROPHES.sub(" ", text)
-        if base not in _POINTED:
-            text = _POINTS.sub("", text)
+        text = fold(text, lang)
+        if base in _SEPARATING:
+            text = text.replace("'", " ")
         text = text.translate(_UNICODE_PUNCTUATION)
         if base == "en":
             text = _ARTICLES.sub(" ", text)
     else:
-        raise MetricError(f"unknown normaliser '{normalize}'" + did_you_mean(str(normalize), ("paper", "unicode")))
+        raise MetricError(f"unknown normaliser '{normalize}'" + did_you_mean(str(normalize), get_args(Normalizer)))
     return " ".join(text.split())
 
 
 def word_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None = None) -> list[str]:
     """Return the words of a text after normalisation.
 
-    ``"paper"`` splits at whitespace. ``"unicode"`` also takes every grapheme of a script written without spaces (Han,
-    kana, Thai, Lao, Khmer, Burmese) as a word, the convention of ml-mkqa's mixed segmentation; Korean, Amharic, Hindi,
-    Arabic, Hebrew and the alphabets of Europe are split at whitespace.
+    ``"paper"`` and ``"mkqa"`` split at whitespace. ``"unicode"`` also takes every grapheme of a script written without
+    spaces (Han, kana, Thai, Lao, Khmer, Burmese) as a word, the convention of ml-mkqa's mixed segmentation; Korean,
+    Amharic, Hindi, Arabic, Hebrew and the alphabets of Europe are split at whitespace.
     """
     normalized = normalize_answer(text, normalize=normalize, lang=lang)
-    if normalize == "paper":
+    if normalize != "unicode":
         return normalized.split()
     return _isolate(normalized, NO_SPACE_SCRIPTS).split()
+
+
+def graphemes(text: str) -> list[str]:
+    """Return the words of a text, or its graphemes in scripts without spaces, lower-cased but otherwise as written."""
+    plain = unicodedata.normalize("NFKC", text).casefold().translate(_UNICODE_PUNCTUATION)
+    return _isolate(plain, NO_SPACE_SCRIPTS).split()
 
 
 def gram_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None = None) -> list[str]:
     """Return the tokens that character n-grams are taken from.
 
-    ``"paper"`` splits at whitespace. ``"unicode"`` also takes every Han character as a separate token, so that a
-    two-character name is found inside a longer sentence; kana and the other scripts without spaces remain in runs,
-    where n-grams cross word boundaries.
+    ``"paper"`` and ``"mkqa"`` split at whitespace. ``"unicode"`` also takes every Han character as a separate token, so
+    that a two-character name is found inside a longer sentence; kana and the other scripts without spaces remain in
+    runs, where n-grams cross word boundaries.
     """
     normalized = normalize_answer(text, normalize=normalize, lang=lang)
-    if normalize == "paper":
+    if normalize != "unicode":
         return normalized.split()
     return _isolate(normalized, _HAN).split()
 
@@ -222,15 +220,19 @@ def word_f1(
 def match(
     prediction: str, answers: Sequence[str], *, normalize: Normalizer = "paper", lang: str | None = None
 ) -> float:
-    """Return 1.0 if any normalised answer is a substring of the normalised prediction, else 0.0.
+    """Return 1.0 if any normalised answer is contained in the normalised prediction, else 0.0.
 
-    An answer that normalises to an empty string is a substring of everything and therefore counts as a match, as in the
-    original implementation.
+    ``"paper"`` and ``"mkqa"`` take any substring. Under ``"unicode"`` an answer is not found within a word of a script
+    with spaces (``ei`` in ``Eiffel``), except next to the particles, articles and endings that a language attaches to
+    words (``서울은``, ``بالقاهرة``, ``Londonissa``; see ``_word_edges``). An answer that normalises to an empty string
+    is a substring of everything and therefore counts as a match, as in the original implementation.
 
     Raises:
         MetricError: ``answers`` is empty or a bare string, or anything in it (or the prediction) is not a string.
     """
-    return _any(lambda predicted, answer: answer in predicted, prediction, answers, normalize, lang)
+    if normalize != "unicode":
+        return _any(lambda predicted, answer: answer in predicted, prediction, answers, normalize, lang)
+    return _any(lambda predicted, answer: contains(predicted, answer, lang), prediction, answers, normalize, lang)
 
 
 def exact_match(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
 import pytest
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import citation_preference, citation_preferences, citation_rates
+from mrag_eval.metrics import citation_preference, citation_preferences, citation_rates, parse_citations
 
 DOCUMENTS = [["ko", "en", "en", "ko"], ["ko", "en"], ["en", "en"], []]
 REPLIES = [
@@ -85,3 +88,26 @@ def test_limits_of_few_questions_keep_their_range() -> None:
                     assert (-1.0 if name.startswith("preference") else 0.0) <= figure.low <= figure.high <= 1.0
     share = found["own"]["all"].figures["citation"]
     assert (share.value, share.high) == (pytest.approx(5 / 6), 1.0)
+
+
+@pytest.mark.parametrize("repeats_of_a_row", [1, 8])
+def test_intervals_are_those_of_resampled_questions(repeats_of_a_row: int) -> None:
+    rng = random.Random(repeats_of_a_row)
+    documents, replies, queries = [], [], []
+    for _ in range(60 // repeats_of_a_row):
+        documents += [rng.choices(["en", "ko", "ar"], k=5)] * repeats_of_a_row
+        replies += ["Explanation: " + " ".join(f"<doc{rng.randrange(5)}>" for _ in range(3))] * repeats_of_a_row
+        queries += [rng.choice(["en", "ko"])] * repeats_of_a_row
+    found = citation_preference(replies, documents, queries, n_resamples=4_000, seed=1)
+    draws = np.random.default_rng(2)
+    for target, wanted in (("own", lambda code, asked: code == asked), ("english", lambda code, _: code == "en")):
+        rows = [(d, parse_citations(r).inline, q) for d, r, q in zip(documents, replies, queries, strict=True)]
+        rows = [row for row in rows if target == "own" or row[2] != "en"]
+        inclusion = np.array([np.mean([wanted(code, q) for code in d]) for d, _, q in rows])
+        citation = np.array([np.mean([wanted(d[n], q) for n in cited]) for d, cited, q in rows])
+        figure = found[target]["all"].figures["preference"]
+        assert figure.value == pytest.approx((citation - inclusion).mean(), abs=1e-12)
+        picks = draws.integers(0, len(rows), size=(4_000, len(rows)))
+        low, high = np.quantile((citation - inclusion)[picks].mean(axis=1), (0.025, 0.975))
+        # BCa and its widened quantiles differ from the plain percentiles by little
+        assert (figure.low, figure.high) == (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import sys
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import Citations, citation_rates, parse_citations
+from mrag_eval.metrics import Citations, LanguageCitations, citation_rates, parse_citations
 
 
 def explained(text: str, listed: str = "0") -> str:
@@ -98,6 +100,45 @@ def test_shares_sum_to_one(rows: list[tuple[list[int], list[str]]], repeats: boo
     assert {k: v.citations for k, v in backwards.by_language.items()} == {
         k: v.citations for k, v in found.by_language.items()
     }
+
+
+def counted(pairs: list[tuple[Counter[str], Counter[str]]]) -> dict[str, LanguageCitations]:
+    """Return the rates of (languages of the documents, languages of the citations) by their definition."""
+    table = {}
+    for language in sorted({code for included, _ in pairs for code in included}):
+        shares = [[side[language] / side.total() for side in sides if side] for sides in zip(*pairs, strict=True)]
+        totals = [sum(side[language] for side in sides) for sides in zip(*pairs, strict=True)]
+        sizes = [sum(side.total() for side in sides) for sides in zip(*pairs, strict=True)]
+        means = [sum(values) / len(values) if values else None for values in shares]
+        pooled = [total / size if size else None for total, size in zip(totals, sizes, strict=True)]
+        table[language] = LanguageCitations(language, *means, *pooled, *totals)
+    return table
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rates_of_random_rows_are_those_of_a_loop(seed: int) -> None:
+    rng = random.Random(seed)
+    codes = ["en", "ko", "ar", "zhs", "sw"]
+    rows: list[tuple[str, Counter[str], Counter[str]]] = []
+    responses: list[Citations | None] = []
+    documents, queries = [], []
+    for _ in range(120):
+        found = rng.choices(codes, k=rng.choice([0, 1, 5, 10]))
+        numbers = tuple(rng.choices(range(12), k=rng.choice([0, 0, 2, 6])))
+        responses.append(None if rng.random() < 0.1 else Citations(numbers, (), None))
+        documents.append(found)
+        queries.append(rng.choice(codes[:4]))
+        named = ["zh-Hans" if code == "zhs" else code for code in [*found, queries[-1]]]
+        if found and responses[-1] is not None:
+            rows.append((named[-1], Counter(named[:-1]), Counter(named[n] for n in numbers if n < len(found))))
+    rates = citation_rates(responses, documents, query_languages=queries)
+    assert rates.by_language == counted([row[1:] for row in rows])
+    assert list(rates.by_query_language) == sorted({row[0] for row in rows})
+    for asked, table in rates.by_query_language.items():
+        assert table == counted([row[1:] for row in rows if row[0] == asked])
+    assert (rates.queries, rates.citing) == (len(rows), sum(bool(row[2]) for row in rows))
+    assert rates.unanswered == responses.count(None)
+    assert rates.queries + rates.unanswered + rates.without_documents == 120
 
 
 @pytest.mark.parametrize(

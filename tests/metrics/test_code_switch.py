@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import code_switch_share, language_mix, script
-from mrag_eval.metrics._scripts import expected_scripts
+from mrag_eval.metrics import code_switch_share, language_mix
+from mrag_eval.text import expected_scripts, script
 
 
 @pytest.mark.parametrize(

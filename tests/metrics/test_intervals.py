@@ -259,6 +259,34 @@ def test_resampled_totals_are_unbiased() -> None:
     assert totals.var(axis=0) == pytest.approx(50 * sums.var(axis=0), rel=0.05)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_resampled_totals_are_those_of_the_rows_drawn(seed: int) -> None:
+    # the numbers of published intervals: one draw for each unit of each resample, in order, whatever the blocks
+    sums = np.random.default_rng(seed).random((30 + 150 * seed, 1 + 9 * seed))
+    drawn = np.random.default_rng(seed).integers(0, len(sums), size=(300, len(sums)))
+    plain = np.array([sums[rows].sum(axis=0) for rows in drawn])
+    found = _resampling.resampled_totals(sums, 300, np.random.default_rng(seed))
+    assert np.allclose(found, plain, rtol=1e-12, atol=0)
+
+
+def test_resampled_totals_of_few_distinct_rows_are_those_of_their_counts() -> None:
+    kinds, numbers = np.array([[3.0, 1.0], [0.25, 2.0], [7.0, 5.0]]), np.array([200, 130, 70])
+    sums = np.random.default_rng(4).permutation(np.repeat(kinds, numbers, axis=0))
+    place = np.argsort(kinds @ np.random.default_rng(0).random(2))
+    counts = np.random.default_rng(5).multinomial(400, numbers[place] / 400, size=90_000)
+    found = _resampling.resampled_totals(sums, 90_000, np.random.default_rng(5))
+    assert np.allclose(found, counts @ kinds[place], rtol=1e-12, atol=0)
+
+
+def test_sums_of_units_are_those_of_a_loop() -> None:
+    rng = np.random.default_rng(2)
+    columns, groups = rng.random((200, 5)), np.r_[np.arange(40), rng.integers(0, 40, 160)]
+    plain = np.zeros((40, 5))
+    for row, group in zip(columns, groups, strict=True):
+        plain[group] += row
+    assert np.array_equal(_resampling.per_unit_sums(columns, groups, 40), plain)
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [

@@ -10,7 +10,8 @@ import pytest
 from mrag_eval.core import MetricError, MissingExtraError
 from mrag_eval.metrics import VotedAnswer, has_lemma_rule, short_answer_scores
 from mrag_eval.metrics import _short_answers as module
-from mrag_eval.metrics._short_answers import STEMMERS
+from mrag_eval.metrics._short_answers import STEMMED
+from mrag_eval.text import _stemming
 
 if importlib.util.find_spec("snowballstemmer") is None:
     pytest.skip("snowballstemmer is not installed: the extra stem", allow_module_level=True)
@@ -96,7 +97,7 @@ def test_the_rule_of_stems(lang: str, answer: str, reply: str) -> None:
 def test_without_stems_only_substrings_count() -> None:
     assert short_answer_scores("shinkafa da tuwon", [VotedAnswer(("tuwon shinkafa",), (), 1)], "ha").binary == 0.0
     assert not any(has_lemma_rule(code) for code in ("ko", "zh", "az", "am", "ha", "su"))
-    assert all(has_lemma_rule(code) for code in (*STEMMERS, "as"))
+    assert all(has_lemma_rule(code) for code in (*STEMMED, "as"))
 
 
 def test_an_empty_spelling_matches_nothing() -> None:
@@ -114,7 +115,7 @@ def test_rows_that_cannot_be_scored() -> None:
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "snowballstemmer", None)
-    module._stemmer.cache_clear()
+    _stemming._algorithms.cache_clear()
     with pytest.raises(MissingExtraError, match="extra 'stem'"):
         module.check_stemmers()
-    module._stemmer.cache_clear()
+    _stemming._algorithms.cache_clear()

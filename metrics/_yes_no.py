@@ -1,0 +1,101 @@
+"""Replies that say yes or no."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from mrag_eval.core import MetricError, base_language
+from mrag_eval.metrics._choice_words import FILLER, MARKER, WORDING, alternatives, words_of
+
+# Marks around a reply and between its words.
+_MARKS = re.compile(r"[\s*_`\"'“”‘’«»<>\[\](){}$|~#\-–—=→:.,;!?¡¿。、，！；：؟،؛។۔።፣፤፡।॥…]*")
+_LONGEST = 400
+
+
+def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
+    """Return whether a reply says yes (True) or no (False); None if it says neither, both, or that it does not know.
+
+    The reply has to begin with the word, or with an announcement such as ``The answer is``. Words are whole words:
+    ``예술`` is no yes, ``Eiffel`` no no. The words of English count in every language, since models often reply in it.
+
+    Args:
+        reply: the model's answer.
+        lang: its language (BCP 47); None for English.
+
+    Raises:
+        MetricError: the reply is not a string.
+    """
+    if not isinstance(reply, str):
+        raise MetricError(f"reply must be a string, got {type(reply).__name__}")
+    text = reply.rpartition("</think>")[2].partition("<think>")[0].strip()[:_LONGEST]
+    text = unicodedata.normalize("NFKC", text).replace("’", "'")
+    code = "en" if lang is None else base_language(lang)
+    said = _said(text, _skip(text, 0), code)
+    for match in MARKER.finditer(text):
+        if said is not None:
+            break
+        said = _announced(text, match.end(), code)
+    return said
+
+
+def _announced(text: str, position: int, code: str) -> bool | None:
+    """Return what is said behind an announcement and the words that may follow it."""
+    position = _skip(text, position)
+    while (said := _said(text, position, code)) is None and (word := FILLER.match(text, position)) is not None:
+        position = _skip(text, word.end())
+    return said
+
+
+def _skip(text: str, position: int) -> int:
+    found = _MARKS.match(text, position)
+    return found.end() if found else position
+
+
+def _said(text: str, start: int, code: str) -> bool | None:
+    """Return what a text says that has yes or no at a position."""
+    agrees, disagrees, unsettled, joins = _patterns(code)
+    first = _longest(text, start, agrees, disagrees)
+    if first is None:
+        return None
+    says, end = first
+    neither = unsettled.match(text, start)
+    if neither is not None and neither.end() > end:
+        return None
+    joined = joins.match(text, end)
+    second = _longest(text, joined.end() if joined else _skip(text, end), agrees, disagrees)
+    if second is not None and second[0] != says:
+        behind = text[second[1] :].lstrip()
+        if joined or not behind[:1].isalnum():
+            return None
+    return says
+
+
+def _longest(text: str, at: int, agrees: re.Pattern[str], disagrees: re.Pattern[str]) -> tuple[bool, int] | None:
+    """Return the word of agreement or disagreement that begins there, and its end; the longer one if both do."""
+    found = [
+        (match.end(), says) for says, each in ((True, agrees), (False, disagrees)) if (match := each.match(text, at))
+    ]
+    if not found:
+        return None
+    end, says = max(found)
+    return says, end
+
+
+@lru_cache(maxsize=64)
+def _patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    languages = list(dict.fromkeys(each for each in (code, "en") if each in WORDING))
+    yes, no, joins = (words_of(field, languages=languages) for field in ("yes", "no", "joins"))
+    return (
+        re.compile(_whole_words(yes), re.IGNORECASE),
+        re.compile(_whole_words(no), re.IGNORECASE),
+        re.compile(alternatives(words_of("refuses", "unsettled", languages=languages)), re.IGNORECASE),
+        # "and" is written together with the next word in Arabic and Hebrew
+        re.compile(rf"\s*[وו](?=\w)|[\s/,،]*{alternatives(joins, attached=True)}\s*|\s*/\s*", re.IGNORECASE),
+    )
+
+
+def _whole_words(words: list[str]) -> str:
+    """Return a pattern of words that no letter follows, also where a script has no spaces between words."""
+    return rf"(?:{'|'.join(map(re.escape, words))})(?!\w)"
