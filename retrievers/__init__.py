@@ -8,14 +8,19 @@ from mrag_eval.retrievers.build._progress import log
 from mrag_eval.retrievers.build._replacing import check_replaceable
 from mrag_eval.retrievers.build._settings import RayEngine
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
-from mrag_eval.retrievers.chunking._sentences import sentence_spans
 from mrag_eval.retrievers.chunking._token_counters import named_token_counter
 from mrag_eval.retrievers.corpora._corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
 from mrag_eval.retrievers.corpora._editions import Edition
 from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
 from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
 from mrag_eval.retrievers.embedding._allowed import allowed_spec
-from mrag_eval.retrievers.embedding._embedders import Embedder, embedder_as_named, load_embedder
+from mrag_eval.retrievers.embedding._embedders import (
+    Embedder,
+    batch_size_for,
+    embedder_as_named,
+    load_embedder,
+    vectors_arriving,
+)
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
 from mrag_eval.retrievers.index._fusion import (
     equal_quotas,
@@ -23,6 +28,7 @@ from mrag_eval.retrievers.index._fusion import (
     merge_by_rank_share,
     merge_by_score,
     merge_by_zscore,
+    query_turn,
     reciprocal_rank_fusion,
     share_quotas,
 )
@@ -32,7 +38,7 @@ from mrag_eval.retrievers.index._load import check_embedder, index_info, load_in
 from mrag_eval.retrievers.milvus._milvus import MilvusIndex, MilvusPlace, milvus_info, open_milvus, verify_milvus
 from mrag_eval.retrievers.milvus._milvus_load import load_into_milvus
 from mrag_eval.retrievers.rerank._bge_m3 import load_bge_m3
-from mrag_eval.retrievers.rerank._cross_encoder import load_cross_encoder
+from mrag_eval.retrievers.rerank._load import load_cross_encoder
 from mrag_eval.retrievers.rerank._rerank import Reranker, Scores, checked_scores
 
 __all__ = [
@@ -50,6 +56,7 @@ __all__ = [
     "SparseEncoder",
     "add_documents",
     "allowed_spec",
+    "batch_size_for",
     "build_index",
     "cached_index",
     "check_embedder",
@@ -76,6 +83,7 @@ __all__ = [
     "milvus_info",
     "named_token_counter",
     "open_milvus",
+    "query_turn",
     "read_corpus",
     "read_folder",
     "read_hub",
@@ -83,8 +91,8 @@ __all__ = [
     "read_kilt",
     "read_parquet",
     "reciprocal_rank_fusion",
-    "sentence_spans",
     "share_quotas",
+    "vectors_arriving",
     "verify_index",
     "verify_milvus",
     "wikipedia_edition",

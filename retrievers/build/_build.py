@@ -30,6 +30,7 @@ from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.shards._manifest import EmbedderRecord
+from mrag_eval.text import Analyzer
 
 
 def build_index(
@@ -48,6 +49,9 @@ def build_index(
     progress: bool = True,
     device: str = "cpu",
     bm25: Bm25Parameters | None = None,
+    segment: bool = False,
+    stem: bool = False,
+    simplified: bool = False,
     token_counter: TokenCounter = count_tokens,
     source: str | None = None,
     factory: str = "flat",
@@ -77,9 +81,13 @@ def build_index(
         resume: continue an interrupted build after its last complete batch. The corpus must be the same, in the same
             order; another one raises CorpusError.
         overwrite: replace an existing index once the new one is complete.
-        progress: show rate and time left: a bar on a terminal, else a log line every half minute.
+        progress: show rate and time left: a line on a terminal, else a log line every half minute.
         device: where the embedder runs.
         bm25: parameters of the lexical score.
+        segment: cut the words of a lexical index by dictionaries where a language is written without spaces, and in
+            Korean; see :class:`~mrag_eval.text.Analyzer`.
+        stem: reduce the words of a lexical index to stems.
+        simplified: convert traditional Chinese characters of a lexical index to simplified ones.
         token_counter: counts tokens for the chunkers ``sentences`` and ``llamaindex``.
         source: origin of the documents, for the manifest.
         factory: ``flat`` (exact), ``auto`` (by count and memory) or a string of FAISS's ``index_factory`` such as
@@ -105,6 +113,7 @@ def build_index(
         progress=progress,
         device=device,
         bm25=bm25 or Bm25Parameters(),
+        analyzer=Analyzer(segment, stem, simplified),
         token_counter=token_counter,
         source=source,
         approximation=approximation(factory, memory_budget=memory_budget, recall=recall, queries=tuple(recall_queries)),
@@ -141,7 +150,8 @@ def build_unlocked(corpus: Iterable[Passage | Document], target: Path, settings:
         writer = IndexWriter(target, settings, record, model)
         stream, share = _watched(corpus)
         total = len(corpus) if isinstance(corpus, Sized) and chunking.method == "none" else None
-        shown = Progress(target.name, total, share, shown=settings.progress)
+        name = settings.name or f"index {target.name}"
+        shown = Progress(name, total, share, shown=settings.progress)
         kept = f"{writer.folder} keeps the finished part"
         again = f"free some space, then give the same command again (index build: with --resume); {kept}"
         with room_on_disk(target, again):

@@ -20,7 +20,7 @@ from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
 from mrag_eval.retrievers.shards._bm25_shard import Postings, chosen, read_vocabulary
 from mrag_eval.retrievers.shards._faiss_shard import HEADER_SIZE
 from mrag_eval.retrievers.shards._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
-from mrag_eval.retrievers.shards._tokenize import Tokenizer
+from mrag_eval.text import Analyzer
 
 WORK = "work"
 AHEAD = f"{WORK}/ahead"
@@ -52,12 +52,12 @@ class Building:
     Args:
         folder: the folder of the files.
         settings: must be equal when a build is continued.
-        tokenizer: for a lexical or hybrid index.
+        analyzer: for a lexical or hybrid index.
         joint: whether all languages share one vocabulary.
     """
 
-    def __init__(self, folder: Path, settings: dict[str, Any], tokenizer: Tokenizer | None, joint: bool) -> None:
-        self.folder, self.settings, self._tokenizer, self._joint = folder, settings, tokenizer, joint
+    def __init__(self, folder: Path, settings: dict[str, Any], analyzer: Analyzer | None, joint: bool) -> None:
+        self.folder, self.settings, self._analyzer, self._joint = folder, settings, analyzer, joint
         self.done = 0
         self.is_complete = False
         self.content = ContentHash()
@@ -84,7 +84,8 @@ class Building:
             self._cut_back()
             for name in self.sizes:
                 if name.endswith(".vocabulary"):
-                    self.postings[Path(name).stem] = self._new_postings(read_vocabulary(self.folder / name))
+                    shard = Path(name).stem
+                    self.postings[shard] = self._new_postings(shard, read_vocabulary(self.folder / name))
         elif resume and (self.folder / MANIFEST).exists():
             manifest = parse_manifest(self.folder, manifest_bytes(self.folder))
             check_files(self.folder, manifest)
@@ -130,12 +131,12 @@ class Building:
 
     def _shard(self, name: str) -> Postings:
         if name not in self.postings:
-            self.postings[name] = self._new_postings()
+            self.postings[name] = self._new_postings(name)
         return self.postings[name]
 
-    def _new_postings(self, vocabulary: Any = ()) -> Postings:
-        assert self._tokenizer is not None
-        return Postings(self._tokenizer, vocabulary)
+    def _new_postings(self, shard: str, vocabulary: Any = ()) -> Postings:
+        assert self._analyzer is not None
+        return Postings(self._analyzer.tokenizer(None if self._joint else shard), vocabulary)
 
     def append(
         self, passages: Sequence[Passage], vectors: Vectors | None, sparse: Sequence[SparseVector] | None = None
@@ -145,7 +146,7 @@ class Building:
         for position, passage in enumerate(passages):
             by_language.setdefault(passage.lang, []).append(position)
             self.content.add(passage)
-        if self._tokenizer is not None and self._joint:
+        if self._analyzer is not None and self._joint:
             # encoded together, so that token numbers follow the corpus and not the batch size
             all_lengths, all_postings, words = self._shard("joint").encode([passage.text for passage in passages])
             self._write(vocabulary_name("joint"), words)
@@ -161,7 +162,7 @@ class Building:
                 lengths, pairs = sparse_shard.encode([sparse[position] for position in positions])
                 self._write(lengths_name(lang), lengths)
                 self._write(postings_name(lang), pairs)
-            if self._tokenizer is not None:
+            if self._analyzer is not None:
                 if self._joint:
                     lengths, postings = chosen(all_lengths, all_postings, positions)
                 else:

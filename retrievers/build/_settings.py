@@ -15,6 +15,7 @@ from mrag_eval.retrievers.embedding._embedders import Embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.shards._manifest import KINDS, Manifest
+from mrag_eval.text import OPTIONS, Analyzer
 
 # a specification of a model, or the model itself
 Model = str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder
@@ -48,6 +49,8 @@ class RayEngine:
 class BuildSettings:
     """The arguments of ``build_index`` (documented there) without the corpus and the folder.
 
+    ``name`` is what the progress shows; by default the name of the folder.
+
     Raises ConfigError for settings that are impossible or exclude each other.
     """
 
@@ -60,8 +63,10 @@ class BuildSettings:
     workers: int = 0
     resume: bool = False
     progress: bool = True
+    name: str | None = None
     device: str = "cpu"
     bm25: Bm25Parameters = field(default_factory=Bm25Parameters)
+    analyzer: Analyzer = field(default_factory=Analyzer)
     token_counter: TokenCounter = count_tokens
     source: str | None = None
     approximation: Approximation | None = None
@@ -75,6 +80,13 @@ class BuildSettings:
                 f"joint cannot be combined with kind '{self.kind}': its scores are comparable across languages anyway",
                 "leave joint out",
             )
+        for option in OPTIONS:
+            if getattr(self.analyzer, option) and not self.is_lexical:
+                raise ConfigError(
+                    f"{option} cannot be combined with kind '{self.kind}', which has no words", "use bm25 or hybrid"
+                )
+        if self.analyzer.stem and self.joint:
+            raise ConfigError("stem cannot be combined with joint: stems depend on the language", "leave joint out")
         if self.batch_size < 1:
             raise ConfigError(f"batch_size is {self.batch_size}, it must be at least 1", "leave it out for the default")
         if self.engine is not None and (self.workers or self.window is not None):
@@ -104,8 +116,9 @@ class BuildSettings:
         return cls(
             kind=manifest.kind,
             embedder=record.spec if record is not None and record.spec is not None else cls.embedder,
-            chunking=ChunkConfig.of(manifest.chunker or "none"),
+            chunking=ChunkConfig.recorded(manifest.chunker or {}),
             joint=manifest.joint,
             bm25=Bm25Parameters(**manifest.bm25) if manifest.bm25 else Bm25Parameters(),
+            analyzer=Analyzer.of(manifest.tokenizer) if manifest.tokenizer else Analyzer(),
             approximation=Approximation(**manifest.approximation) if manifest.approximation is not None else None,
         )

@@ -11,14 +11,12 @@ import numpy as np
 
 from mrag_eval.core import Passage
 from mrag_eval.retrievers.build._intake import batches
-from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors, checked
+from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors, batch_size_for, vectors_arriving
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, SparseVector, checked_sparse
 from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
 
 # default number of batches in a window
 WINDOW = 8
-
-Part = Vectors | Sequence[SparseVector]
 
 
 @dataclass(frozen=True)
@@ -33,45 +31,52 @@ class Made:
 class Ahead:
     """File with the vectors of a window's finished batches, kept until the window is written.
 
-    A build killed within a window therefore loses only one batch. The file starts with a hash of the window's texts and
-    batch size.
+    A build killed within a window therefore loses only the batches in progress. The file starts with a hash of the
+    window's texts and batch size; each batch has its number and length in front.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def begin(self, texts: Sequence[str], batch_size: int) -> list[bytes]:
-        """Start a window; return its batches from an earlier attempt."""
-        digest = hashlib.sha256(str(batch_size).encode())
+    def begin(self, texts: Sequence[str], batch_size: int) -> dict[int, bytes]:
+        """Start a window; return its batches from an earlier attempt, by number."""
+        digest = hashlib.sha256(f"{_FORMAT} {batch_size}".encode())
         for text in texts:
             raw = text.encode()
             digest.update(len(raw).to_bytes(8, "little") + raw)
         key = digest.digest()
-        kept: list[bytes] = []
+        kept: dict[int, bytes] = {}
+        at = len(key)
         if self._path.exists():
             content = self._path.read_bytes()
-            at = len(key) if content.startswith(key) else len(content)
-            while at + 8 <= len(content):
-                end = at + 8 + int.from_bytes(content[at : at + 8], "little")
-                if end > len(content):
+            if not content.startswith(key):
+                content = b""
+            while at + _HEAD <= len(content):
+                number, length = (int.from_bytes(content[at + n : at + n + 8], "little") for n in (0, 8))
+                if at + _HEAD + length > len(content):
                     break
-                kept.append(content[at + 8 : end])
-                at = end
+                kept[number] = content[at + _HEAD : at + _HEAD + length]
+                at += _HEAD + length
         if kept:
             with self._path.open("r+b") as file:
-                file.truncate(len(key) + sum(8 + len(part) for part in kept))
+                file.truncate(at)
         else:
             self._path.write_bytes(key)
         return kept
 
-    def keep(self, part: bytes) -> None:
+    def keep(self, number: int, part: bytes) -> None:
         """Append one batch."""
         with self._path.open("ab") as file:
-            file.write(len(part).to_bytes(8, "little") + part)
+            file.write(number.to_bytes(8, "little") + len(part).to_bytes(8, "little") + part)
 
     def end(self) -> None:
         """Delete the file once the window is written."""
         self._path.unlink(missing_ok=True)
+
+
+_FORMAT = 2
+# bytes in front of a batch
+_HEAD = 16
 
 
 def made_in_windows(
@@ -90,7 +95,7 @@ def made_in_windows(
             yield Made(held)
         return
     for held in batches(passages, window):
-        yield made(held, model, batch_size, ahead if len(held) > batch_size else None, on_batch)
+        yield made(held, model, batch_size, ahead, on_batch)
         ahead.end()
 
 
@@ -102,30 +107,32 @@ def made(
     on_batch: Callable[[int], None] = lambda _: None,
 ) -> Made:
     """Embed one window in batches of similar length."""
-    texts = [passage.text for passage in passages]
+    texts, batch_size = [passage.text for passage in passages], batch_size_for(model, batch_size)
     order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
-    kept = ahead.begin(texts, batch_size) if ahead is not None else []
-    vectors = None if isinstance(model, SparseEncoder) else np.empty((len(texts), model.dim), dtype=np.float32)
-    sparse: dict[int, SparseVector] = {}
-    for number, start in enumerate(range(0, len(order), batch_size)):
-        positions = order[start : start + batch_size]
-        own = [texts[position] for position in positions]
-        if isinstance(model, SparseEncoder):
-            if number < len(kept):
-                found: Sequence[SparseVector] = sparse_shard.decode(kept[number], len(own))
-            else:
-                found = checked_sparse(model, model.encode_passages(own), len(own))
-                if ahead is not None:
-                    ahead.keep(b"".join(sparse_shard.encode(found)))
-            sparse.update(zip(positions, found, strict=True))
-        else:
-            assert vectors is not None
-            if number < len(kept):
-                vectors[positions] = np.frombuffer(kept[number], "<f4").reshape(len(own), model.dim)
-            else:
-                fresh = checked(model, model.embed_passages(own), len(own))
-                vectors[positions] = fresh
-                if ahead is not None:
-                    ahead.keep(fresh.astype("<f4", copy=False).tobytes())
-        on_batch(len(own))
-    return Made(passages, vectors, [sparse[position] for position in range(len(texts))] if sparse else None)
+    places = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    ahead = None if len(places) < 2 else ahead
+    kept = ahead.begin(texts, batch_size) if ahead is not None else {}
+    left = [number for number in range(len(places)) if number not in kept]
+    asked = [[texts[position] for position in places[number]] for number in left]
+    for number in kept:
+        on_batch(len(places[number]))
+    if isinstance(model, SparseEncoder):
+        sparse: dict[int, SparseVector] = {}
+        for number, content in kept.items():
+            sparse.update(zip(places[number], sparse_shard.decode(content, len(places[number])), strict=True))
+        for number, batch in zip(left, asked, strict=True):
+            found = checked_sparse(model, model.encode_passages(batch), len(batch))
+            sparse.update(zip(places[number], found, strict=True))
+            if ahead is not None:
+                ahead.keep(number, b"".join(sparse_shard.encode(found)))
+            on_batch(len(batch))
+        return Made(passages, None, [sparse[position] for position in range(len(texts))])
+    vectors = np.empty((len(texts), model.dim), dtype=np.float32)
+    for number, content in kept.items():
+        vectors[places[number]] = np.frombuffer(content, "<f4").reshape(-1, model.dim)
+    for nth, fresh in vectors_arriving(model, asked):
+        vectors[places[left[nth]]] = fresh
+        if ahead is not None:
+            ahead.keep(left[nth], fresh.astype("<f4", copy=False).tobytes())
+        on_batch(len(asked[nth]))
+    return Made(passages, vectors)

@@ -5,38 +5,33 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from mrag_eval.core import NO_SPACES, ConfigError, Passage, base_language, did_you_mean, titled
+from mrag_eval.core import NO_SPACES, ConfigError, CorpusError, Passage, base_language, did_you_mean, titled
 from mrag_eval.retrievers.chunking._sentence_splitter import split_sentences
-from mrag_eval.retrievers.chunking._sentences import sentence_spans
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.index._hashing import passage_id
-from mrag_eval.retrievers.shards._scripts import HAN_KANA, marks, unspaced_letters
+from mrag_eval.text import BETWEEN_WORDS, estimated_tokens, fitting_spans, phrase_spans
 
 METHODS = ("words", "sentences", "llamaindex", "paragraphs", "none")
 
 TokenCounter = Callable[[str], int]
 
+# Of the sentence ends, cuts and token estimates of the methods named; the others have not changed. Version 1 was not
+# recorded.
+CHUNKING_VERSION = 2
+_VERSIONED = ("sentences", "llamaindex")
+
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
-@lru_cache(maxsize=1)
-def _counted() -> re.Pattern[str]:
-    single = HAN_KANA + unspaced_letters()
-    word = rf"[^\W{single}]+(?:[{marks()}]+[^\W{single}]*)*"
-    return re.compile(rf"{word}|[{single}][{marks()}]*|[^\w\s]")
-
-
 def count_tokens(text: str) -> int:
-    """Count tokens without a model: words, punctuation marks, and each letter of scripts without spaces.
+    """Estimate the tokens of XLM-RoBERTa, whose vocabulary most multilingual embedders share, without a model.
 
-    A letter and its combining marks count once. The count is close enough to subword tokens to bound the size of
-    passages, and the same on every machine. To count with a model's tokenizer, pass it as ``token_counter``.
+    The estimate is the same on every machine. To count with a model's tokenizer, pass it as ``token_counter``.
     """
-    return sum(1 for _ in _counted().finditer(text))
+    return estimated_tokens(text, "xlm-r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +42,7 @@ class ChunkConfig:
       combining mark stays with its letter); whitespace becomes single spaces. The split of KILT, and of Retrieval-
       augmented generation in multilingual settings (section 3), with ``title_in_front``.
     - ``sentences``: whole sentences, in any script, up to ``size`` (100) tokens, no overlap; a longer sentence is cut
-      between words. The prepended title is not counted.
+      between words, a longer word between letters. Thai and Lao are cut at spaces. The prepended title is not counted.
     - ``llamaindex``: up to ``size`` (100) tokens, cut like LlamaIndex's ``SentenceSplitter``. The split of The
       Cross-Lingual Cost (section 3). Only ``.``, ``?`` and ``!`` end sentences.
     - ``paragraphs``: cut at blank lines; paragraphs shorter than ``min_chars`` characters are left out.
@@ -62,6 +57,7 @@ class ChunkConfig:
     size: int = 100
     title_in_front: bool = True
     min_chars: int = 1
+    version: int = CHUNKING_VERSION
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -80,7 +76,7 @@ class ChunkConfig:
             return spec
         if isinstance(spec, str):
             return cls(method=spec)
-        allowed = {field.name: field.type for field in fields(cls)}
+        allowed = {field.name: field.type for field in fields(cls) if field.name != "version"}
         for key, value in spec.items():
             if key not in allowed:
                 raise ConfigError(f"chunker: unknown key '{key}'{did_you_mean(key, allowed)}")
@@ -92,8 +88,18 @@ class ChunkConfig:
                 )
         return cls(**spec)
 
+    @classmethod
+    def recorded(cls, record: Mapping[str, Any]) -> ChunkConfig:
+        """Return the config of a manifest, with the version of the rules that cut its documents."""
+        config = cls.of({key: value for key, value in record.items() if key != "version"})
+        return replace(config, version=record.get("version", 1)) if config.method in _VERSIONED else config
+
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Return the settings for the manifest, with the version of the rules if the method has a second one."""
+        settings = asdict(self)
+        if self.method not in _VERSIONED or self.version == 1:
+            del settings["version"]
+        return settings
 
 
 def chunk_documents(
@@ -106,8 +112,15 @@ def chunk_documents(
 
     ``Passage.doc_id`` is the document's id; ``Passage.id`` is a hash of document id, language, position and text, so
     unchanged passages keep their ids in a rebuild. ``token_counter`` is used by ``sentences`` and ``llamaindex``.
+    Raises CorpusError for the config of an index that was cut by other rules.
     """
     settings = ChunkConfig.of(config)
+    if settings.version != CHUNKING_VERSION:
+        raise CorpusError(
+            f"documents of the index were cut by '{settings.method}' version {settings.version}, this mrag-eval has "
+            f"version {CHUNKING_VERSION}",
+            "rebuild the index: mrag-eval index build --overwrite ...",
+        )
     for document in documents:
         for position, piece in enumerate(_pieces(document, settings, token_counter)):
             text = _behind_title(document.title, piece, settings)
@@ -164,34 +177,18 @@ def _characters(text: str, size: int) -> Iterator[str]:
 
 
 def _sentences(document: Document, size: int, count: TokenCounter) -> Iterator[str]:
+    """Yield whole sentences up to the limit. A sentence over the limit is cut between words, a word between letters."""
     text = document.text
     start = end = used = 0
-    for low, high in sentence_spans(text, document.lang):
+    for low, high in phrase_spans(text, document.lang):
         tokens = count(text[low:high])
-        if used and used + tokens > size:
+        if start < end and used + tokens > size:
             yield text[start:end].strip()
-            used = 0
-        if tokens > size:
-            yield from _cut_sentence(text[low:high].strip(), size, count)
-            continue
-        if not used:
-            start = low
+            start, used = low, 0
         end, used = high, used + tokens
-    if used:
-        yield text[start:end].strip()
-
-
-def _cut_sentence(sentence: str, size: int, count: TokenCounter) -> Iterator[str]:
-    """Cut a sentence over the limit between words, and a word over the limit between characters."""
-    held = ""
-    for word in re.findall(r"\S+\s*", sentence):
-        if held and count(held + word) > size:
-            yield held.strip()
-            held = ""
-        if count(word) > size:
-            *full, rest = _characters(word, size)
-            yield from full
-            word = rest
-        held += word
-    if held.strip():
-        yield held.strip()
+        if tokens > size:
+            spans = fitting_spans(text, low, high, lambda piece: count(piece) <= size, [BETWEEN_WORDS])
+            yield from (piece for first, last in spans if (piece := text[first:last].strip()))
+            start, used = high, 0
+    if piece := text[start:end].strip():
+        yield piece

@@ -20,7 +20,7 @@ _CACHE = "TIKTOKEN_CACHE_DIR"
 
 
 def named_token_counter(name: str) -> Callable[[str], int]:
-    """Return the counter called ``cl100k_base`` or ``model_free`` (``count_tokens``).
+    """Return the counter called ``cl100k_base`` or ``model_free`` (``count_tokens``, an estimate).
 
     tiktoken reads the vocabulary of ``cl100k_base`` from ``$TIKTOKEN_CACHE_DIR``, else from the copy inside an
     installed LlamaIndex, else it downloads it. Raises ConfigError if none of this works.

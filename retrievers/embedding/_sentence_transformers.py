@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mrag_eval.core import ConfigError, loading_device, missing_extra, placed
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
-from mrag_eval.retrievers.embedding._families import family
+from mrag_eval.retrievers.embedding._feeding import Feeding, feeding
 
 _SMALL_FILE = 1 << 20
 # The first release whose cross-encoders accept tokenizer settings per call, and whose sparse encoders are supported.
@@ -21,9 +21,9 @@ _OLDEST = 6
 
 
 class SentenceTransformersEmbedder:
-    """Embedder from the hub or a folder, with the prefixes, pooling and normalisation of its family.
+    """Embedder from the hub or a folder, with the prompts, adapters, pooling and normalisation of its family.
 
-    The spec's settings come first, then the family's (:mod:`._families`), then the model's own configuration.
+    The spec's settings come first, then the recipe's, then the model's own configuration (:mod:`._feeding`).
     ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of these settings.
     """
 
@@ -50,30 +50,26 @@ class SentenceTransformersEmbedder:
                 "check the name and the network, or give the path of a downloaded model",
             ) from error
         placed(self._model, device, f"embedder {spec.model}")
-        known = family(spec.model)
-        own: dict[str, str | None] = getattr(self._model, "prompts", None) or {}
-        fallback_query = known.query_prefix if known else own.get("query")
-        fallback_passage = known.passage_prefix if known else own.get("passage") or own.get("document")
-        self.query_prefix = (spec.query_prefix if spec.query_prefix is not None else fallback_query) or ""
-        self.passage_prefix = (spec.passage_prefix if spec.passage_prefix is not None else fallback_passage) or ""
-        self.normalize = spec.normalize if spec.normalize is not None else (known.normalize if known else True)
+        fed = feeding(spec, getattr(self._model, "prompts", None) or {}, _similarity(self._model))
+        self._tasks = _tasks(self._model, fed, spec.name)
+        self.query_prefix, self.passage_prefix, self.normalize = fed.query_prefix, fed.passage_prefix, fed.normalize
         if spec.max_tokens is not None:
             self._model.max_seq_length = spec.max_tokens
-        self.pooling = _set_pooling(self._model, spec.pooling or (known.pooling if known else None))
+        self.pooling = _set_pooling(self._model, fed.pooling)
         self.commit = _commit(self._model) or spec.revision or ""
         settings = [self.query_prefix, self.passage_prefix, self.pooling, self.normalize]
-        settings += [self._model.max_seq_length, spec.dimensions]
+        settings += [self._model.max_seq_length, spec.dimensions, *fed.identity()]
         digest = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
         self.revision = f"{self.commit or files_hash(Path(spec.model))}/{digest}"
         self.dim = int(spec.dimensions or _dimension(self._model))
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._embed(texts, self.query_prefix)
+        return self._embed(texts, self.query_prefix, self._tasks[0])
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._embed(texts, self.passage_prefix)
+        return self._embed(texts, self.passage_prefix, self._tasks[1])
 
-    def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
+    def _embed(self, texts: Sequence[str], prefix: str, task: Mapping[str, str]) -> NDArray[np.float32]:
         if not texts:
             return np.empty((0, self.dim), dtype=np.float32)
         vectors = self._model.encode(
@@ -84,6 +80,7 @@ class SentenceTransformersEmbedder:
             normalize_embeddings=self.normalize,
             show_progress_bar=False,
             convert_to_numpy=True,
+            **task,
         )
         return np.asarray(vectors, dtype=np.float32)
 
@@ -103,6 +100,37 @@ def _offline() -> bool:
     import os
 
     return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+
+
+def _similarity(model: Any) -> str | None:
+    """Return the similarity that a model's configuration or its last layer names, None if there is none."""
+    if any(type(module).__name__ == "Normalize" for module in model):
+        return "cosine"
+    # the property would answer cosine for every model that names none
+    named = getattr(model, "_similarity_fn_name", None)
+    return None if named is None else str(getattr(named, "value", named))
+
+
+def _tasks(model: Any, fed: Feeding, name: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the arguments that choose the adapter for queries and for passages.
+
+    Raises ConfigError if the model, as it was loaded, does not take the argument; the library would ignore it.
+    """
+    chosen = tuple({} if task is None else {"task": task} for task in (fed.query_task, fed.passage_task))
+    if any(chosen) and "task" not in _arguments(model):
+        raise ConfigError(
+            f"embedder {name}: the model has adapters for queries and passages, and was loaded without them",
+            "add trust_remote_code: true if you trust the code of its repository",
+        )
+    return chosen  # type: ignore[return-value]
+
+
+def _arguments(model: Any) -> set[str]:
+    """Return the arguments that the layers of a model take besides texts."""
+    asked = getattr(model, "get_model_kwargs", None)  # the library has it since release 5
+    if asked is not None:
+        return set(asked())
+    return {name for names in (getattr(model, "module_kwargs", None) or {}).values() for name in names}
 
 
 def _set_pooling(model: Any, wanted: str | None) -> str:

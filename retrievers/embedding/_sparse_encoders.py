@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, CorpusError, loading_device, placed
+from mrag_eval.core import ConfigError, CorpusError, Wait, loading_device, placed
 from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
 from mrag_eval.retrievers.embedding._sentence_transformers import _offline, files_hash, model_class
 
@@ -69,7 +69,8 @@ def load_sparse_encoder(spec: str | Mapping[str, Any] | EmbedderSpec, *, device:
 
 @lru_cache(maxsize=2)
 def _load(asked: Asked, device: str) -> SparseEncoder:
-    return SentenceTransformersSparse(asked.spec, device)
+    with Wait(f"loading the sparse encoder {asked.spec.model}"):
+        return SentenceTransformersSparse(asked.spec, device)
 
 
 class SentenceTransformersSparse:

@@ -16,7 +16,7 @@ from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 from mrag_eval.retrievers.shards._manifest import Manifest
 from mrag_eval.retrievers.shards._ordering import Rows, Scores, top_k_line
 from mrag_eval.retrievers.shards._sparse_shard import SparseShard
-from mrag_eval.retrievers.shards._tokenize import tokenizer
+from mrag_eval.text import Analyzer
 
 # language -> (positions of the queries that have it in scope, scores, rows); both queries × depth
 Lists = dict[str, tuple[Rows, Scores, Rows]]
@@ -39,15 +39,16 @@ class FolderShards:
             for lang in languages:
                 self.dense[lang] = open_dense(path, manifest, lang, first_row=store.span(lang)[0], mmap=mmap)
         if manifest.tokenizer is not None:
-            tokenize = tokenizer(str(manifest.tokenizer["name"]), int(manifest.tokenizer["version"]))
+            analyzer = Analyzer.of(manifest.tokenizer)
             if manifest.joint:
-                joint = Bm25Shard(path / "bm25" / "joint", len(store), tokenize, mmap=mmap)
+                joint = Bm25Shard(path / "bm25" / "joint", len(store), analyzer.tokenizer(None), mmap=mmap)
                 self.lexical = dict.fromkeys(languages, joint)
             else:
                 for lang in languages:
                     low, high = store.span(lang)
                     folder = path / "bm25" / lang
-                    self.lexical[lang] = Bm25Shard(folder, high - low, tokenize, first_row=low, mmap=mmap)
+                    words = analyzer.tokenizer(lang)
+                    self.lexical[lang] = Bm25Shard(folder, high - low, words, first_row=low, mmap=mmap)
 
     def dense_lists(self, vectors: Vectors, k: int, scopes: dict[str, Rows], rows: list[Rows | None] | None) -> Lists:
         """Return the lists of the dense shards for these query vectors."""

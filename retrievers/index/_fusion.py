@@ -6,15 +6,28 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mrag_eval.core import ConfigError, Hit
+from mrag_eval.core import ConfigError, Hit, content_key
+
+
+def query_turn(text: str, seed: int = 0) -> int:
+    """Return the number that decides which language is first among equals for a query: a hash of seed and text."""
+    return int(content_key(seed, text)[:16], 16)
 
 
 def _key(hit: Hit) -> tuple[float, str]:
     return (-hit.score, hit.id)
 
 
-def _ranked(hits: Iterable[Hit]) -> list[Hit]:
-    return [replace(hit, rank=rank) for rank, hit in enumerate(sorted(hits, key=_key), start=1)]
+def _best(hits: Iterable[Hit], k: int, turn: int | None = None) -> list[Hit]:
+    """Return the ``k`` best hits by score, ranked from 1.
+
+    Ties: with a ``turn``, by language in order of code, starting at the turn; then by passage id.
+    """
+    found = list(hits)
+    languages = sorted({hit.lang for hit in found})
+    places = {lang: 0 if turn is None else (at - turn) % len(languages) for at, lang in enumerate(languages)}
+    found.sort(key=lambda hit: (-hit.score, places[hit.lang], hit.id))
+    return [replace(hit, rank=rank) for rank, hit in enumerate(found[:k], start=1)]
 
 
 def _check_k(k: int) -> None:
@@ -22,11 +35,12 @@ def _check_k(k: int) -> None:
         raise ConfigError(f"k is {k}, it must be at least 1", "e.g. k=5")
 
 
-def merge_by_score(lists: Iterable[Sequence[Hit]], k: int) -> list[Hit]:
+def merge_by_score(lists: Iterable[Sequence[Hit]], k: int, turn: int | None = None) -> list[Hit]:
     """Return the ``k`` best hits of all lists by score; a passage in several lists counts once, with its best score.
 
-    Ties: score descending, then passage id ascending. Ranks are renumbered from 1. Only meaningful where scores are
-    comparable: inner products of one embedder are, lexical scores of separate indexes are not.
+    Ties: score descending, then passage id ascending; with a ``turn`` (:func:`query_turn`) by language before the id,
+    in order of code, starting at the turn. Ranks are renumbered from 1. Only meaningful where scores are comparable:
+    inner products of one embedder are, lexical scores of separate indexes are not.
     """
     _check_k(k)
     best: dict[str, Hit] = {}
@@ -35,15 +49,16 @@ def merge_by_score(lists: Iterable[Sequence[Hit]], k: int) -> list[Hit]:
             held = best.get(hit.id)
             if held is None or hit.score > held.score:
                 best[hit.id] = hit
-    return _ranked(sorted(best.values(), key=_key)[:k])
+    return _best(best.values(), k, turn)
 
 
-def reciprocal_rank_fusion(lists: Iterable[Sequence[Hit]], k: int, c: int = 60) -> list[Hit]:
+def reciprocal_rank_fusion(lists: Iterable[Sequence[Hit]], k: int, c: int = 60, turn: int | None = None) -> list[Hit]:
     """Return the ``k`` best hits by the sum over the lists of ``1 / (c + rank)``, which becomes the score.
 
     The rank of a hit is its position in the list, from 1 (``Hit.rank`` is ignored); a passage that is twice in a list
-    counts at its better position. Ties: score descending, then passage id ascending. Source: Cormack, Clarke and
-    Buettcher, Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods (SIGIR 2009), c = 60.
+    counts at its better position. Ties as in :func:`merge_by_score`; lists of different languages tie at every rank,
+    so without a ``turn`` the same language would lead for every query. Source: Cormack, Clarke and Buettcher,
+    Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods (SIGIR 2009), c = 60.
     """
     _check_k(k)
     first: dict[str, Hit] = {}
@@ -58,7 +73,7 @@ def reciprocal_rank_fusion(lists: Iterable[Sequence[Hit]], k: int, c: int = 60) 
             parts.setdefault(hit.id, []).append(1.0 / (c + rank))
     # fsum: the same parts give the same sum whatever the order of the lists
     fused = [replace(hit, score=math.fsum(parts[identifier])) for identifier, hit in first.items()]
-    return _ranked(sorted(fused, key=_key)[:k])
+    return _best(fused, k, turn)
 
 
 def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mapping[str, int], k: int) -> list[Hit]:
@@ -107,7 +122,7 @@ def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mappi
                 filled = True
         if not filled:
             break
-    return _ranked(chosen.values())
+    return _best(chosen.values(), k)
 
 
 def equal_quotas(languages: Iterable[str], k: int, seed: int = 0) -> dict[str, int]:
@@ -143,16 +158,16 @@ def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, 
     return quotas
 
 
-def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int) -> list[Hit]:
+def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int, turn: int | None = None) -> list[Hit]:
     """Return the ``k`` best hits by their z-score within their language: ``z = (score - mean) / deviation``.
 
     Mean and (population) deviation are those of the given list, so lists should be deeper than ``k``. A list of one hit
-    or of equal scores has z = 0. z becomes the score. Ties: score descending, then passage id ascending. Source: the
-    normalisation to zero mean and unit variance of Montague and Aslam, Relevance score normalization for metasearch
-    (CIKM 2001), here per language.
+    or of equal scores has z = 0. z becomes the score. Ties as in :func:`merge_by_score`. Source: the normalisation to
+    zero mean and unit variance of Montague and Aslam, Relevance score normalization for metasearch (CIKM 2001), here
+    per language.
     """
     _check_k(k)
-    return _normalised(lists_by_language, k, _zscores)
+    return _normalised(lists_by_language, k, _zscores, turn)
 
 
 def _zscores(_: str, hits: Sequence[Hit]) -> list[float]:
@@ -163,13 +178,15 @@ def _zscores(_: str, hits: Sequence[Hit]) -> list[float]:
     return [(hit.score - mean) / deviation if deviation else 0.0 for hit in hits]
 
 
-def merge_by_rank_share(lists_by_language: Mapping[str, Sequence[Hit]], counts: Mapping[str, int], k: int) -> list[Hit]:
+def merge_by_rank_share(
+    lists_by_language: Mapping[str, Sequence[Hit]], counts: Mapping[str, int], k: int, turn: int | None = None
+) -> list[Hit]:
     """Return the ``k`` best hits by the share of their language ranked below them: ``1 - (rank - 1/2) / passages``.
 
     ``counts`` holds the passages of each language. A language with three times the passages gets three times the
-    places, as in :func:`share_quotas`, but in one ranking. The share becomes the score. Ties: score descending, then
-    passage id ascending. Raises :class:`~mrag_eval.core.ConfigError` for a language without a count, or with fewer
-    passages than hits.
+    places, as in :func:`share_quotas`, but in one ranking. The share becomes the score. Ties as in
+    :func:`merge_by_score`; languages of the same size tie at every rank. Raises
+    :class:`~mrag_eval.core.ConfigError` for a language without a count, or with fewer passages than hits.
     """
     _check_k(k)
     for language, hits in lists_by_language.items():
@@ -182,11 +199,14 @@ def merge_by_rank_share(lists_by_language: Mapping[str, Sequence[Hit]], counts: 
     def shares(language: str, hits: Sequence[Hit]) -> list[float]:
         return [1.0 - (rank - 0.5) / counts[language] for rank in range(1, len(hits) + 1)]
 
-    return _normalised(lists_by_language, k, shares)
+    return _normalised(lists_by_language, k, shares, turn)
 
 
 def _normalised(
-    lists_by_language: Mapping[str, Sequence[Hit]], k: int, scores: Callable[[str, Sequence[Hit]], list[float]]
+    lists_by_language: Mapping[str, Sequence[Hit]],
+    k: int,
+    scores: Callable[[str, Sequence[Hit]], list[float]],
+    turn: int | None,
 ) -> list[Hit]:
     lists = []
     for language, hits in lists_by_language.items():
@@ -194,4 +214,4 @@ def _normalised(
             ordered = sorted(hits, key=_key)
             new = scores(language, ordered)
             lists.append([replace(hit, score=score) for hit, score in zip(ordered, new, strict=True)])
-    return merge_by_score(lists, k)
+    return merge_by_score(lists, k, turn)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from mrag_eval.retrievers.embedding._allowed import Spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, sparse_query_vectors
 from mrag_eval.retrievers.index._folder_shards import FolderShards, Lists
+from mrag_eval.retrievers.index._fusion import query_turn
 from mrag_eval.retrievers.index._hits import hits_of
 from mrag_eval.retrievers.index._passages import PassageRows, PassageStore
 from mrag_eval.retrievers.index._query_encoder import QueryEncoder
@@ -26,7 +27,14 @@ from mrag_eval.retrievers.index._scope import (
 )
 from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 from mrag_eval.retrievers.shards._manifest import Manifest
-from mrag_eval.retrievers.shards._ordering import Rows, Scores, fuse_reciprocal, reciprocal_ranks, top_k
+from mrag_eval.retrievers.shards._ordering import (
+    Rows,
+    Scores,
+    fuse_reciprocal,
+    language_places,
+    reciprocal_ranks,
+    top_k,
+)
 
 # Depth of fused lists in a hybrid search; a fixed one makes results of a small k prefixes of larger ones
 FUSION_DEPTH = 100
@@ -229,10 +237,16 @@ class Index:
             if self.manifest.joint:
                 by_score = self._merge(lexical, len(queries), depth)
                 lexical = {"joint": (np.arange(len(queries)), *by_score)}
-            return fuse_reciprocal(
-                len(queries), [(None, dense), *((p, r) for p, _, r in lexical.values())], k, self._store.ids
-            )
-        return self._merge(self._lists(queries, k, scopes, rows, vectors), len(queries), k)
+            ranked = [(None, dense), *((p, r) for p, _, r in lexical.values())]
+            return fuse_reciprocal(len(queries), ranked, k, self._store.ids, self._places(queries))
+        return self._merge(self._lists(queries, k, scopes, rows, vectors), len(queries), k, self._places(queries))
+
+    def _places(self, queries: Sequence[str]) -> Callable[[Rows], Rows] | None:
+        """Return a function for the order of languages where hits of several tie at every rank."""
+        if self.merges_by_score:
+            return None
+        turns = np.array([query_turn(query) for query in queries], dtype=np.uint64)
+        return lambda rows: language_places(self._store.language_numbers(rows), turns)
 
     def _lists(
         self,
@@ -269,7 +283,9 @@ class Index:
             asked = sparse_query_vectors(self.sparse_encoder, queries)
         return self._shards.lexical_lists(asked, k, scopes, rows)
 
-    def _merge(self, lists: Lists, count: int, k: int) -> tuple[Scores, Rows]:
+    def _merge(
+        self, lists: Lists, count: int, k: int, places_of: Callable[[Rows], Rows] | None = None
+    ) -> tuple[Scores, Rows]:
         if len(lists) == 1:
             ((positions, scores, rows),) = lists.values()
             if len(positions) == count:
@@ -287,4 +303,5 @@ class Index:
                 scores = np.where(several, reciprocal_ranks(rows), scores)
             all_scores[positions, columns] = scores
             all_rows[positions, columns] = rows
-        return top_k(all_scores, all_rows, k, self._store.ids)
+        first = None if places_of is None else places_of(all_rows)
+        return top_k(all_scores, all_rows, k, self._store.ids, first)

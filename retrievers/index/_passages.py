@@ -41,6 +41,8 @@ class PassageRows(Protocol):
 
     def span(self, lang: str) -> tuple[int, int]: ...
 
+    def language_numbers(self, rows: Rows) -> Rows: ...
+
     def ids(self, rows: Rows) -> list[str]: ...
 
     def counts_of(self, rows: Rows) -> dict[str, int]: ...
@@ -145,6 +147,11 @@ class RowsByLanguage(ABC):
         """Return the first row of a language and the row after its last."""
         at = self.languages.index(lang)
         return int(self._starts[at]), int(self._starts[at + 1])
+
+    def language_numbers(self, rows: Rows) -> Rows:
+        """Return the position of every row's language in ``languages``, -1 for row -1."""
+        numbers: Rows = np.searchsorted(self._starts, rows, side="right") - 1
+        return numbers
 
     def by_language(self, rows: Rows) -> Iterator[tuple[str, Rows, Rows]]:
         """Yield (language, positions within ``rows``, rows within the language) for every language in ``rows``."""

@@ -91,9 +91,14 @@ class QueryEncoder:
             )
         model = load(allowed_spec(record.spec, self._own, f"index {self._path}"), device=self._device)
         if model.revision != record.revision:
+            files = record.revision.rpartition("/")[0]
+            alike = bool(files) and files == model.revision.rpartition("/")[0]
+            why = ": the same files, with another recipe (prompts, adapters, pooling, length or unit)" if alike else ""
             raise CorpusError(
                 f"index {self._path} was built with {record.name} {record.revision}, the installed one is "
-                f"{model.revision}",
-                "install or pin that revision, or rebuild the index",
+                f"{model.revision}{why}",
+                "install the release that built it, or rebuild the index"
+                if alike
+                else "install or pin that revision, or rebuild the index",
             )
         return model

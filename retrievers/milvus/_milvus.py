@@ -23,7 +23,7 @@ from mrag_eval.retrievers.milvus._milvus_passages import MilvusPassages
 from mrag_eval.retrievers.milvus._milvus_shard import DENSE, SPARSE, MilvusShard
 from mrag_eval.retrievers.shards._manifest import Manifest, parse_manifest
 from mrag_eval.retrievers.shards._ordering import Rows
-from mrag_eval.retrievers.shards._tokenize import tokenizer
+from mrag_eval.text import Analyzer
 
 # queries per batch: results are kept batch by batch, so a lost server costs little
 BATCH = 256
@@ -127,14 +127,13 @@ class MilvusIndex(Index):
             encoded = checked_sparse(self.sparse_encoder, self.sparse_encoder.encode_queries(queries), len(queries))
             terms = [dict(zip(v.terms.tolist(), v.weights.tolist(), strict=True)) for v in encoded]
             return {lang: self._found(SPARSE, lang, terms, k, at, rows) for lang, at in scopes.items()}
-        record = self.manifest.tokenizer or {}
-        tokenize = tokenizer(str(record.get("name")), int(record.get("version", 0)))
-        counted = [Counter(tokenize(query)) for query in queries]
+        analyzer = Analyzer.of(self.manifest.tokenizer or {})
         lists: Lists = {}
         for lang, positions in scopes.items():
             numbers = self._vocabulary("joint" if self.manifest.joint else lang)
+            words = analyzer.tokenizer(None if self.manifest.joint else lang)
             asked = {
-                int(p): {numbers[token]: float(n) for token, n in counted[p].items() if token in numbers}
+                int(p): {numbers[word]: float(n) for word, n in Counter(words(queries[p])).items() if word in numbers}
                 for p in positions.tolist()
             }
             lists[lang] = self._found(SPARSE, lang, asked, k, positions, rows)

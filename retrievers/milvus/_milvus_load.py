@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, did_you_mean
+from mrag_eval.core import ConfigError, CorpusError, Wait, did_you_mean
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._passages import PassageStore
 from mrag_eval.retrievers.milvus._milvus import (
@@ -66,7 +66,7 @@ def load_into_milvus(
         build: parameters of that index; they override the defaults.
         search: its search parameters (``ef``, ``nprobe``), stored with the collection.
         overwrite: replace another index of that name.
-        progress: show a progress bar on a terminal.
+        progress: show on a terminal how much is loaded.
 
     Raises :class:`~mrag_eval.core.CorpusError` if the collection has other content, a text is too long for Milvus, or
     the counts differ; :class:`~mrag_eval.core.ConfigError` for an unknown vector index.
@@ -182,25 +182,16 @@ class _Load:
     # --- the rows ---------------------------------------------------------------------------------------------------
 
     def run(self, progress: bool) -> None:
-        from tqdm.auto import tqdm
-
         if self.whole:
             return
         total = len(self.index)
-        # disable=None: tqdm is silent unless the output is a terminal
-        with tqdm(
-            total=total,
-            initial=self.done,
-            unit=" passages",
-            desc=self.place.collection,
-            disable=None if progress else True,
-        ) as bar:
+        with Wait(f"loading {self.place.collection}", total, "passages", done=self.done, shown=progress) as wait:
             for batch in self._batches():
                 # a batch that was sent but not noted is sent again; upsert keeps one copy
                 self.connection.call("upsert", self.place.collection, batch)
                 self.done += len(batch)
                 self._note_progress()
-                bar.update(len(batch))
+                wait.add(len(batch))
         self._write_vocabularies()
         self.connection.call("flush", self.place.collection)
         self.connection.call("load_collection", self.place.collection)

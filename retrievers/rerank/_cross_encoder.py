@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ class CrossEncoderReranker:
 
     No sigmoid is applied: in single precision it would make all good passages equal. Only the passage of a pair is
     truncated to ``max_length`` tokens. A query longer than three quarters of that is truncated, too, with a warning.
+    A language model with a template of its own reads one text, whose end is cut before the template's.
     ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of these settings.
 
     Raises :class:`~mrag_eval.core.ConfigError` for a model that cannot be loaded or returns several numbers, and
@@ -68,7 +68,9 @@ class CrossEncoderReranker:
         self.max_length = min(max_length, _longest(self._model, max_length))
         commit = getattr(getattr(self._model, "config", None), "_commit_hash", None)
         identity = str(commit or revision or folder_identity(Path(model)))
-        settings = json.dumps([self.max_length, "only_second"]).encode()
+        # a template makes one text of the pair, which has no second part to cut
+        self._truncation = "longest_first" if _has_template(self._model) else "only_second"
+        settings = json.dumps([self.max_length, self._truncation]).encode()
         self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
@@ -78,13 +80,19 @@ class CrossEncoderReranker:
             return [np.empty(0) for _ in queries]
         cut = self._cut(queries)
         pairs = [(query, text) for query, texts in zip(cut, passages, strict=True) for text in texts]
-        flat = self._model.predict(
-            pairs,
-            batch_size=self._batch_size,
-            show_progress_bar=False,
-            activation_fn=nn.Identity(),
-            processing_kwargs={"text": {"truncation": "only_second", "max_length": self.max_length}},
-        )
+        try:
+            flat = self._model.predict(
+                pairs,
+                batch_size=self._batch_size,
+                show_progress_bar=False,
+                activation_fn=nn.Identity(),
+                processing_kwargs={"text": {"truncation": self._truncation, "max_length": self.max_length}},
+            )
+        except ValueError as error:
+            raise ConfigError(
+                f"reranker {self.name} cannot read a pair of texts: {(str(error).splitlines() or ['ValueError'])[0]}",
+                "name a model that was published as a reranker, with its template",
+            ) from error
         ends = np.cumsum([len(texts) for texts in passages])[:-1]
         return np.split(np.asarray(flat, dtype=np.float64).reshape(-1), ends)
 
@@ -96,7 +104,7 @@ class CrossEncoderReranker:
         encoded = tokenizer(list(known), add_special_tokens=False)["input_ids"]
         long = [query for query, ids in zip(known, encoded, strict=True) if len(ids) > limit]
         for query in long:
-            known[query] = _beginning(tokenizer, query, limit)
+            known[query] = beginning(tokenizer, query, limit)
         if long:
             log.warning(
                 "reranker %s: %d queries of more than %d tokens were cut there (max_length = %d)",
@@ -105,8 +113,9 @@ class CrossEncoderReranker:
         return [known[query] for query in queries]
 
 
-# Each model is loaded once per process.
-load_cross_encoder = lru_cache(maxsize=2)(CrossEncoderReranker)
+def _has_template(model: Any) -> bool:
+    """Return whether the model is a language model, which reads a pair through its chat template."""
+    return any(type(module).__name__ == "LogitScore" for module in model)
 
 
 def _longest(model: Any, otherwise: int) -> int:
@@ -115,7 +124,7 @@ def _longest(model: Any, otherwise: int) -> int:
     return min((int(n) for n in known if n), default=otherwise)
 
 
-def _beginning(tokenizer: Any, text: str, limit: int) -> str:
+def beginning(tokenizer: Any, text: str, limit: int) -> str:
     """Return the start of ``text`` covered by its first ``limit`` tokens."""
     if not getattr(tokenizer, "is_fast", False):
         return str(tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"][:limit]))

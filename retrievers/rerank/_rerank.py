@@ -18,7 +18,8 @@ class Reranker(Protocol):
     """Scores passages for queries; higher is better.
 
     ``name`` and ``revision`` identify the model with every setting that changes its scores. A score depends on the
-    query and the passage only, not on the other passages.
+    query and the passage only, unless the reranker has the attribute ``reads_lists`` and it is true: then it depends on
+    the other passages, too.
     """
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.core import CorpusError, mapped_array, save_array
-from mrag_eval.retrievers.shards._tokenize import Tokenizer
+from mrag_eval.text import Tokenizer
 
 _BLOCK = 32_768
 

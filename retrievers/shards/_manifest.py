@@ -8,10 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 import mrag_eval
-from mrag_eval.core import CorpusError, is_plain_language, json_value, links_out, path_fault, write_whole
+from mrag_eval.core import CorpusError, Wait, is_plain_language, json_value, links_out, path_fault, write_whole
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -111,6 +111,14 @@ class Manifest(BaseModel):
     approximation: dict[str, Any] | None = None
     files: dict[str, FileRecord]
 
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Manifest:
+        has = {"embedder": self.embedder is not None, "bm25": self.bm25 is not None}
+        needs = {"embedder": self.kind != "bm25", "bm25": self.kind in ("bm25", "hybrid")}
+        if has != needs:
+            raise ValueError("its kind and its settings do not fit together")
+        return self
+
     def settings(self) -> dict[str, Any]:
         """Return the settings that must be equal to continue an interrupted build."""
         return self.model_dump(include={"format", "kind", "joint", "embedder", "chunker", "tokenizer", "bm25"})
@@ -203,6 +211,9 @@ def parse_manifest(path: Path, raw: bytes) -> Manifest:
         manifest = Manifest.model_validate(content)
     except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
         raise CorpusError(f"index {path}: {MANIFEST} is damaged", _REBUILD) from error
+    embedder = manifest.embedder
+    if embedder is not None and embedder.spec is not None and str(embedder.spec.get("model")) not in embedder.name:
+        raise CorpusError(f"index {path}: {MANIFEST} is damaged: its embedder's name and model differ", _REBUILD)
     for name in manifest.files:
         if fault := path_fault(path, name):
             raise CorpusError(
@@ -215,20 +226,25 @@ def parse_manifest(path: Path, raw: bytes) -> Manifest:
 
 
 def check_files(path: Path, manifest: Manifest, *, verify: bool = False) -> None:
-    """Raise CorpusError for a file that is missing or has another size or SHA-256.
+    """Raise CorpusError for a manifest without files, and for one that is missing or has another size or SHA-256.
 
     The SHA-256 of files of 1 MiB or more is compared only with ``verify``, which reads them all.
     """
     for link in links_out(path):
         raise CorpusError(f"index {path}: {link.relative_to(path)} is a link out of the folder", _LINK)
-    for name, record in manifest.files.items():
-        file = path / name
-        try:
-            size = file.stat().st_size
-        except OSError as error:
-            raise CorpusError(f"index {path}: file {name} is missing", _REBUILD) from error
-        if size != record.bytes:
-            problem = "truncated" if size < record.bytes else "too long"
-            raise CorpusError(f"index {path}: file {name} is {problem} ({size} of {record.bytes} bytes)", _REBUILD)
-        if (verify or size < _SMALL) and file_record(file).sha256 != record.sha256:
-            raise CorpusError(f"index {path}: file {name} is damaged (its SHA-256 has changed)", _REBUILD)
+    if not manifest.files:
+        raise CorpusError(f"index {path}: {MANIFEST} names no files", _REBUILD)
+    size = sum(record.bytes for record in manifest.files.values())
+    with Wait(f"reading the files of {path.name}", size >> 20, "MB", shown=verify) as wait:
+        for name, record in manifest.files.items():
+            file = path / name
+            try:
+                size = file.stat().st_size
+            except OSError as error:
+                raise CorpusError(f"index {path}: file {name} is missing", _REBUILD) from error
+            if size != record.bytes:
+                problem = "truncated" if size < record.bytes else "too long"
+                raise CorpusError(f"index {path}: file {name} is {problem} ({size} of {record.bytes} bytes)", _REBUILD)
+            if (verify or size < _SMALL) and file_record(file).sha256 != record.sha256:
+                raise CorpusError(f"index {path}: file {name} is damaged (its SHA-256 has changed)", _REBUILD)
+            wait.add(record.bytes >> 20)

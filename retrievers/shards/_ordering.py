@@ -15,14 +15,16 @@ IdsOf = Callable[[Rows], list[str]]
 RRF_CONSTANT = 60
 
 
-def top_k(scores: Scores, rows: Rows, k: int, ids_of: IdsOf) -> tuple[Scores, Rows]:
+def top_k(scores: Scores, rows: Rows, k: int, ids_of: IdsOf, first: Rows | None = None) -> tuple[Scores, Rows]:
     """Return the first ``k`` of every line of ``scores`` and ``rows`` (queries × candidates), in the order of hits.
 
+    Candidates that tie are in the order of ``first`` (:func:`language_places`), where it is given, before their ids.
     Places without a candidate have row -1 and score -inf, and come last. Ids are fetched at once, and only for
     candidates that tie near or within the first ``k``.
     """
     order = np.argsort(-scores, axis=1, kind="stable")
     scores, rows = np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1)
+    first = np.zeros_like(rows) if first is None else np.take_along_axis(first, order, axis=1)
     equal = (scores[:, 1:] == scores[:, :-1]) & (rows[:, 1:] >= 0)
     affected = np.nonzero(equal[:, :k].any(axis=1))[0]
     if len(affected):
@@ -36,7 +38,7 @@ def top_k(scores: Scores, rows: Rows, k: int, ids_of: IdsOf) -> tuple[Scores, Ro
         place[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
         key = np.zeros(held_rows.shape, dtype=np.int64)
         key[tied] = place[where.reshape(-1)]
-        order = np.lexsort((key, -held_scores), axis=1)
+        order = np.lexsort((key, first[affected], -held_scores), axis=1)
         scores[affected] = np.take_along_axis(held_scores, order, axis=1)
         rows[affected] = np.take_along_axis(held_rows, order, axis=1)
     return scores[:, :k], rows[:, :k]
@@ -52,6 +54,23 @@ def top_k_line(scores: NDArray[np.floating], rows: Rows, k: int, ids_of: IdsOf) 
     return best_scores[0], best_rows[0]
 
 
+def language_places(languages: Rows, turns: NDArray[np.uint64]) -> Rows:
+    """Return the place of every candidate's language among those of its line, in order, starting at the line's turn.
+
+    ``languages`` (queries × candidates) holds numbers of languages in order of code, -1 where there is no candidate.
+    """
+    lines = np.arange(len(languages))[:, None]
+    present = np.zeros((len(languages), int(languages.max(initial=-1)) + 2), dtype=bool)
+    # -1 is the last column
+    present[lines, languages] = True
+    present[:, -1] = False
+    count = np.maximum(present.sum(axis=1), 1)
+    at = np.cumsum(present, axis=1) - 1
+    turned = (turns % count.astype(np.uint64)).astype(np.int64)
+    places: Rows = (at[lines, languages] - turned[:, None]) % count[:, None]
+    return places
+
+
 def reciprocal_ranks(rows: Rows) -> Scores:
     """Return ``1 / (60 + rank)`` for every place of ranked lists (queries × k), -inf where there is no hit."""
     ranks = np.arange(1, rows.shape[1] + 1, dtype=np.float64)
@@ -59,11 +78,16 @@ def reciprocal_ranks(rows: Rows) -> Scores:
 
 
 def fuse_reciprocal(
-    count: int, lists: Sequence[tuple[Rows | None, Rows]], k: int, ids_of: IdsOf
+    count: int,
+    lists: Sequence[tuple[Rows | None, Rows]],
+    k: int,
+    ids_of: IdsOf,
+    places_of: Callable[[Rows], Rows] | None = None,
 ) -> tuple[Scores, Rows]:
     """Return the reciprocal rank fusion of ranked lists of rows for ``count`` queries.
 
-    Each element of ``lists`` holds positions of queries (None: all) and rows (those queries × depth).
+    Each element of ``lists`` holds positions of queries (None: all) and rows (those queries × depth). ``places_of``
+    returns the ``first`` of :func:`top_k`.
     """
     width = sum(found.shape[1] for _, found in lists)
     rows = np.full((count, width), -1, dtype=np.int64)
@@ -81,4 +105,4 @@ def fuse_reciprocal(
     scores[:, :-1] += np.where(twice, scores[:, 1:], 0.0)
     scores[:, 1:][twice] = -np.inf
     rows[:, 1:][twice] = -1
-    return top_k(scores, rows, k, ids_of)
+    return top_k(scores, rows, k, ids_of, None if places_of is None else places_of(rows))

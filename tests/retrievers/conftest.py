@@ -11,7 +11,7 @@ import pytest
 from mrag_eval.core import Passage
 from mrag_eval.retrievers import Index, build_index
 from mrag_eval.retrievers.index._hashing import hash64
-from mrag_eval.retrievers.shards._tokenize import tokenize
+from mrag_eval.text import Analyzer
 
 
 class TokenHashEmbedder:
@@ -25,7 +25,7 @@ class TokenHashEmbedder:
 
     def _vector(self, text: str) -> np.ndarray:
         total = np.zeros(self.dim)
-        for token in tokenize(text) or [text]:
+        for token in Analyzer().tokenizer(None)(text) or [text]:
             total += np.random.default_rng(hash64(token)).standard_normal(self.dim)
         return total / np.linalg.norm(total)
 

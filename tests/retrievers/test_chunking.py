@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import ConfigError
+from mrag_eval.core import ConfigError, CorpusError
 from mrag_eval.retrievers import ChunkConfig, Document, chunk_documents
-from mrag_eval.retrievers.chunking._chunking import count_tokens
+from mrag_eval.retrievers.chunking._chunking import METHODS, count_tokens
 
 
 def texts(document: Document, **config: object) -> list[str]:
     return [passage.text for passage in chunk_documents([document], config)]
+
+
+def words_and_marks(text: str) -> int:
+    """Count words and marks, and each Han character."""
+    return len(re.findall(r"[\u4e00-\u9fff]|[a-z]+|[^\w\s]", text, re.IGNORECASE))
+
+
+def sentences(document: Document, size: int) -> list[str]:
+    config = {"method": "sentences", "size": size}
+    return [passage.text for passage in chunk_documents([document], config, token_counter=words_and_marks)]
 
 
 def test_words_with_the_title_in_front() -> None:
@@ -43,7 +55,7 @@ def test_a_mark_is_not_parted_from_its_letter() -> None:
 def test_sentences_fill_up_to_the_limit() -> None:
     document = Document("d", "en", "One two three. Four five! Six seven eight nine? Ten.", "T")
     # tokens per sentence, the mark included: 4, 3, 5, 2
-    assert texts(document, method="sentences", size=7) == [
+    assert sentences(document, 7) == [
         "T. One two three. Four five!",
         "T. Six seven eight nine? Ten.",
     ]
@@ -78,8 +90,8 @@ def _one(text: str) -> int:
 
 
 def test_a_sentence_over_the_limit_is_cut() -> None:
-    assert texts(Document("d", "en", "a b c d e f. g"), method="sentences", size=3) == ["a b c", "d e", "f.", "g"]
-    assert texts(Document("d", "zh", "一二三四五六七"), method="sentences", size=3) == ["一二三", "四五六", "七"]
+    assert sentences(Document("d", "en", "a b c d e f. g"), 3) == ["a b c", "d e", "f.", "g"]
+    assert sentences(Document("d", "zh", "一二三四五六七"), 3) == ["一二三", "四五六", "七"]
 
 
 def test_paragraphs() -> None:
@@ -120,10 +132,34 @@ def test_ids_are_stable_and_distinct() -> None:
     assert ids[0] == "43794cc5300c4aa9"
 
 
-def test_token_count() -> None:
-    assert count_tokens("Hello, world") == 3
-    assert count_tokens("旧桥 ok") == 3
-    assert count_tokens("नदी के") == 2
+def test_the_default_limit_is_in_tokens_of_embedders() -> None:
+    # a sentence has five spaces at 0.7 token, twenty letters at 0.11 and a mark: 6.7, rounded up
+    text = "aaaa bbbb cccc dddd eeee. " * 4
+    assert [len(piece.split()) for piece in texts(Document("d", "en", text), method="sentences", size=14)] == [10, 10]
+    assert [len(piece.split()) for piece in texts(Document("d", "en", text), method="sentences", size=13)] == [5] * 4
+
+
+def test_the_manifest_names_the_version_of_the_rules() -> None:
+    for method in METHODS:
+        config = ChunkConfig(method)
+        record = config.to_dict()
+        assert record.get("version") == (2 if method in ("sentences", "llamaindex") else None)
+        assert ChunkConfig.recorded(record) == config
+    assert ChunkConfig.recorded({}) == ChunkConfig()
+
+
+def test_documents_of_an_older_index_are_not_cut_by_other_rules() -> None:
+    # version 1 was not recorded
+    old = {"method": "sentences", "size": 50, "title_in_front": True, "min_chars": 1}
+    config = ChunkConfig.recorded(old)
+    assert config.to_dict() == old
+    with pytest.raises(CorpusError, match="cut by 'sentences' version 1, this mrag-eval has version 2"):
+        list(chunk_documents([Document("d", "en", "One.")], config))
+    unchanged = ChunkConfig.recorded({**old, "method": "words"})
+    assert unchanged == ChunkConfig("words", 50)
+    assert len(list(chunk_documents([Document("d", "en", "One.")], unchanged))) == 1
+    with pytest.raises(ConfigError, match="unknown key 'version'"):
+        ChunkConfig.of({"method": "sentences", "version": 1})
 
 
 @pytest.mark.parametrize(

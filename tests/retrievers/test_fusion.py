@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from mrag_eval.retrievers import (
     merge_by_rank_share,
     merge_by_score,
     merge_by_zscore,
+    query_turn,
     reciprocal_rank_fusion,
     share_quotas,
 )
@@ -47,6 +50,66 @@ def test_reciprocal_rank() -> None:
     assert [hit.id for hit in merged] == ["b", "a", "c"]
     assert [hit.score for hit in merged] == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62], abs=1e-15)
     assert [hit.rank for hit in merged] == [1, 2, 3]
+
+
+def test_ties_between_languages_start_with_the_turn() -> None:
+    lists = {lang: hits((f"{lang}1", 3.0), (f"{lang}2", 2.0), lang=lang) for lang in ("ar", "en", "ko")}
+    counts = dict.fromkeys(lists, 9)
+    # 4 mod 3 = 1: English, Korean, Arabic at every rank
+    expected = ["en1", "ko1", "ar1", "en2", "ko2"]
+    for merged in (
+        reciprocal_rank_fusion(lists.values(), 5, turn=4),
+        merge_by_rank_share(lists, counts, 5, 4),
+        merge_by_zscore(lists, 5, 4),
+        reciprocal_rank_fusion(list(lists.values())[::-1], 5, turn=4),
+    ):
+        assert [hit.id for hit in merged] == expected
+        assert [hit.rank for hit in merged] == [1, 2, 3, 4, 5]
+    # without a turn, and within a language, the id decides
+    assert [hit.id for hit in reciprocal_rank_fusion(lists.values(), 3)] == ["ar1", "en1", "ko1"]
+    one = [hits(("b", 1.0), ("a", 1.0)), hits(("a", 1.0), ("b", 1.0))]
+    assert {tuple(hit.id for hit in reciprocal_rank_fusion(one, 2, turn=turn)) for turn in range(5)} == {("a", "b")}
+
+
+def test_a_turn_leaves_everything_but_ties_unchanged() -> None:
+    lists = [hits(("a1", 0.9), ("a2", 0.5), lang="ar"), hits(("e1", 0.7), ("e2", 0.6), lang="en")]
+    for turn in range(4):
+        assert merge_by_score(lists, 4, turn) == merge_by_score(lists, 4)
+        assert merge_by_rank_share({"ar": lists[0], "en": lists[1]}, {"ar": 9, "en": 50}, 4, turn) == (
+            merge_by_rank_share({"ar": lists[0], "en": lists[1]}, {"ar": 9, "en": 50}, 4)
+        )
+    # a language without hits has no turn: the others lead equally often
+    leads = [reciprocal_rank_fusion([*lists, []], 1, turn=turn)[0].lang for turn in range(4)]
+    assert leads == ["ar", "en", "ar", "en"]
+
+
+@pytest.mark.parametrize("places", [1, 4])
+@pytest.mark.parametrize("merge", ["rrf", "rank_norm", "quota"])
+def test_every_language_leads_equally_often(merge: str, places: int) -> None:
+    languages = [f"{letter}{letter}" for letter in "abcdef"]
+    lists = {lang: hits(*((f"{lang}{n}", 9.0 - n) for n in range(2)), lang=lang) for lang in languages}
+    counts = dict.fromkeys(languages, 100)
+    shown: Counter[str] = Counter()
+    queries = 1200
+    for number in range(queries):
+        turn = query_turn(f"Question {number}?", seed=7)
+        merged = {
+            "rrf": lambda turn=turn: reciprocal_rank_fusion(lists.values(), places, turn=turn),
+            "rank_norm": lambda turn=turn: merge_by_rank_share(lists, counts, places, turn),
+            "quota": lambda turn=turn: merge_by_quota(lists, equal_quotas(lists, places, turn), places),
+        }[merge]()
+        shown.update(hit.lang for hit in merged)
+    # the questions are fixed, so chance has decided already; five standard deviations are far
+    share = places / len(languages)
+    deviation = (queries * share * (1 - share)) ** 0.5
+    assert set(shown) == set(languages)
+    assert all(abs(count - queries * share) < 5 * deviation for count in shown.values()), shown
+
+
+def test_the_turn_of_a_query_is_fixed() -> None:
+    assert query_turn("Who?") == query_turn("Who?", 0)
+    assert len({query_turn("Who?", seed) for seed in range(9)}) == 9
+    assert len({query_turn(text) for text in ("Who?", "who?", "")}) == 3
 
 
 def test_reciprocal_rank_counts_a_repeated_passage_once_per_list() -> None:

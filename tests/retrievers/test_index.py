@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 from mrag_eval.core import ConfigError, CorpusError, DataError, Hit, Passage
-from mrag_eval.retrievers import Index, merge_by_score, reciprocal_rank_fusion
+from mrag_eval.retrievers import Index, merge_by_score, query_turn, reciprocal_rank_fusion
 from mrag_eval.retrievers.shards._faiss_shard import FaissShard
+from mrag_eval.retrievers.shards._ordering import Rows, fuse_reciprocal, language_places
 
 MakeIndex = Callable[..., Index]
 KINDS = [("dense", False), ("bm25", False), ("bm25", True), ("hybrid", False), ("hybrid", True)]
@@ -41,7 +43,11 @@ def test_hits_carry_their_passage(index: Index, passages: list[Passage]) -> None
     by_id = {passage.id: passage for passage in passages}
     for hits in index.search(QUERIES, 20):
         assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
-        assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.id))
+        # ties between languages have an order of their own
+        assert hits == sorted(hits, key=lambda hit: -hit.score)
+        for lang in index.languages:
+            own = [hit for hit in hits if hit.lang == lang]
+            assert own == sorted(own, key=lambda hit: (-hit.score, hit.id))
         for hit in hits:
             passage = by_id[hit.id]
             assert (hit.lang, hit.text, hit.title, hit.doc_id) == (
@@ -105,9 +111,39 @@ def test_lexical_lists_are_merged_by_rank(make_index: MakeIndex, passages: list[
     queries = ["museum bridge Museum 旧桥 Brücke"]
     (lists,) = index.search_by_language(queries, 5)
     assert sum(1 for hits in lists.values() if hits) >= 3
-    assert index.search(queries, 5) == [reciprocal_rank_fusion(lists.values(), 5)]
+    assert index.search(queries, 5) == [reciprocal_rank_fusion(lists.values(), 5, turn=query_turn(queries[0]))]
     # one language alone keeps its own scores
     assert index.search(queries, 5, languages=["en"])[0] == lists["en"]
+
+
+def test_each_language_leads_ties_equally_often(make_index: MakeIndex) -> None:
+    # the same passages in four languages: equal ranks everywhere
+    languages = ["ar", "de", "en", "sw"]
+    twins = [Passage(f"{lang}-{n}", lang, f"{word} bridge") for lang in languages for n, word in enumerate("xyz")]
+    index = make_index(twins, kind="bm25")
+    queries = [f"bridge number {number}" for number in range(400)]
+    found = index.search(queries, 4)
+    assert all({hit.lang for hit in hits} == set(languages) for hits in found)
+    # 100 of 400 for each; a deviation is 8.7
+    leads = Counter(hits[0].lang for hits in found)
+    assert all(60 <= leads[lang] <= 140 for lang in languages), leads
+    lists = index.search_by_language(queries, 4)
+    for query, by_language, hits in zip(queries, lists, found, strict=True):
+        assert hits == reciprocal_rank_fusion(by_language.values(), 4, turn=query_turn(query))
+
+
+def test_fused_lists_start_ties_with_the_turn() -> None:
+    # rows 0 to 9 are of the first language, 10 to 19 of the second, 20 to 29 of the third, which has no hit
+    turns = np.array([0, 1, 2, 3], dtype=np.uint64)
+    first, second = np.array([[5, 3]] * 4), np.array([[15, 13]] * 4)
+
+    def places(rows: Rows) -> Rows:
+        return language_places(np.where(rows < 0, -1, rows // 10), turns)
+
+    _, rows = fuse_reciprocal(4, [(None, first), (None, second)], 4, lambda rows: [str(row) for row in rows], places)
+    assert rows.tolist() == [[5, 15, 3, 13], [15, 5, 13, 3]] * 2
+    # of the candidates 0, 2 and none: two languages
+    assert language_places(np.array([[0, 2, -1]] * 4), turns)[:, :2].tolist() == [[0, 1], [1, 0]] * 2
 
 
 def test_a_joint_lexical_index_is_merged_by_score(make_index: MakeIndex, passages: list[Passage]) -> None:

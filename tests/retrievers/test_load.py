@@ -14,6 +14,7 @@ from mrag_eval.core import CorpusError, Passage
 from mrag_eval.retrievers import Index, build_index, index_info, load_index, verify_index
 from mrag_eval.retrievers.index import _passages
 from mrag_eval.retrievers.shards import _manifest
+from mrag_eval.text import Analyzer
 
 MakeIndex = Callable[..., Index]
 
@@ -163,7 +164,7 @@ def test_info(index: Index, passages: list[Passage]) -> None:
     assert (info["kind"], info["joint"], info["passages"]) == ("hybrid", False, len(passages))
     assert info["languages"]["en"]["passages"] == 3
     assert info["embedder"]["name"] == "token-hash"
-    assert info["tokenizer"] == {"name": "unicode-scripts", "version": 1}
+    assert info["tokenizer"] == Analyzer().record()
     assert info["bytes"] == sum(
         f.stat().st_size for f in index.path.rglob("*") if f.is_file() and f.name != "manifest.json"
     )

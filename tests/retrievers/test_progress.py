@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import json
 import logging
 import random
-from functools import partial
 from pathlib import Path
 
 import pytest
-import tqdm
 
 from mrag_eval.core import Passage
 from mrag_eval.retrievers import ChunkConfig, build_index, read_corpus
@@ -20,6 +17,7 @@ from mrag_eval.retrievers.build._chunk_workers import cut_by_workers
 from mrag_eval.retrievers.build._progress import Progress, spoken
 from mrag_eval.retrievers.corpora._reading import Reading, Share, counted
 from tests.retrievers.faulty_build import documents
+from tests.terminals import showing_waits
 
 
 class Clock:
@@ -101,27 +99,22 @@ def test_lines_of_the_log_twice_a_minute(log_at_info: pytest.LogCaptureFixture) 
         "wiki: continues after 10 passages",
         "wiki: 40 passages, 1.0 a second, about 1 min 00 s left",
         "wiki: 70 passages, 1.0 a second, about 30 s left",
-        "wiki: 90 passages, 1.0 a second, about 10 s left, writing",
+        "wiki: 90 passages, 1.0 a second, writing",
     ]
 
 
-def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr("tqdm.tqdm", partial(tqdm.tqdm, disable=False))
-    share = 0.0
-    with Progress("wiki", None, lambda: share) as progress:
+def test_a_line_on_a_terminal_whose_total_is_estimated(log_at_info: pytest.LogCaptureFixture) -> None:
+    share, clock = 0.0, Clock()
+    with showing_waits() as terminal, Progress("index wiki", None, lambda: share, clock=clock) as progress:
         progress.start(0)
         share = 0.5
         list(progress.taking("x" * 21))
+        clock.now += 7
         progress.add(21)
-        bar = progress._bar
-        assert (bar.n, bar.total) == (21, 42)
-    assert "wiki" in terminal.getvalue()
+        terminal.wait_for("index wiki:  50%|██████████          | 21/42 passages · 0:07 · 0:07 left")
+        progress.phase("writing")
+        terminal.wait_for("index wiki: writing: 21 passages · 0:07")
+    assert not log_at_info.records
 
 
 def test_quiet_means_quiet(log_at_info: pytest.LogCaptureFixture, tmp_path: Path) -> None:

@@ -125,19 +125,20 @@ def test_a_build_that_stops_within_a_window_embeds_no_batch_twice(tmp_path: Path
 
 def test_kept_batches_belong_to_their_window(tmp_path: Path) -> None:
     ahead = Ahead(tmp_path / "ahead")
-    assert ahead.begin(["a", "b"], 1) == []
-    ahead.keep(b"one")
-    ahead.keep(b"two")
-    assert Ahead(tmp_path / "ahead").begin(["a", "b"], 1) == [b"one", b"two"]
+    assert ahead.begin(["a", "b"], 1) == {}
+    # in any order, as an endpoint answers
+    ahead.keep(1, b"one")
+    ahead.keep(0, b"two")
+    assert Ahead(tmp_path / "ahead").begin(["a", "b"], 1) == {1: b"one", 0: b"two"}
     # a truncated batch is dropped, and the next one takes its place
     content = (tmp_path / "ahead").read_bytes()
     (tmp_path / "ahead").write_bytes(content[:-1])
     again = Ahead(tmp_path / "ahead")
-    assert again.begin(["a", "b"], 1) == [b"one"]
-    again.keep(b"2")
-    assert Ahead(tmp_path / "ahead").begin(["a", "b"], 1) == [b"one", b"2"]
+    assert again.begin(["a", "b"], 1) == {1: b"one"}
+    again.keep(0, b"2")
+    assert Ahead(tmp_path / "ahead").begin(["a", "b"], 1) == {1: b"one", 0: b"2"}
     for texts, size in ((["a", "c"], 1), (["a", "b"], 2), (["ab", ""], 1)):
-        assert Ahead(tmp_path / "ahead").begin(texts, size) == []
+        assert Ahead(tmp_path / "ahead").begin(texts, size) == {}
         Ahead(tmp_path / "ahead").begin(["a", "b"], 1)
 
 

@@ -1,0 +1,168 @@
+"""Embedders behind an endpoint: OpenAI's protocol, or that of a provider."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.core import ConfigError, CorpusError, Endpoint, Response, Transport, json_value, key_in
+from mrag_eval.retrievers.embedding._apis import APIS, Call
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
+from mrag_eval.retrievers.embedding._feeding import feeding
+
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+Vectors = NDArray[np.float32]
+
+_ATTEMPTS = 6
+# Seconds, per attempt: until there is a connection, and in all.
+_CONNECT_TIMEOUT, _TIMEOUT = 10.0, 130.0
+# Bytes of the longest answer: 128 vectors of 4,096 numbers are about 12 MB of text.
+_LONGEST = 64 << 20
+_CONCURRENT = 4
+# Words of messages for a fault without an HTTP status.
+_PROBLEMS = {"connection": "ConnectionError", "timeout": "Timeout"}
+
+
+class ApiEmbedder:
+    """Embedder that posts texts to an endpoint in batches, with retries.
+
+    The key is read from the environment variable ``api_key_env`` (the provider's own for its public address, none for
+    other hosts unless named), is sent to that endpoint only, and never appears in a message or a file. Timeouts,
+    dropped connections and the status codes 408, 409, 425, 429 and 5xx are retried, up to six attempts, after
+    ``Retry-After`` or 1, 2, 4, ... seconds. Prompts and modes follow the recipe of the model's family.
+    """
+
+    def __init__(self, spec: EmbedderSpec) -> None:
+        self.name = spec.name
+        self._spec, self._api = spec, APIS[spec.kind]
+        base = spec.base_url or self._api.url
+        self._url = self._api.address(base, spec.model)
+        # a model behind an address has no configuration that could be read
+        fed = feeding(spec, {}, None)
+        self.query_prefix, self.passage_prefix, self.normalize = fed.query_prefix, fed.passage_prefix, fed.normalize
+        self.query_task, self.passage_task = fed.query_task, fed.passage_task
+        if spec.kind == "openai":
+            self._warn_of_modes(base)
+        # the same name may be another model at another address
+        settings = [self._url, self.query_prefix, self.passage_prefix, self.normalize, spec.dimensions]
+        settings += [] if spec.kind == "openai" else fed.identity()
+        digest = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
+        self.revision = f"{spec.revision or 'api'}/{digest}"
+
+    def _warn_of_modes(self, base: str) -> None:
+        """Log one line if the model has modes or adapters that OpenAI's protocol cannot choose."""
+        native = next((kind for kind, api in APIS.items() if kind != "openai" and base == api.url), None)
+        if native is not None:
+            log.warning(
+                "embedder %s: queries and passages are sent alike; %s:%s tells them apart",
+                self.name, native, self._spec.model,
+            )  # fmt: skip
+        elif self.query_task or self.passage_task:
+            log.warning(
+                "embedder %s: OpenAI's protocol cannot choose the adapters %s and %s; the server's default is used",
+                self.name, self.query_task, self.passage_task,
+            )  # fmt: skip
+
+    @cached_property
+    def dim(self) -> int:
+        """Return the dimension, from the spec or one short request."""
+        return self._spec.dimensions or int(self._embed(["dimensions"], self.query_task).shape[1])
+
+    @property
+    def batch_size(self) -> int:
+        """Return the number of texts of one request."""
+        return min(self._spec.batch_size, self._api.batch or self._spec.batch_size)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return self._embed([self.query_prefix + text for text in texts], self.query_task)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        return self._embed([self.passage_prefix + text for text in texts], self.passage_task)
+
+    def arriving(self, batches: Sequence[Sequence[str]], *, queries: bool = False) -> Iterator[tuple[int, Vectors]]:
+        """Embed passages (or queries), one request for each batch; yield its number and vectors as they arrive."""
+        prefix, task = (self.query_prefix, self.query_task) if queries else (self.passage_prefix, self.passage_task)
+        return self._arriving([[prefix + text for text in batch] for batch in batches], task)
+
+    def _embed(self, texts: list[str], task: str | None) -> Vectors:
+        if not texts:
+            return np.empty((0, self.dim), dtype=np.float32)
+        batches = [texts[start : start + self.batch_size] for start in range(0, len(texts), self.batch_size)]
+        found = dict(self._arriving(batches, task))
+        return np.concatenate([found[number] for number in range(len(batches))])
+
+    def _arriving(self, batches: Sequence[list[str]], task: str | None) -> Iterator[tuple[int, Vectors]]:
+        """Raise ConfigError or CorpusError for a request that failed for good, after those that did not."""
+        transport = Transport(
+            Endpoint(self.name, self._url, self._headers()),
+            self._api.body,
+            self._read,
+            max_in_flight=_CONCURRENT,
+            timeout=_TIMEOUT,
+            connect_timeout=_CONNECT_TIMEOUT,
+            retries=_ATTEMPTS - 1,
+            first_backoff=1.0,
+            jitter=False,
+            longest=_LONGEST,
+        )
+        calls = [Call(self._spec.model, texts, task, self._spec.dimensions) for texts in batches]
+        failed: Response[Vectors] | None = None
+        for number, response in transport.arriving(calls):
+            if response.answer is None:
+                failed = failed or response
+                continue
+            vectors = response.answer
+            if self.normalize:
+                norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+                vectors /= np.where(norms > 0, norms, 1.0)
+            yield number, vectors
+        if failed is not None:
+            raise self._fault(failed)
+
+    def _headers(self) -> dict[str, str]:
+        variable = self._spec.api_key_env
+        if variable is None:
+            return {}
+        return {self._api.header: f"{self._api.scheme}{key_in(variable, f'embedder {self.name}')}"}
+
+    def _read(self, call: Call, body: str) -> Vectors:
+        try:
+            vectors = np.asarray(self._api.vectors(json_value(body)), dtype=np.float32)
+            complete = vectors.ndim == 2 and len(vectors) == len(call.texts)
+        except (ValueError, KeyError, TypeError):
+            complete = False
+        if not complete:
+            raise CorpusError(
+                f"embedder {self.name}: {self._url} did not return {len(call.texts)} embeddings",
+                "check that the server knows the model, and look at its log",
+            )
+        return vectors
+
+    def _fault(self, response: Response[Vectors]) -> ConfigError | CorpusError:
+        status = response.status
+        if status is not None and status not in (408, 429) and status < 500:
+            return self._refused(status)
+        reason = (response.error or "").split(":", 1)[0]
+        problem = _PROBLEMS.get(reason, reason) if status is None else f"status {status}"
+        times = "once" if response.attempts == 1 else f"{response.attempts} times"
+        return CorpusError(
+            f"embedder {self.name}: {self._url} failed {times}, last with {problem}",
+            "try again later; an interrupted build continues with --resume",
+        )
+
+    def _refused(self, status: int) -> ConfigError:
+        # the body of an error may quote the key, so it is left out
+        hints = {401: "check the key", 403: "check the key's rights", 404: "check base_url and the model's name"}
+        next_step = hints.get(status, "check the model's name and settings, and that texts fit its context length")
+        if status in (401, 403) and self._spec.api_key_env:
+            next_step += f" in {self._spec.api_key_env}"
+        elif status in (401, 403):
+            next_step = "set api_key_env to the environment variable of the key"
+        return ConfigError(f"embedder {self.name}: {self._url} answered with status {status}", next_step)

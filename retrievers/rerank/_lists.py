@@ -1,0 +1,80 @@
+"""Rerankers that read all passages of a query at once, with code of their own: jina-reranker-v3."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import ConfigError, missing_extra, placed
+from mrag_eval.retrievers.embedding._sentence_transformers import _offline
+from mrag_eval.retrievers.rerank._cross_encoder import folder_identity
+from mrag_eval.retrievers.rerank._rerank import Scores
+
+
+class ListReranker:
+    """Reranker whose model has a method ``rerank(query, documents)``; a score depends on the other passages.
+
+    Passages are given in the order of the search. ``max_length`` bounds each passage, if the method takes
+    ``max_doc_length``. ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of the settings.
+
+    Raises :class:`~mrag_eval.core.ConfigError` for a model that cannot be loaded or has no such method.
+    """
+
+    reads_lists = True
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str | None = None,
+        max_length: int = 512,
+        device: str = "cpu",
+        trust_remote_code: bool = False,
+    ) -> None:
+        try:
+            import torch  # noqa: F401
+            import transformers
+        except ImportError as error:
+            raise missing_extra("rerank", error.name or "transformers") from None
+        if not trust_remote_code:
+            raise ConfigError(
+                f"reranker {model} runs only with the code of its repository",
+                "if you trust that code: rerank: {model: " + model + ", trust_remote_code: true}",
+            )
+        try:
+            self._model: Any = transformers.AutoModel.from_pretrained(
+                model, revision=revision, local_files_only=_offline(), trust_remote_code=True
+            ).eval()
+        except (OSError, ValueError, RuntimeError, ImportError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ConfigError(
+                f"reranker {model} cannot be loaded: {reason}",
+                "check the name and the network, or give the path of a downloaded model",
+            ) from error
+        if not callable(getattr(self._model, "rerank", None)):
+            raise ConfigError(
+                f"reranker {model} has no method 'rerank'", "name a model such as jinaai/jina-reranker-v3"
+            )
+        placed(self._model, device, f"reranker {model}")
+        self.name = model
+        limited = "max_doc_length" in inspect.signature(self._model.rerank).parameters
+        self._limit = {"max_doc_length": max_length} if limited else {}
+        commit = getattr(self._model.config, "_commit_hash", None)
+        settings = json.dumps(["lists", self._limit]).encode()
+        identity = str(commit or revision or folder_identity(Path(model)))
+        self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
+        out = []
+        for query, texts in zip(queries, passages, strict=True):
+            row = np.full(len(texts), np.nan)
+            for found in self._model.rerank(query, list(texts), **self._limit) if texts else ():
+                row[int(found["index"])] = float(found["relevance_score"])
+            out.append(row)
+        return out
