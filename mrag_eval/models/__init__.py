@@ -1,6 +1,6 @@
 """Auxiliary models: judges, planners, critics, rerankers and translators."""
 
-from mrag_eval.models._asking import Answered, at_once, generate_parsed
+from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._replies import (
@@ -35,7 +35,6 @@ __all__ = [
     "Verdict",
     "as_verdict",
     "asked_args",
-    "at_once",
     "behind_api",
     "build_translator",
     "generate_parsed",

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from mrag_eval.core import at_once
 from mrag_eval.models._model import AuxModel, OnReply
 from mrag_eval.models._replies import Parser
 from mrag_eval.models._reply import Reply
 from mrag_eval.prompts import Conversation
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 # One parser for all conversations, or one for each.
 Parsers = Parser[T] | Sequence[Parser[T]]
@@ -81,15 +80,6 @@ def _retry_conversation(conversation: Conversation, reply: Reply, error: str) ->
         "asked for, and nothing besides."
     )
     return [*conversation, {"role": "assistant", "content": reply.text}, {"role": "user", "content": request}]
-
-
-def at_once(work: Mapping[str, Callable[[], R]]) -> dict[str, R]:
-    """Run the callables in separate threads; return the results under their names, in the given order."""
-    if not work:
-        return {}
-    with ThreadPoolExecutor(max_workers=len(work), thread_name_prefix="mrag-eval-seat") as pool:
-        running = {name: pool.submit(call) for name, call in work.items()}
-        return {name: future.result() for name, future in running.items()}
 
 
 def generate_all(

@@ -1,4 +1,4 @@
-"""Writer of answers to the cache as they arrive, with those of a few milliseconds in one commit."""
+"""Writer of answers to the cache as they arrive, with those that arrive together in one commit."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Keeper:
     def __init__(self, store: Store | None) -> None:
         self._store = store
         self._gathered: dict[str, Any] = {}
+        self._next: asyncio.Task[None] | None = None  # commits what is gathered
         self._turn = asyncio.Lock()
 
     def find(self, keys: Iterable[str]) -> dict[str, Any]:
@@ -50,17 +51,31 @@ class Keeper:
             self._give_up("written", err)
 
     async def keep(self, key: str, value: Any) -> None:
-        """Commit, with any answers that arrived during the previous commit.
+        """Commit, with all answers that arrive at the same time or during the previous commit.
 
-        Returns when the answer is on disk, so that a killed slot loses only its call in flight.
+        Returns when the answer is on disk, so that a killed slot loses only its call in flight. All answers of a commit
+        return together. A slot that is cancelled does not take the commit with it.
         """
         if self._store is None:
             return
         self._gathered[key] = value
+        if self._next is None:
+            self._next = asyncio.create_task(self._commit())
+        await asyncio.shield(self._next)
+
+    async def _commit(self) -> None:
         async with self._turn:
-            if key in self._gathered:
-                batch, self._gathered = self._gathered, {}
+            batch, self._gathered, self._next = self._gathered, {}, None
+            # here, since it takes less than a millisecond: a thread would have to wait for this one to be idle, and the
+            # answers for the thread
+            if not self._put_at_once(batch):
                 await asyncio.to_thread(self.put, batch)
+
+    def _put_at_once(self, answers: Mapping[str, Any]) -> bool:
+        try:
+            return self._store is None or self._store.put_many(answers, wait=False)
+        except _FAULTS:
+            return False
 
     def _give_up(self, what: str, err: Exception) -> None:
         if self._store is None:

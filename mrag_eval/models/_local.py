@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import threading
@@ -57,7 +58,7 @@ class LocalModel:
             before = self.lm.cache_hook
             self.lm.set_cache_hook(_Hook(answered))
             try:
-                texts = self.lm.generate_until(requests)
+                texts = self.lm.generate_until(requests, **_without_bar(self.lm))
                 for request, text in zip(requests, texts, strict=False):
                     answered(request.args[0], text)
                 error = "model: it gave fewer answers than it was asked for"
@@ -127,6 +128,11 @@ class _Hook:
 
 def _is_a(lm: Any, name: str) -> bool:
     return any(base.__name__ == name for base in type(lm).__mro__)
+
+
+def _without_bar(lm: Any) -> dict[str, bool]:
+    """Return the argument that leaves the harness's own progress bar out, if the model has it."""
+    return {"disable_tqdm": True} if "disable_tqdm" in inspect.signature(lm.generate_until).parameters else {}
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,8 +16,10 @@ from mrag_eval.core import (
     Claims,
     MragError,
     Response,
+    Shares,
     Store,
     Transport,
+    Wait,
     content_key,
     install_redaction,
     redact,
@@ -27,7 +29,6 @@ from mrag_eval.core import (
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._reply import Call, Reply
-from mrag_eval.models._sharing import Shares
 from mrag_eval.models._spec import identity, settings_for
 from mrag_eval.models._spending import Spending
 from mrag_eval.prompts import Conversation
@@ -85,6 +86,7 @@ class AuxModel:
         *,
         seat: str = "",
         on_reply: OnReply | None = None,
+        waiting: str | None = "",
         **settings: Any,
     ) -> list[Reply]:
         """Return one reply per conversation, in order. Failures are replies with an ``error``; they do not raise.
@@ -94,17 +96,18 @@ class AuxModel:
             seat: the caller's role (a judge's place in the panel, ...); equal prompts of two seats are sent separately.
             on_reply: called with ``(position, reply)`` as answers arrive, in any order, from the sending thread; it
                 must be quick and call no model.
+            waiting: the name of the wait for the answers, by default the model and the seat; None shows nothing.
             settings: generation settings that differ from the model's own (``temperature=0.7, max_tokens=64``).
 
         Raises ConfigError for unknown settings.
         """
         start = time.perf_counter()
         wanted = settings_for(self.spec, settings, f"model {self.name}, generation")
-        who = identity(self.spec)
+        who, how = identity(self.spec), wanted.model_dump()
         positions: dict[str, list[int]] = {}
         for position, conversation in enumerate(conversations):
             turns = [{"role": m["role"], "content": m["content"]} for m in conversation]
-            key = content_key(_FORMAT, who, turns, wanted.model_dump(), seat)
+            key = content_key(_FORMAT, who, turns, how, seat)
             positions.setdefault(key, []).append(position)
         replies: list[Reply | None] = [None] * len(conversations)
 
@@ -123,7 +126,14 @@ class AuxModel:
                 settle(key, Reply.from_store(value))
             calls = [Call(k, conversations[where[0]], wanted) for k, where in positions.items() if k not in found]
             if calls:
-                self._ask(calls, keeper, settle)
+                name = waiting or f"asking {self.name}" + (f" ({seat})" if seat else "")
+                with Wait(name, len(calls), shown=waiting is not None) as wait:
+
+                    def counted(key: str, reply: Reply) -> None:
+                        settle(key, reply)
+                        wait.add()
+
+                    self._ask(calls, keeper, counted)
             self.ledger.seconds += time.perf_counter() - start
         lost = Reply("", attempts=0, error="model: no answer was recorded")
         return [lost if reply is None else reply for reply in replies]
@@ -138,7 +148,14 @@ class AuxModel:
                 settle(call.key, Reply("", attempts=0, error=error))
             return
         claims = None if self._cache is None else Claims(self._cache.path.with_suffix(".claims"))
-        shares = Shares(calls, keeper, claims, settle, self.spec.timeout)
+
+        def found(keys: Collection[str]) -> Collection[str]:
+            there = keeper.find(keys)
+            for key, value in there.items():
+                settle(key, Reply.from_store(value))
+            return there.keys()
+
+        shares = Shares({call.key: call for call in calls}, claims, found, patience=self.spec.timeout)
         try:
             for own in shares.rounds():
                 if isinstance(backend, Transport):
@@ -154,7 +171,7 @@ class AuxModel:
         calls: Iterator[Call],
         most: int,
         keeper: Keeper,
-        shares: Shares,
+        shares: Shares[Call],
         settle: Settle,
     ) -> None:
         sent: list[Call] = []
@@ -175,7 +192,9 @@ class AuxModel:
 
         run_on_loop(backend.send(sending(), most, accept, self._spending.refuse))
 
-    def _ask_local(self, backend: Any, calls: Iterator[Call], keeper: Keeper, shares: Shares, settle: Settle) -> None:
+    def _ask_local(
+        self, backend: Any, calls: Iterator[Call], keeper: Keeper, shares: Shares[Call], settle: Settle
+    ) -> None:
         chunk = None if self.spec.budget.max_tokens is None else _WATCHED
         while batch := list(itertools.islice(calls, chunk)):
             go: list[Call] = []
@@ -217,7 +236,8 @@ class AuxModel:
             else:
                 from mrag_eval.models._local import local_model
 
-                self._backend = local_model(self.spec, self.name)
+                with Wait(f"loading {self.name}"):
+                    self._backend = local_model(self.spec, self.name)
         return self._backend
 
 

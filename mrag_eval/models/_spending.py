@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from mrag_eval.config import ModelBudget
-from mrag_eval.core import estimated_tokens
 from mrag_eval.models._reply import Call, Reply
+from mrag_eval.text import estimated_tokens
 
 
 class Spending:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import Store, install_redaction, redact
+from mrag_eval.core import Store, hide, install_redaction, redact
 from mrag_eval.models import AuxModel
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer
@@ -62,6 +62,15 @@ def test_values_of_the_environment_are_hidden_everywhere(monkeypatch: pytest.Mon
     monkeypatch.setenv("SHORT_TOKEN", "true")
     assert redact(f"no: {KEY}!") == "no: (hidden)!"
     assert redact("it is true") == "it is true"
+
+
+def test_a_key_is_hidden_from_the_moment_its_variable_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("first-value-of-it", "second-value-of-it"):
+        assert hide(f"the key {key}") == f"the key {key}"
+        monkeypatch.setenv("SOME_SERVICE_KEY", key)
+        assert hide(f"the key {key}") == "the key (hidden)"
+    monkeypatch.delenv("SOME_SERVICE_KEY")
+    assert hide("the key second-value-of-it") == "the key second-value-of-it"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, Wait
 from mrag_eval.harness import HFLM, register_model
 
 # Length of the published runs' generation; an option must not be longer.
@@ -28,18 +28,17 @@ class GreedyPathLM(HFLM):
         """Return (score, whether it is the path itself) for each request; raise DataError for one longer than
         :data:`MAX_STEPS`.
         """
-        from tqdm import tqdm
-
         by_prompt: dict[str, list[int]] = defaultdict(list)
         for i, request in enumerate(requests):
             by_prompt[request.args[0]].append(i)
         out: list[tuple[float, bool]] = [(0.0, False)] * len(requests)
-        for prompt, where in tqdm(by_prompt.items(), disable=disable_tqdm or self.rank != 0, desc="greedy paths"):
-            options = [self._option_ids(requests[i].args[1]) for i in where]
-            scores = self._along_path(self.tok_encode(prompt, add_special_tokens=None), options)
-            for i, score in zip(where, scores, strict=True):
-                out[i] = score
-                self.cache_hook.add_partial("loglikelihood", requests[i].args, score)
+        with Wait("following greedy paths", len(by_prompt), "prompts", shown=not disable_tqdm) as wait:
+            for prompt, where in wait.over(by_prompt.items()):
+                options = [self._option_ids(requests[i].args[1]) for i in where]
+                scores = self._along_path(self.tok_encode(prompt, add_special_tokens=None), options)
+                for i, score in zip(where, scores, strict=True):
+                    out[i] = score
+                    self.cache_hook.add_partial("loglikelihood", requests[i].args, score)
         return out
 
     def _option_ids(self, option: str) -> list[int]:

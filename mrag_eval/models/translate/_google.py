@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
-from mrag_eval.core import ConfigError, missing_extra, redact
+from mrag_eval.core import ConfigError, Wait, missing_extra, redact
 from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.models.translate._codes import google
-from mrag_eval.models.translate._pieces import joined, packed
+from mrag_eval.models.translate._pieces import PIECES_VERSION, joined, packed
 
 # Limits of one request: texts, and code points (the service's recommendation; more is slower and may be refused).
 _MOST_TEXTS, _MOST_CHARACTERS = 128, 5_000
@@ -35,17 +35,20 @@ class GoogleBackend:
         self._characters = 0
 
     def fingerprint(self, text: Text) -> Any:
-        return ["google", self._model]
+        # a text of one piece is neither cut nor joined
+        cut = [PIECES_VERSION] if len(text.text) > _MOST_CHARACTERS else []
+        return ["google", self._model, *cut]
 
     def identity(self) -> dict[str, Any]:
-        return {"backend": "google", "model": self._model}
+        return {"backend": "google", "model": self._model, "pieces": PIECES_VERSION}
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
         client = self._client = self._client or _official_client()
         order = sorted(range(len(texts)), key=lambda i: (texts[i].source, texts[i].target))
-        for (source, target), group in groupby(order, lambda i: (texts[i].source, texts[i].target)):
-            for batch in _batches(list(group), texts):
-                yield from self._batch(client, batch, source, target)
+        with Wait("translating with Google", len(texts), "texts") as wait:
+            for (source, target), group in groupby(order, lambda i: (texts[i].source, texts[i].target)):
+                for batch in _batches(list(group), texts):
+                    yield from wait.over(self._batch(client, batch, source, target))
 
     def _batch(
         self, client: Client, batch: Sequence[tuple[int, list[str]]], source: str, target: str

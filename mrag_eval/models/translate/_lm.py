@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from mrag_eval.core import language_name
+from mrag_eval.core import Wait, language_name
 from mrag_eval.models._asking import generate_parsed
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._model import AuxModel
@@ -55,16 +55,25 @@ class LmBackend:
         }
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
-        for start in range(0, len(texts), _BATCH):
-            batch = texts[start : start + _BATCH]
-            asked = [self._conversation(text) for text in batch]
-            began = time.perf_counter()
-            answers = generate_parsed(self._model, asked, _translation, seat="translator", **self._settings)
-            replies = (reply for answer in answers for reply in answer.replies)
-            self._ledger += Ledger.of(replies, time.perf_counter() - began)
-            for position, answer in enumerate(answers, start):
-                reason = None if answer.value is not None else f"failed: {answer.error}"
-                yield position, Outcome(answer.value, reason)
+        with Wait(f"translating with {self._model.name}", len(texts), "texts") as wait:
+            for start in range(0, len(texts), _BATCH):
+                batch = texts[start : start + _BATCH]
+                asked = [self._conversation(text) for text in batch]
+                began = time.perf_counter()
+                answers = generate_parsed(
+                    self._model,
+                    asked,
+                    _translation,
+                    seat="translator",
+                    on_reply=lambda _, reply: wait.add(before=reply.cached),
+                    waiting=None,
+                    **self._settings,
+                )
+                replies = (reply for answer in answers for reply in answer.replies)
+                self._ledger += Ledger.of(replies, time.perf_counter() - began)
+                for position, answer in enumerate(answers, start):
+                    reason = None if answer.value is not None else f"failed: {answer.error}"
+                    yield position, Outcome(answer.value, reason)
 
     def _conversation(self, text: Text) -> Conversation:
         texts = {

@@ -9,10 +9,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, missing_extra, name_of_model, placed
+from mrag_eval.core import ConfigError, Wait, missing_extra, name_of_model, placed
 from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.models.translate._codes import flores
-from mrag_eval.models.translate._pieces import joined, sentences
+from mrag_eval.models.translate._pieces import PIECES_VERSION, joined, sentences
 
 # Batch size: translations are on disk before the next batch.
 _CHUNK = 128
@@ -23,8 +23,9 @@ _NOT_THE_MODEL = (".md", ".lock", "")
 class NllbBackend:
     """A sequence-to-sequence model whose tokenizer knows FLORES-200 labels, loaded on first use.
 
-    The model was trained on sentences and drops some if given several, so texts are translated sentence by sentence.
-    ``max_tokens`` bounds a sentence and its translation; a longer one is cut in two at a space.
+    The model was trained on sentences and drops some if given several, so texts are translated sentence by sentence;
+    in Thai and Lao, which have no full stop, line by line. ``max_tokens`` bounds a sentence and its translation; a
+    longer one is cut into pieces as long as fit, after a comma, else at a space.
     """
 
     def __init__(
@@ -44,10 +45,10 @@ class NllbBackend:
         content = self._content()
         # a hub id is its name; a folder is what it holds, wherever it is
         named = [self._model, self._revision, None] if content is None else ["", content, None]
-        return ["nllb", *named, self._max_tokens, self._num_beams]
+        return ["nllb", *named, self._max_tokens, self._num_beams, PIECES_VERSION]
 
     def identity(self) -> dict[str, Any]:
-        settings = {"max_tokens": self._max_tokens, "num_beams": self._num_beams}
+        settings = {"max_tokens": self._max_tokens, "num_beams": self._num_beams, "pieces": PIECES_VERSION}
         named = {"model": name_of_model(self._model), "revision": self._content() or self._revision}
         return {"backend": "nllb", **named, **settings}
 
@@ -69,12 +70,14 @@ class NllbBackend:
                 yield position, Outcome(None, f"unsupported: {lacking}")
         # one pair of languages at a time, as the tokenizer is set to one source
         by_pair = groupby(sorted(able, key=lambda t: (t[1].source, t[1].target)), lambda t: (t[1].source, t[1].target))
-        for (source, target), members in by_pair:
-            waiting = list(members)
-            for start in range(0, len(waiting), _CHUNK):
-                chunk = waiting[start : start + _CHUNK]
-                found = self._chunk([text.text for _, text in chunk], source, target)
-                yield from ((position, Outcome(text)) for (position, _), text in zip(chunk, found, strict=True))
+        with Wait(f"translating with {self._model}", len(able), "texts") as wait:
+            for (source, target), members in by_pair:
+                waiting = list(members)
+                for start in range(0, len(waiting), _CHUNK):
+                    chunk = waiting[start : start + _CHUNK]
+                    found = self._chunk([text.text for _, text in chunk], source, target)
+                    wait.add(len(chunk))
+                    yield from ((position, Outcome(text)) for (position, _), text in zip(chunk, found, strict=True))
 
     def _chunk(self, texts: Sequence[str], source: str, target: str) -> list[str]:
         tokenizer, model = _loaded(self._model, self._revision, self._device)
@@ -138,8 +141,9 @@ def _loaded(model: str, revision: str | None, device: str) -> tuple[Any, Any]:
     except ImportError as error:
         raise missing_extra("hf", "transformers") from error
     try:
-        tokenizer = AutoTokenizer.from_pretrained(model, revision=revision)
-        network = AutoModelForSeq2SeqLM.from_pretrained(model, revision=revision)
+        with Wait(f"loading the translator {model}"):
+            tokenizer = AutoTokenizer.from_pretrained(model, revision=revision)
+            network = AutoModelForSeq2SeqLM.from_pretrained(model, revision=revision)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ConfigError(

@@ -2,53 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
-from mrag_eval.core import NO_SPACES, base_language
-from mrag_eval.retrievers import sentence_spans
+from mrag_eval.core import base_language
+from mrag_eval.text import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans, sentence_spans
+
+# Of the rules by which texts are cut and joined.
+PIECES_VERSION = 2
+
+# Written without a space between sentences. Thai, Lao, Khmer, Burmese and Tibetan have no space between words, but one
+# between sentences.
+_NO_JOINT = frozenset({"zh", "yue", "wuu", "gan", "hak", "hsn", "nan", "lzh", "ja"})
+_LINE_BREAK = re.compile("[\n\r\x85\u2028\u2029]")
 
 
 def sentences(text: str, lang: str, fits: Callable[[str], bool]) -> list[str]:
     """Return the sentences of ``text`` with the white space after them.
 
-    One that does not fit is halved repeatedly, at a space if there is one.
+    One that does not fit is cut into pieces as long as fit, between clauses, else words, else letters.
     """
-    out: list[str] = []
-    for start, end in sentence_spans(text, lang):
-        out += _halved(text[start:end], fits)
-    return out
+    breaks = (BETWEEN_CLAUSES, BETWEEN_WORDS)
+    return [
+        text[low:high]
+        for start, end in sentence_spans(text, lang)
+        for low, high in fitting_spans(text, start, end, fits, breaks)
+    ]
 
 
 def packed(text: str, lang: str, limit: int) -> list[str]:
     """Return pieces of whole sentences, at most ``limit`` code points each; a longer sentence is cut."""
     pieces: list[str] = []
     for sentence in sentences(text, lang, lambda piece: len(piece) <= limit):
-        if pieces and len(pieces[-1]) + len(sentence) <= limit:
+        if pieces and len(pieces[-1]) + len(sentence.rstrip()) <= limit:
             pieces[-1] += sentence
         else:
             pieces.append(sentence)
     return pieces
 
 
-def _halved(text: str, fits: Callable[[str], bool]) -> list[str]:
-    if fits(text) or len(text) < 2:
-        return [text]
-    middle = len(text) // 2
-    space = text.rfind(" ", 1, middle + 1) + 1
-    cut = space if space > middle // 2 else middle
-    return [*_halved(text[:cut], fits), *_halved(text[cut:], fits)]
-
-
 def joined(pieces: Sequence[str], translated: Sequence[str], target: str) -> str:
-    """Return the joined translations of the pieces, with the original line breaks and spaces between them.
+    """Return the joined translations of the pieces, with the original line breaks between them.
 
-    If there were none (Chinese) and the target is written with spaces, one is inserted.
+    Elsewhere there is a space between two translations, or nothing in Chinese and Japanese.
     """
-    gap = "" if base_language(target) in NO_SPACES else " "
+    gap = "" if base_language(target) in _NO_JOINT else " "
     out = ""
     for piece, text in zip(pieces, translated, strict=True):
         after = piece[len(piece.rstrip()) :]
-        if after.strip("\n") == after:  # no line break
-            after = gap
-        out += text.strip() + after
+        out += text.strip() + (after if _LINE_BREAK.search(after) else gap)
     return out.strip()

@@ -17,7 +17,6 @@ from mrag_eval.models.translate._codes import FLORES, flores, google
 from mrag_eval.models.translate._google import GoogleBackend
 from mrag_eval.models.translate._lm import LmBackend
 from mrag_eval.models.translate._nllb import NllbBackend
-from mrag_eval.models.translate._pieces import joined, packed, sentences
 from mrag_eval.prompts import load_template
 from tests.core.first_languages import FIRST
 from tests.worlds.judges import ScriptedJudge
@@ -43,25 +42,6 @@ def test_the_labels_are_those_of_the_tokenizer() -> None:
     assert set(FLORES.values()) <= set(FAIRSEQ_LANGUAGE_CODES)
     # every language has a label, but not every script or variety its own
     assert {flores(label) for label in FAIRSEQ_LANGUAGE_CODES} == set(FLORES.values())
-
-
-# ---------------------------------------------------------------------------------------------------- pieces
-
-
-def test_pieces_cover_the_text_and_come_together_again() -> None:
-    text = "One here. Two there!\nThree on a line."
-    pieces = sentences(text, "en", lambda piece: True)
-    assert pieces == ["One here. ", "Two there!\n", "Three on a line."]
-    assert joined(pieces, ["Eins hier.", " Zwei dort! ", "Drei."], "de") == "Eins hier. Zwei dort!\nDrei."
-    assert joined(["一。", "二。"], ["One.", "Two."], "en") == "One. Two."
-    assert joined(["One. ", "Two."], ["一。", "二。"], "zh") == "一。二。"
-    long = "word " * 30
-    cut = sentences(long, "en", lambda piece: len(piece) <= 20)
-    assert "".join(cut) == long
-    assert max(map(len, cut)) <= 20
-    assert all(piece.startswith("word ") for piece in cut)
-    assert "".join(sentences("あ" * 50, "ja", lambda piece: len(piece) <= 20)) == "あ" * 50
-    assert packed("Aa. Bb. Cc. Dd.", "en", 8) == ["Aa. Bb. ", "Cc. Dd."]
 
 
 # -------------------------------------------------------------------------------------------------- language model
@@ -205,12 +185,12 @@ def test_nllb_sets_both_languages_and_goes_sentence_by_sentence(tiny: Path, monk
     assert sorted(out) == [0, 1, 2, 3]
     assert out[2].reason == "unsupported: to"
     assert all(out[i].text is not None for i in (0, 1, 3))
-    # each sentence separately, two at a time, the short ones first; a sentence may have ten tokens; twenty letters are
-    # cut in half, and once more because the mark of a word's beginning is also a token
+    # each sentence separately, two at a time, the short ones first; a sentence may have ten tokens, of which one is
+    # the mark of a word's beginning: twenty letters are two pieces of nine, and the rest
     assert calls == [
-        ("deu_Latn", "eng_Latn", ["Ab.", "Cd."]),
-        ("deu_Latn", "eng_Latn", ["abcde", "fghij"]),
-        ("deu_Latn", "eng_Latn", ["klmno", "pqrst"]),
+        ("deu_Latn", "eng_Latn", ["st", "Ab."]),
+        ("deu_Latn", "eng_Latn", ["Cd.", "abcdefghi"]),
+        ("deu_Latn", "eng_Latn", ["jklmnopqr"]),
         ("rus_Cyrl", "kor_Hang", ["Eb."]),
     ]
 
