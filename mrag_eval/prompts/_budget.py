@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.core import ConfigError, estimated_tokens
+from mrag_eval.core import ConfigError
+from mrag_eval.text import estimated_tokens
 
 log = logging.getLogger(__name__)
 

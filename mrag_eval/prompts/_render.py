@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from mrag_eval.core import ConfigError, content_key, did_you_mean, is_language, language_name
@@ -144,7 +145,8 @@ class PromptTemplate:
         self._source = source
         self.answer_format = _ANSWER_FORMATS.get(name_, "plain")
         self._system = system
-        self._clean = clean
+        # the prompts of one question follow each other, with the same options
+        self._clean = lru_cache(maxsize=64)(clean)
         self._name_language = name_language
         if name_language and "name_language" not in source:
             raise ConfigError(
@@ -204,7 +206,8 @@ class PromptTemplate:
                 for i, p in enumerate(passages, 1)
             ],
         }
-        return self._system_part(doc["query_lang"], bool(passages), values), self._block("user", values)
+        context = self._template.new_context(values)
+        return self._system_part(doc["query_lang"], bool(passages), context), self._block("user", context)
 
     def offers_none(self, row: Mapping[str, Any]) -> bool:
         """Return whether the prompt of a row, with its passages, lets the model reply that it does not know."""
@@ -215,17 +218,17 @@ class PromptTemplate:
         if isinstance(self._system, SystemPrompt):
             self._system.check(languages)
 
-    def _system_part(self, language: str, with_documents: bool, values: Mapping[str, Any]) -> str:
+    def _system_part(self, language: str, with_documents: bool, context: Context) -> str:
         if isinstance(self._system, SystemPrompt):
             return self._system.text(language, with_documents)
-        return self._block("system", values) if self._system is None else self._system
+        return self._block("system", context) if self._system is None else self._system
 
-    def _block(self, block: str, values: Mapping[str, Any]) -> str:
+    def _block(self, block: str, context: Context) -> str:
         render = self._template.blocks.get(block)
         if render is None:
             return ""
         try:
-            return "".join(render(self._template.new_context(dict(values)))).strip()
+            return "".join(render(context)).strip()
         except MemoryError:
             raise
         except Exception as err:  # a template may compute anything from the values

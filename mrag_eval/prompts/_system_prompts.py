@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, base_language
+from mrag_eval.core import ConfigError, base_language, normalize_language
 from mrag_eval.core import language_name as name
 
 _FOLDER = Path(__file__).parent / "system"
@@ -35,10 +35,9 @@ class SystemPrompt:
 
         A question in English gets only the first sentence. Raises ConfigError for a language without a text.
         """
-        code = base_language(language)
-        sentences = _sentences(code if self.written_in == "ul" else "en", self.name)
+        sentences = _sentences(language if self.written_in == "ul" else "en", self.name)
         first = sentences["with_documents" if with_documents else "without_documents"]
-        if self.then is None or code == "en":
+        if self.then is None or base_language(language) == "en":
             return first
         return first + sentences.get("joint", " ") + sentences[self.then].replace("{language}", name(language))
 
@@ -63,13 +62,14 @@ def prompt_languages() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml") if path.stem != _VARIANTS))
 
 
-def _sentences(code: str, prompt: str) -> Mapping[str, str]:
-    if code not in prompt_languages():
-        raise ConfigError(
-            f"prompt.system: '{prompt}' has no text in {name(code)} (there are: {', '.join(prompt_languages())})",
-            "use one written in English (short_in_ul_en), or give prompt.system the text itself or a file",
-        )
-    return _yaml(code)
+def _sentences(language: str, prompt: str) -> Mapping[str, str]:
+    for code in (normalize_language(language), base_language(language)):
+        if code in prompt_languages():
+            return _yaml(code)
+    raise ConfigError(
+        f"prompt.system: '{prompt}' has no text in {name(language)} (there are: {', '.join(prompt_languages())})",
+        "use one written in English (short_in_ul_en), or give prompt.system the text itself or a file",
+    )
 
 
 @lru_cache(maxsize=32)

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from lm_eval.models.api_models import JsonChatStr
 
-from mrag_eval.core import ConfigError, estimated_tokens
+from mrag_eval.core import ConfigError
 from mrag_eval.prompts import Budget, budget_for, builtin_names, fence, fit, load_template
 from mrag_eval.prompts._budget import prompt_text
 from mrag_eval.task import RagTask
+from mrag_eval.text import estimated_tokens
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.small import ScriptedLM
 
