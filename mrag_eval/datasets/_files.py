@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mrag_eval.core import DataError, json_from, lines_of, whole
+from mrag_eval.core import DataError, json_from, lines_of, readable, whole
 
 # Characters of the longest cell of a CSV file.
 LONGEST_CELL = 16 << 20
@@ -111,7 +111,7 @@ def _record(raw: bytes, where: str) -> dict[str, Any]:
 def sha256_file(path: Path) -> str:
     """Return the SHA-256 of a file's (decompressed) content, streamed."""
     digest = hashlib.sha256()
-    with open_bytes(path) as handle:
+    with readable(path, "the file may be cut short: copy it again"), open_bytes(path) as handle:
         while block := handle.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

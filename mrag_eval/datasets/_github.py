@@ -6,11 +6,13 @@ import os
 import urllib.parse
 import urllib.request
 from pathlib import Path
+from typing import Any
 
-from mrag_eval.core import DataError, cache_dir, replaced, whole
+from mrag_eval.core import DataError, Wait, cache_dir, replaced, whole
 
 BASE_URL = "https://raw.githubusercontent.com"
 _TIMEOUT = 60
+_PART = 1 << 20
 
 
 def github_file(benchmark: str, repository: str, commit: str, path: str) -> Path:
@@ -26,10 +28,29 @@ def github_file(benchmark: str, repository: str, commit: str, path: str) -> Path
         raise DataError(f"{benchmark}: {repository}, file {path}: not in the cache, and HF_HUB_OFFLINE is set", way_out)
     url = f"{BASE_URL}/{repository}/{commit}/{urllib.parse.quote(path)}"
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
-            content = whole(response, Path(path))
+        with (
+            Wait(f"downloading {path} from github.com/{repository}", unit="MB") as wait,
+            urllib.request.urlopen(url, timeout=_TIMEOUT) as response,
+        ):
+            size = response.headers.get("Content-Length") or ""
+            wait.total = -(-int(size) // _PART) if size.isdigit() else None
+            content = whole(_Counted(response, wait), Path(path))
     except (OSError, ValueError) as error:
         raise DataError(f"{benchmark}: GitHub did not give {repository}, file {path} ({error})", way_out) from None
     with replaced(target) as part:
         part.write_bytes(content)
     return target
+
+
+class _Counted:
+    """A response whose megabytes are counted as they arrive."""
+
+    def __init__(self, response: Any, wait: Wait) -> None:
+        self._response, self._wait = response, wait
+
+    def read(self, size: int) -> bytes:
+        content = bytearray()
+        while part := self._response.read(min(_PART, size - len(content))):
+            content += part
+            self._wait.add()
+        return bytes(content)

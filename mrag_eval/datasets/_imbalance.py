@@ -6,19 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mrag_eval.config import Block
 from mrag_eval.core import ConfigError, DataError, base_language
 
 
-class Imbalance(BaseModel):
+class Imbalance(Block):
     """Settings of the draw. ``keep_english`` is the probability of keeping a document's English version instead of
     another one.
 
     ``seed`` defaults to the block's.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     keep_english: float = Field(ge=0, le=1)
     seed: int | None = Field(default=None, ge=0)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from mrag_eval.core import (
     Passage,
     RagDoc,
     check_id,
+    close_match,
     normalize_language,
     same_language,
     suggesting,
@@ -133,6 +135,12 @@ def as_question(row: Mapping[str, Any], where: str) -> RagDoc:
     return _question(row, where)
 
 
+# every row has the same keys
+@lru_cache(maxsize=1024)
+def _misspelt(key: str) -> str:
+    return close_match(key, _KEYS, cutoff=0.8)
+
+
 def _file(path: Path, key: str) -> Path:
     require_path(path, "jsonl")
     if not path.is_file():
@@ -145,6 +153,12 @@ def _question(row: Mapping[str, Any], where: str) -> RagDoc:
         if wrong in row and right not in row:
             raise DataError(f"{where}: the key '{wrong}' is called '{right}' here")
     require_columns(row, ("id", "query", "lang"), where)
+    for key in row.keys() - _KEYS:
+        if close := _misspelt(key):
+            raise DataError(
+                f"{where}: unknown key '{key}'{close}",
+                "correct it; a key of your own needs a name that is less like one of ours",
+            )
     choices = None if row.get("choices") is None else _texts(row["choices"], where, "choices")
     gold = None if choices is None else _gold(row.get("gold_choice"), choices, where)
     answers = _texts(row.get("answers") or [], where, "answers")

@@ -42,7 +42,7 @@ def validate_data(data: Mapping[str, Any]) -> DataBlock:
     name = data.get("benchmark")
     if name is None:
         raise ConfigError("data: the key 'benchmark' is missing", f"allowed: {', '.join(LOADERS)}")
-    if name not in LOADERS:
+    if not isinstance(name, str) or name not in LOADERS:
         raise ConfigError(f"data: unknown benchmark '{name}'{did_you_mean(str(name), LOADERS)}")
     block = validate_block(LOADERS[name].block, data)
     if block.imbalance is not None and not LOADERS[name].versions:

@@ -48,7 +48,7 @@ def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | N
     row: an id, ``language``, a title (for example ``country`` or ``title``) and ``content``. Raises DataError naming
     the file and the missing field, and for a corpus without text.
     """
-    from mrag_eval.retrievers import chunk_documents, named_token_counter, read_corpus
+    from mrag_eval.retrievers import ChunkConfig, chunk_documents, named_token_counter, read_corpus
 
     written = _written(path)
     size, tokenizer = size or written.tokens, tokenizer or written.tokenizer
@@ -57,14 +57,15 @@ def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | N
     keys = {"id": _key(names, _ID_KEYS), "title": _key(names, _TITLE_KEYS), "text": _key(names, _TEXT_KEYS)}
     found = {field: key for field, key in keys.items() if key is not None}
     documents = list(read_corpus(path, keys=found))
-    passages = list(chunk_documents(documents, {"method": "llamaindex", "size": size}, token_counter=count))
+    chunking = ChunkConfig("llamaindex", size)
+    passages = list(chunk_documents(documents, chunking, token_counter=count))
     if not passages:
         raise DataError(f"{path}: none of its {len(documents)} documents holds any text")
     source = {
         "path": str(path),
         "sha256": sha256_file(path),
         **counted(passages, [document.lang for document in documents]),
-        "chunker": {"method": "llamaindex", "size": size, "tokenizer": tokenizer},
+        "chunker": {"method": chunking.method, "size": size, "tokenizer": tokenizer, "version": chunking.version},
         "titles": found.get("title"),
     }
     parallel = _parallel(path, str(found.get("id"))) if "parallel_id" in names else {}

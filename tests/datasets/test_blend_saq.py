@@ -166,9 +166,9 @@ def test_the_loop_s_accuracy_is_that_of_sem_b() -> None:
 def test_a_missing_extra_ends_the_run_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    from mrag_eval.metrics._short_answers import _stemmer
+    from mrag_eval.text import _stemming
 
-    _stemmer.cache_clear()
+    monkeypatch.setattr(_stemming, "_algorithms", _stemming._algorithms.__wrapped__)
     monkeypatch.setitem(sys.modules, "snowballstemmer", None)
     with pytest.raises(MissingExtraError, match="stem"):
         check_task_scores(("sem_b",), [])

@@ -99,11 +99,11 @@ def test_passages_of_the_travel_corpus(test_data: Path) -> None:
     source = loaded.source["corpus"]
     assert (source["documents"], source["languages"]) == (191, {"ar": 96, "en": 95})
     assert loaded.corpus is not None
-    assert len(loaded.corpus) == source["passages"] == 2299
-    assert len({passage.id for passage in loaded.corpus}) == 2299
+    assert len(loaded.corpus) == source["passages"] == 3731
+    assert len({passage.id for passage in loaded.corpus}) == 3731
     assert all(passage.text.startswith(f"{passage.title}. ") for passage in loaded.corpus)
     assert json.loads(json.dumps(loaded.source)) == loaded.source
-    assert "2,299 passages of 191 documents" in loaded.notes
+    assert "3,731 passages of 191 documents" in loaded.notes
 
 
 def test_a_sample_is_drawn_by_its_seed(test_data: Path) -> None:
