@@ -24,11 +24,12 @@ from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import PLACES, Ran, fingerprints, package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
-from mrag_eval.config._task import TaskBlocks, split_config
+from mrag_eval.config._task import BLOCKS, TaskBlocks, split_config
 from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
 from mrag_eval.config._validation import deep_merge, dotted, read_yaml, validated
 
 __all__ = [
+    "BLOCKS",
     "CORRECT",
     "DEFAULT_NLLB",
     "JUDGED",

@@ -26,6 +26,19 @@ class Block(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any) -> Any:
+        for key, field in cls.model_fields.items() if isinstance(value, Mapping) else ():
+            if isinstance(value.get(key), bool) and not _takes_truth(field.annotation):
+                raise ValueError(f"'{key}' is {str(value[key]).lower()}, which is not one of its values")
+        return value
+
+
+def _takes_truth(annotation: Any) -> bool:
+    """Return whether a field of this type may be true or false."""
+    return annotation in (bool, Any, object) or any(_takes_truth(arg) for arg in get_args(annotation))
+
 
 class Kind(Block):
     """Validate a block of one kind: a member of a union, with the keys that this kind takes.
@@ -88,6 +101,13 @@ def _known_language(code: str) -> str:
         raise ValueError(f"{err.message}; {err.next_step}") from None
 
 
+def _absolute(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError:
+        raise ValueError("there is no such user; write the whole path, without ~") from None
+
+
 # The device of a model.
 Device = Annotated[str, AfterValidator(_known_device)]
 # Several names, or a single one.
@@ -96,4 +116,4 @@ Names = Annotated[tuple[str, ...], _one_or_more]
 # Languages in any spelling, or a single one.
 Languages = Annotated[tuple[Annotated[str, AfterValidator(_known_language)], ...], _one_or_more]
 # A path that does not depend on the working directory.
-AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]

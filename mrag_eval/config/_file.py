@@ -16,7 +16,7 @@ from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import EmbedderName, ModelSpec
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.config._validation import read_yaml, validated
-from mrag_eval.core import ConfigError, did_you_mean, keep_secrets_of
+from mrag_eval.core import ConfigError, did_you_mean, keep_secrets_of, user_path
 
 # Tags of the two kinds of entry in a list of models; they would mean nothing in the path of a fault.
 _NAME, _SPEC = "(name)", "(model)"
@@ -87,7 +87,7 @@ def config_path() -> Path | None:
     """
     named = os.environ.get("MRAG_CONFIG")
     if named:
-        path = Path(named).expanduser()
+        path = user_path(named, "MRAG_CONFIG")
         if not path.is_file():
             raise ConfigError(f"$MRAG_CONFIG names {path}, which is not a file", "create it, or unset MRAG_CONFIG")
         return path

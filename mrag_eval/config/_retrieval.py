@@ -71,6 +71,9 @@ class Retrieval(Block):
     ``precomputed`` takes the lists of another system from the TREC file ``run``, and their passages from ``corpus``: an
     index, or a JSON Lines file.
 
+    ``stem``, ``segment`` and ``simplified`` are rules for the words of BM25, as in ``mrag-eval index build``; an index
+    that exists must have been built with them.
+
     ``device`` is where embedder and reranker run: ``cpu``, ``cuda``, ``cuda:N``, ``mps``, or ``auto``, which takes a
     GPU only if it has enough free memory.
 
@@ -92,6 +95,9 @@ class Retrieval(Block):
     run_folder: Path | None = None
     run_may_differ: Names = ()
     embedder: EmbedderName | None = None
+    stem: bool = False
+    segment: bool = False
+    simplified: bool = False
     languages: tuple[str, ...] | None = None
     pool: Languages | None = None
     merge: Merge | None = None

@@ -23,6 +23,7 @@ from mrag_eval.core import ConfigError, did_you_mean
 BLOCKS = ("retrieval", "agent", "prompt", "judge", "data", "metrics")
 # Keys kept of the harness's metadata: it merges all model arguments, secrets among them, into every task's.
 KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
+_METADATA = """--metadata retrieval.k=3   or   --metadata '{"retrieval": {"k": 3}}'"""
 # Settings that every task of ours passes to the harness: our metrics instead of its own, and no shots.
 _HARNESS_DEFAULTS: dict[str, Any] = {"metric_list": [], "test_split": "test", "num_fewshot": 0}
 # Settings of the harness that this class replaces; ignoring them silently would mislead.
@@ -66,11 +67,13 @@ def split_config(config: Mapping[str, Any], metrics: Collection[str]) -> tuple[d
     rest = {key: value for key, value in config.items() if key not in (*BLOCKS, "class")}
     task = str(config.get("task", "?"))
     metadata = config.get("metadata") or {}
+    # the harness puts anything but keys and values under a key of its own
+    metadata = metadata.get("_metadata", metadata) if isinstance(metadata, Mapping) else metadata
     if not isinstance(metadata, Mapping):
         kind = type(metadata).__name__
         raise ConfigError(
             f"task {task}, metadata: expected keys and values, got {kind} ({metadata!r})",
-            """--metadata retrieval.k=3   or   --metadata '{"retrieval": {"k": 3}}'""",
+            _METADATA,
         )
     own = {key: config[key] for key in BLOCKS if key in config}
     overrides = _overrides(metadata, task)
@@ -130,6 +133,9 @@ def _metric_names(metrics: Any, task: str) -> tuple[str, ...]:
         )
     if not names:
         raise ConfigError(f"task {task}: the block 'metrics' is missing or empty", "e.g. metrics: [char3gram_recall]")
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise ConfigError(f"task {task}, metrics: '{name}' is named twice", "name every metric once")
     return tuple(names)
 
 
@@ -156,7 +162,9 @@ def _overrides(metadata: Mapping[str, Any], task: str) -> dict[str, Any]:
             # the harness reads key=value pairs and knows true and false, not null
             ours[str(key)] = None if dot and value == "null" else value
         elif dot and head not in KEPT_METADATA:
-            raise ConfigError(f"task {task}, --metadata {key}: no block '{head}'{did_you_mean(head, BLOCKS)}")
+            raise ConfigError(
+                f"task {task}, --metadata {key}: no block '{head}'{did_you_mean(head, BLOCKS)}", _METADATA
+            )
     return undotted(ours)
 
 

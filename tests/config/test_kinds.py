@@ -12,10 +12,10 @@ from mrag_eval.core import ConfigError
 
 # As results have always recorded them, whatever the kind.
 RERANK = {
-    "kind": "cross-encoder", "model": None, "depth": None, "query": "searched", "revision": None, "max_length": 512,
-    "batch_size": 32, "device": None, "trust_remote_code": False, "weights": [1.0, 0.3, 1.0], "url": None,
-    "shape": "cohere", "api_key_env": None, "max_in_flight": 8, "timeout": 120.0, "retries": 6, "extra": {},
-    "window": 20, "step": 10, "prompt": "listwise",
+    "kind": "cross-encoder", "model": None, "depth": None, "query": "searched", "revision": None, "instruction": None,
+    "max_length": 512, "batch_size": 32, "device": None, "trust_remote_code": False, "weights": [1.0, 0.3, 1.0],
+    "url": None, "shape": "cohere", "api_key_env": None, "max_in_flight": 8, "timeout": 120.0, "retries": 6,
+    "extra": {}, "window": 20, "step": 10, "prompt": "listwise",
 }  # fmt: skip
 TRANSLATOR = {
     "backend": "table", "model": None, "revision": None, "path": None, "save": None, "strict": False, "prompt": "plain",
