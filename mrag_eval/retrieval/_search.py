@@ -9,15 +9,14 @@ from __future__ import annotations
 import base64
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
-from mrag_eval.config import QUOTAS, Retrieval
-from mrag_eval.core import ConfigError, Hit, Kept, Ranked, Searched, Store, cache_dir, content_key
+from mrag_eval.config import Retrieval
+from mrag_eval.core import ConfigError, Hit, Kept, Ranked, Searched, Store, Wait, cache_dir, content_key, made_once
 from mrag_eval.retrieval._plan import Plan
 
 if TYPE_CHECKING:
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 _FORMAT = 1
-_BATCH = 64
+# queries embedded at a time, and those that one of several processes takes on
+_BATCH, _CLAIMED = 64, 512
 # Merges that make the scores of each language comparable. They read this many hits of each language, so that the first
 # places do not depend on the number of hits requested.
 _NORMALISED = ("zscore", "rank_norm")
@@ -54,7 +54,7 @@ def search_plans(
                    index.manifest.tokenizer, index.manifest.bm25,
                    embedder and [embedder.name, embedder.revision, embedder.dim],
                    retrieval.k, retrieval.search_depth, merge,
-                   retrieval.seed if merge in QUOTAS else None,
+                   retrieval.seed if merge != "score" else None,
                    *([index.settings] if index.settings else [])]  # fmt: skip
     # an approximate index may miss hits that an exact one of the same passages finds
     fingerprint += [found] if (found := index.manifest.approximate()) else []
@@ -65,14 +65,12 @@ def search_plans(
         if missing:
             cached = len(keys) - len(missing)
             log.info("searching '%s': %d queries, %d from cache", retrieval.corpus, len(missing), cached)
-            at_once = index.queries_at_once or len(missing)
-            for start in range(0, len(missing), at_once):
-                part = list(missing)[start : start + at_once]
+
+            def search(part: Sequence[str]) -> Iterator[dict[str, Any]]:
                 entries = _search(index, [missing[key] for key in part], retrieval, merge, store)
-                fresh = dict(zip(part, entries, strict=True))
-                if store:
-                    store.put_many(fresh)
-                found |= fresh
+                yield dict(zip(part, entries, strict=True))
+
+            found |= made_once(missing, search, store, _is_found, at_once=index.queries_at_once or len(missing))
         searchable = _searchable(index, plans, count_candidates, store)
     return [
         Searched(
@@ -139,19 +137,30 @@ def _searchable(
 
 def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
     """Return the queries' vectors, each text embedded once; None for lexical or sparse indexes."""
+    from mrag_eval.retrievers import batch_size_for, vectors_arriving
+
     record = index.manifest.embedder
     if record is None or index.kind == "sparse":
         return None
-    keys = {text: content_key("query vector", record.name, record.revision, record.dim, text) for text in queries}
-    known = store.get_many(keys.values(), lambda value: _is_vector(value, record.dim)) if store else {}
-    vectors = {text: _decoded(known[key]) for text, key in keys.items() if key in known}
-    new = [text for text in keys if text not in vectors]
-    for start in tqdm(range(0, len(new), _BATCH), desc="embedding queries", disable=len(new) <= _BATCH):
-        batch = new[start : start + _BATCH]
-        fresh = dict(zip(batch, index.embedder.embed_queries(batch), strict=True))
-        vectors |= fresh
-        if store:
-            store.put_many({keys[text]: _encoded(vector) for text, vector in fresh.items()})
+    texts = {content_key("query vector", record.name, record.revision, record.dim, text): text for text in queries}
+
+    def valid(value: Any) -> bool:
+        return _is_vector(value, record.dim)
+
+    known = store.get_many(texts, valid) if store else {}
+    new = [key for key in texts if key not in known]
+    with Wait(f"embedding queries with {record.name}", len(new)) as wait:
+
+        def embed(keys: Sequence[str]) -> Iterator[dict[str, str]]:
+            size = batch_size_for(index.embedder, _BATCH)
+            parts = [keys[start : start + size] for start in range(0, len(keys), size)]
+            asked = [[texts[key] for key in part] for part in parts]
+            for number, vectors in vectors_arriving(index.embedder, asked, queries=True):
+                yield {key: _encoded(vector) for key, vector in zip(parts[number], vectors, strict=True)}
+                wait.add(len(parts[number]))
+
+        known |= made_once(new, embed, store, valid, at_once=_CLAIMED)
+    vectors = {text: _decoded(known[key]) for key, text in texts.items()}
     return np.stack([vectors[text] for text in queries]).astype(np.float32)
 
 
@@ -191,12 +200,15 @@ def _search(
         else None,
         "embeddings": _embedded(index, queries, store),
     }
+    waiting = f"searching '{retrieval.corpus}' for {len(queries):,} queries"
     if merge == "score":
-        whole = iter(index.search(queries, depth, **scope))
+        with Wait(waiting):
+            whole = iter(index.search(queries, depth, **scope))
         rankings = [_of_versions([next(whole) for _ in versions], depth, index) for versions in texts]
         return [_entry(hits, hits[:k]) for hits in rankings]
     deep = max(depth, NORMALISED_DEPTH) if merge in _NORMALISED else depth
-    found = iter(index.search_by_language(queries, deep, **scope))
+    with Wait(waiting):
+        found = iter(index.search_by_language(queries, deep, **scope))
     out = []
     for versions in texts:
         lists = [next(found) for _ in versions]
@@ -220,16 +232,19 @@ def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Index) -> list[H
 def _merged(
     merge: str, by_language: Mapping[str, Sequence[Hit]], n: int, index: Index, seed: int, text: str
 ) -> list[Hit]:
-    """Return the lists of all languages as one of ``n`` places."""
+    """Return the lists of all languages as one of ``n`` places.
+
+    Seed and question decide which language is first among equals, and which get the places left over.
+    """
     from mrag_eval import retrievers
 
+    turn = retrievers.query_turn(text, seed)
     if merge == "rrf":
-        return retrievers.reciprocal_rank_fusion(list(by_language.values()), n)
+        return retrievers.reciprocal_rank_fusion(list(by_language.values()), n, turn=turn)
     if merge == "zscore":
-        return retrievers.merge_by_zscore(by_language, n)
+        return retrievers.merge_by_zscore(by_language, n, turn)
     if merge == "rank_norm":
-        return retrievers.merge_by_rank_share(by_language, index.counts, n)
-    turn = int(content_key(seed, text)[:16], 16)
+        return retrievers.merge_by_rank_share(by_language, index.counts, n, turn)
     if merge == "quota":
         quotas = retrievers.equal_quotas(by_language, n, turn)
     else:

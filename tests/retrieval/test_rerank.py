@@ -111,6 +111,32 @@ def test_a_row_without_hits_has_nothing_to_rerank(benchmark_: Benchmark, by_leng
     assert scores[0].values == {"hit@6": 0.0, "rerank_hit@2": 0.0}
 
 
+class ByPlace(ByLength):
+    """Reads whole lists: a passage's score depends on the others."""
+
+    reads_lists = True
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Any]:
+        super().scores(queries, passages)
+        return [np.array([len(texts) * 100.0 + len(text) for text in texts]) for texts in passages]
+
+
+def test_scores_of_a_list_are_those_of_that_list(benchmark_: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    reranker = ByPlace()
+    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: reranker)
+    # the same question twice, with lists of different lengths
+    docs = [benchmark_.docs[0]]
+    for depth in (6, 2):
+        settings = block(rerank={"model": "some/reranker", "depth": depth})
+        (found,) = retrieve(docs, settings, corpus=benchmark_.corpus)
+        assert found.reranked is not None
+        held = len(found.reranked.ranking)
+        assert {place.score // 100 for place in found.reranked.ranking} == {held}
+        asked = len(reranker.pairs)
+        retrieve(docs, settings, corpus=benchmark_.corpus)
+        assert len(reranker.pairs) == asked
+
+
 def test_no_pair_is_scored_twice(benchmark_: Benchmark, by_length: ByLength, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "_CHUNK", 7)  # several batches
     first = retrieve(benchmark_.docs, block(), corpus=benchmark_.corpus)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.sources import Missing, source_for
 from mrag_eval.retrievers import build_index
-from mrag_eval.retrievers.embedding._openai_embeddings import OpenAIEmbedder
+from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
 from tests.retrieval.test_ir_modes import search
 from tests.worlds.small import LANGS, TOPICS
@@ -45,6 +46,22 @@ def test_with_fewer_places_than_languages_every_language_gets_its_turn(benchmark
     assert shown(1) != first  # the cache separates the seeds
 
 
+@pytest.mark.parametrize("merge", ["rrf", "rank_norm"])
+def test_ties_between_languages_are_rotated_by_question_and_seed(benchmark_: Benchmark, merge: str) -> None:
+    words = " ".join(TOPICS["ferry"][lang][1] for lang in LANGS)
+    docs = [replace(benchmark_.docs[0], id=str(i), query=f"{words} {i}") for i in range(100)]
+
+    def leading(seed: int) -> list[str]:
+        return [got.passages[0].lang for got in search(benchmark_, docs, mode="all", merge=merge, k=5, seed=seed)]
+
+    first = leading(0)
+    # one of five languages each: 20 of 100, a deviation is 4
+    assert set(Counter(first)) == set(LANGS)
+    assert max(Counter(first).values()) <= 36
+    assert leading(0) == first
+    assert leading(1) != first  # the cache separates the seeds
+
+
 def test_an_index_with_other_lexical_parameters_finds_no_old_results(benchmark_: Benchmark, tmp_path: Path) -> None:
     scores = []
     for parameters in (Bm25Parameters(), Bm25Parameters(k1=0.3, b=0.0)):
@@ -62,11 +79,13 @@ def test_an_index_with_other_lexical_parameters_finds_no_old_results(benchmark_:
 def test_vectors_of_one_address_are_not_used_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def vectors(self: OpenAIEmbedder, texts: list[str]) -> np.ndarray[Any, Any]:
+    def vectors(
+        self: ApiEmbedder, batches: list[list[str]], task: str | None
+    ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
         asked.append(self._url)
-        return np.ones((len(texts), 4), dtype=np.float32)
+        yield from ((number, np.ones((len(texts), 4), dtype=np.float32)) for number, texts in enumerate(batches))
 
-    monkeypatch.setattr(OpenAIEmbedder, "_vectors", vectors)
+    monkeypatch.setattr(ApiEmbedder, "_arriving", vectors)
     corpus = [Passage(id=str(n), lang="en", text=f"text {n}") for n in range(3)]
     for host in ("one", "two"):
         encoder = f"openai:org/encoder@http://{host}/v1"

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mrag_eval.core import CRITERIA, AgentUsage, CriticScores, Hit, Trace, TracedHit, TracedRound, estimated_tokens
+from mrag_eval.core import CRITERIA, AgentUsage, CriticScores, Hit, Trace, TracedHit, TracedRound
 from mrag_eval.models import Reply
 from mrag_eval.prompts import Conversation
+from mrag_eval.text import estimated_tokens
 
 Role = Literal["planner", "critic", "sufficiency"]
 # The handling of a fault in a reply.

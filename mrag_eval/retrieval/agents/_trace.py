@@ -17,6 +17,7 @@ from mrag_eval.core import (
     is_language,
     json_value,
     language_name,
+    readable,
     task_and_date,
     titled,
 )
@@ -84,7 +85,7 @@ def _files(places: Sequence[Path]) -> list[Path]:
 
 def _records(path: Path) -> Iterator[TracedQuestion]:
     """Return the traces in a file: its lines, or the ``trace`` inside the lines of a sample file."""
-    with path.open(encoding="utf-8") as lines:
+    with readable(path, _NEXT), path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 record = json_value(line, lax=True)

@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -50,6 +49,19 @@ _ROOM = "free some space there, or name another cache: export MRAG_CACHE=FOLDER"
 _BLOCKS: Mapping[str, type[BaseModel]] = {"retrieval": Retrieval, "agent": Agent, "prompt": Prompt, "judge": Judge}
 # Seconds that the process may take to end.
 _GRACE = 0.4
+# The process. It ends with the run from its first moment on, not only when the imports are done.
+_START = """
+import os, signal, threading
+
+def end_with_the_run():
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=end_with_the_run, daemon=True).start()
+from mrag_eval.retrieval.ahead._process import main
+main()
+"""
 
 
 @dataclass(frozen=True)
@@ -111,9 +123,11 @@ def _writing(home: Path) -> Iterator[None]:
 def _run(folder: Path) -> None:
     # the first pipe tells the process that this one is alive: however it ends, the other end notices
     child = subprocess.Popen(
-        [sys.executable, "-m", "mrag_eval.retrieval.ahead._process", str(folder)],
+        [sys.executable, "-c", _START, str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        # Ctrl-C reaches the run alone, which ends the process: while Python starts, it would print a traceback
+        start_new_session=True,
         env=_environment(),
     )
     assert child.stdin is not None
@@ -150,7 +164,7 @@ def _environment() -> dict[str, str]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process, which Ctrl-C has reached already; any other end of this one has not."""
+    """End the process, by force if it takes its time."""
     try:
         child.terminate()
         child.wait(_GRACE)
@@ -189,6 +203,13 @@ def _blocks(dumped: Mapping[str, Any]) -> TaskBlocks:
 # --- in the separate process ------------------------------------------------------------------------------------------
 
 
+def main() -> NoReturn:
+    """Carry out the work order in the folder that the command line names."""
+    with hidden_on_screen():
+        outcome = _main(Path(sys.argv[1]))
+    sys.exit(outcome)
+
+
 def _main(folder: Path) -> int:
     # the pipe to the run is for a fault alone; whatever a library prints is for the user
     faults = os.dup(1)
@@ -199,7 +220,6 @@ def _main(folder: Path) -> int:
     path.unlink()
     keep_secrets_of(order["tasks"])
     _log_as_the_harness(order["level"])
-    threading.Thread(target=_ends_with_the_run, daemon=True).start()
     try:
         with ending_within(_GRACE):
             _retrieve(folder, order["tasks"])
@@ -232,13 +252,6 @@ def _retrieve(folder: Path, tasks: Mapping[str, Any]) -> None:
         retrieve_into(rows, task, supply, asked["ids"])
 
 
-def _ends_with_the_run() -> None:
-    # unbuffered, since the end of this process does not wait for the thread
-    while os.read(sys.stdin.fileno(), 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
 def _log_as_the_harness(level: int) -> None:
     logger = logging.getLogger("lm_eval")
     logger.setLevel(level)
@@ -246,9 +259,3 @@ def _log_as_the_harness(level: int) -> None:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-8s %(message)s", "%Y-%m-%d:%H:%M:%S"))
     logger.addHandler(handler)
     logger.propagate = False
-
-
-if __name__ == "__main__":
-    with hidden_on_screen():
-        outcome = _main(Path(sys.argv[1]))
-    sys.exit(outcome)

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tqdm.auto import tqdm
-
-from mrag_eval.core import build_lock, naming
+from mrag_eval.core import Wait, build_lock, naming
 from mrag_eval.models import total_counts
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry
@@ -57,18 +55,19 @@ def retrieve_into(
             log.info("[%s] %d rows are there, %d are retrieved", task, len(have), len(waiting))
         earlier = folder.tasks[task]
         faults: Counter[str] = Counter(earlier.faults)
-        # one progress bar per task, if there is more than one batch to wait for
-        starts = range(0, len(waiting), batch)
-        for start in tqdm(starts, desc=f"retrieving for {task}", unit="batch", disable=len(starts) < 2):
-            docs = waiting[start : start + batch]
-            found = supply.retrieved(docs)
-            folder.append(task, docs, found)
-            faults.update(faults_of(found))
-            changes: dict[str, Any] = {"faults": dict(faults)}
-            if supply.translator is not None:
-                shares = [supply.translator.as_dict(), *([earlier.translation] if earlier.translation else [])]
-                changes["translation"] = total_counts(shares)
-            folder.note(task, **changes)
+        # the steps of a single batch say themselves how long they take
+        with Wait(f"retrieving for {task}", len(waiting), "rows", shown=len(waiting) > batch) as wait:
+            for start in range(0, len(waiting), batch):
+                docs = waiting[start : start + batch]
+                found = supply.retrieved(docs)
+                folder.append(task, docs, found)
+                faults.update(faults_of(found))
+                changes: dict[str, Any] = {"faults": dict(faults)}
+                if supply.translator is not None:
+                    shares = [supply.translator.as_dict(), *([earlier.translation] if earlier.translation else [])]
+                    changes["translation"] = total_counts(shares)
+                folder.note(task, **changes)
+                wait.add(len(docs))
         retrieval = supply.blocks.retrieval
         entry = folder.finish(task, single_ranking=retrieval.searches and retrieval.has_single_ranking)
     for fault, count in faults.items():

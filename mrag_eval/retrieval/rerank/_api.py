@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,21 +54,35 @@ class ApiReranker:
         )
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
+        out = [np.empty(len(texts)) for texts in passages]
+        for row, start, found in self.arriving(queries, passages):
+            out[row][start : start + len(found)] = found
+        return out
+
+    def arriving(
+        self, queries: Sequence[str], passages: Sequence[Sequence[str]]
+    ) -> Iterator[tuple[int, int, list[float]]]:
+        """Yield ``(row, position of the first, scores)`` of some passages of a row at a time, as they arrive.
+
+        A request that failed for good is raised after those that did not.
+        """
         size = self._block.batch_size
         requests = [
             _Request(row, start, query, texts[start : start + size])
             for row, (query, texts) in enumerate(zip(queries, passages, strict=True))
             for start in range(0, len(texts), size)
         ]
-        out = [np.empty(len(texts)) for texts in passages]
-        for request, response in zip(requests, self._transport.responses(requests), strict=True):
+        error = None
+        for number, response in self._transport.arriving(requests):
             if response.answer is None:
-                raise CorpusError(
-                    f"reranker {self.name}: {self._block.url} failed: {response.error}",
-                    "check rerank.url, rerank.model and the server's log; what was scored before is kept",
-                )
-            out[request.row][request.start : request.start + len(request.documents)] = response.answer
-        return out
+                error = error or response.error
+            else:
+                yield requests[number].row, requests[number].start, response.answer
+        if error is not None:
+            raise CorpusError(
+                f"reranker {self.name}: {self._block.url} failed: {error}",
+                "check rerank.url, rerank.model and the server's log; what was scored before is kept",
+            )
 
     def _payload(self, request: _Request) -> dict[str, Any]:
         query, documents = request.query, list(request.documents)

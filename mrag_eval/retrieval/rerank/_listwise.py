@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tqdm.auto import tqdm
-
-from mrag_eval.models import AuxModel, generate_parsed, parse_order
+from mrag_eval.core import Wait
+from mrag_eval.models import AuxModel, Reply, generate_parsed, parse_order
 from mrag_eval.prompts import load_template
 
 Passages = Sequence[Mapping[str, Any]]
@@ -52,15 +51,15 @@ class ListwiseReranker:
         """Return the order of every query's passages; a list of one passage or none is already in order."""
         out = [Ordered(list(range(len(query.passages)))) for query in queries]
         spans = [_spans(len(query.passages), self._window, self._step) for query in queries]
-        total = sum(map(len, spans))
-        with tqdm(total=total, desc=f"reranking with {self.model.name}", disable=total < 2) as bar:
+        with Wait(f"reranking with {self.model.name}", sum(map(len, spans)), "lists") as wait:
             for turn in range(max(map(len, spans), default=0)):
-                asked = [i for i, windows in enumerate(spans) if turn < len(windows) and out[i].fault is None]
-                self._turn([(queries[i], out[i], spans[i][turn]) for i in asked])
-                bar.update(sum(turn < len(windows) for windows in spans))
+                due = [i for i, windows in enumerate(spans) if turn < len(windows)]
+                asked = [i for i in due if out[i].fault is None]
+                wait.add(len(due) - len(asked), before=True)
+                self._turn([(queries[i], out[i], spans[i][turn]) for i in asked], wait)
         return out
 
-    def _turn(self, asked: Sequence[tuple[ListQuery, Ordered, tuple[int, int]]]) -> None:
+    def _turn(self, asked: Sequence[tuple[ListQuery, Ordered, tuple[int, int]]], wait: Wait) -> None:
         conversations = []
         for query, ordered, (start, end) in asked:
             shown = [query.passages[i] for i in ordered.order[start:end]]
@@ -68,7 +67,11 @@ class ListwiseReranker:
             turns = [{"role": "system", "content": system}] if system else []
             conversations.append([*turns, {"role": "user", "content": user}])
         readers = [partial(parse_order, n=end - start) for _, _, (start, end) in asked]
-        answers = generate_parsed(self.model, conversations, readers, seat="reranker")
+
+        def count(_position: int, reply: Reply) -> None:
+            wait.add(before=reply.cached)
+
+        answers = generate_parsed(self.model, conversations, readers, seat="reranker", on_reply=count, waiting=None)
         for (_, ordered, (start, end)), answer in zip(asked, answers, strict=True):
             ordered.windows += 1
             if answer.value is None:

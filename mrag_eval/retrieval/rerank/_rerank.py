@@ -1,7 +1,7 @@
 """The second stage: the hits of all rows are scored once more, and the best ``k`` are kept.
 
-Scores of query and passage are cached on disk by the model with its settings and both texts, and committed batch by
-batch, so that neither a second mode of a suite nor a restarted run computes them twice.
+Scores of query and passage are cached on disk by the model with its settings and both texts, and committed as they are
+made, so that neither a second mode of a suite, nor a restarted run, nor another process computes them twice.
 """
 
 from __future__ import annotations
@@ -13,13 +13,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from typing import Any
 
-from tqdm.auto import tqdm
-
 from mrag_eval.config import Retrieval
-from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Reranking, Searched, Store, cache_dir, content_key, titled
+from mrag_eval.core import (
+    Kept,
+    Passage,
+    RagDoc,
+    Ranked,
+    Reranking,
+    Searched,
+    Store,
+    Wait,
+    cache_dir,
+    content_key,
+    made_once,
+    titled,
+)
 from mrag_eval.models import get
 from mrag_eval.retrieval._plan import Plan
 from mrag_eval.retrieval._texts import PassageSource, passages_by_id
+from mrag_eval.retrieval.rerank._api import ApiReranker
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker
 from mrag_eval.retrievers import Reranker, checked_scores
 
@@ -28,6 +40,7 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 _FORMAT = "rerank/1"
 # Pairs scored before they are saved: enough for a model to fill its batches with equal lengths.
 _CHUNK = 2048
+_FIRST_CHUNK = 128
 
 
 def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
@@ -39,8 +52,6 @@ def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
         model = get(block.model)
         return ListwiseReranker(model, window=block.window, step=block.step, prompt=block.prompt)
     if block.kind == "api":
-        from mrag_eval.retrieval.rerank._api import ApiReranker
-
         return ApiReranker(block)
     from mrag_eval.retrievers import load_bge_m3, load_cross_encoder
 
@@ -50,9 +61,12 @@ def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
         "batch_size": block.batch_size,
         "device": block.device or retrieval.device,
     }
-    if block.kind == "bge-m3":
-        return load_bge_m3(block.name, weights=block.weights, **settings)
-    return load_cross_encoder(block.name, trust_remote_code=block.trust_remote_code, **settings)
+    with Wait(f"loading the reranker {block.name}"):
+        if block.kind == "bge-m3":
+            return load_bge_m3(block.name, weights=block.weights, **settings)
+        return load_cross_encoder(
+            block.name, instruction=block.instruction, trust_remote_code=block.trust_remote_code, **settings
+        )
 
 
 def rerank(
@@ -105,18 +119,35 @@ def _by_pair(
     use_cache: bool,
 ) -> list[Reranking]:
     read = {pid: titled(passage.title, passage.text) for pid, passage in texts.items()}
+    # such a model's score depends on the other passages of the list
+    lists = getattr(reranker, "reads_lists", False)
+    contexts = [[content_key(*(read[place.id] for place in row))] if lists and row else [] for row in candidates]
     keys = [
-        [content_key(_FORMAT, reranker.name, reranker.revision, query, read[place.id]) for place in row]
-        for query, row in zip(queries, candidates, strict=True)
+        [content_key(_FORMAT, reranker.name, reranker.revision, query, *context, read[place.id]) for place in row]
+        for query, context, row in zip(queries, contexts, candidates, strict=True)
     ]
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for query, context, row, row_keys in zip(queries, contexts, candidates, keys, strict=True):
+        rows.setdefault((query, *context), {}).update({k: read[p.id] for p, k in zip(row, row_keys, strict=True)})
+    row_of = {key: row for row, row_texts in rows.items() for key in row_texts}
     with closing(Store(cache_dir() / "rerank.sqlite")) if use_cache else nullcontext() as store:
-        known: dict[str, float] = store.get_many((key for row in keys for key in row), _is_score) if store else {}
-        missing: dict[str, dict[str, str]] = {}
-        for query, row, row_keys in zip(queries, candidates, keys, strict=True):
-            for place, key in zip(row, row_keys, strict=True):
-                if key not in known:
-                    missing.setdefault(query, {})[key] = read[place.id]
-        known |= _fresh_scores(reranker, missing, sum(map(len, keys)), store)
+        known: dict[str, float] = store.get_many(row_of, _is_score) if store else {}
+        missing = [key for key in row_of if key not in known]
+        name, total = reranker.name, len(missing)
+        if missing:
+            log.info("reranking with %s: %d of %d pairs, the others from cache", name, total, len(row_of))
+        with Wait(f"reranking with {name}", total, "pairs") as wait:
+
+            def scored(asked: Sequence[str]) -> Iterator[dict[str, float]]:
+                wanted: dict[tuple[str, ...], dict[str, str]] = {}
+                for key in asked:
+                    row = row_of[key]
+                    wanted.setdefault(row, {}).update(rows[row] if lists else {key: rows[row][key]})
+                for part in _scored(reranker, wanted):
+                    yield part
+                    wait.add(len(part))
+
+            known |= made_once(missing, scored, store, _is_score, at_once=_CHUNK)
     return [
         Reranking(_ranked(row, [known[key] for key in row_keys]))
         for row, row_keys in zip(candidates, keys, strict=True)
@@ -127,39 +158,34 @@ def _is_score(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _fresh_scores(
-    reranker: Reranker, missing: Mapping[str, Mapping[str, str]], pairs: int, store: Store | None
-) -> dict[str, float]:
-    """Return the score of every key of ``missing``, by query; each chunk is saved before the next is scored."""
-    total = sum(map(len, missing.values()))
-    if total:
-        log.info("reranking with %s: %d of %d pairs, the others from cache", reranker.name, total, pairs)
-    out: dict[str, float] = {}
-    with tqdm(total=total, desc=f"reranking with {reranker.name}", disable=total <= _CHUNK // 4) as bar:
-        for chunk in _chunks(missing):
-            asked = [list(missing[query].values()) for query in chunk]
-            scores = checked_scores(reranker, reranker.scores(chunk, asked), asked)
-            fresh = {
-                key: float(score)
-                for query, row_scores in zip(chunk, scores, strict=True)
-                for key, score in zip(missing[query], row_scores, strict=True)
-            }
-            if store:
-                store.put_many(fresh)
-            out |= fresh
-            bar.update(len(fresh))
-    return out
+def _scored(reranker: Reranker, rows: Mapping[tuple[str, ...], Mapping[str, str]]) -> Iterator[dict[str, float]]:
+    """Yield the scores of texts by their keys, as they are made; the first part of a row's own key is its query."""
+    for chunk in [rows] if isinstance(reranker, ApiReranker) else _chunks(rows):
+        queries, keys = [row[0] for row in chunk], [list(texts) for texts in chunk.values()]
+        passages = [list(texts.values()) for texts in chunk.values()]
+        if isinstance(reranker, ApiReranker):
+            for row, start, found in reranker.arriving(queries, passages):
+                yield dict(zip(keys[row][start : start + len(found)], found, strict=True))
+            continue
+        scores = checked_scores(reranker, reranker.scores(queries, passages), passages)
+        yield {
+            key: float(score)
+            for row_keys, row_scores in zip(keys, scores, strict=True)
+            for key, score in zip(row_keys, row_scores, strict=True)
+        }
 
 
-def _chunks(missing: Mapping[str, Mapping[str, str]]) -> Iterator[list[str]]:
-    chunk: list[str] = []
+def _chunks(rows: Mapping[tuple[str, ...], Mapping[str, str]]) -> Iterator[Mapping[tuple[str, ...], Mapping[str, str]]]:
+    """Yield the rows in chunks that grow up to :data:`_CHUNK` pairs, so that the time left is soon known."""
+    size = min(_FIRST_CHUNK, _CHUNK)
+    chunk: dict[tuple[str, ...], Mapping[str, str]] = {}
     pairs = 0
-    for query, texts in missing.items():
-        chunk.append(query)
+    for row, texts in rows.items():
+        chunk[row] = texts
         pairs += len(texts)
-        if pairs >= _CHUNK:
+        if pairs >= size:
             yield chunk
-            chunk, pairs = [], 0
+            chunk, pairs, size = {}, 0, min(2 * size, _CHUNK)
     if chunk:
         yield chunk
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -234,7 +235,9 @@ def _records(path: Path, sha256: str | None = None) -> Iterator[dict[str, Any]]:
                 try:
                     record = json_value(line.decode("utf-8", "surrogatepass"))
                 except (ValueError, UnicodeDecodeError):
-                    raise DataError(f"{path}, line {number}: not a row", "retrieve again with --overwrite") from None
+                    record = None
+                if not isinstance(record, dict) or not {"id", "row", "passages"} <= record.keys():
+                    raise DataError(f"{path}, line {number}: not a row", "retrieve again with --overwrite")
                 yield record
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "retrieve again") from None
@@ -283,9 +286,23 @@ def _read_manifest(folder: Path) -> dict[str, TaskEntry]:
 def _write_trec(path: Path, lists: Iterable[tuple[str, Sequence[Ranked]]], tag: str) -> None:
     with replaced(path) as part, part.open("w", encoding="utf-8", errors="backslashreplace") as out:
         for row, ranking in lists:
-            for rank, place in enumerate(ranking, 1):
+            for rank, (place, score) in enumerate(zip(ranking, _without_ties(ranking), strict=True), 1):
                 # tabs, since ids may hold spaces
-                out.write(f"{_column(row)}\tQ0\t{_column(place.id)}\t{rank}\t{place.score!r}\t{_column(tag)}\n")
+                out.write(f"{_column(row)}\tQ0\t{_column(place.id)}\t{rank}\t{score!r}\t{_column(tag)}\n")
+
+
+def _without_ties(ranking: Sequence[Ranked]) -> Iterator[float]:
+    """Yield the scores, lowered where they tie, since readers of such files order ties by the passages' ids.
+
+    A score is lowered by four parts in ten million, which single precision still tells apart (trec_eval's).
+    """
+    before = written = math.inf
+    for place in ranking:
+        score = place.score
+        if written <= score <= before:
+            score = written - max(abs(written) * 4e-7, 1e-30)
+        before, written = place.score, score
+        yield score
 
 
 def _column(name: str) -> str:
