@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from mrag_eval.config import Judge, ModelSpec, load_config
-from mrag_eval.core import ConfigError, Judgement, Vote
+from mrag_eval.core import ConfigError, Judgement, Vote, at_once
 from mrag_eval.judging._rubrics import Case, Rubric
 from mrag_eval.metrics import majority_vote
 from mrag_eval.models import (
@@ -16,7 +16,6 @@ from mrag_eval.models import (
     AuxModel,
     Ledger,
     Verdict,
-    at_once,
     behind_api,
     generate_parsed,
     get,
@@ -100,7 +99,7 @@ class Panel:
 
             def work() -> list[Answered[T]]:
                 start = time.perf_counter()
-                answers = generate_parsed(model, conversations, parsers, seat=seat, **settings)
+                answers = generate_parsed(model, conversations, parsers, seat=seat, waiting=f"judge {seat}", **settings)
                 seconds[seat] = time.perf_counter() - start
                 return answers
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from mrag_eval.models import LONGEST_REPLY, json_objects
+from mrag_eval.text import fold
 
 _BRACES = str.maketrans("｛｝﹛﹜", "{}{}")
 # The start of an object in any form: a brace, an escape or an entity.
@@ -24,11 +25,9 @@ _REACH, _ENDING = 200, 3
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text: escapes, entities, compatibility forms, case and everything but letters and digits
-    make no difference.
-    """
+    """Return the folded words of a text: escapes, entities and everything but letters and digits make no difference."""
     plain = html.unescape(_ESCAPE.sub(_unescaped, _visible(text)))
-    return _WORD.findall(_EMPTY_LIST.sub(" nothing ", _visible(plain)).casefold())
+    return _WORD.findall(fold(_EMPTY_LIST.sub(" nothing ", _visible(plain)), search=True))
 
 
 def _visible(text: str) -> str:

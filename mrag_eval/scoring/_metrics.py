@@ -5,16 +5,16 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mrag_eval.config import CorrectLanguage, ranking_measures, rerank_measures
-from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, labelled_name, not_finite
+from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, Wait, can_be_score, labelled_name, not_finite
 from mrag_eval.metrics import (
     SHARES,
     LanguageDetector,
     LanguageRate,
+    Normalizer,
     Share,
     VotedAnswer,
     accepts,
@@ -30,6 +30,7 @@ from mrag_eval.metrics import (
     language_mix,
     load_detector,
     match,
+    read_yes_no,
     short_answer_scores,
     word_f1,
     word_precision,
@@ -60,6 +61,7 @@ NO_ANSWERS = "the row has no reference answer"
 NO_VOTES = "the benchmark knows no votes for its answers"
 NO_ALIASES = "the benchmark knows no further spellings of its answers"
 NO_CHOICES = "the row has no choices"
+NOT_YES_NO = "the reference answer is neither yes nor no"
 DECLINED = "the model declined to answer"
 EMPTY = "the answer is empty"
 NO_PANEL = "no panel judged the row"
@@ -93,6 +95,15 @@ def _parsed(rows: Sequence[Scored]) -> list[Value]:
     return _choice(rows, lambda picked, _: float(picked is not None))
 
 
+def _yes_no(rows: Sequence[Scored]) -> list[Value]:
+    out: list[Value] = []
+    for row in rows:
+        lang = row.doc.query_lang
+        gold = {says for answer in row.doc.answers if (says := read_yes_no(answer, lang)) is not None}
+        out.append(float(read_yes_no(row.answer, lang) in gold) if len(gold) == 1 else NOT_YES_NO)
+    return out
+
+
 def _lexical(batch: Callable[[list[str], list[list[str]]], Iterable[float]]) -> Batch:
     def score(rows: Sequence[Scored]) -> list[Value]:
         out: list[Value] = [NO_ANSWERS] * len(rows)
@@ -114,13 +125,18 @@ def _each(metric: Callable[[str, list[str]], float]) -> Batch:
 _char_recall = _lexical(char_ngram_recall_batch)
 
 
-def _char_recall_unicode(rows: Sequence[Scored]) -> list[Value]:
-    return [
-        char_ngram_recall(r.answer, list(r.doc.answers), normalize="unicode", lang=r.doc.query_lang)
-        if r.doc.answers
-        else NO_ANSWERS
-        for r in rows
-    ]
+def _in_language(metric: Callable[..., float], normalizer: Normalizer) -> Batch:
+    """Return the metric of a reply and its answers, normalised for the language of the row's question."""
+
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        return [
+            metric(r.answer, list(r.doc.answers), normalize=normalizer, lang=r.doc.query_lang)
+            if r.doc.answers
+            else NO_ANSWERS
+            for r in rows
+        ]
+
+    return score
 
 
 def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
@@ -185,7 +201,8 @@ class LanguageRule:
     @classmethod
     def of(cls, setting: CorrectLanguage, languages: Iterable[str]) -> LanguageRule:
         """Return the rule of a block; lingua tells ``languages`` apart. Raise MissingExtraError without lingua."""
-        detector = load_detector(setting.detector, sorted(languages), setting.min_confidence or 0.0)
+        confidence = setting.min_confidence or 0.0
+        detector = load_detector(setting.detector, sorted(languages), confidence, letters_only=setting.letters_only)
         return cls(detector, setting.min_chars)
 
 
@@ -309,11 +326,17 @@ METRICS: dict[str, Metric] = {
         Metric("acc", _accuracy, True, "the chosen option is the right one (a reply without a clear choice is wrong)"),
         Metric("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows"),
         Metric("choice_parsed", _parsed, True, "share of replies with exactly one readable choice"),
+        Metric("yes_no", _yes_no, False, "the reply says yes or no as the answer does, in words of its language"),
         Metric("char3gram_recall", _char_recall, True, "character 3-gram recall, best over answers"),
         Metric("char3gram_recall_aliases", _char_recall_aliases, False, "the same over answers and aliases (MKQA)"),
         Metric("char3gram_precision", _each(char_ngram_precision), True, "character 3-gram precision"),
         Metric("char3gram_f1", _each(char_ngram_f1), True, "character 3-gram F1"),
-        Metric("char3gram_recall_unicode", _char_recall_unicode, True, "the same, normalised for every script"),
+        Metric(
+            "char3gram_recall_unicode",
+            _in_language(char_ngram_recall, "unicode"),
+            True,
+            "the same, normalised for every script",
+        ),
         Metric("exact_match", _each(exact_match), True, "normalised reply equals an answer"),
         Metric("match", _each(match), True, "normalised answer is contained in the normalised reply"),
         Metric(
@@ -323,7 +346,12 @@ METRICS: dict[str, Metric] = {
             "char3gram_recall of the reply in the language of the reference answers, translated where it is not in it",
         ),
         Metric("match_translated", _translated(_each(match)), False, "match, likewise"),
+        Metric("exact_match_unicode", _in_language(exact_match, "unicode"), True, "exact_match for every script"),
+        Metric("match_unicode", _in_language(match, "unicode"), True, "match for every script, of whole words"),
+        Metric("exact_match_mkqa", _in_language(exact_match, "mkqa"), True, "exact_match by MKQA's own normaliser"),
         Metric("f1", _each(word_f1), True, "word F1, best over answers"),
+        Metric("f1_unicode", _in_language(word_f1, "unicode"), True, "word F1, normalised for every script"),
+        Metric("f1_mkqa", _in_language(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser"),
         Metric("word_recall", _each(word_recall), True, "word recall, best over answers"),
         Metric("word_precision", _each(word_precision), True, "word precision, best over answers"),
         Metric("sem_b", _short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)"),
@@ -388,11 +416,12 @@ def score_rows(
     ``quota_depth`` as in :func:`published_name`.
     """
     out = [RowScores() for _ in rows]
-    columns: dict[str, list[Value]] = {
-        n: _correct_language(rows, language) if n == "correct_language" else METRICS[n].score(rows)
-        for n in names
-        if n in METRICS
-    }
+    with Wait("scoring replies", len(names), "metrics") as wait:
+        columns: dict[str, list[Value]] = {
+            n: _correct_language(rows, language) if n == "correct_language" else METRICS[n].score(rows)
+            for n in wait.over(names)
+            if n in METRICS
+        }
     if searched:
         ranked = ranking_columns(rows, ranking_measures(names), quota_depth)
         if reranked:
@@ -403,7 +432,7 @@ def score_rows(
         for row, value in zip(out, values, strict=True):
             if isinstance(value, str):
                 row.unscored[metric] = value
-            elif not math.isfinite(value):
+            elif not can_be_score(value):
                 row.unscored[metric] = not_finite(value)
             else:
                 row.values[metric] = value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ from mrag_eval.core import (
     Judgement,
     Labels,
     Vote,
+    can_be_score,
     check_version,
     from_json,
     not_finite,
@@ -276,7 +276,9 @@ def _without_nan(record: Mapping[str, Any]) -> Mapping[str, Any]:
     values = record.get("values")
     if not isinstance(values, Mapping):
         return record
-    wrong = {name: value for name, value in values.items() if isinstance(value, float) and not math.isfinite(value)}
+    wrong = {
+        name: found for name, found in values.items() if isinstance(found, int | float) and not can_be_score(found)
+    }
     if not wrong:
         return record
     rest = {name: value for name, value in values.items() if name not in wrong}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mrag_eval.core import OPTIONAL, check_version, finite, from_json, not_finite, with_version
+from mrag_eval.core import OPTIONAL, can_be_score, check_version, from_json, not_finite, with_version
 from mrag_eval.metrics import ErrorAttribution, Estimate, LanguageCitations
 from mrag_eval.models import Ledger
 from mrag_eval.scoring._row_records import PromptCounts
@@ -326,8 +325,8 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nan(inner) for inner in value]
     if not isinstance(value, Mapping):
-        return finite(value)
+        return None if isinstance(value, int | float) and not can_be_score(value) else value
     found = value.get("value")
-    if isinstance(found, float) and not math.isfinite(found) and "n" in value:
+    if isinstance(found, int | float) and not can_be_score(found) and "n" in value:
         value = {**value, "reason": not_finite(found)}
     return {key: _without_nan(inner) for key, inner in value.items()}

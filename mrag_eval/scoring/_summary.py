@@ -17,6 +17,7 @@ from mrag_eval.core import (
     Ranked,
     Retrieved,
     RowScores,
+    Wait,
     is_relevant,
     same_language,
 )
@@ -115,24 +116,27 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
         for name, reason in r.unscored.items():
             unscored[name][reason] += 1
     translation = total_counts(r.translation for r in records if r.translation is not None)
-    return TaskScores(
-        rows=len(rows),
-        metrics={name: _metric(rows, name, seed) for name in names},
-        unscored={name: dict(reasons) for name, reasons in unscored.items()},
-        query_langs=dict(sorted(Counter(r.query_lang for r in rows).items())),
-        concurrence=concurrence_table(rows, seed),
-        citations=citation_tables(rows, seed),
-        prompts=_prompts(records),
-        attribution=_attribution(rows, seed),
-        selection=_selection(rows, seed),
-        languages=_languages(rows, seed),
-        rerank=_rerank(rows),
-        translation=None if translation is None else TranslationTable(**translation),
-        relevance=label_table(records),
-        loop=loop_table(rows, CORRECT, seed),
-        judge=panel_table(records, evaluated=evaluated, seed=seed),
-        sufficiency=sufficiency_table(records, seed=seed),
-    )
+    with Wait("computing intervals", len(names), "metrics") as wait:
+        metrics = {name: _metric(rows, name, seed) for name in wait.over(names)}
+    with Wait("computing tables of scores"):
+        return TaskScores(
+            rows=len(rows),
+            metrics=metrics,
+            unscored={name: dict(reasons) for name, reasons in unscored.items()},
+            query_langs=dict(sorted(Counter(r.query_lang for r in rows).items())),
+            concurrence=concurrence_table(rows, seed),
+            citations=citation_tables(rows, seed),
+            prompts=_prompts(records),
+            attribution=_attribution(rows, seed),
+            selection=_selection(rows, seed),
+            languages=_languages(rows, seed),
+            rerank=_rerank(rows),
+            translation=None if translation is None else TranslationTable(**translation),
+            relevance=label_table(records),
+            loop=loop_table(rows, CORRECT, seed),
+            judge=panel_table(records, evaluated=evaluated, seed=seed),
+            sufficiency=sufficiency_table(records, seed=seed),
+        )
 
 
 def unscored_lines(unscored: Mapping[str, Mapping[str, int]]) -> list[tuple[str, int, str]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import SHARE, DataError, Hit, RagDoc, Scale
@@ -86,6 +87,16 @@ def _territory(doc: RagDoc) -> dict[str, Any]:
     return {"query_id": doc.id, "query_lang": doc.query_lang, **{key: doc.extra[key] for key in _TERRITORY}}
 
 
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Keep matrix products in this thread: for small ones, threads wait for each other longer than they multiply."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+@_one_blas_thread()
 def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> ConcurrenceTable | None:
     """Return the concurrence over territories, which are resampled together; None if no row is about one."""
     from mrag_eval.metrics import SHARES, concurrence_intervals, concurrence_scores, random_concurrence
@@ -93,8 +104,8 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     asked, left = _territories(records)
     if not asked:
         return None
-    rows = [asdict(row) for row in asked]
-    territories = [*rows, *map(asdict, left)]
+    rows = [_as_row(row) for row in asked]
+    territories = [*rows, *map(_as_row, left)]
     scores = concurrence_scores(territories, rows)
     outcomes = Counter(row.outcome for row in asked)
     shares = Counter(SHARES[row.outcome] for row in asked)
@@ -133,6 +144,11 @@ def _territories(records: Sequence[RowRecord]) -> tuple[list[TerritoryAnswer], l
     return asked, list(left.values())
 
 
+def _as_row(record: Territory) -> dict[str, Any]:
+    """Return the fields; ``dataclasses.asdict`` would copy every value."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
 def territory_values(records: Sequence[RowRecord]) -> dict[str, dict[str, float]]:
     """Return territory -> measure -> value, for the measures that are means over territories; empty without any."""
     from mrag_eval.metrics import concurrence_by_territory
@@ -140,8 +156,8 @@ def territory_values(records: Sequence[RowRecord]) -> dict[str, dict[str, float]
     asked, left = _territories(records)
     if not asked:
         return {}
-    rows = [asdict(row) for row in asked]
-    found = concurrence_by_territory([*rows, *map(asdict, left)], rows)
+    rows = [_as_row(row) for row in asked]
+    found = concurrence_by_territory([*rows, *map(_as_row, left)], rows)
     return {
         territory: {name: value for key, value in values.items() if (name := f"concurrence.{key}") in TASK_MEASURES}
         for territory, values in found.items()
@@ -154,6 +170,7 @@ def _share(count: int, n: int) -> Estimate:
     return wilson(count, n)
 
 
+@_one_blas_thread()
 def citation_tables(records: Sequence[RowRecord], seed: int = 0) -> dict[str, CitationTable] | None:
     """Return the citations by source: inline marks as BordIRlines counts them, and the line of cited documents.
 

@@ -261,6 +261,11 @@ def test_no_attribution_without_a_search_or_a_verdict() -> None:
         ("char3gram_precision", "Fluss", 1.0),
         ("char3gram_f1", "Fluss", 1.0),
         ("char3gram_recall_unicode", "«Fluss»", 1.0),
+        ("exact_match_unicode", "«Fluss»", 1.0),
+        ("match_unicode", "der große Flusslauf", 0.0),
+        ("f1_unicode", "«Fluss»", 1.0),
+        ("exact_match_mkqa", "der Fluss", 1.0),
+        ("f1_mkqa", "der große Fluss", pytest.approx(2 / 3)),
         ("word_precision", "der Fluss", 0.5),
         ("word_recall", "der Fluss", 1.0),
         ("f1", "der Fluss", pytest.approx(2 / 3)),
@@ -291,6 +296,16 @@ def test_aliases_count_under_a_separate_name() -> None:
     assert found[0].values == {"char3gram_recall": pytest.approx(3 / 5), "char3gram_recall_aliases": 1.0}
     assert found[1].unscored == {"char3gram_recall_aliases": "the benchmark knows no further spellings of its answers"}
     assert found[2].unscored["char3gram_recall_aliases"] == "the row has no reference answer"
+
+
+def test_yes_and_no_are_read_in_the_language_of_the_question() -> None:
+    yes = RagDoc("r", "?", "ko", answers=("yes", "예"))
+    name = RagDoc("s", "?", "ko", answers=("서울",))
+    rows = [Scored(yes, "네, 맞습니다."), Scored(yes, "예술입니다."), Scored(yes, "아니요."), Scored(name, "네.")]
+    found = score_rows(rows, ["yes_no", "match"], searched=False)
+    assert [row.values.get("yes_no") for row in found] == [1.0, 0.0, 0.0, None]
+    assert found[1].values["match"] == 1.0  # the paper's measure finds the syllable
+    assert found[3].unscored["yes_no"] == "the reference answer is neither yes nor no"
 
 
 def test_a_passage_that_bears_a_pages_id_is_not_that_page() -> None:

@@ -10,7 +10,7 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.core import estimated_tokens
+from mrag_eval.text import estimated_tokens
 from tests.worlds.small import ScriptedLM
 from tests.worlds.xrag import QUESTIONS, rows, translations, write, write_translations
 from tests.worlds.xrag_articles import long_rows

@@ -178,7 +178,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> Iter
         return done.stdout
 
     def evaluate(tasks: str, **retrieval: Any) -> None:
-        data = {"path": str(folder), "tokenizer": "model_free", "passage_tokens": 45}
+        data = {"path": str(folder), "tokenizer": "model_free", "passage_tokens": 60}
         blocks = {"data": data, "retrieval": {"rerank": None, **retrieval}, "prompt": {"max_tokens": 100_000}}
         command(
             *("run", "--model", "local-chat-completions", "--model_args", f"model=planted,base_url={server.url}"),
