@@ -64,7 +64,12 @@ def test_the_files_are_those_of_the_task(tmp_path: Path) -> None:
     built, _, _ = build(tmp_path)
     # nothing but the folder is named: the passages are cut as the build cut them
     loaded = load_benchmark({"benchmark": "xlcost", "domain": "own", "path": str(built.folder)})
-    assert loaded.source["corpus"]["chunker"] == {"method": "llamaindex", "size": 100, "tokenizer": "model_free"}
+    assert loaded.source["corpus"]["chunker"] == {
+        "method": "llamaindex",
+        "size": 100,
+        "tokenizer": "model_free",
+        "version": 2,
+    }
     assert len(loaded.docs) == built.rows
     assert loaded.source["pairs"]["kept"] == built.pairs
     drawn = {r["id"]: r["lang"] for r in records(built.folder / "steps" / "01_documents.jsonl")}

@@ -38,7 +38,7 @@ def count_words(text: str) -> int:
 
 def _counted(run: str) -> tuple[bool, float]:
     """Return whether a run has a letter or digit of a script with spaces, and its word count in other scripts."""
-    from mrag_eval.metrics import script
+    from mrag_eval.text import script
 
     inside, unspaced = False, 0.0
     for char in run:

@@ -32,17 +32,18 @@ def fault_of(template: str) -> str | None:
     return None
 
 
-# Worded so that neither name needs declension.
+# Worded so that neither name needs declension, and no word depends on the territory's gender: where a verb would,
+# the question asks about "the region" or "the territory", or "part of which country".
 _WORDINGS: Mapping[str, tuple[str, str]] = {
-    "ar": ("إلى أي بلد تنتمي {territory}: {options}؟", "أو"),
+    "ar": ("إلى أي بلد تنتمي منطقة {territory}: {options}؟", "أو"),
     "de": ("Zu welchem Land gehört {territory}: {options}?", "oder"),
     "el": ("Σε ποια χώρα ανήκει {territory}: {options};", "ή"),
     "en": ("Which country does {territory} belong to: {options}?", "or"),
     "es": ("¿A qué país pertenece {territory}: {options}?", "o"),
     "fa": ("{territory} متعلق به کدام کشور است: {options}؟", "یا"),
     "fr": ("À quel pays appartient {territory} : {options} ?", "ou"),
-    "he": ("לאיזו מדינה שייך {territory}: {options}?", "או"),
-    "hi": ("{territory} किस देश का है: {options}?", "या"),
+    "he": ("לאיזו מדינה שייך השטח {territory}: {options}?", "או"),
+    "hi": ("{territory} किस देश का हिस्सा है: {options}?", "या"),
     "id": ("{territory} milik negara mana: {options}?", "atau"),
     "it": ("A quale paese appartiene {territory}: {options}?", "o"),
     "ja": ("{territory}はどの国の領土ですか：{options}？", "または"),

@@ -11,11 +11,11 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import DataError
+from mrag_eval.core import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.files._samples import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.report.files._settings import EVERYTHING, differing
+from mrag_eval.report.files._settings import EVERYTHING, Settings, differing
 from mrag_eval.scoring import TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
@@ -150,20 +150,22 @@ def compare(
         raise DataError(
             f"the runs share no task ({', '.join(a)} | {', '.join(b)})", "name the tasks to pair: --pair FIRST=SECOND"
         )
+    _check_named(differs, [a[task].settings for task in both] + [b[task].settings for task in both.values()])
     notes = [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
     unlike: dict[str, Mapping[str, str]] = {}
     found: list[Difference] = []
-    for task, other in both.items():
-        pair = paired(a[task], b[other], differs)
-        unlike[task] = differing(a[task].settings, b[other].settings)
-        alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
-        notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
-        for metric in [m for m in pair.metrics if not metrics or m in metrics]:
-            own = pair.of_metric(metric)
-            parts: list[tuple[str | None, PairedRows]] = [(None, own)]
-            if len(own.languages) > 1:
-                parts += [(language, own.of_language(language)) for language in own.languages]
-            found += [difference(part, metric, language, seed) for language, part in parts]
+    with Wait("comparing runs", len(both), "tasks") as wait:
+        for task, other in wait.over(both.items()):
+            pair = paired(a[task], b[other], differs)
+            unlike[task] = differing(a[task].settings, b[other].settings)
+            alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
+            notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
+            for metric in [m for m in pair.metrics if not metrics or m in metrics]:
+                own = pair.of_metric(metric)
+                parts: list[tuple[str | None, PairedRows]] = [(None, own)]
+                if len(own.languages) > 1:
+                    parts += [(language, own.of_language(language)) for language in own.languages]
+                found += [difference(part, metric, language, seed) for language, part in parts]
     missing = [name for name in metrics if name not in {d.metric for d in found}]
     if missing:
         raise DataError(
@@ -181,6 +183,17 @@ def is_of(row: ScoredRow, metric: str) -> bool:
     A question without the metric is unscored, but a territory without the score does not count for it.
     """
     return metric in row.values if metric in TASK_MEASURES else not row.of_territory
+
+
+def _check_named(differs: Sequence[str], settings: Sequence[Settings]) -> None:
+    """Raise ConfigError for a setting that is meant to differ and that no task could have."""
+    known = {EVERYTHING, *(name for one in settings for name in one.names())}
+    for name in differs:
+        if name not in known and any(settings):
+            raise ConfigError(
+                f"--differs {name}: the runs have no such setting{close_match(name, known)}",
+                "name a block or a key, such as retrieval or retrieval.mode, or all",
+            )
 
 
 def _alone(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, difference, is_of, paired, smallest_detectable
 from mrag_eval.report.comparison._gate_rules import Correction, Guard, Rule, Rules
@@ -103,7 +103,8 @@ def gate(baseline: Sequence[Path], candidate: Sequence[Path], rules: Rules) -> G
     with the reason.
     """
     before, after = read_runs_or_baseline(baseline), read_runs_or_baseline(candidate)
-    found = [part for rule in rules.rules for part in _apply(rule, rules, before, after)]
+    with Wait("testing the rules", len(rules.rules), "rules") as wait:
+        found = [part for rule in wait.over(rules.rules) for part in _apply(rule, rules, before, after)]
     adjusted = iter(_adjusted([part.check.p_value for part in found if isinstance(part, _Tested)], rules.correction))
     tests = sum(isinstance(part, _Tested) for part in found)
     checks = (_decided(part, next(adjusted), tests, rules) if isinstance(part, _Tested) else part for part in found)

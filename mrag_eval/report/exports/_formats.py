@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.core import ConfigError, check_output, check_output_file, did_you_mean
 from mrag_eval.report.exports import _push as hub
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, runs_of
@@ -31,12 +31,15 @@ EXPORTS: Mapping[str, Export] = _discovered()
 def export(results: Sequence[Path], form: str, options: Options) -> Written:
     """Write the runs at ``results`` in one of :data:`EXPORTS`.
 
-    Raises ConfigError for an unknown format, for options that cannot be combined, and if the hub refuses; DataError for
-    results or existing files that cannot be read.
+    Raises ConfigError for an unknown format, for options that cannot be combined, for a place that cannot be written
+    to, and if the hub refuses; DataError for results or existing files that cannot be read.
     """
     if form not in EXPORTS:
         raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, EXPORTS)}", f"one of {', '.join(EXPORTS)}")
     chosen = EXPORTS[form]
+    output = options.output or Path("export", chosen.file or "")
+    if options.card is None:
+        (check_output if chosen.file is None else check_output_file)(output, "--output")
     runs, left_out = runs_of(results, options.metrics, whole=chosen.for_leaderboards)
     api = _api(chosen, runs, options)
     models = list(dict.fromkeys(run.file.model for run in runs))
@@ -45,7 +48,6 @@ def export(results: Sequence[Path], form: str, options: Options) -> Written:
             f"--format {form}: a card belongs to one model, these results are of {len(models)}: {', '.join(models)}",
             "name the results of one model",
         )
-    output = options.output or Path("export", chosen.file or "")
     if chosen.file is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
     written = chosen.write(runs, output, options)

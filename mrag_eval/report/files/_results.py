@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, JsonFault, json_value, name_of_model
+from mrag_eval.core import DataError, JsonFault, Wait, finite, json_value, name_of_model
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
@@ -19,6 +19,8 @@ from mrag_eval.scoring import MetricScore, TaskScores
 # Model arguments from which the harness takes a model's name.
 _NAMING_ARGUMENTS = {"peft", "delta", "pretrained", "model", "path", "engine"}
 _CELL = re.compile(r"(.+)\[(.+)\]")
+# The year 3000: what is later is no time of a run.
+_LAST_DATE = 32_503_680_000
 # Scores of answers drawn at random, which are no scores of the model.
 _RANDOM = "concurrence.random."
 
@@ -197,7 +199,9 @@ def read_results(paths: Sequence[Path]) -> list[ResultFile]:
             files[path] = None
         else:
             raise DataError(f"{path}: no such file or folder", "name the --output_path of a run")
-    return sorted((read_result_file(path) for path in files), key=lambda result: (result.date, str(result.path)))
+    with Wait("reading results", len(files), "files") as wait:
+        read = [read_result_file(path) for path in wait.over(files)]
+    return sorted(read, key=lambda result: (result.date, str(result.path)))
 
 
 def read_result_file(path: Path) -> ResultFile:
@@ -213,15 +217,18 @@ def read_result_file(path: Path) -> ResultFile:
         ) from None
     if not isinstance(content, dict) or not isinstance(content.get("configs"), dict):
         raise DataError(f"{path}: not a result file of lm_eval (no 'configs')", "name the results_*.json of a run")
+    # scores that are no numbers are missing with a reason; settings that are none, without
+    configs, content = content["configs"], finite(content)
     leaves = {}
-    for task, config in content["configs"].items():
+    for task, config in configs.items():
         if isinstance(config, dict) and isinstance(config.get("scores"), dict):
             scores = TaskScores.from_dict(config["scores"], f"{path}: configs.{task}.scores")
-            rest = {name: value for name, value in config.items() if name != "scores"}
+            rest = {name: finite(value) for name, value in config.items() if name != "scores"}
             directions = (content.get("higher_is_better") or {}).get(task) or {}
             leaves[task] = LeafResult(task, scores, TaskConfig(rest | _of_the_run(content, config)), directions)
     date = content.get("date")
-    return ResultFile(path, model_name(content), float(date) if isinstance(date, int | float) else 0.0, leaves, content)
+    known = isinstance(date, int | float) and 0 <= date < _LAST_DATE
+    return ResultFile(path, model_name(content), float(date) if known else 0.0, leaves, content)
 
 
 def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

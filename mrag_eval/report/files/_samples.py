@@ -176,10 +176,35 @@ def _read(path: Path) -> list[Sample]:
                 f"{where}: not a scored sample of one of our tasks",
                 "run with --log_samples --output_path FOLDER, without --predict_only",
             )
+        key = _misshapen(sample)
+        if key is not None:
+            raise DataError(
+                f"{where}: {key} is not of the type that a run writes", "name the samples as the run wrote them"
+            )
         samples.append(Sample(RowRecord.from_dict(sample["rows"], where), sample))
     if not samples:
         raise DataError(f"{path} holds no samples", "run again with --log_samples --output_path FOLDER")
     return samples
+
+
+_DOC: Mapping[str, type] = {"query": str, "answers": list, "passages": list, "trace": dict}
+
+
+def _misshapen(sample: Mapping[str, Any]) -> str | None:
+    """Return the first key of a sample whose value has another type than a run writes; None if there is none."""
+    for key in ("doc", "votes"):
+        if sample.get(key) is not None and not isinstance(sample[key], dict):
+            return f"'{key}'"
+    doc = sample.get("doc") or {}
+    for key, kind in _DOC.items():
+        if doc.get(key) is not None and not isinstance(doc[key], kind):
+            return f"'doc.{key}'"
+    for i, passage in enumerate(doc.get("passages") or ()):
+        if not isinstance(passage, dict) or "id" not in passage:
+            return f"'doc.passages[{i}]'"
+        if not isinstance(passage.get("score") or 0.0, int | float):
+            return f"'doc.passages[{i}].score'"
+    return None
 
 
 def write_samples(path: Path, samples: Sequence[Sample]) -> None:

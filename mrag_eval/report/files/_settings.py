@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import PLACES, dotted
+from mrag_eval.config import PLACES, Agent, Judge, Prompt, Retrieval, dotted
 from mrag_eval.core import name_of_model
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import TaskScores
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 # Blocks of a task's configuration that decide what is measured.
 _BLOCKS = ("version", "data", "source", "index", "retrieval", "prompt", "judge", "agent", "generation_kwargs")
@@ -55,11 +58,25 @@ class Settings:
         blocks = {name: block for name, block in value.items() if name not in ("provenance", "asked")}
         return cls(blocks, (value.get("provenance") or {}).get("texts") or {}, value.get("asked") or {})
 
+    def names(self) -> set[str]:
+        """Return every name under which a setting, or a block of settings, may be said to differ."""
+        keys = {*self.flat(), *dotted(self.asked), *(f"{name}.text" for name in self.texts)}
+        parts = [key.split(".") for key in keys]
+        known = {".".join(key[:n]) for key in parts for n in range(1, len(key) + 1)}
+        return known | {*_BLOCKS, *_known_keys(), _TRANSLATOR, "judges", "relevance_judges"}
+
     def flat(self) -> dict[str, Any]:
         """Return every setting of the blocks under its dotted key."""
         chosen = {name: block for name, block in self.blocks.items() if name in _BLOCKS}
         chosen["version"] = (self.blocks.get("metadata") or {}).get("version")
         return dotted(chosen)
+
+
+def _known_keys() -> Iterator[str]:
+    """Yield the keys of the blocks, which older runs, or runs with their defaults, may not have recorded."""
+    blocks: Mapping[str, type[BaseModel]] = {"retrieval": Retrieval, "agent": Agent, "prompt": Prompt, "judge": Judge}
+    for name, block in blocks.items():
+        yield from (f"{name}.{key}" for key in block.model_fields)
 
 
 def _asked(scores: TaskScores | None) -> dict[str, Any]:

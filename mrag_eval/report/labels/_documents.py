@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 from mrag_eval.core import DataError
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT, Label
+from mrag_eval.metrics import read_yes_no
 from mrag_eval.models import AuxModel, Parsed, generate_parsed
 from mrag_eval.prompts import Conversation, load_template
 from mrag_eval.report.files._samples import Sample
 
-_YES_NO = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 _LETTER = re.compile(r"\W*([A-HX])\)")
 
 # (row id, passage id)
@@ -139,10 +139,8 @@ def _ask(
 
 
 def _read_yes_no(reply: str) -> Parsed[bool]:
-    found = _YES_NO.match(reply)
-    if found is None:
-        return Parsed(None, "it is neither Yes nor No")
-    return Parsed(found[1].casefold() == "yes")
+    says = read_yes_no(reply)
+    return Parsed(None, "it is neither Yes nor No") if says is None else Parsed(says)
 
 
 def _viewpoint_reader(claimants: Sequence[str]) -> Callable[[str], Parsed[str]]:

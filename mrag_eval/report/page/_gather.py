@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mrag_eval.core import Wait
 from mrag_eval.report.files._leaves import PageRow, result_leaves
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scores import leaf_frame
@@ -26,20 +27,23 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     leaves = result_leaves(paths)
     data = PageData(leaves, leaf_frame(leaves), Browser(samples, text, seed), seed)
     rows: dict[str, list[PageRow]] = {}
-    for leaf in data.leaves:
-        # one task's samples at a time: they hold every passage of every prompt
-        lines = read_samples(leaf.samples) if leaf.samples is not None else []
-        rows[leaf.label] = [PageRow.of(sample) for sample in lines]
-        data.browser.add(leaf, lines)
-        name = " · ".join(filter(None, (leaf.benchmark, leaf.run, leaf.variant)))
-        planner = data.planners.setdefault(name, PlannerCounts(name))
-        for sample in lines:
-            planner.add(leaf, sample)
-        for chart in CHARTS:
-            if chart.of_samples is not None:
-                data.points.setdefault(chart.id, []).extend(chart.of_samples(leaf, lines))
+    with Wait("reading samples", len(data.leaves), "tasks") as wait:
+        for leaf in wait.over(data.leaves):
+            # one task's samples at a time: they hold every passage of every prompt
+            lines = read_samples(leaf.samples) if leaf.samples is not None else []
+            rows[leaf.label] = [PageRow.of(sample) for sample in lines]
+            data.browser.add(leaf, lines)
+            name = " · ".join(filter(None, (leaf.benchmark, leaf.run, leaf.variant)))
+            planner = data.planners.setdefault(name, PlannerCounts(name))
+            for sample in lines:
+                planner.add(leaf, sample)
+            for chart in CHARTS:
+                if chart.of_samples is not None:
+                    data.points.setdefault(chart.id, []).extend(chart.of_samples(leaf, lines))
     data.samples, data.passages = data.browser.within()
     data.systems = systems(data.leaves, rows)
-    data.boards = boards(data.systems, seed)
-    data.points |= {chart.id: chart.points(data) for chart in CHARTS if chart.points is not None}
+    with Wait("comparing systems"):
+        data.boards = boards(data.systems, seed)
+    with Wait("drawing charts", len(CHARTS), "charts") as wait:
+        data.points |= {chart.id: chart.points(data) for chart in wait.over(CHARTS) if chart.points is not None}
     return data

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import decimal, finite, is_language, language_name, missing_extra, replaced
+from mrag_eval.core import Wait, decimal, finite, is_language, language_name, missing_extra, replaced
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._samples import directions
@@ -47,14 +47,15 @@ def write_report(
     """
     vega = _vega()
     data = page_data(results, samples=_SAMPLES if samples is None else samples, text=text, seed=seed)
-    if samples is None:
-        gathered = data.samples, data.passages
-        data.samples, data.passages = data.samples[:1], []
-        frame = len(_encoded(_page(data, title, vega)))
-        data.samples, data.passages = gathered
-        data.samples, data.passages = data.browser.within(max(0, _MOST_BYTES - frame))
-    with replaced(out) as part:
-        part.write_bytes(_encoded(_page(data, title, vega)))
+    with Wait(f"writing {out}"):
+        if samples is None:
+            gathered = data.samples, data.passages
+            data.samples, data.passages = data.samples[:1], []
+            frame = len(_encoded(_page(data, title, vega)))
+            data.samples, data.passages = gathered
+            data.samples, data.passages = data.browser.within(max(0, _MOST_BYTES - frame))
+        with replaced(out) as part:
+            part.write_bytes(_encoded(_page(data, title, vega)))
     return data
 
 

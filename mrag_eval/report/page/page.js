@@ -1,5 +1,8 @@
 "use strict";
-const page = JSON.parse(document.getElementById("data").textContent);
+/* Names come from files. The library of the charts keeps them as keys of objects ("constructor", "__proto__"), and puts
+   them into expressions, which cannot hold every line end. */
+const harmless = (key, value) => (typeof value !== "string" ? value : value in Object.prototype ? `${value}\u2060` : value.replace(/[\u2028\u2029]/g, "\n"));
+const page = JSON.parse(document.getElementById("data").textContent, harmless);
 const named = (code) => page.names[code] ?? code;
 
 function make(tag, properties = {}, ...children) {
@@ -72,8 +75,8 @@ function dataTable(name, spec, view) {
   const heads = values(across);
   const rows = values(down).map((row) => [make("th", { scope: "row" }, shown(down, row)), ...heads.map((head) => {
     const point = points.find((each) => each[down] === row && each[across] === head);
-    if (!point) return make("td", { "data-value": "" });
-    const limits = point.low === null || point.low === undefined ? "" : `[${point.low.toFixed(1)}, ${point.high.toFixed(1)}] `;
+    if (!point || typeof point.value !== "number") return make("td", { "data-value": "" });
+    const limits = typeof point.low !== "number" || typeof point.high !== "number" ? "" : `[${point.low.toFixed(1)}, ${point.high.toFixed(1)}] `;
     const figure = point.value.toFixed(1);
     const filters = filtersOf(name, point);
     const label = filters ? make("button", { type: "button", className: "open", "aria-label": `${shown(down, row)}, ${shown(across, head)}: ${figure}, open the samples` }, figure) : figure;

@@ -222,7 +222,7 @@ def _rates(files: Sequence[ResultFile]) -> list[ModeRow]:
         table = _inline(run)
         rates = {lang: _own_rates(table, lang) for lang in sorted(table.by_query_language)}
         for group, codes in RESOURCE_GROUPS.items():
-            within = [pair for lang, pair in rates.items() if base_language(lang) in set(codes)]
+            within = [pair for lang, pair in rates.items() if is_language(lang) and base_language(lang) in set(codes)]
             columns = [[value for pair in within if (value := pair[i].value) is not None] for i in (0, 1)]
             statistics: dict[str, Callable[[list[float]], float]] = {"median": median, "lowest": min, "highest": max}
             for name, statistic in statistics.items():

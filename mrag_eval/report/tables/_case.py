@@ -82,7 +82,7 @@ def read_case(territory: str, paths: Sequence[Path]) -> TerritoryCase:
         languages |= dict.fromkeys(runs[-1].answers)
     if facts is None:
         hint = did_you_mean(territory, known) if known else ": no file has questions about territories"
-        raise DataError(f"no sample on '{territory}'{hint}", "the samples are those of tasks bordirlines_...")
+        raise DataError(f"no sample on '{territory}'{hint}", "name the samples of tasks bordirlines_...")
     ordered = sorted(runs, key=lambda run: (run.model, run.form, mode_named(run.mode).shows_passages, run.task))
     return TerritoryCase(territory, facts.claimants, facts.controller, tuple(sorted(languages)), tuple(ordered))
 

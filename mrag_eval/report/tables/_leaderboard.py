@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mrag_eval.core import base_language, language_tier
+from mrag_eval.core import language_tier
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import PageRow
 from mrag_eval.report.files._systems import System, settings_apart
@@ -279,7 +279,7 @@ def _parts(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: i
     languages = sorted({language for language, _ in keys})
     out = {code: languages_score(system, metric, [key for key in keys if key[0] == code], seed) for code in languages}
     for name in TIERS:
-        inside = [key for key in keys if language_tier(base_language(key[0])) == name]
+        inside = [key for key in keys if language_tier(key[0]) == name]
         if inside and len(languages) > 1:
             out[name] = languages_score(system, metric, inside, seed)
     return out

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from mrag_eval.core import language_name
+from mrag_eval.core import is_language, language_name
 from mrag_eval.report._table import Cell, Row
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample, read_samples
@@ -35,7 +35,7 @@ def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str,
         path = run.file.samples(run.leaf.task)
         if path is not None:
             cells = _cells([*read_samples(path)], run.leaf.task)
-            row = Row((language_name(lang),), source_of(run.differs), cells)
+            row = Row((language_name(lang) if is_language(lang) else lang,), source_of(run.differs), cells)
             out.setdefault(table, []).append(ModeRow(row, ()))
     return out
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, Wait
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._samples import read_samples, samples_beside, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
@@ -23,7 +23,9 @@ def verify(paths: Sequence[Path | str], tasks_folder: Path) -> list[Verified]:
     again; the harness's averages; fingerprints; and the settings against the task's file in ``tasks_folder``.
     Raises DataError for a path without results.
     """
-    return [_verified(file, tasks_folder) for file in read_results([Path(path) for path in paths])]
+    files = read_results([Path(path) for path in paths])
+    with Wait("verifying results", sum(len(file.leaves) for file in files), "tasks") as wait:
+        return [_verified(file, tasks_folder, wait) for file in files]
 
 
 def unsupported(paths: Sequence[Path | str]) -> list[str]:
@@ -33,8 +35,9 @@ def unsupported(paths: Sequence[Path | str]) -> list[str]:
     that are not results, give no line. Inside :func:`read_once` the samples that a command has read are not read again.
     """
     lines = []
-    for file in _results_of(paths):
-        for task, leaf in file.leaves.items():
+    leaves = [(file, task, leaf) for file in _results_of(paths) for task, leaf in file.leaves.items()]
+    with Wait("comparing scores with their samples", len(leaves), "tasks") as wait:
+        for file, task, leaf in wait.over(leaves):
             samples = _samples_or_none(file, task)
             for finding in means(file, leaf, samples) if samples is not None else ():
                 lines.append(f"{task}: {finding.text} (mrag-eval verify {file.path})")
@@ -62,10 +65,10 @@ def _samples_or_none(file: ResultFile, task: str) -> ScoredSamples | None:
         return None
 
 
-def _verified(file: ResultFile, tasks_folder: Path) -> Verified:
+def _verified(file: ResultFile, tasks_folder: Path, wait: Wait) -> Verified:
     findings: list[Finding] = []
     rows = numbers = 0
-    for task, leaf in file.leaves.items():
+    for task, leaf in wait.over(file.leaves.items()):
         findings += task_settings(leaf, tasks_folder)
         path = samples_beside(file.path, task)
         if path is None:

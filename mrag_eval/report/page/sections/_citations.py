@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrag_eval.core import RESOURCE_GROUPS, base_language, rounded
+from mrag_eval.core import RESOURCE_GROUPS, base_language, is_language, rounded
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._section import Chart, Listing, Section, each_task
@@ -84,7 +84,8 @@ def _group_points(leaf: Leaf) -> list[Point]:
     for source, table in (leaf.result.scores.citations or {}).items():
         for question in table.by_query_language:
             point: Point = {"task": leaf.label, "source": source, "question": question}
-            point["group"] = f"{groups.get(base_language(question), 'other')}-resource"
+            group = groups.get(base_language(question), "other") if is_language(question) else "other"
+            point["group"] = f"{group}-resource"
             for share, value in zip(_SHARES, table.own_rates(question), strict=True):
                 if value is not None:
                     out.append(point | {"share": share, "value": rounded(value, scale=100)})

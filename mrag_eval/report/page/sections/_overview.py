@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrag_eval.core import base_language, language_tier
+from mrag_eval.core import language_tier
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._systems import System
@@ -61,7 +61,7 @@ def _tiers_of(systems: Sequence[System]) -> Iterator[tuple[dict[str, str], list[
         sets = [{key[0] for key, row in (s.rows or {}).items() if metric in row.values} for s in having]
         found, common = set().union(*sets), set.intersection(*sets)
         for name in TIERS:
-            tier = {code for code in found if language_tier(base_language(code)) == name}
+            tier = {code for code in found if language_tier(code) == name}
             inside = tier & common if len(found) > 1 else set()
             yield {"benchmark": benchmark, "metric": metric, "tier": name}, having, inside, tier - common
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from mrag_eval.core import is_language, normalize_language
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.page._points import Point, shares
@@ -18,14 +19,15 @@ _TOO_SHORT = "too short to tell"
 
 
 def _answer_languages(leaf: Leaf, rows: Sequence[Sample]) -> list[Point]:
-    """Return the languages of replies, by language of the question; empty if no metric of the task depends on them."""
+    """Return the languages of replies, by a known language of the question; empty if no metric depends on them."""
     names = {name for s in rows for name in (*s.record.values, *s.record.unscored)}
     if not names & _OF_LANGUAGE:
         return []
     from mrag_eval.metrics import correct_language_rate
 
-    asked = [s.record.query_lang for s in rows]
-    found = correct_language_rate([s.answer for s in rows], asked)
+    known = [s for s in rows if is_language(s.record.query_lang)]
+    asked = [s.record.query_lang for s in known]
+    found = correct_language_rate([s.answer for s in known], asked)
     counts: Counter[str] = Counter()
     for question, label, reason in zip(asked, found.detected, found.reasons, strict=True):
         counts[f"{question}->{_name(label, reason or '')}"] += 1
@@ -33,8 +35,6 @@ def _answer_languages(leaf: Leaf, rows: Sequence[Sample]) -> list[Point]:
 
 
 def _name(label: str | None, reason: str) -> str:
-    from mrag_eval.core import is_language, normalize_language
-
     if label is None:
         return "unknown to the detector" if "does not know" in reason else _TOO_SHORT
     return normalize_language(label) if is_language(label) else label
@@ -53,7 +53,8 @@ SECTION = Section(
         Chart(
             "answers",
             "Languages of the replies",
-            "As a detector sees them; replies of 20 characters or fewer are too short.",
+            "As a detector sees them; replies of 20 characters or fewer are too short. A reply in Malay counts as "
+            "Indonesian and vice versa, and Serbian, Croatian and Bosnian count as one.",
             _answers,
             of_samples=_answer_languages,
         ),
