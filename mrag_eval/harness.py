@@ -11,16 +11,18 @@ import atexit
 import json
 import logging
 import os
+import re
 import sys
 from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from functools import partial
 from inspect import signature
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 # first: the harness looks for its own models only while none is registered
 import lm_eval.models  # noqa: F401
@@ -41,6 +43,7 @@ from mrag_eval.core import (
     DataError,
     RunFiles,
     UnwrittenError,
+    Wait,
     check_file_name,
     check_output,
     did_you_mean,
@@ -77,6 +80,7 @@ __all__ = [
     "task_manager",
 ]
 
+_FLAGS = "mrag-eval run --help   lists the flags used most, lm_eval run --help all of them"
 # Gathers the ranks' records. Its value is the largest share of rows that a metric could not score.
 UNSCORED = "unscored"
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -134,9 +138,9 @@ def parse_arguments(text: str) -> dict[str, Any]:
 # ------------------------------------------------------------------- files
 
 
-def read_task_file(path: Path, *, with_includes: bool = True) -> dict[str, Any]:
-    """Read a task's YAML, functions left as names, with the files it includes or without."""
-    return dict(load_yaml(path, resolve_func=False, recursive=with_includes))
+def read_task_file(path: Path, *, with_includes: bool = True, with_functions: bool = False) -> dict[str, Any]:
+    """Read a task's YAML, with the files it includes or without; functions are left as names, or imported."""
+    return dict(load_yaml(path, resolve_func=with_functions, recursive=with_includes))
 
 
 def task_keys() -> set[str]:
@@ -161,11 +165,20 @@ def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], d
 # --------------------------------------------------------------------- run
 
 
+class _Flags(ArgumentParser):
+    """A parser that raises ConfigError for a wrong flag, instead of printing its usage."""
+
+    def error(self, message: str) -> NoReturn:
+        # the harness gives some values a type without a name
+        message = re.sub(r"invalid functools\.partial\(.*\) value: ", "not a valid value: ", " ".join(message.split()))
+        raise ConfigError(message.removeprefix("argument "), _FLAGS)
+
+
 def run_parser() -> ArgumentParser:
     """Return a parser of ``run`` and its flags as the harness's command has them."""
     from lm_eval._cli.run import Run
 
-    parser = ArgumentParser(prog="mrag-eval", add_help=False)
+    parser = _Flags(prog="mrag-eval", add_help=False)
     Run.create(parser.add_subparsers(dest="command"))
     return parser
 
@@ -174,13 +187,16 @@ def config_file_settings(path: str) -> dict[str, Any]:
     """Return the settings of a ``--config`` file; raise ConfigError if it cannot be read."""
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
+    fix = "write the flags of lm_eval run as YAML keys: mrag-eval run --help"
     try:
-        return dict(EvaluatorConfig.load_yaml_config(path))
-    except (FileNotFoundError, ValueError, TypeError) as error:
-        raise ConfigError(
-            f"--config {path}: {' '.join(str(error).split())}",
-            "write the flags of lm_eval run as YAML keys: mrag-eval run --help",
-        ) from None
+        found = dict(EvaluatorConfig.load_yaml_config(path))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise ConfigError(f"--config {path}: {' '.join(str(error).split())}", fix) from None
+    known = {field.name for field in fields(EvaluatorConfig)}
+    for key in found:
+        if key not in known:
+            raise ConfigError(f"--config {path}: unknown key '{key}'{did_you_mean(str(key), known)}", fix)
+    return found
 
 
 def run_settings(args: Namespace) -> tuple[dict[str, Any], Any]:
@@ -191,7 +207,7 @@ def run_settings(args: Namespace) -> tuple[dict[str, Any], Any]:
     try:
         config = EvaluatorConfig.from_cli(args)
     except ValueError as error:
-        raise ConfigError(" ".join(str(error).split()), "mrag-eval run --help   lists the flags") from None
+        raise ConfigError(" ".join(str(error).split()), _FLAGS) from None
     settings = {name: getattr(config, name) for name in signature(simple_evaluate).parameters if hasattr(config, name)}
     requests: dict[str, Any] = config.cache_requests or {}
     for name in ("cache_requests", "rewrite_requests_cache", "delete_requests_cache"):
@@ -211,7 +227,8 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
 
     # without a path: it would only log what it cannot write
     tracker = EvaluationTracker()
-    results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
+    with _last_wait_named():
+        results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
     if results is None:
         return None
     found = dict(results)
@@ -227,6 +244,24 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
             print(score_table(found))
             raise
     return found
+
+
+@contextmanager
+def _last_wait_named() -> Iterator[None]:
+    """Name the wait for the description of this machine, which the harness makes after every run."""
+    from lm_eval import evaluator
+
+    describe = evaluator.add_env_info
+
+    def described(results: dict[str, Any]) -> None:
+        with Wait("recording versions and hardware of this machine"):
+            describe(results)
+
+    evaluator.add_env_info = described
+    try:
+        yield
+    finally:
+        evaluator.add_env_info = describe
 
 
 class _HidingJson:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import ConfigError, check_output, did_you_mean, tasks_folder
+from mrag_eval.core import ConfigError, check_output, close_match, tasks_folder
 
 if TYPE_CHECKING:
     from mrag_eval.harness import TaskManager
@@ -41,9 +41,8 @@ def known_names(tasks: str | Sequence[str], manager: TaskManager) -> list[str]:
     known = set(manager.all_tasks)
     for name in names:
         if not name.endswith(".yaml") and name not in known:
-            close = did_you_mean(name, known)
             raise ConfigError(
-                f"no task '{name}'{close if 'did you mean' in close else ''}",
+                f"no task '{name}'{close_match(name, known)}",
                 "mrag-eval tasks   lists them; include=FOLDER adds your own",
             )
     if not names:
@@ -57,4 +56,5 @@ def folder_for(output: str | Path | None) -> Path:
     if folder.suffix == ".json" or (folder.exists() and not folder.is_dir()):
         raise ConfigError(f"output={folder} is a file", "name a folder")
     check_output(folder, "output")
+    folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -70,7 +70,7 @@ def _globals(
 @app.command(rich_help_panel="Start", short_help="Run a first evaluation offline, in a few minutes.")
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results and samples.")] = Path("out/demo"),
-    seed: Annotated[int, typer.Option(help="Random seed of the draw of questions that the model answers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the draw of questions that the model answers.")] = 0,
 ) -> None:
     """Run a small evaluation without a network: index a corpus in eight languages, retrieve in three modes, generate
     answers with a small model, and print a table of scores.

@@ -47,8 +47,11 @@ def qa(
     Run the command again to continue after an interruption. The steps and dropped items are in OUTPUT/steps.
     """
     from mrag_eval.building import build_qa, read_qa_config
+    from mrag_eval.core import known_device, one_of
     from mrag_eval.models import get
 
+    one_of("--kind", kind, ("dense", "bm25", "hybrid"))
+    known_device(device)
     config = read_qa_config(settings)
     if seed is not None:
         config = config.model_copy(update={"seed": seed})

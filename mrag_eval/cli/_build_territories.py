@@ -26,8 +26,11 @@ def territories(
     The set has the layout of BordIRlines.
     """
     from mrag_eval.building import build_territories
+    from mrag_eval.core import known_device, one_of
     from mrag_eval.models import get
 
+    one_of("--kind", kind, ("dense", "bm25", "hybrid"))
+    known_device(device)
     built = build_territories(
         source,
         output,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.cli._task_files import read_task
 from mrag_eval.core import ConfigError, MragError, tasks_folder
 
 if TYPE_CHECKING:
@@ -43,10 +44,12 @@ def list_tasks(folder: Path | None = None) -> list[TaskEntry]:
     """Return every task and group in ``folder`` (default: ours), by name. Files that do not parse are left out."""
     from yaml import YAMLError
 
+    from mrag_eval.harness import read_task_file
+
     entries = []
     for path in _yaml_files(folder or tasks_folder()):
         try:
-            entries.append(_entry(path, _load(path)))
+            entries.append(_entry(path, read_task_file(path)))
         except (MragError, YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError, ImportError):
             continue
     return sorted(entries, key=lambda entry: entry.name)
@@ -82,7 +85,7 @@ def check_tasks(folder: Path | None = None) -> list[str]:
     groups: list[tuple[Path, Any]] = []
     for path in _yaml_files(root):
         try:
-            config = _load(path)
+            config = read_task(path, with_functions=True)
             defined[_entry(path, config).name].append(path)
             if "group" in config:
                 groups.append((path, config))
@@ -127,12 +130,6 @@ def _yaml_files(folder: Path) -> Iterator[Path]:
     ``mrag.yaml`` may sit next to task files, and ``_matrix.yaml`` is what they are written from; skip both.
     """
     yield from sorted(path for path in folder.rglob("*.yaml") if path.name not in ("mrag.yaml", "_matrix.yaml"))
-
-
-def _load(path: Path) -> dict[str, Any]:
-    from mrag_eval.harness import read_task_file
-
-    return read_task_file(path)
 
 
 def _entry(path: Path, config: dict[str, Any]) -> TaskEntry:

@@ -30,12 +30,12 @@ def compare(
         typer.Option(help="A setting that is meant to differ: retrieval.mode, prompt, ..., or `all`. May be repeated."),
     ] = None,
     rows: Annotated[bool, typer.Option("--rows", help="List the rows whose score rose or fell.")] = False,
-    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the bootstrap resamples.")] = 0,
     answers: Annotated[
         bool, typer.Option("--answers", help="Count the answers that change between any two tasks of a model.")
     ] = False,
     most: Annotated[
-        int, typer.Option(help="With --answers: the number of territories or questions to name for each pair.")
+        int, typer.Option(min=1, help="With --answers: the number of territories or questions to name for each pair.")
     ] = 10,
     languages: Annotated[
         bool, typer.Option("--languages", help="Measure whether a model gives the same answers in every language.")

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.core import naming
+
 if TYPE_CHECKING:
     from mrag_eval.retrieval import RunFolder
 
@@ -26,11 +28,16 @@ class First:
     def rows_of(self, tasks: Mapping[str, Any], limit: float | None, samples: Mapping[str, list[int]] | None) -> None:
         """Give the tasks their rows, limited to those that these flags of the harness select.
 
-        Does nothing if no task retrieves anything.
+        Rows of a run folder are read. Does nothing else if no task retrieves anything.
         """
         with self._retrieved(tasks, limit, samples) as folder:
             for task in _open(tasks).values() if folder is not None else ():
                 task.supply.take_from(folder)
+                task.supply.prepare(task.rows_to_run(limit, samples))
+        # a damaged row of a run folder is found before the model is loaded
+        taken = {name: task for name, task in _ours(tasks).items() if task.supply.taken}
+        for name, task in taken.items() if taken and not _one_of_many() else ():
+            with naming(name):
                 task.supply.prepare(task.rows_to_run(limit, samples))
 
     @contextmanager
@@ -68,13 +75,17 @@ class First:
 
 def _open(tasks: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tasks of our class that have something to retrieve, and do not take it from a run folder."""
-    from mrag_eval.task import RagTask
-
     return {
         name: task
-        for name, task in tasks.items()
-        if isinstance(task, RagTask) and task.supply.blocks.retrieval.retrieves and not task.supply.taken
+        for name, task in _ours(tasks).items()
+        if task.supply.blocks.retrieval.retrieves and not task.supply.taken
     }
+
+
+def _ours(tasks: Mapping[str, Any]) -> dict[str, Any]:
+    from mrag_eval.task import RagTask
+
+    return {name: task for name, task in tasks.items() if isinstance(task, RagTask)}
 
 
 def _one_of_many() -> bool:

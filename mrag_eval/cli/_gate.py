@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import refuse_with, warned_of_unsupported
+from mrag_eval.cli._options import refuse_with, warned_of_unsupported, writable_file
 from mrag_eval.core import write_whole
 
 
@@ -25,15 +25,26 @@ def gate(
     candidate: Annotated[Path | None, typer.Option(help="The output folder of the run to be released.")] = None,
     rules: Annotated[Path | None, typer.Option(help="The rules: a YAML file, described in docs/gate.md.")] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the scores of RUN to this file and check nothing.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", callback=writable_file, help="Write the scores of RUN to this file and check nothing."
+        ),
     ] = None,
     init: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a first file of rules for RUN and check nothing.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", callback=writable_file, help="Write a first file of rules for RUN and check nothing."
+        ),
     ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Also write the result as JUnit XML to this file.")] = None,
+    junit: Annotated[
+        Path | None, typer.Option(callback=writable_file, help="Also write the result as JUnit XML to this file.")
+    ] = None,
     markdown: Annotated[
         Path | None,
-        typer.Option(help="Also write the result as Markdown to this file: the verdict first, then the changed rows."),
+        typer.Option(
+            callback=writable_file,
+            help="Also write the result as Markdown to this file: the verdict first, then the changed rows.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:

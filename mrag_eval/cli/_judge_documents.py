@@ -34,7 +34,10 @@ def documents(
 
     The labelled samples are written to new files, and the share of relevant documents is printed by rank.
     """
+    from mrag_eval.core import check_output
     from mrag_eval.report import annotate_files, shown_reports
 
+    if output is not None:
+        check_output(output, "--output")
     reports = annotate_files(samples, model, output, few_shot=not zero_shot, human=human)
     typer.echo(json.dumps(reports, indent=2, ensure_ascii=False) if as_json else shown_reports(reports))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mrag_eval.cli._judge_columns import number, percent
+from mrag_eval.cli._options import writable_file
 from mrag_eval.core import columns
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ def answers(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The file to write. The default adds `judged_` to the name of the samples."
+            "--output",
+            "-o",
+            callback=writable_file,
+            help="The file to write. The default adds `judged_` to the name of the samples.",
         ),
     ] = None,
     as_json: _Json = False,
@@ -81,7 +85,10 @@ def passages(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The file to write. The default adds `contexts_` to the name of the samples."
+            "--output",
+            "-o",
+            callback=writable_file,
+            help="The file to write. The default adds `contexts_` to the name of the samples.",
         ),
     ] = None,
     as_json: _Json = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import TracePlaces
+from mrag_eval.cli._options import TracePlaces, writable_file
 
 
 def rewrites(
@@ -30,7 +30,10 @@ def rewrites(
         ),
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Write the pairs of queries to this file, for people to label.")
+        Path | None,
+        typer.Option(
+            metavar="CSV", callback=writable_file, help="Write the pairs of queries to this file, for people to label."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:

@@ -11,10 +11,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from io import TextIOWrapper
+from typing import Any, NoReturn
+
+from mrag_eval.cli._opening import say_what_begins
 
 __all__ = ["main"]
 
+# After a message that already says which values are allowed.
+_AGAIN = "change it, and run the same command again"
 _SHOW = "mrag-eval --debug ... shows where it comes from"
 _INTERRUPTED = """mrag-eval: interrupted
     run the same command again (index build: with --resume): finished work is kept, and finished calls are in the cache
@@ -25,9 +30,13 @@ _LONGEST_END = 0.8
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (``sys.argv`` by default) and exit."""
+    say_what_begins(sys.argv[1:] if arguments is None else arguments)
     try:
         from mrag_eval.core import ending_within, hidden_on_screen, install_redaction
 
+        # a name in another encoding, or a terminal that knows ASCII alone, is no reason to fail
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
         with ending_within(_LONGEST_END, ("\n" if os.isatty(2) else "") + _INTERRUPTED):
             install_redaction()
             with hidden_on_screen():
@@ -41,30 +50,55 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: Sequence[str] | None) -> None:
+    from typer import BadParameter
+
     from mrag_eval.cli._app import Session, app
-    from mrag_eval.core import MragError
+    from mrag_eval.core import MragError, is_full
 
     session = Session()
+    code: object = 0
+    # the class of all errors of the command line, which typer does not export
+    wrong_usage: Any = BadParameter.__base__
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="mrag-eval", obj=session)
+        code = app(
+            args=None if arguments is None else list(arguments),
+            prog_name="mrag-eval",
+            obj=session,
+            standalone_mode=False,
+        )
     except MragError as error:
         if session.debug:
             raise
-        _say(error.message, error.next_step or _SHOW)
+        _say(error.message, error.next_step or _AGAIN)
         sys.exit(error.exit_code)
+    except wrong_usage as error:
+        context: Any = getattr(error, "ctx", None)
+        said = " ".join(error.format_message().split())
+        if said:  # otherwise the help of a group was shown
+            _say(said, f"{context.command_path if context is not None else 'mrag-eval'} --help   lists what it takes")
+        sys.exit(2)
     except OSError as error:
         if session.debug:
             raise
-        if error.filename is None or error.strerror is None:
+        if error.strerror is None or not (error.filename or is_full(error)):
             _say(*_unexpected(error))
         else:
-            _say(f"{error.filename}: {error.strerror}", f"is that path there, readable, writable, with space? {_SHOW}")
+            _say(
+                f"{error.filename or 'the output'}: {error.strerror}",
+                "check that the path exists, may be read and written, and has space left on its disk",
+            )
         sys.exit(2)
     except Exception as error:
         if session.debug:
             raise
-        _say(*_unexpected(error))
+        if isinstance(error, UnicodeEncodeError) and any("\udc80" <= letter <= "\udcff" for letter in error.object):
+            name = " ".join(error.object.encode("utf-8", "backslashreplace").decode()[:200].split())
+            _say(f"{name}: a name that is not UTF-8", "rename that file or folder, or work in another one")
+        else:
+            _say(*_unexpected(error))
         sys.exit(2)
+    if code:
+        sys.exit(code if isinstance(code, int) else 0)
 
 
 def _unexpected(error: Exception) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.core import write_whole
+from mrag_eval.core import check_output_file, write_whole
 
 TracePlaces = Annotated[
     list[Path], typer.Argument(metavar="PLACE...", help="Output folders or sample files of runs (--log_samples).")
@@ -47,6 +47,13 @@ def form_of(form: str | None, output: Path | None, others: Sequence[str] = ()) -
     if form is not None and form != ending:
         raise typer.BadParameter(f"{form} does not fit the name {output}; leave one of them out", param_hint="--format")
     return ending
+
+
+def writable_file(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
+    """Return the file to write that a flag names; raise ConfigError, before any work is done, if it cannot be."""
+    if value is not None and was_given(context, parameter.name or ""):
+        check_output_file(value, parameter.opts[0])
+    return value
 
 
 def write_or_print(text: str, output: Path | None) -> None:

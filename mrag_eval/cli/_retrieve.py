@@ -38,8 +38,6 @@ def retrieve(
     from mrag_eval.cli._harness import built_tasks
     from mrag_eval.retrieval import open_folder, retrieve_into
 
-    if limit is not None and samples is not None:
-        raise typer.BadParameter("cannot be combined with --samples", param_hint="--limit")
     found, chosen = built_tasks(_flags(tasks, metadata, limit, samples, include_path))
     folder = open_folder(output)
     done = []

@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from mrag_eval.cli._catalog import BenchmarkEntry, TaskEntry, tag_names
-from mrag_eval.core import columns, did_you_mean
+from mrag_eval.core import close_match, columns
 from mrag_eval.datasets import LOADERS, Declaration
 
 # Requirements on the user's side, in a few words.
@@ -36,10 +36,9 @@ def matching(tasks: Sequence[TaskEntry], name: str) -> list[TaskEntry]:
 def nothing_named(name: str, tasks: Sequence[TaskEntry]) -> str:
     """Return the message for a name that no benchmark, tag or task has, with the closest one if there is any."""
     known = {*LOADERS, *(task.name for task in tasks), *(tag for task in tasks for tag in task.tags)}
-    close = did_you_mean(name, known)
     return "\n".join(
         [
-            f"mrag-eval: no benchmark, tag or task is called '{name}'{close if 'did you mean' in close else ''}",
+            f"mrag-eval: no benchmark, tag or task is called '{name}'{close_match(name, known)}",
             "    mrag-eval tasks   lists the benchmarks and tags",
         ]
     )

@@ -180,24 +180,34 @@ def test_all_our_task_files_are_sound() -> None:
     assert len(catalog.list_tasks()) > 20
 
 
+_CLASS = "class: !function mrag_eval.task.RagTask\n"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.yaml", "task: a\nretrieval: {mode: everything}\ndata: {benchmark: demo}\nmetrics: [match]\n", "everything"),
-        ("b.yaml", "task: b\ndata: {benchmark: nowhere}\nmetrics: [match]\n", "nowhere"),
-        ("c.yaml", "task: c\ndata: {benchmark: demo}\nmetrics: [vibes]\n", "vibes"),
-        ("d.yaml", "task: d\ndata: {benchmark: demo}\nmetrics: [match]\nprompt: {template: nope}\n", "nope"),
+        (
+            "a.yaml",
+            _CLASS + "task: a\nretrieval: {mode: everything}\ndata: {benchmark: demo}\nmetrics: [match]\n",
+            "everything",
+        ),
+        ("b.yaml", _CLASS + "task: b\ndata: {benchmark: nowhere}\nmetrics: [match]\n", "nowhere"),
+        ("c.yaml", _CLASS + "task: c\ndata: {benchmark: demo}\nmetrics: [vibes]\n", "vibes"),
+        ("d.yaml", _CLASS + "task: d\ndata: {benchmark: demo}\nmetrics: [match]\nprompt: {template: nope}\n", "nope"),
+        ("j.yaml", "task: j\ndata: {benchmark: demo}\nmetrics: [match]\n", "'class'"),
         ("e.yaml", "group: e\ntask: [not_there]\n", "not_there"),
         ("f.yaml", "task: [unclosed\n", "f.yaml"),
         ("g.yaml", "include: missing_yaml\ntask: g\n", "missing_yaml"),
         ("h.yaml", "nothing: here\n", "neither 'task' nor 'group'"),
-        ("i.yaml", "task: i\ndata: {benchmark: demo}\nmetrics: [match]\nretreival: {k: 3}\n", "retreival"),
+        ("i.yaml", _CLASS + "task: i\ndata: {benchmark: demo}\nmetrics: [match]\nretreival: {k: 3}\n", "retreival"),
     ],
 )
 def test_check_names_every_broken_file(cli: Run, tmp_path: Path, name: str, content: str, said: str) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
-    (folder / "good.yaml").write_text("task: good\ndata: {benchmark: demo}\nmetrics: [match]\n", encoding="utf-8")
+    (folder / "good.yaml").write_text(
+        _CLASS + "task: good\ndata: {benchmark: demo}\nmetrics: [match]\n", encoding="utf-8"
+    )
     assert catalog.check_tasks(folder) == []
     (folder / name).write_text(content, encoding="utf-8")
     (fault,) = catalog.check_tasks(folder)
@@ -217,7 +227,7 @@ def test_check_does_not_take_the_config_file_for_a_task(tmp_path: Path) -> None:
 
 def test_check_notices_a_name_used_twice(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        text = "task: same\ndata: {benchmark: demo}\nmetrics: [match]\n"
+        text = _CLASS + "task: same\ndata: {benchmark: demo}\nmetrics: [match]\n"
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
     (fault,) = catalog.check_tasks(tmp_path)
     assert "same" in fault

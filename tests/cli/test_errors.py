@@ -167,7 +167,7 @@ def test_a_judge_of_an_unknown_type_is_named_before_the_model_answers(
 def test_a_path_that_cannot_be_written_is_a_line_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, lines = stderr_of("gate --save rules.yaml/baseline.json a", capsys)
     assert code == 2
-    assert lines[0].startswith("mrag-eval: rules.yaml")
+    assert lines[0].startswith("mrag-eval: --save rules.yaml")
     assert lines[1].startswith("    ")
     assert len(lines) == 2
 

@@ -126,7 +126,10 @@ def test_the_command_and_a_run_from_its_folder(
     ("wrong", "message"),
     [
         (["--tasks", "mrag_dem"], "no task 'mrag_dem'; did you mean 'mrag_demo'?"),
-        (["--tasks", "small", "--limit", "2", "--samples", '{"small": [0]}'], "cannot be combined with --samples"),
+        (
+            ["--tasks", "small", "--limit", "2", "--samples", '{"small": [0]}'],
+            "--samples cannot be combined with --limit",
+        ),
         (["--tasks", "small", "--samples", "nowhere.json"], "neither JSON nor a file of it"),
         (["--tasks", "small", "--samples", "[0, 1]"], "--samples: expected lists of row numbers by task"),
         (["--tasks", "small", "--samples", '{"small": 0}'], "--samples: expected lists of row numbers by task"),
