@@ -20,6 +20,7 @@ from mrag_eval.metrics import (
     parse_borderlines_direct,
     parse_borderlines_freetext,
     parse_citations,
+    read_yes_no,
     reply_outcome,
     short_answer_scores,
 )
@@ -59,6 +60,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "metrics._citations.parse_citations": (partial(parse_citations, whole_response=True), parse_citations),
     "metrics._option_replies.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),
     "metrics._refusal_words.declines": (declines,),
+    "metrics._yes_no.read_yes_no": (read_yes_no, partial(read_yes_no, lang="ko")),
     "metrics._short_answers.short_answer_scores": (
         partial(short_answer_scores, answers=[VotedAnswer(("Paris",), (), 1)], lang="en"),
     ),

@@ -83,21 +83,21 @@ def transport(url: str, longest: int) -> Transport[str, str]:
 
 @pytest.mark.parametrize("encoding", ["", "identity", "gzip", "deflate", "bare"])
 def test_an_answer_is_read_up_to_its_bound(serve: Callable[[bytes, str, int], str], encoding: str) -> None:
-    (fits,) = transport(serve(packed(encoding, BOUND), encoding, 200), BOUND).responses(["q"])
+    ((_, fits),) = transport(serve(packed(encoding, BOUND), encoding, 200), BOUND).arriving(["q"])
     assert fits.answer == "0" * BOUND
-    (beyond,) = transport(serve(packed(encoding, BOUND + (1 << 20)), encoding, 200), BOUND).responses(["q"])
+    ((_, beyond),) = transport(serve(packed(encoding, BOUND + (1 << 20)), encoding, 200), BOUND).arriving(["q"])
     assert (beyond.answer, beyond.error) == (None, "too_long: the answer is longer than 1 MiB")
 
 
 def test_an_answer_in_another_form_is_malformed(serve: Callable[[bytes, str, int], str]) -> None:
-    (unknown,) = transport(serve(b"x", "br", 200), BOUND).responses(["q"])
+    ((_, unknown),) = transport(serve(b"x", "br", 200), BOUND).arriving(["q"])
     assert unknown.error == "malformed: the answer is encoded as 'br', which was not asked for"
-    (damaged,) = transport(serve(b"no gzip", "gzip", 200), BOUND).responses(["q"])
+    ((_, damaged),) = transport(serve(b"no gzip", "gzip", 200), BOUND).arriving(["q"])
     assert damaged.error == "malformed: the answer cannot be decompressed"
 
 
 def test_of_an_error_only_the_beginning_is_read(serve: Callable[[bytes, str, int], str]) -> None:
-    (refused,) = transport(serve(packed("gzip", HUGE), "gzip", 400), BOUND).responses(["q"])
+    ((_, refused),) = transport(serve(packed("gzip", HUGE), "gzip", 400), BOUND).arriving(["q"])
     assert refused.status == 400
     assert refused.error == f"rejected: HTTP 400, {'0' * 300}"
 
@@ -117,7 +117,7 @@ from mrag_eval.retrievers.corpora._wiki_pages import read_pages
 def answer(url):
     transport = Transport(Endpoint("e", str(url), {}), lambda text: {"text": text}, lambda text, body: body,
                           max_in_flight=1, timeout=60, retries=0)
-    raise MragError(transport.responses(["q"])[0].error)
+    raise MragError(next(transport.arriving(["q"]))[1].error)
 
 READERS = {
     "questions": iter_jsonl,
@@ -169,10 +169,11 @@ def test_small_files_and_answers_that_hold_gigabytes(tmp_path: Path, serve: Call
 # ------------------------------------------------------------------------------------------------- no finite number
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e308", "1" + "0" * 400])
 def test_a_score_that_is_no_number_is_missing_with_a_reason(value: str) -> None:
     record = RowRecord.from_dict(json.loads(f'{{"row": "1", "cell": {{}}, "values": {{"a": {value}, "b": 1.0}}}}'))
-    reason = f"the score is {float(value)}, which is not a finite number"
+    large = value.startswith("1")
+    reason = f"the score is {'too large to be one' if large else f'{float(value)}, which is not a finite number'}"
     assert (dict(record.values), dict(record.unscored)) == ({"b": 1.0}, {"a": reason})
     rows = '"rows": 1'
     scores = json.loads(f'{{"metrics": {{"a": {{"value": {value}, "low": {value}, "high": 1.0, "n": 1}}}}, {rows}}}')

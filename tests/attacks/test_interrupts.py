@@ -8,10 +8,17 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
+
+from tests.worlds.judges import verdict
+from tests.worlds.model_server import ModelServer, said
+from tests.worlds.small import BASE, write_task
 
 # a second of ours, and what a busy machine adds
 BOUND = 10.0
@@ -97,6 +104,79 @@ def test_a_panel_that_waits_for_its_judges_ends() -> None:
     assert shown == "go on like this\n"
 
 
+NOTEBOOK = """
+import asyncio, os, signal, sys, threading, time
+from pathlib import Path
+import mrag_eval
+from mrag_eval.config import ModelSpec
+from mrag_eval.core import Store
+from mrag_eval.models import AuxModel
+from mrag_eval.models._asking import generate_all
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+url, folder = sys.argv[1], Path(sys.argv[2])
+
+def panel():
+    spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=1)
+    model = AuxModel(spec, cache=Store(folder / "models.sqlite"))
+    asked = [[{"role": "user", "content": f"q{n}"}] for n in range(40)]
+    generate_all({seat: (model, asked) for seat in "abc"})
+
+def evaluate():
+    mrag_eval.evaluate("dummy", "judged", include=folder, apply_chat_template=False)
+
+async def cell():  # as a notebook runs its cells
+    try:
+        globals()[sys.argv[3]]()
+    except KeyboardInterrupt:
+        print(f"interrupted at {time.monotonic()}", flush=True)
+
+asyncio.new_event_loop().run_until_complete(cell())
+time.sleep(1)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("call", ["panel", pytest.param("evaluate", marks=pytest.mark.slow)])
+def test_an_interrupted_notebook_waits_for_no_judge_and_pays_for_no_more_calls(
+    world: Path, start: Callable[..., ModelServer], call: str
+) -> None:
+    server = start(lambda body, attempt: replace(said(verdict("correct")), delay=0.3))
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl")}
+    keys = {**BASE, "metrics": ["judge_correct"]}
+    write_task(world, "judged", **keys, data=data, judge={"prompt": "correctness"})
+    seat = {"model": "local-chat-completions", "model_args": {"base_url": server.url}, "max_in_flight": 2}
+    seats = [{**seat, "model_args": {"model": f"judge-{n}", "base_url": server.url}} for n in range(3)]
+    (world / "mrag.yaml").write_text(yaml.safe_dump({"judges": seats}), "utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-c", NOTEBOOK, server.url, str(world), call],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={
+            **os.environ,
+            "MRAG_CACHE": str(world / "cache"),
+            "MRAG_CONFIG": str(world / "mrag.yaml"),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "OPENAI_API_KEY": "none",
+        },
+    )
+    until = time.monotonic() + 120
+    while not server.requests:
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    shown, _ = process.communicate(timeout=60)
+    (line,) = [line for line in shown.splitlines() if line.startswith("interrupted")]
+    seconds = float(line.split()[-1]) - sent
+    late = [at - sent for at, _, _ in server.requests if at > sent + 0.25]
+    print(f"\n{call}: {seconds:.2f} s, requests after it: {len(late)}")
+    assert seconds < BOUND
+    assert late == []
+
+
 def test_a_forked_worker_is_ended_without_its_parent() -> None:
     code = """
 import os, signal, time
@@ -172,3 +252,45 @@ def test_the_start_of_the_command_ends_too(tmp_path: Path) -> None:
         process.communicate(timeout=60)
         assert time.monotonic() - sent < BOUND
         assert process.returncode in (143, -signal.SIGTERM, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize(
+    ("to", "delay"), [("both", 0.0), ("both", 0.05), ("both", 0.4), ("the run", 0.0), ("the run, by kill", 0.05)]
+)
+def test_both_processes_end_while_the_second_one_starts(world: Path, delay: float, to: str) -> None:
+    """The second process imports for a second or more; in that time it neither reads its pipe nor handles signals."""
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    write_task(world, "small", **BASE, data=data, retrieval={"mode": "all", "k": 2, "kind": "bm25"})
+    words = ["run", "--model", "dummy", "--tasks", "small", "--include_path", str(world)]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "mrag_eval.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+        env={**os.environ, "MRAG_CACHE": str(world / "cache"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
+    while not children.read_text().split():
+        assert run.poll() is None
+        time.sleep(0.001)
+    (child,) = map(int, children.read_text().split())
+    time.sleep(delay)
+    sent = time.monotonic()
+    if to == "both":
+        os.killpg(run.pid, signal.SIGINT)
+    else:
+        run.send_signal(signal.SIGINT if to == "the run" else signal.SIGKILL)
+    # the second process has the pipe, too: this waits for both
+    shown, _ = run.communicate(timeout=60)
+    seconds = time.monotonic() - sent
+    print(f"\n{to} after {delay} s: {seconds:.2f} s")
+    assert not Path(f"/proc/{child}/exe").exists()
+    assert seconds < 1.5
+    if "kill" not in to:
+        assert run.returncode == 130
+        assert "Traceback" not in shown
+        assert "mrag-eval: interrupted\n    run the same command again" in shown

@@ -38,6 +38,7 @@ class ScriptedJudge:
 
     def __init__(self, script: Script, model: str = "acme/judge-1") -> None:
         self.script = script
+        self.name = "scripted"
         self.spec = ModelSpec(model="dummy", model_args={"model": model})
         self.ledger = Ledger()
         self.asked: list[Conversation] = []
