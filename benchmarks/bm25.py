@@ -22,7 +22,7 @@ import numpy as np
 
 from mrag_eval.core import Passage
 from mrag_eval.retrievers import build_index
-from mrag_eval.retrievers.shards._tokenize import tokenize
+from mrag_eval.text import Analyzer
 
 WORDS = 60_000
 
@@ -61,6 +61,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     written = list(texts(options.passages, rng))
     queries = asked(written, options.queries, rng)
+    tokenize = Analyzer().tokenizer("en")
     tokens = [tokenize(query) for query in queries]
     with tempfile.TemporaryDirectory() as folder:
         corpus = (Passage(str(number), "en", text) for number, text in enumerate(written))

@@ -30,6 +30,7 @@ def pages() -> dict[str, str]:
         "modes.md": modes_page(),
         "metrics.md": metrics_page(),
         "languages.md": languages_page(),
+        "models.md": models_page(),
         "commands.md": commands_page(),
     }
     benchmarks = {f"{folder.parent.name}.md": benchmark_page(folder) for folder in ROOT.glob("tasks/*/README.md")}
@@ -265,17 +266,18 @@ def metrics_page() -> str:
 
 
 def languages_page() -> str:
-    """Return the languages that each detector knows, and those of the benchmarks that it does not know."""
+    """Return which languages of the benchmarks each detector knows, and all that it knows."""
     from mrag_eval.cli._catalog import list_benchmarks
     from mrag_eval.core import base_language
-    from mrag_eval.metrics import FastTextDetector, LinguaDetector
+    from mrag_eval.metrics import FastTextDetector, LinguaDetector, counted_together
     from mrag_eval.metrics._language_detection import lingua_languages
     from mrag_eval.metrics._language_rate import unknown_to
 
-    asked: dict[str, list[str]] = {}
+    # language -> titles, each once
+    asked: dict[str, dict[str, None]] = {}
     for entry in list_benchmarks():
         for code in sorted({base_language(code) for code in entry.declaration.languages}):
-            asked.setdefault(code, []).append(entry.declaration.title)
+            asked.setdefault(code, {})[entry.declaration.title] = None
     lines = [
         "# Language detection",
         "",
@@ -289,13 +291,89 @@ def languages_page() -> str:
         ("fasttext", "fastText's `lid.176.ftz`, the default", FastTextDetector()),
         ("lingua", lingua, LinguaDetector(list(lingua_languages()))),
     ]
+    lines += [
+        "",
+        "## Languages of the benchmarks",
+        "",
+        "| language | fasttext | lingua | counts as one with | asked by |",
+        "|---|---|---|---|---|",
+    ]
+    for code in sorted(asked, key=_named):
+        known_to = ["no" if unknown_to(detector, code) else "yes" for _, _, detector in detectors]
+        together = ", ".join(_named(other) for other in counted_together(code))
+        lines.append(f"| {_named(code)} | {' | '.join(known_to)} | {together} | {', '.join(asked[code])} |")
+    lines += [
+        "",
+        "Detectors cannot tell some languages apart in a short text: a reply in one counts as the other. Norwegian "
+        "(`no`, `nb`, `nn`), the varieties of Arabic and the scripts of Chinese are one language.",
+    ]
     for name, title, detector in detectors:
         known = sorted({code for code in map(_base, detector.supported) if code}, key=_named)
-        unknown = {code: titles for code, titles in asked.items() if unknown_to(detector, code)}
         lines += ["", f"## {name}", "", f"{title}. It knows {len(known)} languages:", ""]
-        lines += [", ".join(map(_named, known)) + ".", "", "It does not know these languages of the benchmarks:", ""]
-        lines += [f"- {_named(code)}: {', '.join(titles)}" for code, titles in sorted(unknown.items())] or ["- none"]
+        lines += [", ".join(map(_named, known)) + "."]
+    lines += [
+        "",
+        "## A fastText model by path",
+        "",
+        "GlotLID (`cis-lmu/glotlid`, Apache-2.0, over 2,000 languages) and OpenLID (`laurievb/OpenLID-v2`, GPL-3.0, "
+        "189 languages) know more languages, Hausa and Tigrinya among them. Download the model and name the file. "
+        "OpenLID is trained on lower-case letters alone, which `letters_only` shows it:",
+        "",
+        "```yaml",
+        "judge: {correct_language: {detector: models/openlid_v2.bin, letters_only: true}}",
+        "```",
+        "",
+        "Labels such as `hau_Latn` are read as languages. A reply is unscored if the file has no label for that. "
+        "Labels for noise (`und_Latn`, `zxx_Latn`) are no language. Our tests read a small model file with such "
+        "labels. The published models have not been run here.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def models_page() -> str:
+    """Return the recipes of embedders and rerankers as tables."""
+    from mrag_eval.retrievers.recipes._embedders import EMBEDDERS
+    from mrag_eval.retrievers.recipes._rerankers import RERANKERS
+
+    lines = [
+        "# Model recipes",
+        "",
+        "Each family of models is given its texts as its publisher does it. The first family whose pattern is found in "
+        "a model's name (in lower case) decides; your own settings come first. ⏎ is a line break, and *code* marks "
+        "models that need `trust_remote_code: true`.",
+        "",
+        "## Embedders",
+        "",
+        "| family | pattern | before a query | before a passage | task | pooling | similarity | tokens | licence |",
+        "|---|---|---|---|---|---|---|---:|---|",
+    ]
+    for recipe in EMBEDDERS:
+        cells = (
+            _cell(recipe.query_prefix()),
+            _cell(recipe.passage),
+            ", ".join(f"`{task}`" for task in dict.fromkeys(recipe.tasks or ())),
+            recipe.pooling or ("" if recipe.licence == "hosted" else "the model's own"),
+            recipe.similarity,
+        )
+        lines.append(f"| {_family(recipe)} | {' | '.join(cells)} | {recipe.longest or ''} | {recipe.licence} |")
+    lines += ["", "## Rerankers", "", "| family | pattern | input, piece by piece | score | tokens | licence |"]
+    lines.append("|---|---|---|---|---:|---|")
+    for recipe in RERANKERS:
+        pieces = "<br>".join(_cell(piece.replace("{instruct}", recipe.instruct)) for piece in recipe.pieces)
+        score = " − ".join(f"logit of `{answer}`" for answer in recipe.answers) or "the model's own, of a whole list"
+        row = (pieces or "by its own code", score, str(recipe.longest or ""), recipe.licence)
+        lines.append(f"| {_family(recipe)} | {' | '.join(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _family(recipe: Any) -> str:
+    code = ", *code*" if recipe.custom_code else ""
+    return f"[{recipe.family}]({recipe.source}){code} | {_cell(recipe.pattern)}"
+
+
+def _cell(text: str) -> str:
+    """Return a text as code in a cell of a table."""
+    return "" if not text else "`" + text.replace("\n", "⏎").replace("|", "\\|") + "`"
 
 
 def _base(label: str) -> str | None:
