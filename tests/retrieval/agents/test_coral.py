@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mrag_eval.config import ModelSpec
 from mrag_eval.core import CriticScores, Hit
 from mrag_eval.models import Reply
-from mrag_eval.retrieval.agents._records import Conditions
+from mrag_eval.retrieval.agents._records import Conditions, Outcome
 from tests.retrieval.agents.scripted import (
     BAD,
     GOOD,
@@ -330,7 +330,7 @@ def test_all_open_questions_move_through_a_round_together() -> None:
 
 
 def test_with_models_behind_an_api_two_halves_move_side_by_side_to_the_same_end() -> None:
-    def outcomes(shares_slots: bool) -> tuple[ScriptedAgent, list[Any]]:
+    def outcomes(shares_slots: bool) -> tuple[ScriptedAgent, list[Outcome]]:
         agent = ScriptedAgent(
             planner=lambda a: plan("en") if a.role == "plan" else plan("ko", query=""),
             sufficiency=lambda a: enough("1" in a.question or "Text of ko" in a.user, "more"),
