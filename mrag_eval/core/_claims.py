@@ -5,54 +5,68 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
-_OPENING = threading.Lock()
-# Never closed: closing one descriptor of a file ends all claims of this process.
-_OPEN: dict[tuple[int, Path], int | None] = {}
+_TURN = threading.Lock()
 
 
-class Claims:
-    """Claims on keys among all processes that name the same file, which stays empty.
+class _File:
+    """A file of claims in this process: its descriptor, None without one, and the places that this process holds.
 
-    A claim is the kernel's lock on one byte. Nothing is written, and it ends with its process, however that ends.
-    Threads of one process do not exclude each other. Where a file system has no locks, every claim succeeds.
+    It is never closed: closing one descriptor of a file ends all claims of the process.
     """
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = _opened(path)
+        self.held: set[int] = set()
+        try:
+            self.descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            self.descriptor = None
+
+
+_OPEN: dict[tuple[int, Path], _File] = {}
+
+
+class Claims:
+    """Claims on keys among all processes, and their threads, that name the same file, which stays empty.
+
+    A claim is the kernel's lock on one byte. Nothing is written, and it ends with its process, however that ends.
+    Where a file system has no locks, only the threads of one process exclude each other.
+    """
+
+    def __init__(self, path: Path) -> None:
+        place = (os.getpid(), path)
+        with _TURN:
+            if place not in _OPEN:
+                _OPEN[place] = _File(path)
+            self._file = _OPEN[place]
 
     def take(self, key: str) -> bool:
-        """Claim a key (hexadecimal digits); return False if another process has it."""
-        if self._descriptor is None:
+        """Claim a key (hexadecimal digits); return False if it is claimed already."""
+        place = _place(key)
+        with _TURN:
+            if place in self._file.held:
+                return False
+            if self._file.descriptor is not None:
+                try:
+                    fcntl.lockf(self._file.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                except BlockingIOError:
+                    return False
+                except OSError:  # a file system without locks
+                    pass
+            self._file.held.add(place)
             return True
-        try:
-            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        return True
 
     def release(self, key: str) -> None:
-        """Give up the claim on a key, if there is one."""
-        if self._descriptor is not None:
-            try:
-                fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, _place(key))
-            except OSError:
-                return
+        """Give up a claim of this process."""
+        place = _place(key)
+        with _TURN:
+            self._file.held.discard(place)
+            if self._file.descriptor is not None:
+                with suppress(OSError):
+                    fcntl.lockf(self._file.descriptor, fcntl.LOCK_UN, 1, place)
 
 
 def _place(key: str) -> int:
     return int(key[:15], 16)
-
-
-def _opened(path: Path) -> int | None:
-    with _OPENING:
-        place = (os.getpid(), path)
-        if place not in _OPEN:
-            try:
-                _OPEN[place] = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            except OSError:
-                _OPEN[place] = None
-        return _OPEN[place]

@@ -19,6 +19,8 @@ from mrag_eval.core._redaction import redact
 from mrag_eval.core._secrets import keep_header
 
 if TYPE_CHECKING:
+    from asyncio import Semaphore
+
     from aiohttp import ClientSession
 
 log = logging.getLogger(__name__)
@@ -78,7 +80,7 @@ Refuse = Callable[[], str | None]
 
 
 class Transport(Generic[Request, A]):
-    """Send requests to one endpoint, ``max_in_flight`` at a time.
+    """Send requests to one endpoint, ``max_in_flight`` at a time, those of all batches together.
 
     ``payload`` makes the JSON body of a request. ``read`` gets the request and the body of its response, and raises
     HttpFault if another attempt may help; any other error ends the batch.
@@ -114,6 +116,8 @@ class Transport(Generic[Request, A]):
         self._answered_once = False
         self._failing: list[str] = []
         self._resume_at = 0.0
+        self._batches = 0
+        self._slots: Semaphore
         self._proxy = _proxy_for(endpoint.url)
 
     def arriving(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response[A]]]:
@@ -137,35 +141,41 @@ class Transport(Generic[Request, A]):
     ) -> None:
         """Send every request that ``refuse`` allows, and pass each response, good or failed, to ``accept``.
 
-        There are ``most`` requests at most. One is taken from the iterable when there is a free slot for it.
+        There are ``most`` requests at most. One is taken from the iterable when there is a free slot for it. Batches
+        that are sent at the same time share the slots.
         """
         import asyncio
 
         import aiohttp
 
-        self._failing = []
-        waiting = iter(enumerate(requests))
+        if not self._batches:
+            self._failing, self._slots = [], asyncio.Semaphore(self.max_in_flight)
+        slots, waiting = self._slots, iter(enumerate(requests))
+
+        async def work() -> None:
+            while True:
+                async with slots:
+                    if (following := next(waiting, None)) is None:
+                        return
+                    position, request = following
+                    refusal = self._stopped() or refuse()
+                    answer = await self._request(session, request) if refusal is None else Response[A](None, refusal)
+                    await accept(position, answer)
+
         connector = aiohttp.TCPConnector(limit=self.max_in_flight, ssl=_ssl(self.endpoint.verify))
         limit = aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.connect_timeout)
         async with aiohttp.ClientSession(
             connector=connector, timeout=limit, proxy=self._proxy, auto_decompress=False
         ) as session:
-            count = min(self.max_in_flight, most)
-            slots = [asyncio.create_task(self._work(session, waiting, accept, refuse)) for _ in range(count)]
+            workers = [asyncio.create_task(work()) for _ in range(min(self.max_in_flight, most))]
+            self._batches += 1
             try:
-                await asyncio.gather(*slots)
+                await asyncio.gather(*workers)
             finally:
-                for slot in slots:
-                    slot.cancel()
-                await asyncio.gather(*slots, return_exceptions=True)
-
-    async def _work(
-        self, session: ClientSession, waiting: Iterator[tuple[int, Request]], accept: Accept[A], refuse: Refuse
-    ) -> None:
-        for position, request in waiting:
-            refusal = self._stopped() or refuse()
-            response = await self._request(session, request) if refusal is None else Response[A](None, refusal)
-            await accept(position, response)
+                self._batches -= 1
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
 
     def _stopped(self) -> str | None:
         limit = max(_FIRST_FAILURES, self.max_in_flight) if self._answered_once else _FIRST_FAILURES

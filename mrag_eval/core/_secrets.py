@@ -100,7 +100,7 @@ def keep_secrets_of(settings: Any, key: str = "") -> None:
 
 def hide(text: str) -> str:
     """Return ``text`` without the secrets that are known by value, in any of their written forms."""
-    for form in _forms(frozenset(_known) | _of_environment()):
+    for form in _forms(frozenset(_known) | _ENVIRONMENT.keys()):
         if form in text:
             text = text.replace(form, HIDDEN)
     for form in sorted(_surrounded, key=len, reverse=True):
@@ -119,17 +119,27 @@ def _keep_basic(key: str) -> None:
     keep_secret(pair)
 
 
-def _of_environment() -> frozenset[str]:
-    # as bytes: to decode every name and value for each reply took longer than to read it
-    return _keys_among(frozenset(os.environb.items()))
+class _Environment:
+    """The keys in the environment, looked for again whenever a variable has changed."""
+
+    def __init__(self) -> None:
+        # what os.environ wraps: one comparison of dictionaries takes a microsecond, and to go through the items of
+        # os.environ, for each reply, takes longer than to read the reply
+        self._now: dict[Any, Any] = vars(os.environ)["_data"]
+        self._read: dict[Any, Any] | None = None
+        self._keys: frozenset[str] = frozenset()
+
+    def keys(self) -> frozenset[str]:
+        """Return the values of the variables that hold a key."""
+        if self._now != self._read:
+            read = dict(self._now)
+            found = {v for name, v in os.environ.items() if _VARIABLE.search(name) and len(v) >= _SHORTEST_UNREAD}
+            self._keys = frozenset(value for value in found if value.lower() not in _NO_KEY)
+            self._read = read
+        return self._keys
 
 
-@lru_cache(maxsize=8)
-def _keys_among(variables: frozenset[tuple[bytes, bytes]]) -> frozenset[str]:
-    """Return the values of the variables that hold a key."""
-    decoded = [(os.fsdecode(name), os.fsdecode(value)) for name, value in variables]
-    found = {value for name, value in decoded if _VARIABLE.search(name) and len(value) >= _SHORTEST_UNREAD}
-    return frozenset(value for value in found if value.lower() not in _NO_KEY)
+_ENVIRONMENT = _Environment()
 
 
 @lru_cache(maxsize=8)

@@ -61,7 +61,7 @@ class Shares(Generic[Item]):
                 self._claims = None
             elif silent > _SILENT and not waiting:
                 waiting = True
-                log.info("waiting for another process, which does the same work: %d left", len(self._left))
+                log.info("waiting for the same work, which has begun elsewhere: %d left", len(self._left))
             if self._left:
                 time.sleep(pause)
                 pause = min(1.5 * pause, _LONGEST_PAUSE)

@@ -44,7 +44,7 @@ class Asked(Generic[T]):
 class Panel:
     """Hold judges under their names; with ``repeats`` > 1 each has that number of seats (``gpt#1``, ``gpt#2``, ...).
 
-    The seats of one model differ in their seed and are cached apart; they take turns at it, while different models are
+    The seats of one model differ in their seed and are cached apart; they share its calls in flight, while different models are
     asked at the same time. Raises ConfigError without a judge.
     """
 

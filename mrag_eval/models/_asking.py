@@ -87,7 +87,7 @@ def generate_all(
 ) -> dict[str, list[Reply]]:
     """Call several models (a panel) concurrently: ``{seat: (model, conversations)}`` to ``{seat: replies}``.
 
-    Each has its own calls in flight; seats that share one model object take turns.
+    Each has its own calls in flight; seats that share one model object share them, or take turns at a local one.
     """
 
     def call(seat: str) -> Callable[[], list[Reply]]:

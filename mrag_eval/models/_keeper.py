@@ -1,4 +1,4 @@
-"""Writer of answers to the cache as they arrive, with those that arrive together in one commit."""
+"""Writer of answers to the cache as they arrive."""
 
 from __future__ import annotations
 
@@ -51,12 +51,16 @@ class Keeper:
             self._give_up("written", err)
 
     async def keep(self, key: str, value: Any) -> None:
-        """Commit, with all answers that arrive at the same time or during the previous commit.
+        """Commit, and return when the answer is on disk, so that a killed slot loses only its call in flight.
 
-        Returns when the answer is on disk, so that a killed slot loses only its call in flight. All answers of a commit
-        return together. A slot that is cancelled does not take the commit with it.
+        While another process writes, answers are gathered and committed together. A slot that is cancelled does not
+        take the commit with it.
         """
         if self._store is None:
+            return
+        # a commit takes some 40 microseconds; slots that wait for a common one send their next calls together, and
+        # all of those are late
+        if self._next is None and self._put_at_once({key: value}):
             return
         self._gathered[key] = value
         if self._next is None:
@@ -66,8 +70,7 @@ class Keeper:
     async def _commit(self) -> None:
         async with self._turn:
             batch, self._gathered, self._next = self._gathered, {}, None
-            # here, since it takes less than a millisecond: a thread would have to wait for this one to be idle, and the
-            # answers for the thread
+            # a thread would have to wait for this one to be idle, and the answers for the thread
             if not self._put_at_once(batch):
                 await asyncio.to_thread(self.put, batch)
 

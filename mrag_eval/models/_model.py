@@ -26,6 +26,7 @@ from mrag_eval.core import (
     run_in_thread,
     run_on_loop,
 )
+from mrag_eval.models._api import build_api, is_api, model_class
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._reply import Call, Reply
@@ -46,8 +47,8 @@ Settle = Callable[[str, Reply], None]
 
 
 class AuxModel:
-    """One model. ``generate`` may be called from anywhere, even inside a running event loop; concurrent calls take
-    turns.
+    """One model. ``generate`` may be called from anywhere, even inside a running event loop. Concurrent batches of a
+    model behind an API share its requests in flight; those of a local model take turns.
 
     ``name`` identifies it in messages. With a ``cache``, an answer is stored on arrival and never paid for twice, not
     even by processes that ask at the same time; failures are not stored. ``ledger`` counts the calls through this
@@ -71,14 +72,26 @@ class AuxModel:
         self._cache = cache
         self._first_backoff = first_backoff
         self._turn = threading.Lock()
+        self._counting = threading.Lock()
+        self._building = threading.Lock()
         self._spending = spending or Spending(spec.budget)
         self._backend: Any = None
         install_redaction()
 
+    @property
+    def shares_slots(self) -> bool:
+        """Return whether batches asked at the same time are answered at the same time: those of a local model are not.
+
+        A model of an unknown type answers nothing, so its batches do not.
+        """
+        try:
+            return is_api(model_class(self.spec, self.name))
+        except MragError:
+            return False
+
     def check(self) -> None:
         """Load local weights without a call, and raise the ConfigError that would leave every call unanswered."""
-        with self._turn:
-            self._built()
+        self._built()
 
     def generate(
         self,
@@ -115,25 +128,26 @@ class AuxModel:
             for nth, position in enumerate(positions[key]):
                 same = reply if nth == 0 else _repeated(reply)
                 replies[position] = same
-                self.ledger.add(same)
+                with self._counting:
+                    self.ledger.add(same)
                 if on_reply is not None:
                     on_reply(position, same)
 
-        with self._turn:
-            keeper = Keeper(self._cache)
-            found = keeper.find(positions)
-            for key, value in found.items():
-                settle(key, Reply.from_store(value))
-            calls = [Call(k, conversations[where[0]], wanted) for k, where in positions.items() if k not in found]
-            if calls:
-                name = waiting or f"asking {self.name}" + (f" ({seat})" if seat else "")
-                with Wait(name, len(calls), shown=waiting is not None) as wait:
+        keeper = Keeper(self._cache)
+        found = keeper.find(positions)
+        for key, value in found.items():
+            settle(key, Reply.from_store(value))
+        calls = [Call(k, conversations[where[0]], wanted) for k, where in positions.items() if k not in found]
+        if calls:
+            name = waiting or f"asking {self.name}" + (f" ({seat})" if seat else "")
+            with Wait(name, len(calls), shown=waiting is not None) as wait:
 
-                    def counted(key: str, reply: Reply) -> None:
-                        settle(key, reply)
-                        wait.add()
+                def counted(key: str, reply: Reply) -> None:
+                    settle(key, reply)
+                    wait.add()
 
-                    self._ask(calls, keeper, counted)
+                self._ask(calls, keeper, counted)
+        with self._counting:
             self.ledger.seconds += time.perf_counter() - start
         lost = Reply("", attempts=0, error="model: no answer was recorded")
         return [lost if reply is None else reply for reply in replies]
@@ -161,7 +175,8 @@ class AuxModel:
                 if isinstance(backend, Transport):
                     self._send(backend, own, len(calls), keeper, shares, settle)
                 else:
-                    self._ask_local(backend, own, keeper, shares, settle)
+                    with self._turn:
+                        self._ask_local(backend, own, keeper, shares, settle)
         finally:
             shares.close()
 
@@ -218,27 +233,26 @@ class AuxModel:
 
     def _built(self) -> Any:
         """Return the transport of an API model, or the local model."""
-        if self._backend is None:
-            from mrag_eval.models._api import build_api, is_api, model_class
+        with self._building:
+            if self._backend is None:
+                cls = model_class(self.spec, self.name)
+                if is_api(cls):
+                    api = build_api(cls, self.spec, self.name)
+                    self._backend = Transport(
+                        api.endpoint,
+                        api.payload,
+                        api.read,
+                        max_in_flight=self.spec.max_in_flight,
+                        timeout=self.spec.timeout,
+                        retries=self.spec.retries,
+                        first_backoff=self._first_backoff,
+                    )
+                else:
+                    from mrag_eval.models._local import local_model
 
-            cls = model_class(self.spec, self.name)
-            if is_api(cls):
-                api = build_api(cls, self.spec, self.name)
-                self._backend = Transport(
-                    api.endpoint,
-                    api.payload,
-                    api.read,
-                    max_in_flight=self.spec.max_in_flight,
-                    timeout=self.spec.timeout,
-                    retries=self.spec.retries,
-                    first_backoff=self._first_backoff,
-                )
-            else:
-                from mrag_eval.models._local import local_model
-
-                with Wait(f"loading {self.name}"):
-                    self._backend = local_model(self.spec, self.name)
-        return self._backend
+                    with Wait(f"loading {self.name}"):
+                        self._backend = local_model(self.spec, self.name)
+            return self._backend
 
 
 def _repeated(reply: Reply) -> Reply:

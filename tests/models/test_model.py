@@ -7,13 +7,15 @@ import random
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mrag_eval.config import ModelBudget, ModelSpec
-from mrag_eval.core import ConfigError, MissingExtraError, Store, cache_dir
+from mrag_eval.core import ConfigError, MissingExtraError, Store, at_once, cache_dir
 from mrag_eval.models import AuxModel, Ledger, Reply, get, total
 from mrag_eval.models._asking import generate_all
 from mrag_eval.models._reply import split_thinking
@@ -35,6 +37,17 @@ def test_replies_keep_the_order_whatever_arrives_first(start: Start, model_of: M
     replies = model_of(server, max_in_flight=16).generate(ask(*(f"q{i}" for i in range(200))))
     assert [r.text for r in replies] == [f"re: q{i}" for i in range(200)]
     assert 2 <= server.most_at_once <= 16
+
+
+def test_batches_asked_at_once_share_the_slots_and_pay_once(start: Start, model_of: ModelOf, store: Store) -> None:
+    server = start(lambda body, attempt: replace(echo(body, attempt), delay=0.02))
+    model = model_of(server, cache=store, max_in_flight=4)
+    batches = {"a": ask(*(f"q{i}" for i in range(20))), "b": ask(*(f"q{i}" for i in range(10, 30)))}
+    found = at_once({name: partial(model.generate, batch) for name, batch in batches.items()})
+    assert [reply.text for reply in found["a"]] == [f"re: q{i}" for i in range(20)]
+    assert [reply.text for reply in found["b"]] == [f"re: q{i}" for i in range(10, 30)]
+    assert (server.most_at_once, len(server.requests)) == (4, 30)
+    assert (model.ledger.calls, model.ledger.cached) == (30, 10)
 
 
 def test_in_flight_limit_is_used_and_kept(start: Start, model_of: ModelOf) -> None:

@@ -1,4 +1,4 @@
-"""CORAL's loop: plan, retrieve, criticise, decide, again; all open questions move through a round together.
+"""CORAL's loop: plan, retrieve, criticise, decide, again; many questions move through a round together.
 
 A round is one batch for the planner, one search, one batch of (question, document) pairs that have no scores yet, and
 one batch for the decision whether the valid documents are enough. Critic, decision and generator always see the
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Lock
 from typing import Any, TypeVar
 
 from mrag_eval.config import Agent
-from mrag_eval.core import AgentUsage, Hit, RagDoc
+from mrag_eval.core import AgentUsage, Hit, RagDoc, at_once
 from mrag_eval.models import Answered, AuxModel, Parser, generate_parsed
 from mrag_eval.prompts import Conversation, PromptTemplate, load_template
 from mrag_eval.retrieval.agents import _planner as planning
@@ -87,6 +89,7 @@ class Coral:
         self._settings = settings
         self._planner, self._critic, self._search = planner, critic, search
         self._pool, self._k = tuple(pool), k
+        self._searching = Lock()
         named = settings.prompts
         self._templates: dict[str, PromptTemplate] = {
             name: load_template(getattr(named, name), role="agent")
@@ -94,7 +97,18 @@ class Coral:
         }
 
     def run(self, starts: Sequence[Start]) -> list[Outcome]:
-        """Return the outcome of every question, in order. A model that fails ends or shortens a loop, never the run."""
+        """Return the outcome of every question, in order. A model that fails ends or shortens a loop, never the run.
+
+        With models behind an API, two halves of the questions go through their rounds side by side: the calls of one
+        fill the slots while the other waits for its last replies or prepares its next prompts.
+        """
+        if len(starts) < 2 or not (self._planner.shares_slots and self._critic.shares_slots):
+            return self._rounds(starts)
+        halves = at_once({f"half {i}": partial(self._rounds, starts[i::2]) for i in range(2)})
+        first, second = halves.values()
+        return [(second if i % 2 else first)[i // 2] for i in range(len(starts))]
+
+    def _rounds(self, starts: Sequence[Start]) -> list[Outcome]:
         questions = [self._begun(start) for start in starts]
         for number in range(1, self._settings.max_rounds + 1):
             running = [question for question in questions if not question.stopped]
@@ -166,7 +180,8 @@ class Coral:
         requests: list[tuple[str, tuple[str, ...]]] = []
         for question in questions:
             requests += self._requests(question)
-        found = iter(self._search(requests))
+        with self._searching:
+            found = iter(self._search(requests))
         for question in questions:
             for _ in self._requests(question):
                 for hit in next(found):

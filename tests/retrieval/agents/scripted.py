@@ -71,6 +71,7 @@ class ScriptedAgent:
     sufficiency: Script = lambda asked: enough(True)
     name: str = "scripted"
     batches: list[list[Asked]] = field(default_factory=list)
+    shares_slots: bool = False
 
     def __post_init__(self) -> None:
         self.spec = ModelSpec(model="dummy")
