@@ -44,8 +44,8 @@ class Asked(Generic[T]):
 class Panel:
     """Hold judges under their names; with ``repeats`` > 1 each has that number of seats (``gpt#1``, ``gpt#2``, ...).
 
-    The seats of one model differ in their seed and are cached apart; they share its calls in flight, while different models are
-    asked at the same time. Raises ConfigError without a judge.
+    The seats of one model differ in their seed and are cached apart; they share its calls in flight. Raises ConfigError
+    without a judge.
     """
 
     def __init__(self, models: Mapping[str, AuxModel], repeats: int = 1) -> None:

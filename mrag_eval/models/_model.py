@@ -78,17 +78,6 @@ class AuxModel:
         self._backend: Any = None
         install_redaction()
 
-    @property
-    def shares_slots(self) -> bool:
-        """Return whether batches asked at the same time are answered at the same time: those of a local model are not.
-
-        A model of an unknown type answers nothing, so its batches do not.
-        """
-        try:
-            return is_api(model_class(self.spec, self.name))
-        except MragError:
-            return False
-
     def check(self) -> None:
         """Load local weights without a call, and raise the ConfigError that would leave every call unanswered."""
         self._built()
