@@ -54,6 +54,32 @@ def alternatives(words: Iterable[str], *, attached: bool = False) -> str:
     return f"(?:{'|'.join(parts)})"
 
 
+def _denials() -> str:
+    """Return a pattern of announcements behind a negation of their own language: "no elijo", "nie wybieram"."""
+    parts = []
+    for code, wording in WORDING.items():
+        if wording.not_ and wording.answer:
+            negation, link, answer = (
+                alternatives(words_of(*fields, languages=[code]))
+                for fields in (["not_"], ["filler", "option"], ["answer"])
+            )
+            # a space ends a clause in Thai
+            gap = "" if script(wording.not_[0]) in NO_SPACE_SCRIPTS else r"[^\S\n]{0,3}"
+            parts.append(rf"{negation}(?:{gap}{link}){{0,3}}{gap}{answer}")
+    return "|".join(parts)
+
+
+def _denied_praise() -> str:
+    """Return a pattern of "is not right" in languages that negate at the end: "सही उत्तर नहीं", "정답이 아닙"."""
+    parts = []
+    for code in ("am", "as", "az", "bn", "fa", "hi", "ja", "ko", "tr", "ur"):
+        right, particle, wrong = (
+            alternatives(words_of(field, languages=[code]), attached=True) for field in ("right", "particle", "wrong")
+        )
+        parts.append(rf"{right}{particle}?\s{{0,3}}{wrong}")
+    return "|".join(parts)
+
+
 def _rows() -> dict[str, int]:
     rows = [row.split() for code in WORDING for row in nfkc(WORDING[code].letters).split("|")]
     return {label: index for row in rows for index, label in enumerate(row) if label != "-"}
@@ -66,7 +92,7 @@ LOCAL_LABELS: Final[dict[str, int]] = _rows()
 _OPEN: Final = r"[\s\"'(\[*_«“「『‘`]{0,4}"
 _CLOSE: Final = r"[\s\"')\]*_»”」』’`]{0,4}"
 # One letter is a word only before a label: "é a B".
-_LETTER_WORDS: Final = r"(?-i:[ao])(?=\s+[A-Z](?!\w))"
+_LETTER_WORDS: Final = r"(?-i:[ao])(?=\s+(?:[A-Z](?!\w)|$))"
 _FILLER: Final = rf"(?:{alternatives(words_of('filler'))}|{_LETTER_WORDS})"
 # Few words, because there are many ways to divide a run of short ones.
 _LINKS: Final = rf"(?:\s{{0,3}}(?:{alternatives(words_of('filler', 'option'))}|{_LETTER_WORDS})){{0,6}}{_OPEN}"
@@ -80,8 +106,14 @@ _BEHIND: Final = rf"{_CLOSE}(?:['-]{_ENDING})?{_CLOSE}{_AFTER}?{_PARTICLES}?\s{{
 MARKER: Final = re.compile(alternatives(words_of("answer")), re.IGNORECASE)
 FILLER: Final = re.compile(_FILLER, re.IGNORECASE)
 RIGHT: Final = re.compile(_BEHIND + alternatives(words_of("right"), attached=True), re.IGNORECASE)
-WRONG: Final = re.compile(_BEHIND + alternatives(words_of("wrong"), attached=True), re.IGNORECASE)
-NOT: Final = re.compile(rf"(?:{alternatives(words_of('not_'))}|n't){_LINKS}$", re.IGNORECASE)
+WRONG: Final = re.compile(
+    rf"{_BEHIND}(?:[—–]\s{{0,3}})?(?:{alternatives(words_of('wrong'), attached=True)}|{_denied_praise()})",
+    re.IGNORECASE,
+)
+_NEGATION: Final = rf"(?:{_denials()}|{alternatives(words_of('not_'))})"
+# Announcements in it announce nothing: "No elijo la A".
+DENIED: Final = re.compile(_NEGATION, re.IGNORECASE)
+NOT: Final = re.compile(rf"(?:{_NEGATION}|n't){_LINKS}$", re.IGNORECASE)
 _JOIN: Final = alternatives(words_of("joins"), attached=True)
 # Between two labels that are both proposed: a word, or a mark alone.
 JOINED: Final = re.compile(rf"{_BEHIND}[,،、፣]?\s{{0,3}}{_JOIN}{_LINKS}|{_CLOSE}[/&+]{_LINKS}", re.IGNORECASE)
