@@ -29,7 +29,7 @@ import lm_eval.models  # noqa: F401
 from lm_eval.api import registry
 from lm_eval.api.instance import Instance
 from lm_eval.api.metrics import mean
-from lm_eval.api.model import LM
+from lm_eval.api.model import LM, CachingLM
 from lm_eval.api.registry import register_model
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.config.task import TaskConfig
@@ -63,6 +63,7 @@ __all__ = [
     "check_model_type",
     "config_file_settings",
     "evaluate",
+    "evaluated_now",
     "hide_secrets_in_results",
     "known_model_types",
     "load_tasks",
@@ -133,6 +134,39 @@ def sends_by_http(model: type[Any]) -> bool:
 def parse_arguments(text: str) -> dict[str, Any]:
     """Parse ``key=value,key=value`` as ``--model_args`` and ``--metadata`` are parsed."""
     return dict(simple_parse_args_string(text))
+
+
+class EvaluatedNow(NamedTuple):
+    """The model of a run under way: its type (or an object from a program), its arguments, and the loaded object."""
+
+    model: Any
+    args: Mapping[str, Any]
+    loaded: Any
+
+
+def evaluated_now() -> EvaluatedNow | None:
+    """Return the model that the harness evaluates while this is called; None outside of a run.
+
+    Its cache of replies (``--use_cache``) is left aside: it would keep whatever the object is asked besides.
+    """
+    run = _run_variables()
+    loaded = run.get("lm")
+    if loaded is None:
+        return None
+    args = run.get("model_args") or {}
+    return EvaluatedNow(
+        run["model"],
+        parse_arguments(args) if isinstance(args, str) else dict(args),
+        loaded.lm if isinstance(loaded, CachingLM) else loaded,
+    )
+
+
+def _run_variables() -> Mapping[str, Any]:
+    """Return the variables of the ``simple_evaluate`` under way, which hands neither tracker nor model to its tasks."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "simple_evaluate":
+        frame = frame.f_back
+    return {} if frame is None else frame.f_locals
 
 
 # ------------------------------------------------------------------- files
@@ -309,10 +343,7 @@ def _watch_tracker() -> None:
 
     A task learns of the tracker only here: it is built inside ``simple_evaluate``, whose argument the tracker is.
     """
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_code.co_name != "simple_evaluate":
-        frame = frame.f_back
-    tracker = None if frame is None else frame.f_locals.get("evaluation_tracker")
+    tracker = _run_variables().get("evaluation_tracker")
     if tracker is None or not tracker.output_path or hasattr(tracker, "mrag_eval_watched"):
         return
     check_output(Path(tracker.output_path), "--output_path")

@@ -52,7 +52,7 @@ def evaluate(
         ConfigError, DataError, CorpusError: before the model is loaded, with the next step.
     """
     from mrag_eval import harness
-    from mrag_eval.models import register_model_types
+    from mrag_eval.models import evaluating, register_model_types
 
     if limit is not None and samples is not None:
         raise ConfigError("evaluate: limit cannot be combined with samples", "leave one of the two out")
@@ -64,10 +64,12 @@ def evaluate(
     blocks = blocks_of(retrieval=retrieval, data=data, prompt=prompt, judge=judge, agent=agent)
     arguments = harness.parse_arguments(model_args) if isinstance(model_args, str) else dict(model_args or {})
     manager = manager_over(include, arguments | blocks)
+    with evaluating(model, arguments):
+        found = harness.load_tasks(manager, known_names(tasks, manager))[0]
     settings: dict[str, Any] = {
         "model": model,
         "model_args": arguments,
-        "tasks": harness.load_tasks(manager, known_names(tasks, manager))[0],
+        "tasks": found,
         "limit": limit,
         "samples": None if samples is None else {task: list(rows) for task, rows in samples.items()},
         "device": device,

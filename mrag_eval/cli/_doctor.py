@@ -133,7 +133,7 @@ def _judges() -> list[Finding]:
 
 def _agents() -> list[Finding]:
     """Check the config file's planner and critic, and whether the variables with their keys are set."""
-    from mrag_eval.config import load_config
+    from mrag_eval.config import EVALUATED, load_config
     from mrag_eval.retrieval import EXAMPLE
 
     try:
@@ -144,7 +144,12 @@ def _agents() -> list[Finding]:
         example = EXAMPLE.partition("\n")[2].replace("\n    ", "\n").removeprefix("    ")
         return [Finding("agents", "none configured", False, f"in mrag.yaml (see docs/agents.md):\n{example}")]
     named = {"planner": config.planner, "critic": config.critic or config.planner}
-    return [_model("agents", f"{role} {name}", config.models[name]) for role, name in named.items()]
+    return [
+        Finding("agents", f"{role}: the evaluated model", True)
+        if name == EVALUATED
+        else _model("agents", f"{role} {name}", config.models[name])
+        for role, name in named.items()
+    ]
 
 
 def _model(topic: str, name: str, spec: ModelSpec) -> Finding:

@@ -60,6 +60,12 @@ class First:
     ) -> Iterator[RunFolder | None]:
         from mrag_eval.retrieval import Order, retrieved_apart
 
+        waiting = [name for name, task in _ours(tasks).items() if _waits(task)]
+        if self.wanted and waiting:
+            log.info(
+                "the evaluated model itself plans for %s: retrieved in the process of the run, once it is loaded",
+                waiting[0] if len(waiting) == 1 else f"{len(waiting)} tasks",
+            )
         orders = [Order(name, task.supply, task.rows_to_run(limit, samples)) for name, task in _open(tasks).items()]
         if not self.wanted or not orders or _one_of_many():
             yield None
@@ -74,12 +80,18 @@ class First:
 
 
 def _open(tasks: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tasks of our class that have something to retrieve, and do not take it from a run folder."""
+    """Return the tasks of our class that have something to retrieve before a model is loaded, and no run folder."""
     return {
         name: task
         for name, task in _ours(tasks).items()
-        if task.supply.blocks.retrieval.retrieves and not task.supply.taken
+        if task.supply.blocks.retrieval.retrieves and not task.supply.taken and not _waits(task)
     }
+
+
+def _waits(task: Any) -> bool:
+    """Return whether a task's retrieval asks the evaluated model, which this process loads."""
+    evaluated = task.supply.evaluated
+    return evaluated is not None and not evaluated.behind_api
 
 
 def _ours(tasks: Mapping[str, Any]) -> dict[str, Any]:

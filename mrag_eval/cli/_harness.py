@@ -19,7 +19,7 @@ from mrag_eval.core import (
     tasks_folder,
     visible_to_harness,
 )
-from mrag_eval.models import register_model_types
+from mrag_eval.models import evaluating, register_model_types
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -54,6 +54,12 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     if asked.get("use_cache"):
         # the harness adds the rank to the name
         check_output_file(Path(f"{asked['use_cache']}_rank0.db"), "--use_cache")
+    with evaluating(asked.get("model", "hf"), pairs_of(asked.get("model_args"))):
+        _run(args, asked, samples, first)
+
+
+def _run(args: Namespace, asked: dict[str, Any], samples: dict[str, list[int]] | None, first: First) -> None:
+    """Run with flags that were checked."""
     own = tasks_folder()
     extra = [str(own)] if not visible_to_harness(own) else []
     given = _paths(asked.get("include_path"))

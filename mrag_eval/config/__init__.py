@@ -1,6 +1,6 @@
 """Settings that users write, validated."""
 
-from mrag_eval.config._agent import TOP_SCORE, Agent
+from mrag_eval.config._agent import EVALUATED, TOP_SCORE, Agent
 from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
 from mrag_eval.config._file import config_path, load_config
 from mrag_eval.config._judge import CorrectLanguage, Judge
@@ -32,6 +32,7 @@ __all__ = [
     "BLOCKS",
     "CORRECT",
     "DEFAULT_NLLB",
+    "EVALUATED",
     "JUDGED",
     "MODES",
     "PLACES",

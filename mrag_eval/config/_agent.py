@@ -19,6 +19,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "fixed_all": {"corpora": "all"},
     "no_filter": {"filter": "none"},
 }
+# The name of the evaluated model as planner or critic.
+EVALUATED = "evaluated"
 # The highest score of a criterion.
 TOP_SCORE = 5
 
@@ -78,10 +80,10 @@ class Agent(Block):
 
     ``preset`` is one of :data:`PRESETS`.
 
-    ``planner`` and ``critic`` name models of the config file; without them its own ``planner`` and ``critic`` are
-    taken, and the planner where no critic is named. In each round ``k`` documents are retrieved from each of at most
-    ``max_corpora`` languages of ``retrieval.pool``. A document is valid if each score is at least ``min_score`` and the
-    weighted total at least ``min_total``.
+    ``planner`` and ``critic`` name models of the config file, or the evaluated model itself (``evaluated``); without
+    them the config file's own ``planner`` and ``critic`` are taken, and the planner where no critic is named. In each
+    round ``k`` documents are retrieved from each of at most ``max_corpora`` languages of ``retrieval.pool``. A document
+    is valid if each score is at least ``min_score`` and the weighted total at least ``min_total``.
 
     ``corpora`` other than ``dynamic`` fixes the scope of the search, with ``k`` documents in all: then the planner
     chooses no languages, and is only asked for a rewritten query. ``rewrite: false`` keeps the query.

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from mrag_eval.config._agent import EVALUATED
 from mrag_eval.config._block import Block
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import EmbedderName, ModelSpec
@@ -39,10 +40,10 @@ class FileConfig(Block):
     (:class:`~mrag_eval.config.MilvusCorpus`); ``models`` names the models that judge, plan or translate;
     ``judges`` lists the panel of every task without a panel in its block: names of models, or models written out;
     ``translator`` translates for every task without a translator in its block, ``planner`` and ``critic`` are the
-    agents of every task without them (without a critic the planner is both). ``retrieve_first: false`` lets
-    ``mrag-eval run`` retrieve in its own process, once the evaluated model is loaded. ``embedders`` are the embedders
-    that an index may ask for although they are behind an address, run code of their own or are in a local folder
-    (docs/security.md).
+    agents of every task without them (without a critic the planner is both; ``evaluated`` is the evaluated model
+    itself). ``retrieve_first: false`` lets ``mrag-eval run`` retrieve in its own process, once the evaluated model is
+    loaded. ``embedders`` are the embedders that an index may ask for although they are behind an address, run code of
+    their own or are in a local folder (docs/security.md).
     """
 
     corpora: dict[str, Corpus] = Field(default_factory=dict)
@@ -53,6 +54,15 @@ class FileConfig(Block):
     critic: str | None = None
     retrieve_first: bool = True
     embedders: tuple[EmbedderName, ...] = ()
+
+    @field_validator("models")
+    @classmethod
+    def _one_name_is_taken(cls, value: dict[str, ModelSpec]) -> dict[str, ModelSpec]:
+        if EVALUATED in value:
+            raise PydanticCustomError(
+                "judges", "'{name}' is the evaluated model itself; choose another name", {"name": EVALUATED}
+            )
+        return value
 
     @field_validator("judges")
     @classmethod
@@ -67,8 +77,8 @@ class FileConfig(Block):
     @field_validator("planner", "critic")
     @classmethod
     def _agent_exists(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None:
-            _check_model(value, info)
+        if value not in (None, EVALUATED):
+            _check_model(str(value), info)
         return value
 
 

@@ -95,6 +95,7 @@ class Trace:
     """Hold the course of the loop for one question: why it ended, the ids of the documents ``shown``, every round.
 
     ``valid`` counts the valid documents. With ``fallback``, no document is valid, and the best scored ones are shown.
+    ``agents`` names planner and critic as the results do.
     """
 
     stopped: str
@@ -104,6 +105,7 @@ class Trace:
     faults: Mapping[str, int]
     usage: AgentUsage
     rounds: tuple[TracedRound, ...]
+    agents: Mapping[str, str] | None = field(default=None, metadata=OPTIONAL)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trace as JSON."""

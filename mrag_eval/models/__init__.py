@@ -1,6 +1,7 @@
 """Auxiliary models: judges, planners, critics, rerankers and translators."""
 
 from mrag_eval.models._asking import Answered, generate_parsed
+from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model, evaluating
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._replies import (
@@ -26,6 +27,7 @@ __all__ = [
     "LONGEST_REPLY",
     "Answered",
     "AuxModel",
+    "EvaluatedModel",
     "Ledger",
     "Parsed",
     "Parser",
@@ -37,6 +39,8 @@ __all__ = [
     "asked_args",
     "behind_api",
     "build_translator",
+    "evaluated_model",
+    "evaluating",
     "generate_parsed",
     "get",
     "identity",

@@ -181,7 +181,7 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
     except (TypeError, ValueError, OSError) as err:
         raise ConfigError(
             f"model '{name}': {' '.join(str(err).split())}",
-            "correct its model_args in mrag.yaml, then: mrag-eval doctor",
+            "correct its model_args or export its key; for a model of mrag.yaml: mrag-eval doctor",
         ) from None
     if not lm.base_url:
         raise ConfigError(

@@ -171,5 +171,9 @@ def _loaded(model: str, args: str) -> LocalModel:
 def _load(model: str, args: Mapping[str, Any]) -> LocalModel:
     from mrag_eval.harness import model_class
 
-    lm = model_class(model).create_from_arg_obj(dict(args))
+    return around(model_class(model).create_from_arg_obj(dict(args)))
+
+
+def around(lm: Any) -> LocalModel:
+    """Return the model of a loaded object, with its own chat template."""
     return LocalModel(lm, renderer(lm.apply_chat_template))

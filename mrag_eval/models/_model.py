@@ -105,7 +105,7 @@ class AuxModel:
         """
         start = time.perf_counter()
         wanted = settings_for(self.spec, settings, f"model {self.name}, generation")
-        who, how = identity(self.spec), wanted.model_dump()
+        who, how = self._identity(), wanted.model_dump()
         positions: dict[str, list[int]] = {}
         for position, conversation in enumerate(conversations):
             turns = [{"role": m["role"], "content": m["content"]} for m in conversation]
@@ -219,6 +219,10 @@ class AuxModel:
             if go:
                 asked = [call.conversation for call in go]
                 run_in_thread(partial(backend.generate, asked, go[0].settings, take))
+
+    def _identity(self) -> dict[str, Any]:
+        """Return everything that affects an answer besides prompt and settings."""
+        return identity(self.spec)
 
     def _built(self) -> Any:
         """Return the transport of an API model, or the local model."""

@@ -73,10 +73,13 @@ def identity(spec: ModelSpec) -> dict[str, Any]:
     """
     args = asked_args(spec)
     found: dict[str, Any] = {"model": spec.model, "args": args}
-    folder = Path(str(args.get("pretrained") or args.get("model") or ""))
-    if str(folder) != "." and folder.is_dir():
-        stats = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
-        found["files"] = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+    folders = {"files": args.get("pretrained") or args.get("model")}
+    folders |= {f"{key}_files": args.get(key) for key in ("peft", "delta", "tokenizer")}
+    for key, name in folders.items():
+        folder = Path(str(name or ""))
+        if str(folder) != "." and folder.is_dir():
+            stats = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
+            found[key] = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
     return found
 
 

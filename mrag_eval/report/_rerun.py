@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import package_versions, secret_in
+from mrag_eval.config import EVALUATED, package_versions, secret_in
 from mrag_eval.core import DataError, to_json, users_alone
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._task_config import TaskConfig
@@ -205,7 +205,12 @@ def _prompting(content: Mapping[str, Any], notes: list[str]) -> list[str]:
 
 def _not_in_the_file(configs: Mapping[str, TaskConfig]) -> list[str]:
     notes = []
-    models = {name: model for config in configs.values() for name, model in config.models.items()}
+    models = {
+        name: model
+        for config in configs.values()
+        for name, model in config.models.items()
+        if config.agent.get(name) != EVALUATED
+    }
     if models:
         named = ", ".join(f"{name} ({model})" for name, model in models.items())
         notes.append(f"models of the config file (mrag.yaml) that it needs: {named}")

@@ -10,7 +10,7 @@ from typing import Any
 from mrag_eval.config import TRANSLATED, TaskBlocks
 from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, present_device, ranking_dict
 from mrag_eval.datasets import load_benchmark
-from mrag_eval.models import Translator, build_translator, total_counts
+from mrag_eval.models import EvaluatedModel, Translator, build_translator, total_counts
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry, file_name
@@ -98,6 +98,11 @@ class TaskRows:
     def taken(self) -> bool:
         """Return whether the rows come from a run folder."""
         return isinstance(self._source, Saved)
+
+    @property
+    def evaluated(self) -> EvaluatedModel | None:
+        """Return the evaluated model if it takes part in the retrieval."""
+        return self._source.evaluated
 
     def _translates_answers(self) -> str | None:
         """Return what requires replies or reference answers to be translated; None if nothing does."""

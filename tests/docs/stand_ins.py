@@ -94,7 +94,8 @@ def _everywhere(arguments: Sequence[str]) -> list[str]:
 
 
 def _evaluation(arguments: Sequence[str]) -> list[str]:
-    words = [word for word in arguments if word != "--apply_chat_template"]
+    # the dummy model cannot plan for itself
+    words = [word.replace("=evaluated", "=qwen") for word in arguments if word != "--apply_chat_template"]
     if _after(words, "--model") not in ("oracle_answer", "dummy"):
         words = [*_without(_without(words, "--model"), "--model_args"), "--model", "dummy"]
     if "--limit" not in words:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import Agent, Retrieval, config_path, load_config
+from mrag_eval.config import EVALUATED, Agent, Retrieval, config_path, load_config
 from mrag_eval.core import (
     ConfigError,
     DataError,
@@ -17,7 +17,7 @@ from mrag_eval.core import (
     Retrieved,
     to_json,
 )
-from mrag_eval.models import AuxModel, behind_api, get, portable_identity
+from mrag_eval.models import AuxModel, EvaluatedModel, behind_api, evaluated_model, get, portable_identity
 from mrag_eval.retrieval._corpora import check_pool, check_scope, open_index
 from mrag_eval.retrieval._plan import Plan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
@@ -45,7 +45,12 @@ class Agents:
 
     def names(self) -> dict[str, str]:
         """Return the models' names in the config file, for results."""
-        return {"planner": self.planner.name, "critic": self.critic.name}
+        return {role: _name(model) for role, model in (("planner", self.planner), ("critic", self.critic))}
+
+    @property
+    def evaluated(self) -> EvaluatedModel | None:
+        """Return the evaluated model, if it is one of the two."""
+        return next((model for model in (self.planner, self.critic) if isinstance(model, EvaluatedModel)), None)
 
     def identities(self) -> dict[str, Any]:
         """Return the settings that decide the models' replies, the same on any machine."""
@@ -54,8 +59,8 @@ class Agents:
     def check(self) -> None:
         """Raise the ConfigError that would leave a model behind an API without answers (a missing key, for example)."""
         for model in dict.fromkeys((self.planner, self.critic)):
-            # weights of a local model are loaded at its first call
-            if behind_api(model.spec, model.name):
+            # weights of a local model are loaded at its first call, those of the evaluated one are there
+            if model is self.evaluated or behind_api(model.spec, model.name):
                 model.check()
 
 
@@ -70,8 +75,19 @@ def agents_for(agent: Agent) -> Agents:
     if planner is None or critic is None:
         path = config_path()
         where = f"{path} names none" if path else "there is no config file"
-        raise ConfigError(f"retrieval.mode=coral needs a planner and a critic, and {where}", EXAMPLE)
-    return Agents(get(planner), get(critic))
+        raise ConfigError(
+            f"retrieval.mode=coral needs a planner and a critic, and {where}",
+            f"--metadata agent.planner={EVALUATED}   lets the evaluated model be both; for other models, in {EXAMPLE}",
+        )
+    models: dict[str, AuxModel] = {}
+    for role, name in (("planner", planner), ("critic", critic)):
+        if name not in models:
+            models[name] = evaluated_model(role) if name == EVALUATED else get(name)
+    return Agents(models[planner], models[critic])
+
+
+def _name(model: AuxModel) -> str:
+    return EVALUATED if isinstance(model, EvaluatedModel) else model.name
 
 
 def check_fixed_scope(retrieval: Retrieval, agent: Agent, docs: Sequence[RagDoc], held: Sequence[str]) -> None:
@@ -115,7 +131,8 @@ def retrieve_by_agents(
         pool=pool,
         k=retrieval.k,
     )
-    return [_retrieved(outcome, index, pool, retrieval) for outcome in loop.run(starts)]
+    names = agents.names()
+    return [_retrieved(outcome, index, pool, retrieval, names) for outcome in loop.run(starts)]
 
 
 def _fixed(doc: RagDoc, agent: Agent, pool: tuple[str, ...]) -> tuple[str, ...]:
@@ -147,7 +164,9 @@ class _Searcher:
         return Hit(p.id, p.lang, p.text, score, rank, p.title, p.doc_id)
 
 
-def _retrieved(outcome: Outcome, index: Index, pool: tuple[str, ...], retrieval: Retrieval) -> Retrieved:
+def _retrieved(
+    outcome: Outcome, index: Index, pool: tuple[str, ...], retrieval: Retrieval, names: Mapping[str, str]
+) -> Retrieved:
     chosen = tuple(dict.fromkeys(code for each in outcome.rounds for code in each.conditions.languages))
     ranking = outcome.valid[: retrieval.search_depth]
     return Retrieved(
@@ -155,7 +174,7 @@ def _retrieved(outcome: Outcome, index: Index, pool: tuple[str, ...], retrieval:
         tuple(Ranked(c.hit.id, c.hit.doc_id, c.hit.lang, _score(c)) for c in ranking),
         # if the planner failed at once, every corpus could have been chosen
         {lang: index.counts[lang] for lang in index.resolve(chosen or pool)},
-        trace=outcome.trace(),
+        trace=replace(outcome.trace(), agents=names),
     )
 
 

@@ -107,6 +107,8 @@ def shown_trace(record: TracedQuestion) -> str:
     """Return a trace as text, round by round: query, documents found, their scores, decision."""
     lines = [f"{record.task} · {record.id}", _RULE, "Question", record.query]
     lines += [f"  {chr(65 + i)}. {choice}" for i, choice in enumerate(record.choices or ())]
+    if record.trace.agents:
+        lines += ["", " · ".join(f"{role}: {name}" for role, name in record.trace.agents.items())]
     rounds = record.trace.rounds
     for each in rounds:
         # the first round searches with the original question

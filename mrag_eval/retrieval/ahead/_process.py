@@ -16,7 +16,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -38,6 +38,7 @@ from mrag_eval.core import (
     keep_secrets_of,
     naming,
 )
+from mrag_eval.models import evaluating
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
 
@@ -82,11 +83,15 @@ def retrieved_apart(orders: Sequence[Order], *, debug: bool = False) -> Iterator
     """
     home = cache_dir() / "runs"
     with _folder_in(home) as folder:
-        order = {
+        order: dict[str, Any] = {
             "level": logging.getLogger("lm_eval").getEffectiveLevel(),
             "debug": debug,
             "tasks": {each.task: {"blocks": _dumped(each.supply.blocks), "ids": list(each.ids)} for each in orders},
         }
+        asked = next((each.supply.evaluated for each in orders if each.supply.evaluated is not None), None)
+        if asked is not None:
+            # a key is in the environment: one among the arguments is refused
+            order["evaluated"] = {"model": asked.spec.model, "args": asked.spec.model_args}
         with _writing(home):
             (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
         _run(folder)
@@ -221,7 +226,7 @@ def _main(folder: Path) -> int:
     keep_secrets_of(order["tasks"])
     _log_as_the_harness(order["level"])
     try:
-        with ending_within(_GRACE):
+        with ending_within(_GRACE), evaluating(**order["evaluated"]) if "evaluated" in order else nullcontext():
             _retrieve(folder, order["tasks"])
     except KeyboardInterrupt:
         return 130

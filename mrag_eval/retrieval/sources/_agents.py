@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mrag_eval.core import RagDoc, Retrieved
-from mrag_eval.models import Translator
+from mrag_eval.models import EvaluatedModel, Translator
 from mrag_eval.retrieval._corpora import held_languages
 from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_fixed_scope, retrieve_by_agents
 from mrag_eval.retrieval.saved._settings import prompt_identity
@@ -31,8 +31,11 @@ class AgentLoop(IndexSearch):
             check_fixed_scope(retrieval, agent, docs, held_languages(retrieval, self._benchmark.corpus))
 
     def check_models(self) -> None:
-        """Raise ConfigError if planner or critic cannot be reached."""
-        self._models().check()
+        """Raise ConfigError if planner or critic cannot be reached, or their replies would not fit."""
+        agents = self._models()
+        agents.check()
+        if agents.evaluated is not None:
+            agents.evaluated.check_room(self._setup.agent.generation.max_tokens)
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Run the loop for all rows at once."""
@@ -53,6 +56,11 @@ class AgentLoop(IndexSearch):
         if self._agents is not None:
             out["agent"] = self._setup.agent.model_dump(mode="json") | self._agents.names()
         return out
+
+    @property
+    def evaluated(self) -> EvaluatedModel | None:
+        """Return the evaluated model, if it plans or criticises."""
+        return None if self._agents is None else self._agents.evaluated
 
     def models(self) -> dict[str, Any]:
         """Return planner and critic; empty if this machine has none."""

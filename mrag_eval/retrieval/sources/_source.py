@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from mrag_eval.config import Agent, Retrieval
 from mrag_eval.core import ConfigError, CorpusError, Passage, RagDoc, Retrieved
 from mrag_eval.datasets import Benchmark
-from mrag_eval.models import Translator
+from mrag_eval.models import EvaluatedModel, Translator
 from mrag_eval.retrieval._plan import Selection
 
 
@@ -63,6 +63,11 @@ class Source(Protocol):
     def check_models(self) -> None:
         """Raise ConfigError if a model behind an API would leave every call unanswered (a missing key)."""
         return
+
+    @property
+    def evaluated(self) -> EvaluatedModel | None:
+        """Return the evaluated model if it takes part in the retrieval."""
+        return None
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Retrieve for these rows in one batch, aligned with them; ``translator`` is for their queries."""
