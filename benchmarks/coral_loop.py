@@ -56,6 +56,8 @@ def search(requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Any]]:
 class AtOnce:
     """A model that answers without delay, to measure the loop's own work."""
 
+    behind_api = False
+
     def __init__(self, spec: Any) -> None:
         self.spec, self.name = spec, "at once"
 

@@ -52,7 +52,12 @@ class EvaluatedModel(AuxModel):
 
     def __init__(self, spec: ModelSpec, *, behind_api: bool, cached: bool = True) -> None:
         super().__init__(spec, cache=shared_store(cache_dir() / "models.sqlite") if cached else None)
-        self.behind_api = behind_api
+        self._behind_api = behind_api
+
+    @property
+    def behind_api(self) -> bool:
+        """Return whether the model is called over HTTP."""
+        return self._behind_api
 
     def check_room(self, max_tokens: int) -> None:
         """Raise ConfigError if a loaded model's context does not hold replies of ``max_tokens`` tokens."""

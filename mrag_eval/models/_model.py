@@ -78,6 +78,11 @@ class AuxModel:
         self._backend: Any = None
         install_redaction()
 
+    @property
+    def behind_api(self) -> bool:
+        """Return whether the model is called over HTTP; raise ConfigError for an unknown type."""
+        return is_api(model_class(self.spec, self.name))
+
     def check(self) -> None:
         """Load local weights without a call, and raise the ConfigError that would leave every call unanswered."""
         self._built()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from mrag_eval.config import Agent
 from mrag_eval.core import AgentUsage, Hit, RagDoc, at_once
-from mrag_eval.models import Answered, AuxModel, Parser, behind_api, generate_parsed
+from mrag_eval.models import Answered, AuxModel, Parser, generate_parsed
 from mrag_eval.prompts import Conversation, PromptTemplate, load_template
 from mrag_eval.retrieval.agents import _planner as planning
 from mrag_eval.retrieval.agents._critic import (
@@ -102,7 +102,7 @@ class Coral:
         With models behind an API, two halves of the questions go through their rounds side by side: the calls of one
         fill the slots while the other waits for its last replies or prepares its next prompts.
         """
-        if len(starts) < 2 or not all(behind_api(m.spec, m.name) for m in (self._planner, self._critic)):
+        if len(starts) < 2 or not (self._planner.behind_api and self._critic.behind_api):
             return self._rounds(starts)
         halves = at_once({f"half {i}": partial(self._rounds, starts[i::2]) for i in range(2)})
         first, second = halves.values()

@@ -17,7 +17,7 @@ from mrag_eval.core import (
     Retrieved,
     to_json,
 )
-from mrag_eval.models import AuxModel, EvaluatedModel, behind_api, evaluated_model, get, portable_identity
+from mrag_eval.models import AuxModel, EvaluatedModel, evaluated_model, get, portable_identity
 from mrag_eval.retrieval._corpora import check_pool, check_scope, open_index
 from mrag_eval.retrieval._plan import Plan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
@@ -60,7 +60,7 @@ class Agents:
         """Raise the ConfigError that would leave a model behind an API without answers (a missing key, for example)."""
         for model in dict.fromkeys((self.planner, self.critic)):
             # weights of a local model are loaded at its first call, those of the evaluated one are there
-            if model is self.evaluated or behind_api(model.spec, model.name):
+            if model is self.evaluated or model.behind_api:
                 model.check()
 
 

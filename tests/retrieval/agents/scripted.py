@@ -71,10 +71,10 @@ class ScriptedAgent:
     sufficiency: Script = lambda asked: enough(True)
     name: str = "scripted"
     batches: list[list[Asked]] = field(default_factory=list)
-    kind: str = "dummy"
+    behind_api: bool = False
 
     def __post_init__(self) -> None:
-        self.spec = ModelSpec(model=self.kind)
+        self.spec = ModelSpec(model="dummy")
         self.ledger = Ledger()
 
     def __hash__(self) -> int:

@@ -330,16 +330,16 @@ def test_all_open_questions_move_through_a_round_together() -> None:
 
 
 def test_with_models_behind_an_api_two_halves_move_side_by_side_to_the_same_end() -> None:
-    def outcomes(kind: str) -> tuple[ScriptedAgent, list[Outcome]]:
+    def outcomes(behind_api: bool) -> tuple[ScriptedAgent, list[Outcome]]:
         agent = ScriptedAgent(
             planner=lambda a: plan("en") if a.role == "plan" else plan("ko", query=""),
             sufficiency=lambda a: enough("1" in a.question or "Text of ko" in a.user, "more"),
-            kind=kind,
+            behind_api=behind_api,
         )
         return agent, run(agent, shelf("en", "ko", each=2), *(question(f"Question {n}?") for n in range(5)))
 
-    together, alone = outcomes("dummy")
-    halves, side_by_side = outcomes("local-chat-completions")
+    together, alone = outcomes(False)
+    halves, side_by_side = outcomes(True)
     assert [o.trace() for o in side_by_side] == [o.trace() for o in alone]
     assert sorted(a.user for a in halves.asked) == sorted(a.user for a in together.asked)
     assert sorted(len(batch) for batch in halves.batches if batch[0].role == "plan") == [2, 3]
