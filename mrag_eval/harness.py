@@ -60,6 +60,7 @@ __all__ = [
     "Instance",
     "RowResult",
     "TaskManager",
+    "asked_tasks",
     "check_model_type",
     "config_file_settings",
     "evaluate",
@@ -151,6 +152,27 @@ def task_keys() -> set[str]:
 def task_manager(folders: Sequence[str], metadata: dict[str, Any] | None = None) -> TaskManager:
     """Return a task manager over ``folders`` alone: indexing the built-in tasks takes over ten seconds."""
     return TaskManager(include_path=list(folders), include_defaults=False, metadata=metadata or {})
+
+
+def asked_tasks() -> list[str] | None:
+    """Return the names of all tasks, groups and tags that are being loaded together; None while none is loaded.
+
+    A wildcard is replaced by what it matches; a task from a file of its own has the name in the file, or the path. A
+    task learns of the others only here: it is built inside ``TaskManager.load``, whose argument they are.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code is not TaskManager.load.__code__:
+        frame = frame.f_back
+    if frame is None:
+        return None
+    return [_name_of(asked) for asked in frame.f_locals["task_list"]]
+
+
+def _name_of(asked: Any) -> str:
+    """Return the name of a task as the harness is asked for it: by name, by configuration, or built."""
+    if isinstance(asked, Mapping):
+        return str(asked.get("task"))
+    return str(asked if isinstance(asked, str) else getattr(asked, "task_name", None) or asked.name)
 
 
 def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
