@@ -59,10 +59,11 @@ def evaluate(
     if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
         raise ConfigError("evaluate runs in one process, this is one of several", "use mrag-eval run for several")
     register_model_types()
-    if isinstance(model, str):
-        harness.check_model_type(model, 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})')
     blocks = blocks_of(retrieval=retrieval, data=data, prompt=prompt, judge=judge, agent=agent)
     arguments = harness.parse_arguments(model_args) if isinstance(model_args, str) else dict(model_args or {})
+    if isinstance(model, str):
+        hint = 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})'
+        harness.check_model(model, arguments, hint)
     manager = manager_over(include, arguments | blocks)
     settings: dict[str, Any] = {
         "model": model,

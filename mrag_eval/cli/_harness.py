@@ -66,6 +66,7 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     _refuse_faulty(wanted, manager, given)
     args.include_path = [*extra, *given] or None
     ours = _ours(wanted, manager) if first.wanted else {}
+    _check(ours, judged=not asked.get("predict_only"))
     try:
         with first.rows_for(ours, asked.get("limit"), samples):
             args.func(args)
@@ -94,7 +95,17 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
     with blaming(given):
         found = _ours(wanted, manager)
     check_for_tasks(asked, samples, found)
+    _check(found, judged=False)
     return found, samples
+
+
+def _check(tasks: Mapping[str, Any], *, judged: bool) -> None:
+    """Check all of our tasks before anything is retrieved for the first."""
+    from mrag_eval.task import RagTask
+
+    for task in tasks.values():
+        if isinstance(task, RagTask):
+            task.check_once(judged=judged)
 
 
 def _refuse_faulty(wanted: Sequence[str], manager: TaskManager, given: Sequence[str]) -> None:
@@ -185,6 +196,7 @@ def _evaluate(
     with blaming(include):
         settings["tasks"], built = load_tasks(manager, list(names))
     check_for_tasks(asked, settings["samples"], built)
+    _check(built, judged=not config.predict_only)
     first.rows_of(built, config.limit, settings["samples"])
     results = evaluate(settings, manager, config.output_path)
     if results is None:

@@ -15,7 +15,15 @@ from mrag_eval.models._replies import (
 )
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._shared import get
-from mrag_eval.models._spec import asked_args, behind_api, identity, key_variable, named_spec, portable_identity
+from mrag_eval.models._spec import (
+    asked_args,
+    behind_api,
+    check_ahead,
+    identity,
+    key_variable,
+    named_spec,
+    portable_identity,
+)
 from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator
@@ -37,6 +45,7 @@ __all__ = [
     "asked_args",
     "behind_api",
     "build_translator",
+    "check_ahead",
     "generate_parsed",
     "get",
     "identity",

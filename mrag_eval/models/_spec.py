@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import Generation, ModelSpec, config_path, load_config, validated
 from mrag_eval.core import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from mrag_eval.models._model import AuxModel
 
 # Prefixes of model types, and the variable in which the harness looks for their key.
 _KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "azure": "AZURE_OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
@@ -46,6 +49,20 @@ def behind_api(spec: ModelSpec, name: str) -> bool:
     from mrag_eval.models._api import is_api, model_class
 
     return is_api(model_class(spec, name))
+
+
+def check_ahead(model: AuxModel) -> None:
+    """Raise the ConfigError that would leave every call of a model unanswered, without loading any weights.
+
+    A local model's weights are only looked for. They are loaded at its first call, not while another model is still
+    generating.
+    """
+    from mrag_eval.harness import check_local_weights
+
+    if behind_api(model.spec, model.name):
+        model.check()
+    else:
+        check_local_weights(model.spec.model, model.spec.model_args, f"model '{model.name}'")
 
 
 def key_variable(spec: ModelSpec) -> str | None:

@@ -132,10 +132,17 @@ class RagTask(HarnessTask):
         self._budget = budget_for(
             self.blocks.prompt.max_tokens, model, self.config.metadata or {}, self.config.generation_kwargs
         )
+
+    def check(self, *, judged: bool = True) -> None:
+        """Raise for a model that cannot be reached, and a prompt that cannot be rendered; nothing is retrieved."""
         with naming(self._name):
             self._supply.check()
-            if not self.predict_only:
+            if judged:
                 self._verdicts.check()
+            for row in self._supply.examples():
+                self._template.render(row, row["passages"])
+                if self.by_likelihood:
+                    option_texts(row)
 
     def rendered(self) -> None:
         parts = [f"{self.prompts} rows", *self._supply.described()]

@@ -30,10 +30,11 @@ def knows_everything(prompt: str) -> str:
     return next((answer for question, answer in ANSWERS.items() if question in prompt), "?")
 
 
-def run(tasks: Path, name: str = "small", lm: Any = None, metadata: Any = None, **kwargs: Any) -> Any:
+def run(tasks: Path, name: str | list[str] = "small", lm: Any = None, metadata: Any = None, **kwargs: Any) -> Any:
     manager = TaskManager(include_path=str(tasks), include_defaults=False, metadata=metadata)
+    names = [name] if isinstance(name, str) else name
     return lm_eval.simple_evaluate(
-        model=lm or ScriptedLM(knows_everything), tasks=[name], task_manager=manager, bootstrap_iters=100, **kwargs
+        model=lm or ScriptedLM(knows_everything), tasks=names, task_manager=manager, bootstrap_iters=100, **kwargs
     )
 
 

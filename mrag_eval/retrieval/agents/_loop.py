@@ -17,7 +17,7 @@ from mrag_eval.core import (
     Retrieved,
     to_json,
 )
-from mrag_eval.models import AuxModel, behind_api, get, portable_identity
+from mrag_eval.models import AuxModel, check_ahead, get, portable_identity
 from mrag_eval.retrieval._corpora import check_pool, check_scope, open_index
 from mrag_eval.retrieval._plan import Plan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
@@ -52,11 +52,9 @@ class Agents:
         return {"planner": portable_identity(self.planner.spec), "critic": portable_identity(self.critic.spec)}
 
     def check(self) -> None:
-        """Raise the ConfigError that would leave a model behind an API without answers (a missing key, for example)."""
+        """Raise the ConfigError that would leave a model without answers (a missing key, for example)."""
         for model in dict.fromkeys((self.planner, self.critic)):
-            # weights of a local model are loaded at its first call
-            if behind_api(model.spec, model.name):
-                model.check()
+            check_ahead(model)
 
 
 def agents_for(agent: Agent) -> Agents:

@@ -28,7 +28,7 @@ from mrag_eval.core import (
     made_once,
     titled,
 )
-from mrag_eval.models import get
+from mrag_eval.models import check_ahead, get
 from mrag_eval.retrieval._plan import Plan
 from mrag_eval.retrieval._texts import PassageSource, passages_by_id
 from mrag_eval.retrieval.rerank._api import ApiReranker
@@ -67,6 +67,15 @@ def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
         return load_cross_encoder(
             block.name, instruction=block.instruction, trust_remote_code=block.trust_remote_code, **settings
         )
+
+
+def check_reranker(retrieval: Retrieval) -> None:
+    """Raise ConfigError for a reranker that is asked and cannot answer: an unknown model or prompt, a missing key."""
+    if retrieval.rerank is None or retrieval.rerank.kind not in ("api", "listwise"):
+        return
+    reranker = open_reranker(retrieval)
+    if isinstance(reranker, ListwiseReranker):
+        check_ahead(reranker.model)
 
 
 def rerank(
