@@ -15,7 +15,7 @@ import re
 import sys
 from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from functools import lru_cache, partial
@@ -67,6 +67,7 @@ __all__ = [
     "asked_tasks",
     "check_local_weights",
     "check_model",
+    "check_tasks",
     "config_file_settings",
     "evaluate",
     "hide_secrets_in_results",
@@ -290,6 +291,13 @@ def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], d
     inner = {child for group in groups.values() for child in group.child_names}
     items = [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]
     return items, loaded["tasks"]
+
+
+def check_tasks(tasks: Iterable[Any], *, judged: bool) -> None:
+    """Check those of the tasks that are ours, before anything is retrieved for the first of them."""
+    for task in tasks:
+        if isinstance(task, HarnessTask):
+            task.check_once(judged=judged)
 
 
 # --------------------------------------------------------------------- run
@@ -566,16 +574,15 @@ class _OfTheTask:
         return hash(mean)
 
 
-def _run_together() -> list[HarnessTask]:
-    """Return the tasks of ours that the harness evaluates together; none while it evaluates none.
+def _run_together() -> list[Any]:
+    """Return the tasks that the harness evaluates together; none while it evaluates none.
 
     It prepares them one by one, each with its retrieval, and passes them on nowhere.
     """
     frame: FrameType | None = sys._getframe()
     while frame is not None and not (frame.f_code.co_name == "evaluate" and "eval_tasks" in frame.f_locals):
         frame = frame.f_back
-    tasks = {} if frame is None else frame.f_locals["eval_tasks"]
-    return [task for task in tasks.values() if isinstance(task, HarnessTask)]
+    return [] if frame is None else list(frame.f_locals["eval_tasks"].values())
 
 
 class _SampleValues(dict[str, Any]):
@@ -747,8 +754,7 @@ class HarnessTask(ConfigurableTask):
         asked = kwargs.pop("cache_requests", False), kwargs.pop("rewrite_requests_cache", False)
         if any(asked):
             log.warning("[%s] the request cache is not used: prompts depend on what is retrieved", self._name)
-        for task in _run_together() or [self]:
-            task.check_once(judged=not task.predict_only)
+        check_tasks(_run_together() or [self], judged=not self.predict_only)
         self._world = (kwargs.get("rank", 0), kwargs.get("world_size", 1))
         self._results = {}
         self.begin(getattr(kwargs.get("chat_template"), "__self__", None))

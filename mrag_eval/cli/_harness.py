@@ -39,7 +39,7 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     ``--include_path``), the built-in tasks are not indexed, which takes the harness over ten seconds. A separate
     process retrieves for our tasks before the evaluated model is loaded (:mod:`mrag_eval.retrieval.ahead._process`).
     """
-    from mrag_eval.harness import setup_logging
+    from mrag_eval.harness import check_tasks, setup_logging
 
     setup_logging()
     register_model_types()
@@ -66,7 +66,7 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     _refuse_faulty(wanted, manager, given)
     args.include_path = [*extra, *given] or None
     ours = _ours(wanted, manager) if first.wanted else {}
-    _check(ours, judged=not asked.get("predict_only"))
+    check_tasks(ours.values(), judged=not asked.get("predict_only"))
     try:
         with first.rows_for(ours, asked.get("limit"), samples):
             args.func(args)
@@ -79,7 +79,7 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
 
     Raises ConfigError for a name that is not one of our tasks or those in ``--include_path``.
     """
-    from mrag_eval.harness import setup_logging
+    from mrag_eval.harness import check_tasks, setup_logging
 
     setup_logging()
     asked = _settings(_parse(arguments))
@@ -95,17 +95,8 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
     with blaming(given):
         found = _ours(wanted, manager)
     check_for_tasks(asked, samples, found)
-    _check(found, judged=False)
+    check_tasks(found.values(), judged=False)
     return found, samples
-
-
-def _check(tasks: Mapping[str, Any], *, judged: bool) -> None:
-    """Check all of our tasks before anything is retrieved for the first."""
-    from mrag_eval.task import RagTask
-
-    for task in tasks.values():
-        if isinstance(task, RagTask):
-            task.check_once(judged=judged)
 
 
 def _refuse_faulty(wanted: Sequence[str], manager: TaskManager, given: Sequence[str]) -> None:
@@ -187,7 +178,7 @@ def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
 def _evaluate(
     args: Namespace, manager: TaskManager, include: Sequence[str], first: First, asked: Mapping[str, Any]
 ) -> None:
-    from mrag_eval.harness import evaluate, load_tasks, run_settings, score_table
+    from mrag_eval.harness import check_tasks, evaluate, load_tasks, run_settings, score_table
 
     args.include_path = list(include) or None
     settings, config = run_settings(args)
@@ -196,7 +187,7 @@ def _evaluate(
     with blaming(include):
         settings["tasks"], built = load_tasks(manager, list(names))
     check_for_tasks(asked, settings["samples"], built)
-    _check(built, judged=not config.predict_only)
+    check_tasks(built.values(), judged=not config.predict_only)
     first.rows_of(built, config.limit, settings["samples"])
     results = evaluate(settings, manager, config.output_path)
     if results is None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config, unmeasured
 from mrag_eval.core import RowScores, Scored, install_redaction, keep_secrets_of, labelled_name, naming, to_json
-from mrag_eval.datasets import Benchmark
+from mrag_eval.datasets import Benchmark, data_of_config
 from mrag_eval.harness import HarnessTask, RowResult, hide_secrets_in_results
 from mrag_eval.judging import Verdicts
 from mrag_eval.prompts import (
@@ -74,7 +74,7 @@ class RagTask(HarnessTask):
         hide_secrets_in_results()
         # the harness adds the evaluated model's arguments, headers and address included
         keep_secrets_of(config or {})
-        rest, self.blocks = split_config(config or {}, METRIC_NAMES)
+        rest, self.blocks = split_config(config or {}, METRIC_NAMES, data_of_config())
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
         with naming(name):
