@@ -15,10 +15,10 @@ import re
 import sys
 from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
-from functools import partial
+from functools import lru_cache, partial
 from inspect import signature
 from pathlib import Path
 from types import FrameType
@@ -35,6 +35,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.config.task import TaskConfig
 from lm_eval.evaluator_utils import get_sample_size
 from lm_eval.tasks import TaskManager
+from lm_eval.tasks._index import Entry, Kind, TaskIndex
 from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import handle_non_serializable, hash_string, sanitize_list, setup_logging, simple_parse_args_string
 
@@ -46,6 +47,7 @@ from mrag_eval.core import (
     Wait,
     check_file_name,
     check_output,
+    check_weights,
     did_you_mean,
     hide,
 )
@@ -56,17 +58,23 @@ if TYPE_CHECKING:
 __all__ = [
     "HFLM",
     "LM",
+    "LOCAL_TYPES",
     "HarnessTask",
     "Instance",
+    "Loaded",
     "RowResult",
     "TaskManager",
-    "check_model_type",
+    "asked_tasks",
+    "check_local_weights",
+    "check_model",
+    "check_tasks",
     "config_file_settings",
     "evaluate",
     "evaluated_now",
     "hide_secrets_in_results",
     "known_model_types",
     "load_tasks",
+    "loaded_together",
     "model_class",
     "parse_arguments",
     "read_task_file",
@@ -82,6 +90,17 @@ __all__ = [
 ]
 
 _FLAGS = "mrag-eval run --help   lists the flags used most, lm_eval run --help all of them"
+# Model types whose weights are loaded here.
+LOCAL_TYPES = ("hf", "hf-auto", "huggingface", "hf-greedy-path", "vllm")
+# The argument without which a model of this type ends, after the retrieval.
+_REQUIRED = {
+    **dict.fromkeys(LOCAL_TYPES, "pretrained"),
+    **dict.fromkeys(("local-completions", "local-chat-completions"), "base_url"),
+}
+# The variable without which a model whose type begins so refuses every call.
+_KEYS = {"openai-": "OPENAI_API_KEY", "anthropic-": "ANTHROPIC_API_KEY"}
+# Arguments with which the weights are in other files, or are not read from files.
+_OTHER_FILES = ("gguf_file", "subfolder", "cache_dir", "download_dir", "load_format")
 # Gathers the ranks' records. Its value is the largest share of rows that a metric could not score.
 UNSCORED = "unscored"
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -111,10 +130,27 @@ def known_model_types() -> list[str]:
     return list(registry.model_registry.keys())
 
 
-def check_model_type(name: str, hint: str) -> None:
-    """Raise ConfigError, with the closest name and a ``hint``, for a name of no model type; nothing is imported."""
+def check_model(name: str, args: Mapping[str, Any], hint: str) -> None:
+    """Raise ConfigError for a model that a run would fail to load, after its retrieval; nothing is loaded here.
+
+    That is a name of no model type (with the closest one and a ``hint``), and an argument, a key or weights that are
+    missing.
+    """
     if name not in registry.model_registry:
         raise ConfigError(f"no model type '{name}'{did_you_mean(name, known_model_types())}", hint)
+    required = _REQUIRED.get(name)
+    if required and not args.get(required):
+        raise ConfigError(f"--model {name}: its argument '{required}' is missing", f"--model_args {required}=...")
+    key = next((variable for start, variable in _KEYS.items() if name.startswith(start)), None)
+    if key is not None and not os.environ.get(key) and not args.get("header"):
+        raise ConfigError(f"--model {name}: the environment variable {key} is not set", f"export {key}=...")
+    check_local_weights(name, args, f"--model {name}")
+
+
+def check_local_weights(name: str, args: Mapping[str, Any], where: str) -> None:
+    """Raise ConfigError, starting with ``where``, for a model with local weights that are not there."""
+    if name in LOCAL_TYPES and args.get("pretrained") and not {*_OTHER_FILES} & {*args}:
+        check_weights(str(args["pretrained"]), f"{where}, pretrained", args.get("revision"))
 
 
 def register_model_type(name: str, place: str) -> None:
@@ -187,6 +223,101 @@ def task_manager(folders: Sequence[str], metadata: dict[str, Any] | None = None)
     return TaskManager(include_path=list(folders), include_defaults=False, metadata=metadata or {})
 
 
+def asked_tasks() -> list[str] | None:
+    """Return the names of all tasks, groups and tags that are being loaded together; None while none is loaded.
+
+    A wildcard is replaced by what it matches; a task from a file of its own has the name in the file, or the path. A
+    task learns of the others only here: it is built inside ``TaskManager.load``, whose argument they are.
+    """
+    frame = _loading()
+    return None if frame is None else [_name_of(asked) for asked in frame.f_locals["task_list"]]
+
+
+class Loaded(NamedTuple):
+    """Hold the groups and tags that hold a task, and its file, or its configuration if it is loaded without a file."""
+
+    holders: frozenset[str]
+    file: Path | None = None
+    config: Mapping[str, Any] | None = None
+
+
+def loaded_together() -> dict[str, Loaded] | None:
+    """Return the tasks of a class of their own, as ours are, that are being loaded together; None while none is."""
+    frame = _loading()
+    if frame is None:
+        return None
+    asked = frame.f_locals["task_list"]
+    found = dict(_loaded(frame.f_locals["self"], tuple(map(_name_of, asked))))
+    for spec in asked:
+        # the harness's command reads a task file itself
+        if isinstance(spec, Mapping) and "class" in spec:
+            tags = spec.get("tag") or ()
+            found.setdefault(_name_of(spec), Loaded(frozenset([tags] if isinstance(tags, str) else tags), config=spec))
+    return found
+
+
+# Each task that is loaded asks for all of them.
+@lru_cache(maxsize=1)
+def _loaded(manager: TaskManager, asked: tuple[str, ...]) -> dict[str, Loaded]:
+    index = manager.task_index
+    holders: dict[str, set[str]] = {}
+    for holder in (*manager.all_groups, *manager.all_tags):
+        for leaf in _leaves(holder, index):
+            holders.setdefault(leaf, set()).add(holder)
+    found = {}
+    for name in (leaf for one in asked for leaf in _leaves(one, index)):
+        entry = _entry(name, index)
+        if entry is not None and entry.kind is Kind.PY_TASK:
+            found[entry.name] = Loaded(frozenset(holders.get(entry.name, set()) | entry.tags), entry.yaml_path)
+    return found
+
+
+def _loading() -> FrameType | None:
+    """Return the call of ``TaskManager.load`` from which this function is called."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code is not TaskManager.load.__code__:
+        frame = frame.f_back
+    return frame
+
+
+def _entry(name: str, index: Mapping[str, Entry]) -> Entry | None:
+    """Return the harness's entry of a name, or of a task file; None if there is no such name or file."""
+    if name in index or not name.endswith(".yaml") or not Path(name).is_file():
+        return index.get(name)
+    found: dict[str, Entry] = {}
+    TaskIndex.process_cfg(read_task_file(Path(name)), Path(name), found)
+    return next(iter(found.values()))
+
+
+def _leaves(name: str, index: Mapping[str, Entry], above: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the tasks of a group or tag, of groups within it too; of any other name, itself."""
+    entry = _entry(name, index)
+    if entry is not None and entry.kind is Kind.TAG:
+        yield from sorted(entry.tags)
+    elif entry is None or entry.kind is not Kind.GROUP:
+        yield name
+    elif name not in above:
+        yield from _leaves_of((entry.cfg or {}).get("task"), index, (*above, name))
+
+
+def _leaves_of(members: Any, index: Mapping[str, Entry], above: Sequence[str]) -> Iterator[str]:
+    for member in members if isinstance(members, list) else ():
+        given = member if isinstance(member, Mapping) else {"task": member}
+        name = str(given.get("group", given.get("task")))
+        if "group" in given and name not in index:
+            # a group that is written within another
+            yield from _leaves_of(given.get("task"), index, above)
+        else:
+            yield from _leaves(name, index, above)
+
+
+def _name_of(asked: Any) -> str:
+    """Return the name of a task as the harness is asked for it: by name, by configuration, or built."""
+    if isinstance(asked, Mapping):
+        return str(asked.get("task"))
+    return str(asked if isinstance(asked, str) else getattr(asked, "task_name", None) or asked.name)
+
+
 def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
     """Return the tasks and groups of these names, built, and all their tasks by name."""
     loaded = manager.load(list(names))
@@ -194,6 +325,13 @@ def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], d
     inner = {child for group in groups.values() for child in group.child_names}
     items = [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]
     return items, loaded["tasks"]
+
+
+def check_tasks(tasks: Iterable[Any], *, judged: bool) -> None:
+    """Check those of the tasks that are ours, before anything is retrieved for the first of them."""
+    for task in tasks:
+        if isinstance(task, HarnessTask):
+            task.check_once(judged=judged)
 
 
 # --------------------------------------------------------------------- run
@@ -467,6 +605,17 @@ class _OfTheTask:
         return hash(mean)
 
 
+def _run_together() -> list[Any]:
+    """Return the tasks that the harness evaluates together; none while it evaluates none.
+
+    It prepares them one by one, each with its retrieval, and passes them on nowhere.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not (frame.f_code.co_name == "evaluate" and "eval_tasks" in frame.f_locals):
+        frame = frame.f_back
+    return [] if frame is None else list(frame.f_locals["eval_tasks"].values())
+
+
 class _SampleValues(dict[str, Any]):
     """The values of a row as its sample shows them.
 
@@ -494,6 +643,7 @@ class HarnessTask(ConfigurableTask):
     _results: Mapping[str, RowResult]
     # the rows that --samples names, and (rank, world size)
     _samples: list[int] | None = None
+    _checked = False
     _world: tuple[int, int] = (0, 1)
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -511,6 +661,10 @@ class HarnessTask(ConfigurableTask):
     @abstractmethod
     def retrieved_rows(self, rows: Sequence[str]) -> list[dict[str, Any]]:
         """Return the rows of these ids with their passages."""
+
+    @abstractmethod
+    def check(self, *, judged: bool = True) -> None:
+        """Raise for what would end the run after a retrieval; ``judged``: replies are scored, too."""
 
     @abstractmethod
     def begin(self, model: Any) -> None:
@@ -631,11 +785,18 @@ class HarnessTask(ConfigurableTask):
         asked = kwargs.pop("cache_requests", False), kwargs.pop("rewrite_requests_cache", False)
         if any(asked):
             log.warning("[%s] the request cache is not used: prompts depend on what is retrieved", self._name)
+        check_tasks(_run_together() or [self], judged=not self.predict_only)
         self._world = (kwargs.get("rank", 0), kwargs.get("world_size", 1))
         self._results = {}
         self.begin(getattr(kwargs.get("chat_template"), "__self__", None))
         super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
         self.rendered()
+
+    def check_once(self, *, judged: bool) -> None:
+        """Check the task, unless it was checked together with one before it."""
+        if not self._checked:
+            self.check(judged=judged)
+            self._checked = True
 
     def fewshot_context(
         self,

@@ -132,7 +132,8 @@ def configuration_page() -> str:
     parts = [
         "# Configuration\n\n"
         "Blocks of a task's YAML. Each may be overridden on the command line, as JSON or with dots: "
-        "`--metadata retrieval.mode=all,retrieval.k=3`. An unknown key or an impossible value is an error naming it.",
+        "`--metadata retrieval.mode=all,retrieval.k=3`, for some tasks with a prefix: `xquad.data.path=FOLDER` "
+        "([Settings](../settings.md)). An unknown key or an impossible value is an error naming it.",
         *_section("retrieval", Retrieval),
         *_section("prompt", Prompt),
         *_section("judge", Judge),

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.config import BLOCKS
 from mrag_eval.core import ConfigError, check_output, close_match, tasks_folder
 
 if TYPE_CHECKING:
@@ -22,6 +23,19 @@ def blocks_of(**given: Block | None) -> dict[str, Any]:
                 f"{name}: expected a dictionary of settings, got {type(block).__name__}", f"{name}={{...}}"
             )
     return {name: dict(block) for name, block in given.items() if block is not None}
+
+
+def named_blocks(settings: Mapping[str, Block]) -> dict[str, Any]:
+    """Return settings by the name of a benchmark, group, tag or task. Raises ConfigError for anything else."""
+    for name, blocks in blocks_of(settings=settings).get("settings", {}).items():
+        if name in BLOCKS:
+            raise ConfigError(f"settings: '{name}' is a block, not a name", f"pass it as {name}={{...}}, for all tasks")
+        if not isinstance(blocks, Mapping) or not all(str(key).partition(".")[0] in BLOCKS for key in blocks):
+            raise ConfigError(
+                f"settings['{name}']: expected blocks ({', '.join(BLOCKS)}), got {blocks!r}",
+                f'settings={{"{name}": {{"retrieval": {{"k": 3}}}}}}',
+            )
+    return dict(settings)
 
 
 def manager_over(include: str | Path | None, metadata: Mapping[str, Any]) -> TaskManager:

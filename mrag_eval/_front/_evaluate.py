@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval._front._arguments import Block, blocks_of, folder_for, known_names, manager_over
+from mrag_eval._front._arguments import Block, blocks_of, folder_for, known_names, manager_over, named_blocks
 from mrag_eval._front._results import Results
 from mrag_eval.core import ConfigError
 
@@ -25,6 +25,7 @@ def evaluate(
     prompt: Block | None = None,
     judge: Block | None = None,
     agent: Block | None = None,
+    settings: Mapping[str, Block] | None = None,
     limit: float | None = None,
     samples: Mapping[str, Sequence[int]] | None = None,
     output: str | Path | None = None,
@@ -42,6 +43,8 @@ def evaluate(
         tasks: names of tasks, groups or tags (``mrag-eval tasks`` lists them), or task files.
         model_args: what the model type takes, such as ``{"pretrained": "Qwen/Qwen3-1.7B"}``.
         retrieval, data, prompt, judge, agent: settings that replace the task's own, block by block and key by key.
+        settings: the same for some of the tasks: the name of a benchmark, group, tag or task -> its blocks, such as
+            ``{"xquad": {"data": {"path": "xquad"}}}``. The narrower name wins.
         limit: run that many rows of each task, or below 1 that share of them.
         samples: task -> numbers of the rows to run, from 0.
         output: the folder for results and samples; a temporary one by default.
@@ -59,32 +62,35 @@ def evaluate(
     if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
         raise ConfigError("evaluate runs in one process, this is one of several", "use mrag-eval run for several")
     register_model_types()
-    if isinstance(model, str):
-        harness.check_model_type(model, 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})')
     blocks = blocks_of(retrieval=retrieval, data=data, prompt=prompt, judge=judge, agent=agent)
     arguments = harness.parse_arguments(model_args) if isinstance(model_args, str) else dict(model_args or {})
-    manager = manager_over(include, arguments | blocks)
+    if isinstance(model, str):
+        hint = 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})'
+        harness.check_model(model, arguments, hint)
+    named = named_blocks(settings or {})
+    manager = manager_over(include, arguments | blocks | named)
     with evaluating(model, arguments):
-        found = harness.load_tasks(manager, known_names(tasks, manager))[0]
-    settings: dict[str, Any] = {
+        requested, built = harness.load_tasks(manager, known_names(tasks, manager))
+    harness.check_tasks(built.values(), judged=True)
+    asked: dict[str, Any] = {
         "model": model,
         "model_args": arguments,
-        "tasks": found,
+        "tasks": requested,
         "limit": limit,
         "samples": None if samples is None else {task: list(rows) for task, rows in samples.items()},
         "device": device,
         "batch_size": batch_size,
         "gen_kwargs": gen_kwargs if isinstance(gen_kwargs, str) else dict(gen_kwargs or {}) or None,
         "apply_chat_template": apply_chat_template,
-        "metadata": blocks,
+        "metadata": blocks | named,
         "log_samples": True,
     }
     if seed is not None:
-        settings |= {f"{name}_seed": seed for name in ("random", "numpy_random", "torch_random", "fewshot_random")}
+        asked |= {f"{name}_seed": seed for name in ("random", "numpy_random", "torch_random", "fewshot_random")}
     folder = folder_for(output)
     before = set(folder.rglob("results_*.json"))
     try:
-        harness.evaluate(settings, manager, str(folder))
+        harness.evaluate(asked, manager, str(folder))
     except NotImplementedError as error:
         if not apply_chat_template:
             raise

@@ -174,12 +174,14 @@ def _retrieval() -> list[Finding]:
 
 def _corpora() -> list[Finding]:
     from mrag_eval.config import config_path
+    from mrag_eval.datasets import data_of_config
     from mrag_eval.retrieval import described, known_corpora, unfinished_corpora
 
     build, wikipedia = "mrag-eval index build DOCUMENTS FOLDER", "mrag-eval corpus wikipedia --langs en,ko"
     try:
         path = config_path()
         known = known_corpora()
+        data_of_config()
     except MragError as error:
         return [Finding("config", error.message, False, error.next_step or "", needed=True)]
     out = [Finding("config", str(path) if path else "no config file (none is needed)", True)]

@@ -25,11 +25,6 @@ _TASKS = "--tasks NAME,NAME   with names from: mrag-eval tasks"
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 # The variable with the key of an evaluated model, by the beginning of its type.
 _KEYS = {"openai": "OPENAI_API_KEY", "local-": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
-# The argument without which a model of this type ends, after the retrieval.
-_REQUIRED = {
-    **dict.fromkeys(("hf", "vllm"), "pretrained"),
-    **dict.fromkeys(("local-completions", "local-chat-completions"), "base_url"),
-}
 
 
 @dataclass(frozen=True)
@@ -163,15 +158,12 @@ def check_model(asked: Mapping[str, Any]) -> None:
 
     The flags were checked by :func:`check_flags`.
     """
-    from mrag_eval.harness import check_model_type
+    from mrag_eval import harness
 
     model, args, device = asked.get("model", "hf"), pairs_of(asked.get("model_args")), str(asked.get("device"))
-    check_model_type(model, "e.g. --model hf --model_args pretrained=Qwen/Qwen3-1.7B")
-    required = _REQUIRED.get(model)
-    if required and not args.get(required):
-        raise ConfigError(f"--model {model}: its argument '{required}' is missing", f"--model_args {required}=...")
-    if required == "pretrained" and device.startswith(("cuda", "mps")):
+    if model in harness.LOCAL_TYPES and device.startswith(("cuda", "mps")):
         present_device("mps" if device == "mps:0" else device)
+    harness.check_model(model, args, "e.g. --model hf --model_args pretrained=Qwen/Qwen3-1.7B")
     if args.get("base_url") is not None:
         check_address(str(args["base_url"]), "--model_args base_url")
     headers = args.get("header")

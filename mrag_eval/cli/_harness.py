@@ -60,6 +60,8 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
 
 def _run(args: Namespace, asked: dict[str, Any], samples: dict[str, list[int]] | None, first: First) -> None:
     """Run with flags that were checked."""
+    from mrag_eval.harness import check_tasks
+
     own = tasks_folder()
     extra = [str(own)] if not visible_to_harness(own) else []
     given = _paths(asked.get("include_path"))
@@ -72,6 +74,7 @@ def _run(args: Namespace, asked: dict[str, Any], samples: dict[str, list[int]] |
     _refuse_faulty(wanted, manager, given)
     args.include_path = [*extra, *given] or None
     ours = _ours(wanted, manager) if first.wanted else {}
+    check_tasks(ours.values(), judged=not asked.get("predict_only"))
     try:
         with first.rows_for(ours, asked.get("limit"), samples):
             args.func(args)
@@ -84,7 +87,7 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
 
     Raises ConfigError for a name that is not one of our tasks or those in ``--include_path``.
     """
-    from mrag_eval.harness import setup_logging
+    from mrag_eval.harness import check_tasks, setup_logging
 
     setup_logging()
     asked = _settings(_parse(arguments))
@@ -100,6 +103,7 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
     with blaming(given):
         found = _ours(wanted, manager)
     check_for_tasks(asked, samples, found)
+    check_tasks(found.values(), judged=False)
     return found, samples
 
 
@@ -182,7 +186,7 @@ def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
 def _evaluate(
     args: Namespace, manager: TaskManager, include: Sequence[str], first: First, asked: Mapping[str, Any]
 ) -> None:
-    from mrag_eval.harness import evaluate, load_tasks, run_settings, score_table
+    from mrag_eval.harness import check_tasks, evaluate, load_tasks, run_settings, score_table
 
     args.include_path = list(include) or None
     settings, config = run_settings(args)
@@ -191,6 +195,7 @@ def _evaluate(
     with blaming(include):
         settings["tasks"], built = load_tasks(manager, list(names))
     check_for_tasks(asked, settings["samples"], built)
+    check_tasks(built.values(), judged=not config.predict_only)
     first.rows_of(built, config.limit, settings["samples"])
     results = evaluate(settings, manager, config.output_path)
     if results is None:

@@ -33,7 +33,9 @@ def run(
     - `retrieval.rerank`: a model that reorders the passages.
     - `retrieval.run_folder`: the folder of `mrag-eval retrieve`, whose passages are used again.
 
-    docs/reference/configuration.md lists every setting, docs/ir_modes.md explains the modes.
+    A prefix sets the tasks of a benchmark, group, tag or name alone: `xquad.data.path=FOLDER,click.data.path=OTHER`.
+    docs/settings.md says which wins, docs/reference/configuration.md lists every setting, docs/ir_modes.md explains
+    the modes.
 
     For example: `mrag-eval run --model hf --model_args pretrained=Qwen/Qwen3-1.7B --tasks xquad_rag_de --metadata
     retrieval.mode=all,retrieval.k=3 --log_samples --output_path out`

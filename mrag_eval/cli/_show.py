@@ -29,6 +29,7 @@ def shown_config() -> str:
     import yaml
 
     from mrag_eval.config import config_path, load_config
+    from mrag_eval.datasets import data_of_config
 
     path = config_path()
     if path is None:
@@ -36,5 +37,6 @@ def shown_config() -> str:
             "# no config file: $MRAG_CONFIG is not set, and neither ./mrag.yaml nor\n"
             "# ~/.config/mrag_eval/config.yaml exists; none is needed"
         )
+    data_of_config()
     content = redacted(load_config().model_dump(mode="json"))
     return hide(f"# {path.resolve()}\n{yaml.safe_dump(content, allow_unicode=True, sort_keys=False).rstrip()}")

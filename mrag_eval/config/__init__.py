@@ -3,6 +3,7 @@
 from mrag_eval.config._agent import EVALUATED, TOP_SCORE, Agent
 from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
 from mrag_eval.config._file import config_path, load_config
+from mrag_eval.config._includes import BLOCKS
 from mrag_eval.config._judge import CorrectLanguage, Judge
 from mrag_eval.config._measures import (
     CORRECT,
@@ -24,9 +25,9 @@ from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import PLACES, Ran, fingerprints, package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
-from mrag_eval.config._task import BLOCKS, TaskBlocks, split_config
+from mrag_eval.config._task import TaskBlocks, split_config
 from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
-from mrag_eval.config._validation import deep_merge, dotted, read_yaml, validated
+from mrag_eval.config._validation import check_keys, deep_merge, dotted, read_yaml, validated
 
 __all__ = [
     "BLOCKS",
@@ -69,6 +70,7 @@ __all__ = [
     "TableSpec",
     "TaskBlocks",
     "TranslatorSpec",
+    "check_keys",
     "check_metrics",
     "config_path",
     "deep_merge",

@@ -16,7 +16,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticCustomError, to_jsonable_python
 
 from mrag_eval.core import DEVICES, ConfigError, known_device, normalize_language
 
@@ -31,7 +31,8 @@ class Block(BaseModel):
     def _no_truth_for_a_number(cls, value: Any) -> Any:
         for key, field in cls.model_fields.items() if isinstance(value, Mapping) else ():
             if isinstance(value.get(key), bool) and not _takes_truth(field.annotation):
-                raise ValueError(f"'{key}' is {str(value[key]).lower()}, which is not one of its values")
+                found = {"key": key, "value": str(value[key]).lower()}
+                raise PydanticCustomError("truth", "'{key}' is {value}, which is not one of its values", found)
         return value
 
 

@@ -43,7 +43,8 @@ class FileConfig(Block):
     agents of every task without them (without a critic the planner is both; ``evaluated`` is the evaluated model
     itself). ``retrieve_first: false`` lets ``mrag-eval run`` retrieve in its own process, once the evaluated model is
     loaded. ``embedders`` are the embedders that an index may ask for although they are behind an address, run code of
-    their own or are in a local folder (docs/security.md).
+    their own or are in a local folder (docs/security.md). ``data`` maps a benchmark to keys of its ``data`` block, for
+    tasks whose own files leave them out: ``data: {xrag: {path: FOLDER}}``.
     """
 
     corpora: dict[str, Corpus] = Field(default_factory=dict)
@@ -54,6 +55,8 @@ class FileConfig(Block):
     critic: str | None = None
     retrieve_first: bool = True
     embedders: tuple[EmbedderName, ...] = ()
+    # each benchmark's loader checks its keys
+    data: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
     @field_validator("models")
     @classmethod

@@ -89,6 +89,7 @@ def provenance(
         rows          how many ran
         samples       the row numbers that --samples named, None without it
         overrides     what --metadata changed in our blocks
+        config_file   keys of the block 'data' that the config file set, because the task's files leave them out
         file          the YAML file of the task on the machine of the run; None if the harness names none
         seeds         retrieval, order of passages, data, imbalance (the run's own are in ``config`` of the results)
         versions      of Python and of every package that can move a number, as far as installed
@@ -111,6 +112,7 @@ def provenance(
         "rows": None if ran is None else len(ran.rows),
         "samples": None if ran is None or ran.samples is None else list(ran.samples),
         "overrides": dict(blocks.overrides),
+        "config_file": {"data": dict(blocks.from_file)} if blocks.from_file else {},
         "file": None if source is None else str(Path(str(source)).absolute()),
         "seeds": {name: seed for name, seed in seeds.items() if seed is not None},
         "versions": versions,

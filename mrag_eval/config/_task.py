@@ -2,28 +2,26 @@
 
 The harness merges include files, group overrides and repeated ``--metadata`` flags key by key at the top level only: a
 leaf with ``retrieval: {mode: all}`` would lose the base's ``k``. Here they are merged in depth, in this order: the
-include chain from the ground up, the task's YAML or a group's override, ``--metadata`` (JSON or dotted keys).
+config file's ``data`` for the benchmark, the include chain from the ground up, the task's YAML or a group's override,
+``--metadata`` (JSON or dotted keys, with or without a prefix).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from mrag_eval.config._agent import Agent
+from mrag_eval.config._includes import BLOCKS, benchmark_of, include_chain
 from mrag_eval.config._judge import Judge
 from mrag_eval.config._measures import RERANKED, check_metrics, deepest_cutoff, rerank_measures
+from mrag_eval.config._overrides import KEPT_METADATA, METADATA, TaskNames, settings_given
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._retrieval import Retrieval
-from mrag_eval.config._validation import deep_merge, undotted, validated
+from mrag_eval.config._validation import deep_merge, validated
 from mrag_eval.core import ConfigError, did_you_mean
 
-BLOCKS = ("retrieval", "agent", "prompt", "judge", "data", "metrics")
-# Keys kept of the harness's metadata: it merges all model arguments, secrets among them, into every task's.
-KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
-_METADATA = """--metadata retrieval.k=3   or   --metadata '{"retrieval": {"k": 3}}'"""
 # Settings that every task of ours passes to the harness: our metrics instead of its own, and no shots.
 _HARNESS_DEFAULTS: dict[str, Any] = {"metric_list": [], "test_split": "test", "num_fewshot": 0}
 # Settings of the harness that this class replaces; ignoring them silently would mislead.
@@ -45,7 +43,7 @@ _UNUSED = {
 class TaskBlocks:
     """Hold the validated blocks of one task. ``data`` is validated by its benchmark's loader.
 
-    ``overrides`` are the settings from ``--metadata``.
+    ``overrides`` are the settings from ``--metadata``, ``from_file`` the keys of ``data`` from the config file.
     """
 
     retrieval: Retrieval
@@ -55,12 +53,16 @@ class TaskBlocks:
     data: dict[str, Any]
     metrics: tuple[str, ...]
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    from_file: Mapping[str, Any] = field(default_factory=dict)
 
 
-def split_config(config: Mapping[str, Any], metrics: Collection[str]) -> tuple[dict[str, Any], TaskBlocks]:
+def split_config(
+    config: Mapping[str, Any], metrics: Collection[str], data: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[dict[str, Any], TaskBlocks]:
     """Split a task's raw configuration into what the harness's task class gets and our validated blocks.
 
-    ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside.
+    ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside. ``data`` holds, by benchmark,
+    the config file's values for keys of the block ``data`` that the task's files leave out.
 
     Raises ConfigError naming the task, the key and the allowed values.
     """
@@ -73,16 +75,20 @@ def split_config(config: Mapping[str, Any], metrics: Collection[str]) -> tuple[d
         kind = type(metadata).__name__
         raise ConfigError(
             f"task {task}, metadata: expected keys and values, got {kind} ({metadata!r})",
-            _METADATA,
+            METADATA,
         )
     own = {key: config[key] for key in BLOCKS if key in config}
-    overrides = _overrides(metadata, task)
-    merged = deep_merge(*_include_chain(metadata.get("config_source")), own, overrides)
+    files = deep_merge(*include_chain(metadata.get("config_source")), own)
+    overrides = settings_given(metadata, TaskNames(task, benchmark_of(files), _holders(task, config)))
+    merged = deep_merge(files, overrides)
+    defaults = (data or {}).get(benchmark_of(merged) or "", {})
+    from_file = {key: value for key, value in defaults.items() if key not in merged["data"]}
+    merged = deep_merge(merged, {"data": from_file} if from_file else {})
     rest["metadata"] = {key: metadata[key] for key in KEPT_METADATA if key in metadata}
     for key, value in _HARNESS_DEFAULTS.items():
         rest.setdefault(key, value)
     _check_harness_keys(rest, task)
-    return rest, replace(_validate(merged, metrics, task), overrides=overrides)
+    return rest, replace(_validate(merged, metrics, task), overrides=overrides, from_file=from_file)
 
 
 def _validate(merged: Mapping[str, Any], known: Collection[str], task: str) -> TaskBlocks:
@@ -139,33 +145,15 @@ def _metric_names(metrics: Any, task: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _include_chain(source: Any) -> list[dict[str, Any]]:
-    """Return our blocks of every file that the task's YAML includes, bases first; the file itself comes last."""
-    path = Path(str(source)) if source else None
-    if path is None or not path.is_file():
-        return []
-    from mrag_eval.harness import read_task_file
+def _holders(task: str, config: Mapping[str, Any]) -> frozenset[str]:
+    """Return the groups and tags that hold a task; its own tags if the harness's task manager does not load it."""
+    from mrag_eval.harness import loaded_together
 
-    raw = read_task_file(path, with_includes=False)
-    includes = raw.get("include") or []
-    chain: list[dict[str, Any]] = []
-    for include in includes if isinstance(includes, list) else [includes]:
-        chain += _include_chain((path.parent / include) if not Path(include).is_absolute() else include)
-    return [*chain, {key: raw[key] for key in BLOCKS if key in raw}]
-
-
-def _overrides(metadata: Mapping[str, Any], task: str) -> dict[str, Any]:
-    ours = {}
-    for key, value in metadata.items():
-        head, dot, _ = str(key).partition(".")
-        if head in BLOCKS:
-            # the harness reads key=value pairs and knows true and false, not null
-            ours[str(key)] = None if dot and value == "null" else value
-        elif dot and head not in KEPT_METADATA:
-            raise ConfigError(
-                f"task {task}, --metadata {key}: no block '{head}'{did_you_mean(head, BLOCKS)}", _METADATA
-            )
-    return undotted(ours)
+    loaded = loaded_together() or {}
+    if task in loaded:
+        return loaded[task].holders
+    tags = config.get("tag") or ()
+    return frozenset((tags,) if isinstance(tags, str) else tags)
 
 
 def _check_harness_keys(rest: Mapping[str, Any], task: str) -> None:

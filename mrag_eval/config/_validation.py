@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from mrag_eval.config._block import Kind
+from mrag_eval.config._block import Block, Kind
 from mrag_eval.core import ConfigError, did_you_mean
 
 B = TypeVar("B", bound=BaseModel)
@@ -44,16 +45,34 @@ def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:
     try:
         return model.model_validate(dict(block))
     except ValidationError as err:
-        fault = _first_fault(model, err)
-        raise ConfigError(
-            f"{where}{joint}{fault[1:]}" if fault.startswith(".") else f"{where}{fault}",
-            "change it there, or leave it out for its default",
-        ) from None
+        raise _refusal(model, err.errors(include_url=False), where, joint) from None
 
 
-def _first_fault(model: type[BaseModel], err: ValidationError) -> str:
+def check_keys(model: type[Block], block: Mapping[str, Any], where: str) -> None:
+    """Check the keys that ``block`` has, as :func:`validated` does; the other keys of ``model`` are set elsewhere."""
+    try:
+        model.model_validate(dict(block))
+    except ValidationError as err:
+        # a missing key, and what keys must be like together, are faults of the whole block
+        faults = [fault for fault in err.errors(include_url=False) if _is_of_a_key(fault)]
+        if faults:
+            raise _refusal(model, faults, where, ".") from None
+
+
+def _is_of_a_key(fault: ErrorDetails) -> bool:
+    return fault["type"] == "truth" or len(fault["loc"]) > (1 if fault["type"] == "missing" else 0)
+
+
+def _refusal(model: type[BaseModel], faults: Sequence[ErrorDetails], where: str, joint: str) -> ConfigError:
+    fault = _first_fault(model, faults)
+    return ConfigError(
+        f"{where}{joint}{fault[1:]}" if fault.startswith(".") else f"{where}{fault}",
+        "change it there, or leave it out for its default",
+    )
+
+
+def _first_fault(model: type[BaseModel], faults: Sequence[ErrorDetails]) -> str:
     """Return the first fault as one line: key path, fault, and allowed values."""
-    faults = err.errors(include_url=False)
     # a misspelt key is also a missing one, and the misspelling is the more useful fault
     fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
     kind, loc = fault["type"], fault["loc"]

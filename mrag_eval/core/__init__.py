@@ -76,6 +76,7 @@ from mrag_eval.core._table_text import columns, pipe_table
 from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
 from mrag_eval.core._trust import NAMED, is_local, is_plain_language, leads_out, links_out, path_fault, users_alone
 from mrag_eval.core._waits import Wait, waits_are_shown
+from mrag_eval.core._weights import check_weights
 
 __all__ = [
     "CONTROL",
@@ -148,6 +149,7 @@ __all__ = [
     "check_output",
     "check_output_file",
     "check_version",
+    "check_weights",
     "close_match",
     "close_stores",
     "columns",

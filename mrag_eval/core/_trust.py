@@ -27,7 +27,8 @@ def users_alone(settings: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(settings, Mapping):
         for key, value in settings.items():
             where = f"{path}.{key}" if path else str(key)
-            if str(key) in USERS_ALONE:
+            # keys may be dotted themselves: retrieval.rerank.url
+            if str(key).rpartition(".")[2] in USERS_ALONE:
                 if value:
                     yield where, value
             else:

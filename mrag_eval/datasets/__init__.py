@@ -16,7 +16,7 @@ from mrag_eval.datasets._declaration import (
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
 from mrag_eval.datasets._jsonl import as_question, read_passages
 from mrag_eval.datasets._published import Published
-from mrag_eval.datasets._registry import LOADERS, declaration_of, load_benchmark, validate_data
+from mrag_eval.datasets._registry import LOADERS, data_of_config, declaration_of, load_benchmark, validate_data
 from mrag_eval.datasets._user_files import read_lines, read_table
 from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label, majority, read_relevance, read_viewpoint
 from mrag_eval.datasets._xlcost_corpus import CUT_KEY, read_xlcost_passages
@@ -42,6 +42,7 @@ __all__ = [
     "Source",
     "WebFile",
     "as_question",
+    "data_of_config",
     "declaration_of",
     "decode",
     "iter_jsonl",

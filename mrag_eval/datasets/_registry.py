@@ -11,11 +11,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import check_keys, config_path, load_config
 from mrag_eval.core import ConfigError, did_you_mean, suggesting
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.datasets._breakdowns import check_breakdowns
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._imbalance import refuse_imbalance
+
+_LIST = "mrag-eval tasks   lists the benchmarks"
 
 
 def _discovered() -> dict[str, LoaderSpec]:
@@ -32,6 +35,21 @@ def declaration_of(data: Mapping[str, Any]) -> Declaration | None:
     """Return the declaration of the benchmark of a task's ``data:`` block; None for an unknown one."""
     loader = LOADERS.get(str(data.get("benchmark")))
     return None if loader is None else loader.declaration
+
+
+def data_of_config() -> Mapping[str, Mapping[str, Any]]:
+    """Return the settings that the config file has for benchmarks: benchmark -> keys of its ``data:`` block.
+
+    Raises :class:`~mrag_eval.core.ConfigError` that names the file and the key.
+    """
+    found, where = load_config().data, f"{config_path()}, data"
+    for name, block in found.items():
+        if name not in LOADERS:
+            raise ConfigError(f"{where}: unknown benchmark '{name}'{did_you_mean(name, LOADERS)}", _LIST)
+        if "benchmark" in block:
+            raise ConfigError(f"{where}.{name}.benchmark: the settings are under its name", "leave this key out")
+        check_keys(LOADERS[name].block, {"benchmark": name, **block}, f"{where}.{name}")
+    return found
 
 
 def validate_data(data: Mapping[str, Any]) -> DataBlock:

@@ -16,7 +16,6 @@ from mrag_eval.models import (
     AuxModel,
     Ledger,
     Verdict,
-    behind_api,
     generate_parsed,
     get,
     named_spec,
@@ -81,11 +80,9 @@ class Panel:
         return {seat: {**asked[name], "nth": nth} for seat, (name, nth) in self._seats.items()}
 
     def check(self) -> None:
-        """Raise the ConfigError that would leave a judge behind an API without answers (a missing key, for example)."""
-        for name, model in self._models.items():
-            # a local judge's weights are loaded at its first call, not while another model is still generating
-            if behind_api(model.spec, name):
-                model.check()
+        """Raise the ConfigError that would leave a judge without answers (a missing key, for example)."""
+        for model in self._models.values():
+            model.check_ahead()
 
     def ask(self, rubric: Rubric[T], cases: Sequence[Case]) -> Asked[T]:
         """Put every case to every seat, all models at once; ask once more after replies that cannot be read."""

@@ -16,7 +16,14 @@ from mrag_eval.models._replies import (
 )
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._shared import get
-from mrag_eval.models._spec import asked_args, behind_api, identity, key_variable, named_spec, portable_identity
+from mrag_eval.models._spec import (
+    asked_args,
+    behind_api,
+    identity,
+    key_variable,
+    named_spec,
+    portable_identity,
+)
 from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator

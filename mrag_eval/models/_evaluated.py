@@ -59,6 +59,11 @@ class EvaluatedModel(AuxModel):
         """Return whether the model is called over HTTP."""
         return self._behind_api
 
+    def check_ahead(self) -> None:
+        """Raise the ConfigError that would leave every call to an API unanswered; a loaded model checks itself."""
+        if self.behind_api:
+            self.check()
+
     def check_room(self, max_tokens: int) -> None:
         """Raise ConfigError if a loaded model's context does not hold replies of ``max_tokens`` tokens."""
         limit = None if self.behind_api else getattr(self._built().lm, "max_length", None)

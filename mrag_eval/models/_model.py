@@ -83,6 +83,19 @@ class AuxModel:
         """Return whether the model is called over HTTP; raise ConfigError for an unknown type."""
         return is_api(model_class(self.spec, self.name))
 
+    def check_ahead(self) -> None:
+        """Raise the ConfigError that would leave every call unanswered, without loading any weights.
+
+        A local model's weights are only looked for. They are loaded at its first call, not while another model is still
+        generating.
+        """
+        from mrag_eval.harness import check_local_weights
+
+        if self.behind_api:
+            self.check()
+        else:
+            check_local_weights(self.spec.model, self.spec.model_args, f"model '{self.name}'")
+
     def check(self) -> None:
         """Load local weights without a call, and raise the ConfigError that would leave every call unanswered."""
         self._built()

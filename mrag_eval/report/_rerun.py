@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import EVALUATED, package_versions, secret_in
+from mrag_eval.config import EVALUATED, deep_merge, package_versions, secret_in
 from mrag_eval.core import DataError, to_json, users_alone
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._task_config import TaskConfig
@@ -153,12 +153,11 @@ def _is_own(file: Path, own_tasks: Path) -> bool:
 
 
 def _metadata(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[str]) -> list[str]:
-    given = [config.overrides for config in configs.values() if config.provenance]
-    merged: dict[str, Any] = {}
-    if given and all(other == given[0] for other in given):
-        merged = dict(given[0])
-    elif given:
-        notes.append("tasks were given different --metadata, which one command cannot say: run them one by one")
+    given = {task: deep_merge(config.from_file, config.overrides) for task, config in configs.items()}
+    settings = list(given.values())
+    # what all tasks were given, or each under its name
+    same = all(other == settings[0] for other in settings)
+    merged = dict(settings[0]) if same else {task: blocks for task, blocks in given.items() if blocks}
     if not all(config.provenance for config in configs.values()):
         notes.append("the run is older than these records: what --metadata said is not known; compare its settings")
     args = file.run.get("model_args") or {}

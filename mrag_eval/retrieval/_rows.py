@@ -17,6 +17,7 @@ from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry, file_name
 from mrag_eval.retrieval.saved._settings import fingerprint_of, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.sources import Missing, Saved, Source, source_for
 
+_STAND_IN = {"title": "title", "text": "text", "date": "2026-01-01"}
 # Rows that ``mrag-eval run`` retrieved, for the tasks that the harness builds while this is set.
 FIRST: ContextVar[RunFolder | None] = ContextVar("rows retrieved first", default=None)
 
@@ -123,6 +124,18 @@ class TaskRows:
     def check(self) -> None:
         """Check whether the models that retrieval needs can be reached."""
         self._source.check_models()
+
+    def examples(self) -> list[dict[str, Any]]:
+        """Return a row of each language of questions, with stand-ins for the passages that it will have."""
+        first: dict[str, RagDoc] = {}
+        for doc in self.docs.values():
+            first.setdefault(doc.query_lang, doc)
+        return [{**doc.to_dict(), "passages": self._stand_ins(doc)} for doc in first.values()]
+
+    def _stand_ins(self, doc: RagDoc) -> list[dict[str, Any]]:
+        retrieval = self.blocks.retrieval
+        shown = retrieval.k if retrieval.searches else len(doc.given_passages) or retrieval.k
+        return [{**_STAND_IN, "lang": doc.query_lang}] * shown if retrieval.shows_passages else []
 
     def prepare(self, ids: Sequence[str]) -> None:
         """Retrieve for the given rows that have not been retrieved for, in one batch."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config, unmeasured
 from mrag_eval.core import RowScores, Scored, install_redaction, keep_secrets_of, labelled_name, naming, to_json
-from mrag_eval.datasets import Benchmark
+from mrag_eval.datasets import Benchmark, data_of_config
 from mrag_eval.harness import HarnessTask, RowResult, hide_secrets_in_results
 from mrag_eval.judging import Verdicts
 from mrag_eval.prompts import (
@@ -74,7 +74,7 @@ class RagTask(HarnessTask):
         hide_secrets_in_results()
         # the harness adds the evaluated model's arguments, headers and address included
         keep_secrets_of(config or {})
-        rest, self.blocks = split_config(config or {}, METRIC_NAMES)
+        rest, self.blocks = split_config(config or {}, METRIC_NAMES, data_of_config())
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
         with naming(name):
@@ -132,10 +132,17 @@ class RagTask(HarnessTask):
         self._budget = budget_for(
             self.blocks.prompt.max_tokens, model, self.config.metadata or {}, self.config.generation_kwargs
         )
+
+    def check(self, *, judged: bool = True) -> None:
+        """Raise for a model that cannot be reached, and a prompt that cannot be rendered; nothing is retrieved."""
         with naming(self._name):
             self._supply.check()
-            if not self.predict_only:
+            if judged:
                 self._verdicts.check()
+            for row in self._supply.examples():
+                self._template.render(row, row["passages"])
+                if self.by_likelihood:
+                    option_texts(row)
 
     def rendered(self) -> None:
         parts = [f"{self.prompts} rows", *self._supply.described()]

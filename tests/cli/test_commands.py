@@ -417,9 +417,9 @@ def test_run_reports_a_wrong_override_before_any_model_answers(cli: Run) -> None
 
 
 def test_run_builds_the_tasks_before_it_loads_the_model(cli: Run) -> None:
-    """A model that does not exist is never loaded: the missing corpus is reported first."""
+    """A model that only the hub could know is never loaded: the missing corpus is reported first."""
     corpus, model = "retrieval.corpus=wikipedia", ("--model", "hf", "--model_args", "pretrained=no-such/model")
-    done = cli("run", *model, "--tasks", "mrag_demo", "--metadata", corpus)
+    done = cli("run", *model, "--tasks", "mrag_demo", "--metadata", corpus, HF_HUB_OFFLINE="0")
     assert done.returncode == 2
     assert "no corpus named 'wikipedia'" in done.stderr
     assert "Traceback" not in done.stderr

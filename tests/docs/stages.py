@@ -174,6 +174,13 @@ _XQUAD = "mrag-eval run --model dummy --tasks xquad_rag_de --log_samples --outpu
 _PARTS = "\n".join(f"mrag-eval index build part_{n}.jsonl PART_{n}" for n in (1, 2, 3))
 
 
+def _settings(folder: Path, copies: Path) -> None:
+    # the page brings its own
+    (folder / "mrag.yaml").unlink()
+    for name in ("xquad", "click"):
+        (folder / name).symlink_to(copies / name)
+
+
 def _troubleshooting(folder: Path, copies: Path) -> None:
     from mrag_eval.retrievers import build_index
 
@@ -200,6 +207,7 @@ STAGES: Mapping[str, Stage] = {
     "docs/building.md": Stage(_building),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/reports.md": Stage(first=_XRAG),
+    "docs/settings.md": Stage(_settings),
     "docs/troubleshooting.md": Stage(_troubleshooting),
     "docs/quickstart.md": Stage(_quickstart),
     # all rows of the copy: a run of a part is no entry for a leaderboard

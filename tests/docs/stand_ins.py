@@ -101,7 +101,7 @@ def _evaluation(arguments: Sequence[str]) -> list[str]:
     if "--limit" not in words:
         words += ["--limit", os.environ.get("DOCS_LIMIT", "2")]
     said = " ".join(words)
-    for item in () if _own_territories(said) else _data_of(_after(words, "--tasks") or ""):
+    for item in () if _own_territories(said) or _configured() else _data_of(_after(words, "--tasks") or ""):
         if item.startswith("{") or (item.partition("=")[0] not in said and '"path"' not in said):
             words += ["--metadata", item.replace("{}", os.environ["DOCS_COPIES"])]
     return words
@@ -111,6 +111,12 @@ def _own_territories(said: str) -> bool:
     """Return whether the page names a data set that `mrag-eval build territories` wrote there."""
     named = re.search(r"data\.path=([^,\s]+)", said)
     return named is not None and Path(named[1], "borderlines", "languages.json").is_file()
+
+
+def _configured() -> bool:
+    """Return whether the page's config file names the data."""
+    config = Path("mrag.yaml")
+    return config.is_file() and "data:" in config.read_text("utf-8")
 
 
 def _data_of(tasks: str) -> tuple[str, ...]:

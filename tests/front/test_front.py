@@ -219,3 +219,35 @@ def test_a_bad_row_is_named(rows: Any, metrics: list[str], what: str) -> None:
     with pytest.raises(MragError, match=what) as caught:
         score(rows, metrics)
     assert "\n" not in caught.value.message
+
+
+# ------------------------------------------------------------------- settings by name
+
+
+def test_settings_of_a_name_are_for_its_tasks_alone(small: Path) -> None:
+    found = evaluate(
+        "oracle_answer",
+        ["small", "bare"],
+        include=small,
+        limit=2,
+        retrieval={"seed": 4},
+        settings={"small": {"retrieval": {"k": 1}}, "jsonl": {"data": {"seed": 3}}},
+    )
+    configs = json.loads(found.path.read_text("utf-8"))["configs"]
+    assert {name: config["retrieval"]["k"] for name, config in configs.items()} == {"small": 1, "bare": 5}
+    assert all(config["data"]["seed"] == 3 and config["retrieval"]["seed"] == 4 for config in configs.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"smal": {"retrieval": {"k": 1}}}, "'smal'; did you mean 'small'"),
+        ({"retrieval": {"k": 1}}, "'retrieval' is a block"),
+        ({"small": {"k": 1}}, r"settings\['small'\]: expected blocks"),
+        ({"small": 5}, r"settings\['small'\]: expected blocks"),
+        ([("small", 5)], "settings: expected a dictionary"),
+    ],
+)
+def test_settings_of_no_name_and_of_no_block_are_refused(settings: Any, said: str, small: Path) -> None:
+    with pytest.raises(MragError, match=said):
+        evaluate("oracle_answer", "small", include=small, settings=settings)

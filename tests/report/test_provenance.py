@@ -284,7 +284,7 @@ def test_a_run_and_its_repetition_give_equal_numbers(
         main(
             shlex.split(
                 "run --model oracle_answer --tasks both --include_path . --output_path one --log_samples "
-                "--limit 7 --metadata retrieval.k=1 --seed 5"
+                "--limit 7 --metadata retrieval.k=1,small.prompt.max_tokens=900 --seed 5"
             )
         )
     assert done.value.code == 0

@@ -13,9 +13,11 @@ from typing import Any
 import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
+from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import handle_non_serializable, make_table
 
 from mrag_eval.core import ConfigError, DataError, MragError
+from mrag_eval.harness import asked_tasks
 from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.task import RagTask
 from mrag_eval.task import _hook as task_module
@@ -28,10 +30,11 @@ def knows_everything(prompt: str) -> str:
     return next((answer for question, answer in ANSWERS.items() if question in prompt), "?")
 
 
-def run(tasks: Path, name: str = "small", lm: Any = None, metadata: Any = None, **kwargs: Any) -> Any:
+def run(tasks: Path, name: str | list[str] = "small", lm: Any = None, metadata: Any = None, **kwargs: Any) -> Any:
     manager = TaskManager(include_path=str(tasks), include_defaults=False, metadata=metadata)
+    names = [name] if isinstance(name, str) else name
     return lm_eval.simple_evaluate(
-        model=lm or ScriptedLM(knows_everything), tasks=[name], task_manager=manager, bootstrap_iters=100, **kwargs
+        model=lm or ScriptedLM(knows_everything), tasks=names, task_manager=manager, bootstrap_iters=100, **kwargs
     )
 
 
@@ -70,6 +73,36 @@ def test_a_run_outside_a_git_repository_prints_nothing_of_git(
     (tmp_path / ".git" / "HEAD").write_text("damaged\n", "utf-8")
     run(tasks, limit=1)
     assert "fatal" in capfd.readouterr().err
+
+
+# ------------------------------------------------------------------ which tasks are asked for
+
+
+def test_a_task_knows_all_that_are_loaded_with_it(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tasks / "other.yaml").write_text("include: small.yaml\ntask: other\ntag: some\n", "utf-8")
+    (tasks / "both.yaml").write_text("group: both\ntask: [small, other]\n", "utf-8")
+    seen: list[list[str] | None] = []
+    real = RagTask.load_rows
+
+    def load_rows(self: RagTask) -> list[dict[str, Any]]:
+        seen.append(asked_tasks())
+        return real(self)
+
+    monkeypatch.setattr(RagTask, "load_rows", load_rows)
+    manager = TaskManager(include_path=str(tasks), include_defaults=False)
+    path = str(tasks / "other.yaml")
+    for asked, names in (
+        (["both"], ["both"]),
+        ("small", ["small"]),
+        (["small", "some"], ["small", "some"]),
+        ([path], [path]),
+        ([load_yaml(path, resolve_func=True), build(tasks)], ["other", "small"]),
+    ):
+        seen.clear()
+        manager.load(asked)
+        assert seen
+        assert all(found == names for found in seen)
+    assert asked_tasks() is None
 
 
 # ------------------------------------------------------------------ which rows are retrieved

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.models import Ledger, Reply
+from mrag_eval.models import Ledger, Reply, behind_api
 from mrag_eval.prompts import Conversation
 
 # Maps the last message of a conversation to a reply, or to the error of a failed call.
@@ -46,6 +46,9 @@ class ScriptedJudge:
 
     def check(self) -> None:
         pass
+
+    def check_ahead(self) -> None:
+        behind_api(self.spec, self.name)
 
     def generate(
         self, conversations: Sequence[Conversation], *, seat: str = "", on_reply: Any = None, **settings: Any

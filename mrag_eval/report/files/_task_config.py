@@ -234,6 +234,11 @@ class TaskConfig:
         return self.provenance.get("overrides") or {}
 
     @property
+    def from_file(self) -> Mapping[str, Any]:
+        """Return the settings of the config file for the task's benchmark."""
+        return self.provenance.get("config_file") or {}
+
+    @property
     def samples(self) -> Sequence[int]:
         """Return the rows of --samples; empty if all were asked for, or a number of them."""
         return self.provenance.get("samples") or ()

@@ -57,11 +57,9 @@ class Agents:
         return {"planner": portable_identity(self.planner.spec), "critic": portable_identity(self.critic.spec)}
 
     def check(self) -> None:
-        """Raise the ConfigError that would leave a model behind an API without answers (a missing key, for example)."""
+        """Raise the ConfigError that would leave a model without answers (a missing key, for example)."""
         for model in dict.fromkeys((self.planner, self.critic)):
-            # weights of a local model are loaded at its first call, those of the evaluated one are there
-            if model is self.evaluated or model.behind_api:
-                model.check()
+            model.check_ahead()
 
 
 def agents_for(agent: Agent) -> Agents:

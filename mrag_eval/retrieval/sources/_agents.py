@@ -7,6 +7,7 @@ from typing import Any
 
 from mrag_eval.core import RagDoc, Retrieved
 from mrag_eval.models import EvaluatedModel, Translator
+from mrag_eval.prompts import load_template
 from mrag_eval.retrieval._corpora import held_languages
 from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_fixed_scope, retrieve_by_agents
 from mrag_eval.retrieval.saved._settings import prompt_identity
@@ -31,17 +32,19 @@ class AgentLoop(IndexSearch):
             check_fixed_scope(retrieval, agent, docs, held_languages(retrieval, self._benchmark.corpus))
 
     def check_models(self) -> None:
-        """Raise ConfigError if planner or critic cannot be reached, or their replies would not fit."""
-        agents = self._models()
-        agents.check()
-        if agents.evaluated is not None:
-            agents.evaluated.check_room(self._setup.agent.generation.max_tokens)
+        """Raise ConfigError for a prompt that cannot be read, and a planner or critic that cannot be reached."""
+        super().check_models()
+        for name in self._setup.agent.prompts.model_dump().values():
+            load_template(name, role="agent")
+        self._models().check()
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
-        """Run the loop for all rows at once."""
-        setup, retrieval = self._setup, self._retrieval
+        """Run the loop for all rows at once; raise ConfigError if the evaluated model has no room to plan."""
+        setup, agents = self._setup, self._models()
+        if agents.evaluated is not None:
+            agents.evaluated.check_room(setup.agent.generation.max_tokens)
         return retrieve_by_agents(
-            docs, retrieval, setup.agent, self._models(), corpus=self._benchmark.corpus, use_cache=setup.use_cache
+            docs, self._retrieval, setup.agent, agents, corpus=self._benchmark.corpus, use_cache=setup.use_cache
         )
 
     def identity(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from mrag_eval.retrieval._plan import Plan, Selection, askers, plan_rows, refuse
 from mrag_eval.retrieval._query_versions import translated_plans
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval._texts import with_texts
-from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
+from mrag_eval.retrieval.rerank._rerank import check_reranker, open_reranker, rerank
 from mrag_eval.retrieval.sources._source import Missing, Setup, Source
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ class IndexSearch(Source):
             held = held_languages(self._retrieval, self._benchmark.corpus)
             check_scope(held, docs, self._plans(docs), self._retrieval)
             self._index = index_record(self._retrieval)
+
+    def check_models(self) -> None:
+        """Raise ConfigError for a reranker that cannot be used."""
+        check_reranker(self._retrieval)
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Search for all rows at once."""

@@ -46,6 +46,9 @@ CASES = [
             "models: {m: {model: local-completions, model_args: {base_url: nourl}}}\n": ["models.m", "base_url"],
             "corpora: {w: {kind: milvus}}\n": ["corpora.w", "uri"],
             "corpora: {w: {kind: nope, uri: x}}\n": ["corpora.w", "nope"],
+            "data: {xrg: {path: x}}\n": ["data", "xrg", "'xrag'"],
+            "data: {xrag: {benchmark: mkqa}}\n": ["data.xrag.benchmark"],
+            "data: {xrag: {path: true}}\n": ["data.xrag", "path"],
             "translator: {backend: nope}\n": ["translator", "nope"],
             "translator: {backend: lm}\n": ["translator", "'model'"],
         }.items()

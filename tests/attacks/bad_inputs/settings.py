@@ -143,6 +143,15 @@ TASK_FILES: dict[str, tuple[str, str, str]] = {
     f"wrong{number}.yaml": (_task(number, blocks), key, title)
     for number, (key, title, blocks) in enumerate(_task_faults())
 }
+
+
+def _config_faults() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    yield from _faulty(FileConfig, {})
+    for name, loader in LOADERS.items():
+        for key, kind, block in _faulty(loader.block, {}):
+            yield key, f"data.{name}, {key}: {kind} of {name}", {"data": {name: block}}
+
+
 CASES = [
     Case(
         "doctor --config",
@@ -151,5 +160,5 @@ CASES = [
         {"MRAG_CONFIG": "wrong.yaml"},
         title=f"config file, {kind if ' of ' in kind else f'{key}: {kind}'}",
     )
-    for key, kind, block in _faulty(FileConfig, {})
+    for key, kind, block in _config_faults()
 ]

@@ -90,6 +90,9 @@ class ScriptedAgent:
     def check(self) -> None:
         pass
 
+    def check_ahead(self) -> None:
+        pass
+
     def generate(
         self, conversations: Sequence[Conversation], *, seat: str = "", on_reply: Any = None, **settings: Any
     ) -> list[Reply]:

@@ -1,0 +1,180 @@
+"""Settings of ``--metadata``, for all tasks of a run or, under a prefix, for some of them.
+
+A prefix is the name of a benchmark, of a group, of a tag, or of a task: ``xrag.data.path=FOLDER``. The narrower name
+wins: no prefix, then the benchmark, then groups and tags, then the task itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mrag_eval.config._includes import BLOCKS, benchmark_in, benchmark_of
+from mrag_eval.config._validation import deep_merge, undotted
+from mrag_eval.core import ConfigError, close_match
+
+if TYPE_CHECKING:
+    from mrag_eval.harness import Loaded
+
+# Keys kept of the harness's metadata: it merges all model arguments, secrets among them, into every task's.
+KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
+METADATA = """--metadata retrieval.k=3   or   --metadata '{"retrieval": {"k": 3}}'"""
+
+
+@dataclass(frozen=True)
+class TaskNames:
+    """Hold the names that mean a task: its own, its benchmark's, and those of the groups and tags that hold it."""
+
+    task: str
+    benchmark: str | None = None
+    holders: frozenset[str] = frozenset()
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (self.task, *([] if self.benchmark is None else [self.benchmark]), *self.holders)
+
+    def level(self, name: str) -> int | None:
+        """Return how narrowly a name means the task: 0 is all tasks, 3 this one alone; None if it does not."""
+        levels = {"": 0, self.task: 3} | dict.fromkeys(self.holders, 2)
+        # a group may have the name of its benchmark
+        return 1 if name == self.benchmark else levels.get(name)
+
+
+class _Setting(NamedTuple):
+    prefix: str
+    key: str
+    value: Any
+
+
+def settings_given(metadata: Mapping[str, Any], own: TaskNames) -> dict[str, Any]:
+    """Return the settings of ``--metadata`` for the task with the names ``own``, as blocks.
+
+    Raises ConfigError for a key of no block, a prefix that no task of the run has, and for two settings of one level
+    that contradict each other.
+    """
+    where = f"task {own.task}, --metadata"
+    named = _Run(own)
+    by_level: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for prefix, key, value in _settings(metadata, named, where):
+        level = own.level(prefix)
+        if level is not None:
+            by_level[level].setdefault(prefix, {})[key] = value
+        elif prefix not in named:
+            raise ConfigError(
+                f"--metadata {prefix}.{key}: no task of this run, nor its benchmark, group or tag, is called "
+                f"'{prefix}'{close_match(prefix, named)}",
+                f"name what is in --tasks, or a benchmark of it: {', '.join(named.benchmarks)}",
+            )
+    for given in by_level.values():
+        for (one, left), (other, right) in combinations(given.items(), 2):
+            _check_agreement((one, left), (other, right), where)
+    return deep_merge(*(undotted(flat) for _, given in sorted(by_level.items()) for flat in given.values()))
+
+
+class _Run:
+    """The names that mean a task of this run; the files of the other tasks are read only if they are needed."""
+
+    def __init__(self, own: TaskNames) -> None:
+        self.own = own
+
+    def _tasks(self) -> Iterator[TaskNames]:
+        from mrag_eval.harness import loaded_together
+
+        yield self.own
+        for name, task in (loaded_together() or {}).items():
+            benchmark = _benchmark(task)
+            # tasks of the harness have no settings of ours
+            if benchmark is not None:
+                yield TaskNames(name, benchmark, task.holders)
+
+    @property
+    def benchmarks(self) -> list[str]:
+        return sorted({names.benchmark for names in self._tasks() if names.benchmark is not None})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({name for names in self._tasks() for name in names})
+
+    def __contains__(self, name: str) -> bool:
+        return any(names.level(name) is not None for names in self._tasks())
+
+
+def _benchmark(task: Loaded) -> str | None:
+    if task.config is not None:
+        return benchmark_of(task.config)
+    return None if task.file is None else benchmark_in(task.file)
+
+
+def _settings(metadata: Mapping[str, Any], run: _Run, where: str) -> Iterator[_Setting]:
+    """Yield our settings among the harness's; raise ConfigError for one that is neither."""
+    for name, value in metadata.items():
+        key = str(name)
+        prefix, block = _split(key)
+        if block:
+            # the harness reads key=value pairs and knows true and false, not null
+            yield _Setting(prefix, block, None if "." in key and value == "null" else value)
+        elif key in KEPT_METADATA:
+            continue
+        elif isinstance(value, Mapping):
+            # an argument of the model may be a mapping, too
+            if _holds_blocks(value) or run.own.level(key) is not None:
+                yield from _of_name(key, value, where)
+        elif "." in key and key.partition(".")[0] not in KEPT_METADATA:
+            raise _no_block(key, run, where)
+        elif run.own.level(key) is not None:
+            raise ConfigError(
+                f"{where} {key}: expected settings, got {type(value).__name__} ({value!r})",
+                f"--metadata {key}.retrieval.k=3",
+            )
+
+
+def _of_name(name: str, inner: Mapping[str, Any], where: str) -> Iterator[_Setting]:
+    for key, value in inner.items():
+        prefix, block = _split(str(key))
+        if prefix or not block:
+            raise _no_block(f"{name}.{key}", (name,), where)
+        yield _Setting(name, block, value)
+
+
+def _split(key: str) -> tuple[str, str]:
+    """Return the prefix of a key and the rest, which begins with a block; the rest is empty without a block."""
+    parts = key.split(".")
+    at = next((i for i, part in enumerate(parts) if part in BLOCKS), len(parts))
+    return ".".join(parts[:at]), ".".join(parts[at:])
+
+
+def _holds_blocks(value: Mapping[str, Any]) -> bool:
+    return bool(value) and all(
+        _split(str(key))[1] and not _split(str(key))[0] and ("." in str(key) or isinstance(inner, Mapping | list))
+        for key, inner in value.items()
+    )
+
+
+def _no_block(key: str, run: Iterable[str], where: str) -> ConfigError:
+    head, _, rest = key.partition(".")
+    names = set(run)
+    if head in names and rest:
+        head = rest.partition(".")[0]
+    hint = close_match(head, {*BLOCKS, *names}) or f"; allowed: {', '.join(sorted(BLOCKS))}"
+    return ConfigError(f"{where} {key}: no block '{head}'{hint}", METADATA)
+
+
+def _check_agreement(one: tuple[str, dict[str, Any]], other: tuple[str, dict[str, Any]], where: str) -> None:
+    """Raise ConfigError if two names of one level set the same key to different values."""
+    left, right = _flat(undotted(one[1])), _flat(undotted(other[1]))
+    for key, value in left.items():
+        for again, found in right.items():
+            inside = again.startswith(f"{key}.") or key.startswith(f"{again}.")
+            if inside or (key == again and value != found):
+                raise ConfigError(
+                    f"{where}: {one[0]}.{key}={value} contradicts {other[0]}.{again}={found}",
+                    "leave one of them out, or name the task itself, which comes before groups and tags",
+                )
+
+
+def _flat(nested: Mapping[str, Any], start: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in nested.items():
+        out |= _flat(value, f"{start}{key}.") if isinstance(value, Mapping) else {f"{start}{key}": value}
+    return out
