@@ -69,8 +69,8 @@ class Retrieval(Block):
     ``kind`` is the kind of index that is searched; ``milvus`` is an index in Milvus at ``uri`` (a server, or a local
     file ending in ``.db``; without it an entry of the config file), where ``corpus`` is its collection;
     ``precomputed`` takes the lists of another system from the file ``run``: a TREC run, with the passages from
-    ``corpus`` (an index, or a JSON Lines file), or JSON Lines with the passages in them (``ctxs``); ``run_language`` is
-    the language of such passages that name none.
+    ``corpus`` (an index, a JSON Lines file, or documents of BERGEN), or JSON Lines with the passages in them
+    (``ctxs``); ``run_language`` is the language of passages that do not say theirs.
 
     ``stem``, ``segment`` and ``simplified`` are rules for the words of BM25, as in ``mrag-eval index build``; an index
     that exists must have been built with them.
@@ -178,8 +178,8 @@ class Retrieval(Block):
                 raise ValueError(f"'{key}' requires kind '{kind}'")
         if self.kind == "precomputed" and self.run is None:
             raise ValueError("kind 'precomputed' needs 'run', a TREC file or JSON Lines")
-        if self.run_language is not None and not self.run_holds_texts:
-            raise ValueError("'run_language' requires 'run', a file of JSON Lines")
+        if self.run_language is not None and self.run is None:
+            raise ValueError("'run_language' requires 'run', the file of another system")
         if self.kind == "milvus" and self.corpus in ("benchmark", PUBLISHED):
             raise ValueError("kind 'milvus' needs 'corpus', the collection that is searched")
         if self.kind == "precomputed" and self.preset.shows_passages:

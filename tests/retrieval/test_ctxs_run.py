@@ -131,8 +131,8 @@ def test_a_language_has_to_be_named_somewhere(tmp_path: Path) -> None:
     path = write(tmp_path, {"id": "q1", "ctxs": [OPENED]})
     with pytest.raises(DataError, match=r"line 1: its passages do not say their language.*\n.*retrieval.run_language"):
         found(path, run_language=None)
-    with pytest.raises(ConfigError, match="'run_language' requires 'run', a file of JSON Lines"):
-        validated(Retrieval, {"mode": "all", "kind": "precomputed", "run": "x.trec", "run_language": "en"}, "test")
+    with pytest.raises(ConfigError, match="'run_language' requires 'run', the file of another system"):
+        validated(Retrieval, {"mode": "all", "run_language": "en"}, "test")
 
 
 def test_the_question_in_a_prompt() -> None:
