@@ -59,7 +59,7 @@ def hub_file(place: HubPlace, name: str, limit: int) -> tuple[Path, str]:
     the hub does not give.
     """
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
-    from huggingface_hub.errors import RemoteEntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError
 
     known = _cached(place, name)
     if known is not None and known.parent.name == place.revision:
@@ -71,7 +71,7 @@ def hub_file(place: HubPlace, name: str, limit: int) -> tuple[Path, str]:
         revision = place.revision or "main"
         try:
             size = get_hf_file_metadata(hf_hub_url(place.repo, name, repo_type="dataset", revision=revision)).size
-        except RemoteEntryNotFoundError:
+        except EntryNotFoundError:
             raise DataError(f"{place} has no file {name}") from None
         except Exception as error:
             if known is None or not _unreachable(error):
@@ -123,12 +123,13 @@ def hub_faults(place: HubPlace, *, cached: bool = False) -> Iterator[None]:
     except (errors.LocalEntryNotFoundError, ConnectionError) as error:
         raise _no_connection(place, error, cached) from None
     except Exception as error:
-        if isinstance(error, RuntimeError) and not isinstance(error, MragError):
-            raise _refused(place, error.__cause__ or error) from None  # of uploads by LFS and Xet
         # the client of HTTP below the hub's has another name from version to version
-        if not type(error).__module__.startswith(("httpx", "httpcore", "requests", "urllib3")):
-            raise
-        raise _no_connection(place, error, cached) from None
+        if type(error).__module__.startswith(("httpx", "httpcore", "requests", "urllib3")):
+            raise _no_connection(place, error, cached) from None
+        # of uploads by LFS and Xet, which tell the cause apart; of names that the hub does not take; of the cache
+        if isinstance(error, RuntimeError | ValueError | OSError) and not isinstance(error, MragError):
+            raise _refused(place, error.__cause__ or error) from None
+        raise
 
 
 def _cached(place: HubPlace, name: str) -> Path | None:
@@ -159,7 +160,7 @@ def _refused(place: HubPlace, error: BaseException) -> ConfigError:
             f"{place}: {_host()} {said}", "export HF_TOKEN=..., or hf auth login; hf auth whoami shows whose it is"
         )
     line = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    return ConfigError(f"{place}: the hub says: {line:.300}", "try again; what has arrived is not sent twice")
+    return ConfigError(f"{place}: {line:.300}", "try again; what has arrived is not sent twice")
 
 
 def _no_connection(place: HubPlace, error: Exception, cached: bool) -> DataError:

@@ -58,6 +58,8 @@ def name_fault(name: Any) -> str | None:
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts:
         return "is outside of the folder"
+    if not parts:
+        return "is the folder itself"
     return None
 
 

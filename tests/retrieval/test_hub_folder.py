@@ -135,6 +135,8 @@ FAULTY: dict[str, tuple[Callable[[Path], object], str]] = {
     "a file that is not there": (lambda run: (run / "t.jsonl").unlink(), "has no file t.jsonl"),
     "a file elsewhere": (lambda run: entry(run, file="../../secret"), "'../../secret' is outside of the folder"),
     "an absolute file": (lambda run: entry(run, file="/etc/passwd"), "'/etc/passwd' is outside of the folder"),
+    "the folder itself": (lambda run: entry(run, file="."), "'.' is the folder itself"),
+    "a name that no hub takes": (lambda run: entry(run, file="t.jsonl/"), "t.jsonl"),
     "not finished": (lambda run: entry(run, sha256=None), "were pushed before they were complete"),
     "another fingerprint": (lambda run: entry(run, settings={}), "fingerprint of task t is not that of its settings"),
     "settings: a list": (lambda run: entry(run, settings=[]), "tasks.t.settings is of a wrong kind"),
@@ -166,6 +168,7 @@ def test_what_was_pushed_is_checked_as_a_strangers(hub: Hub, tmp_path: Path, wha
     assert f"hub:{REPO}@{commit}" in caught.value.message
     assert "\n" not in caught.value.message
     assert caught.value.next_step
+    assert "--overwrite" not in caught.value.next_step or "has changed" in message
 
 
 def test_what_the_hub_does_not_give_is_one_line(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

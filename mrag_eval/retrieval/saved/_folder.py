@@ -38,11 +38,15 @@ from mrag_eval.retrieval.saved._settings import differing_settings
 
 
 class RunFolder:
-    """Open a folder of retrieved rows to read or write. Raise DataError if it is damaged or newer."""
+    """Open a folder of retrieved rows to read or write. Raise DataError if it is damaged or newer.
+
+    ``name`` is the folder, and ``remedy`` the next step for damaged rows, in messages.
+    """
+
+    remedy = "retrieve again with --overwrite"
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # in messages
         self.name = str(path)
         self.tasks: dict[str, TaskEntry] = self._manifest() if (path / MANIFEST).exists() else {}
 
@@ -168,7 +172,7 @@ class RunFolder:
         path, shown = self.located(entry)
         wanted = {doc.id: doc for doc in docs}
         found: dict[str, Retrieved] = {}
-        for record in records_of(path, entry.sha256, shown):
+        for record in records_of(path, entry.sha256, shown, self.remedy):
             doc = wanted.get(record["id"])
             if doc is None:
                 continue
@@ -180,7 +184,7 @@ class RunFolder:
             try:
                 found[doc.id] = from_record(record)
             except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
-                raise DataError(f"{shown}: row '{doc.id}' cannot be read ({error!r:.200})", "retrieve again") from None
+                raise DataError(f"{shown}: row '{doc.id}' cannot be read ({error!r:.200})", self.remedy) from None
         missing = [doc.id for doc in docs if doc.id not in found]
         if missing:
             names = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
@@ -215,10 +219,12 @@ def _line(record: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
-def records_of(path: Path, sha256: str | None = None, shown: str | None = None) -> Iterator[dict[str, Any]]:
+def records_of(
+    path: Path, sha256: str | None = None, shown: str | None = None, remedy: str = RunFolder.remedy
+) -> Iterator[dict[str, Any]]:
     """Yield the records of a file of rows; with ``sha256``, raise DataError after the last if the file differs.
 
-    ``shown`` names the file in messages; default: its path.
+    ``shown`` names the file in messages, by default its path, and ``remedy`` is their next step.
     """
     shown = shown or str(path)
     digest = hashlib.sha256()
@@ -233,12 +239,12 @@ def records_of(path: Path, sha256: str | None = None, shown: str | None = None) 
                 except (ValueError, UnicodeDecodeError):
                     record = None
                 if not isinstance(record, dict) or not {"id", "row", "passages"} <= record.keys():
-                    raise DataError(f"{shown}, line {number}: not a row", "retrieve again with --overwrite")
+                    raise DataError(f"{shown}, line {number}: not a row", remedy)
                 yield record
     except OSError as error:
-        raise DataError(f"{shown} cannot be read: {error.strerror or error}", "retrieve again") from None
+        raise DataError(f"{shown} cannot be read: {error.strerror or error}", remedy) from None
     if sha256 is not None and digest.hexdigest() != sha256:
-        raise DataError(f"{shown} is damaged: its SHA-256 is not the manifest's", "retrieve again with --overwrite")
+        raise DataError(f"{shown} is damaged: its SHA-256 is not the manifest's", remedy)
 
 
 def _repair(path: Path) -> set[str]:

@@ -28,6 +28,8 @@ class HubFolder(RunFolder):
     once, and a task's file when its rows are.
     """
 
+    remedy = _OTHER
+
     def __init__(self, place: HubPlace) -> None:
         """Raise DataError, in one line, if there is no such dataset, revision or manifest, or the hub is not there."""
         with suggesting("a run folder is pushed by: mrag-eval retrieve --tasks ... -o FOLDER --push hub:ORG/NAME"):

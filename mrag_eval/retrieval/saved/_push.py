@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,9 @@ from mrag_eval.retrieval.saved._terms import check_terms
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+# Lines that are searched for secrets at once.
+_LINES = 1000
 
 
 @dataclass(frozen=True)
@@ -123,15 +127,23 @@ def _refuse_secrets(path: Path) -> None:
     """Raise DataError for a secret that is known by value, and for a folder of this machine's user in a text."""
     folders = [str(place) for place in {Path.home(), Path.cwd(), cache_dir()} if len(place.parts) > 2]
     with readable(path, "retrieve again with --overwrite"), path.open("rb") as file:
-        for number, line in enumerate(lines_of(file, path), 1):
-            text = line.decode("utf-8", "surrogatepass")
-            if hide(text) != text:
-                what = "a secret that this environment knows"
-            elif any(place in text for place in folders):
-                what = "a path of this machine"
-            else:
+        numbered = enumerate(lines_of(file, path), 1)
+        # many lines at once, as most are short
+        while block := list(islice(numbered, _LINES)):
+            if _not_to_be_sent(b"".join(line for _, line in block), folders) is None:
                 continue
-            raise DataError(f"{path}, line {number}: holds {what}", "remove its cause, and retrieve with --overwrite")
+            for number, line in block:
+                if what := _not_to_be_sent(line, folders):
+                    raise DataError(
+                        f"{path}, line {number}: holds {what}", "remove its cause, and retrieve with --overwrite"
+                    )
+
+
+def _not_to_be_sent(raw: bytes, folders: Sequence[str]) -> str | None:
+    text = raw.decode("utf-8", "surrogatepass")
+    if hide(text) != text:
+        return "a secret that this environment knows"
+    return "a path of this machine" if any(place in text for place in folders) else None
 
 
 def _write_card(folder: RunFolder, push: Push) -> str:
