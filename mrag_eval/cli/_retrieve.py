@@ -105,9 +105,12 @@ def _asked(push: str, branch: str | None, message: str | None, private: bool, li
     place = HubPlace.named(push, "--push")
     if place is None or place.revision is not None:
         raise typer.BadParameter("write it as hub:ORG/NAME; a branch is named by --revision", param_hint="--push")
-    for hint, text in (("--revision", branch), ("--licence", licence)):
+    for hint, text, expected in (
+        ("--revision", branch, "the name of a branch"),
+        ("--licence", licence, "an SPDX identifier, such as CC-BY-4.0"),
+    ):
         if text is not None and not re.fullmatch(r"[A-Za-z0-9][\w.+/-]*", text, re.ASCII):
-            raise typer.BadParameter(f"'{text}' is no name of one", param_hint=hint)
+            raise typer.BadParameter(f"'{text}' is not {expected}", param_hint=hint)
     asked = Push(place, branch, message, private, licence)
     asked.check()
     return asked
@@ -117,7 +120,7 @@ def _retrieve(
     folder: RunFolder, tasks: str, flags: Sequence[str], limit: float | None, push: Push | None, *, overwrite: bool
 ) -> None:
     from mrag_eval.cli._harness import built_tasks
-    from mrag_eval.retrieval import check_terms, retrieve_into
+    from mrag_eval.retrieval import check_terms, repeats_questions, retrieve_into
 
     found, chosen = built_tasks(flags)
     done = []
@@ -126,7 +129,8 @@ def _retrieve(
         if retrieval.run_folder is not None:
             raise typer.BadParameter(f"task {name} takes its rows from a run folder", param_hint="--metadata")
         if push is not None and retrieval.retrieves:
-            check_terms(name, task.supply.entry().terms, push.licence, questions=False)
+            terms = task.supply.entry().terms
+            check_terms(name, terms, push.licence, questions=repeats_questions(retrieval))
     for name, task in found.items():
         retrieval = task.supply.blocks.retrieval
         if not retrieval.retrieves:

@@ -105,9 +105,7 @@ def hub_faults(place: HubPlace, *, cached: bool = False) -> Iterator[None]:
     try:
         yield
     except errors.GatedRepoError:
-        raise DataError(
-            f"{place}: its owner asks who reads it", "ask for access on its page, with your account"
-        ) from None
+        raise DataError(f"{place} is gated", "ask for access on its page, with the account of your token") from None
     except errors.RepositoryNotFoundError:
         token = "the one in use does not see it" if hub_token() else "none is set"
         raise DataError(

@@ -18,7 +18,7 @@ from mrag_eval.retrieval.ahead._process import Order, retrieved_apart
 from mrag_eval.retrieval.ahead._write import open_folder, retrieve_into
 from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._push import Push, push_folder
-from mrag_eval.retrieval.saved._terms import check_terms
+from mrag_eval.retrieval.saved._terms import check_terms, repeats_questions
 
 __all__ = [
     "EXAMPLE",
@@ -42,6 +42,7 @@ __all__ = [
     "preset_languages",
     "push_folder",
     "read_traces",
+    "repeats_questions",
     "retrieve",
     "retrieve_into",
     "retrieved_apart",

@@ -141,7 +141,10 @@ def test_the_command_and_a_run_from_its_folder(
         (["--tasks", "small", "--push", "org/name"], "Invalid value for --push: write it as hub:ORG/NAME"),
         (["--tasks", "small", "--push", "hub:org/name@v1"], "Invalid value for --push: write it as hub:ORG/NAME"),
         (["--tasks", "small", "--push", "hub:org"], "--push: 'hub:org' is no dataset of the hub"),
-        (["--tasks", "small", "--push", "hub:org/name", "--licence", "my own"], "--licence: 'my own' is no name"),
+        (
+            ["--tasks", "small", "--push", "hub:org/name", "--licence", "my own"],
+            "'my own' is not an SPDX",
+        ),
         (["--tasks", "small", "-o", "hub:org/name"], "Invalid value for --output: is a folder"),
         (["--tasks", "small", "--push", "hub:org/name"], "--push: there is no token for the hub"),
     ],

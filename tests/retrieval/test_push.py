@@ -15,7 +15,7 @@ from huggingface_hub import constants
 from mrag_eval.config import Agent, Judge, Prompt, Retrieval, TaskBlocks, validated
 from mrag_eval.core import GivenPassage, HubPlace, MragError, RagDoc, keep_secret
 from mrag_eval.datasets import Benchmark
-from mrag_eval.retrieval import Push, RunFolder, push_folder
+from mrag_eval.retrieval import Push, RunFolder, push_folder, repeats_questions
 from mrag_eval.retrieval.saved import _hub_folder
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
 from mrag_eval.retrieval.saved._settings import fingerprint_of
@@ -224,6 +224,13 @@ def test_an_address_is_shared_and_said(hub: Hub, tmp_path: Path) -> None:
     assert push_folder(folder, TO).notes == (
         "manifest.json names an address, which everybody can read: retrieval.rerank.url=http://ranker/v1",
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "repeats"), [("all", False), ("trag", True), ("coral", True), ("given", False), ("qlang", False)]
+)
+def test_rows_that_will_repeat_questions_are_known_beforehand(mode: str, repeats: bool) -> None:
+    assert repeats_questions(validated(Retrieval, {"mode": mode}, "test")) is repeats
 
 
 WIKIPEDIA = {"de": "Wikimedia dump, dewiki-20260601", "en": "KILT, Wikipedia of 2019-08-01, x"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mrag_eval.config import PUBLISHED, TaskBlocks
+from mrag_eval.config import PUBLISHED, Retrieval, TaskBlocks
 from mrag_eval.core import ConfigError
 from mrag_eval.datasets import Benchmark, declaration_of
 
@@ -66,6 +66,11 @@ def check_terms(task: str, terms: Mapping[str, Any], licence: str | None, *, que
                 f"--push: task {task}: the licence of its {kind} ({source['name']}) is not known",
                 "if they may be shared, say under which licence: --licence CC-BY-4.0, or another SPDX identifier",
             )
+
+
+def repeats_questions(retrieval: Retrieval) -> bool:
+    """Return whether the rows of a block will repeat their questions: translated for the search, or in a trace."""
+    return retrieval.queries_in != "none" or retrieval.preset.source == "agents"
 
 
 def licence_of(terms: Mapping[str, Any], licence: str | None) -> str | None:
