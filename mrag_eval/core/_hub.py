@@ -49,11 +49,12 @@ class HubPlace:
         return HubPlace(self.repo, commit)
 
 
-def hub_file(place: HubPlace, name: str, limit: int) -> tuple[Path, str]:
+def hub_file(place: HubPlace, name: str, limit: int, missing: str) -> tuple[Path, str]:
     """Return a file at the top of a dataset repository, in the hub's own cache, and the commit that it belongs to.
 
     Asks the hub that ``HF_ENDPOINT`` names, with the token in ``HF_TOKEN``. A file of a commit that is cached is taken
-    from there unasked; without a connection, so is one of a tag or branch.
+    from there unasked; without a connection, so is one of a tag or branch. ``missing`` is the next step if the dataset
+    has no such file.
 
     Raises DataError, in one line, for a file of more than ``limit`` bytes, which is not downloaded, and for whatever
     the hub does not give.
@@ -72,7 +73,7 @@ def hub_file(place: HubPlace, name: str, limit: int) -> tuple[Path, str]:
         try:
             size = get_hf_file_metadata(hf_hub_url(place.repo, name, repo_type="dataset", revision=revision)).size
         except EntryNotFoundError:
-            raise DataError(f"{place} has no file {name}") from None
+            raise DataError(f"{place} has no file {name}", missing) from None
         except Exception as error:
             if known is None or not _unreachable(error):
                 raise

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import LONGEST_FILE, DataError, HubPlace, hub_file, name_fault, suggesting, user_path
+from mrag_eval.core import LONGEST_FILE, DataError, HubPlace, hub_file, name_fault, user_path
 from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._manifest import MANIFEST, TaskEntry, read_manifest
 from mrag_eval.retrieval.saved._settings import fingerprint_of
@@ -32,8 +32,8 @@ class HubFolder(RunFolder):
 
     def __init__(self, place: HubPlace) -> None:
         """Raise DataError, in one line, if there is no such dataset, revision or manifest, or the hub is not there."""
-        with suggesting("a run folder is pushed by: mrag-eval retrieve --tasks ... -o FOLDER --push hub:ORG/NAME"):
-            manifest, commit = hub_file(place, MANIFEST, LONGEST_FILE)
+        pushed = "a run folder is pushed by: mrag-eval retrieve --tasks ... -o FOLDER --push hub:ORG/NAME"
+        manifest, commit = hub_file(place, MANIFEST, LONGEST_FILE, pushed)
         self.path = manifest.parent
         self.asked, self.place = place, place.at(commit)
         self.name = str(self.place)
@@ -50,8 +50,7 @@ class HubFolder(RunFolder):
 
     def located(self, entry: TaskEntry) -> tuple[Path, str]:
         """Return the file of a task's rows, downloaded once."""
-        with suggesting(_OTHER):
-            return hub_file(self.place, entry.file, LARGEST)[0], f"{self.name}: {entry.file}"
+        return hub_file(self.place, entry.file, LARGEST, self.remedy)[0], f"{self.name}: {entry.file}"
 
     def command(self, task: str) -> str:
         """Return the command that retrieves for a task on this machine."""

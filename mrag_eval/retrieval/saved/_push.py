@@ -177,7 +177,7 @@ def _refuse_other_tasks(folder: RunFolder, place: HubPlace, api: HfApi) -> None:
     """Raise ConfigError if the dataset holds tasks that the folder lacks: its manifest would forget them."""
     if not api.file_exists(place.repo, MANIFEST, repo_type="dataset", revision=place.revision):
         return
-    there = read_manifest(hub_file(place, MANIFEST, LONGEST_FILE)[0], f"{place}: {MANIFEST}", name_fault)
+    there = read_manifest(hub_file(place, MANIFEST, LONGEST_FILE, "push again")[0], f"{place}: {MANIFEST}", name_fault)
     others = [task for task in there if task not in folder.tasks]
     if others:
         raise ConfigError(

@@ -93,7 +93,10 @@ def _load(path: Path) -> Any:
         raise CorpusError(f"{path} cannot be read ({line:.200})", "copy BERGEN's folder again") from None
     columns = getattr(documents, "column_names", None)
     if not isinstance(columns, list) or not {*_COLUMNS} <= {*columns}:
-        raise CorpusError(f"{path}: these are no documents of BERGEN, which have the columns id and content")
+        raise CorpusError(
+            f"{path}: these are no documents of BERGEN, which have the columns id and content",
+            "name a folder of documents in BERGEN's folder datasets: retrieval.corpus",
+        )
     return documents
 
 

@@ -99,10 +99,10 @@ class _Reader:
     def passage(self, value: Any, where: str) -> Passage:
         """Return a passage of ``ctxs``."""
         if not isinstance(value, Mapping):
-            raise DataError(f"{where}: {value!r:.60} among 'ctxs' is no object")
+            raise DataError(f"{where}: {value!r:.60} among 'ctxs' is no object", _FORM)
         text = next((value[key] for key in _TEXTS if key in value), None)
         if not isinstance(text, str):
-            raise DataError(f"{where}: a passage among 'ctxs' has no text")
+            raise DataError(f"{where}: a passage among 'ctxs' has no text", _FORM)
         title = str(value.get("title") or "")
         name = check_id(_name(value, title, text), where)
         if name not in self._known:
@@ -132,10 +132,10 @@ def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reade
     name = next((record[key] for key in _IDS if record.get(key) is not None), None)
     question = next((record[key] for key in _QUESTIONS if record.get(key) is not None), None)
     if not (question is None or isinstance(question, str)) or (question is None and name is None):
-        raise DataError(f"{where}: neither a question nor an id is there; keys: {', '.join(map(str, record))}")
+        raise DataError(f"{where}: neither a question nor an id is there; keys: {', '.join(map(str, record))}", _FORM)
     listed = record.get("ctxs")
     if not isinstance(listed, list):
-        raise DataError(f"{where}: 'ctxs' is no list of passages")
+        raise DataError(f"{where}: 'ctxs' is no list of passages", _FORM)
     hits: dict[str, tuple[Passage, float]] = {}
     # a question without results has one entry, null
     for value in [] if listed == [None] else listed[:depth]:
@@ -169,7 +169,7 @@ def _score(value: Mapping[str, Any], where: str) -> float:
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
-        raise DataError(f"{where}: the score {given!r:.40} is not a number")
+        raise DataError(f"{where}: the score {given!r:.40} is not a number", "correct it, or leave the scores out")
     return score
 
 
