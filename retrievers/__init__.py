@@ -12,7 +12,7 @@ from mrag_eval.retrievers.chunking._token_counters import named_token_counter
 from mrag_eval.retrievers.corpora._corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
 from mrag_eval.retrievers.corpora._editions import Edition
 from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
-from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
+from mrag_eval.retrievers.corpora._wikipedia import page_document_id, wikipedia_edition
 from mrag_eval.retrievers.embedding._allowed import allowed_spec
 from mrag_eval.retrievers.embedding._embedders import (
     Embedder,
@@ -83,6 +83,7 @@ __all__ = [
     "milvus_info",
     "named_token_counter",
     "open_milvus",
+    "page_document_id",
     "query_turn",
     "read_corpus",
     "read_folder",

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrag_eval.cli._options import was_given
+
+if TYPE_CHECKING:
+    from mrag_eval.retrieval import Push, RunFolder
+
+# Options that say what is retrieved, and nothing about a push.
+_OF_TASKS = ("metadata", "limit", "samples", "include_path", "overwrite")
+_OF_PUSH = ("revision", "message", "private", "licence")
+
 
 def retrieve(
-    tasks: Annotated[str, typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, separated by commas.")],
+    context: typer.Context,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write to. A folder from an earlier call is continued.")
     ],
+    tasks: Annotated[
+        str | None, typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, separated by commas.")
+    ] = None,
     metadata: Annotated[
         list[str] | None,
         typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
@@ -30,21 +43,96 @@ def retrieve(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Retrieve again what the folder already contains of these tasks.")
     ] = False,
+    push: Annotated[
+        str | None,
+        typer.Option(
+            metavar="hub:ORG/NAME",
+            help="Push the folder to this dataset on the hub, which is created if needed. Without --tasks, push a "
+            "finished folder.",
+        ),
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="With --push: the branch. The default is main.")] = None,
+    message: Annotated[str | None, typer.Option(help="With --push: the message of the commit.")] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="With --push: make a new dataset private; one that exists stays as it is.")
+    ] = False,
+    licence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPDX", help="With --push: the licence of passages whose licence is not known, such as CC-BY-4.0."
+        ),
+    ] = None,
 ) -> None:
-    """Retrieve the passages of every row of the tasks, and keep them in a folder.
+    """Retrieve the passages of every row of the tasks, and keep them in a folder, or share them on the hub.
 
     Runs of any model can then use them: mrag-eval run ... --metadata retrieval.run_folder=FOLDER
     """
-    from mrag_eval.cli._harness import built_tasks
-    from mrag_eval.retrieval import open_folder, retrieve_into
+    from mrag_eval.retrieval import open_folder, push_folder
 
-    found, chosen = built_tasks(_flags(tasks, metadata, limit, samples, include_path))
-    folder = open_folder(output)
+    if tasks is None and push is None:
+        raise typer.BadParameter("name the tasks to retrieve for", param_hint="--tasks")
+    for name in _OF_TASKS if tasks is None else _OF_PUSH if push is None else ():
+        if was_given(context, name):
+            needed = "--tasks" if tasks is None else "--push"
+            raise typer.BadParameter(f"has no meaning without {needed}", param_hint=f"--{name}")
+    asked = None if push is None else _asked(push, revision, message, private, licence)
+    if str(output).startswith("hub:"):
+        raise typer.BadParameter("is a folder; a dataset of the hub is written by --push", param_hint="--output")
+    if tasks is None:
+        from mrag_eval.retrieval import RunFolder
+
+        folder = RunFolder.existing(output)
+    else:
+        folder = open_folder(output)
+        flags = _flags(tasks, metadata, limit, samples, include_path)
+        _retrieve(folder, tasks, flags, limit, asked, overwrite=overwrite)
+    if asked is None:
+        return
+    done = push_folder(folder, asked)
+    for note in done.notes:
+        typer.echo(f"# {note}", err=True)
+    typer.echo(f"pushed {done.files} files ({done.size / 1e6:,.1f} MB) to hub:{done.place.repo}")
+    typer.echo(
+        f"use it   mrag-eval run --tasks {','.join(folder.tasks)} ... --metadata retrieval.run_folder={done.place}"
+    )
+
+
+def _asked(push: str, branch: str | None, message: str | None, private: bool, licence: str | None) -> Push:
+    """Return what is to be pushed; raise, before anything is retrieved, for what cannot be."""
+    from mrag_eval.core import HubPlace
+    from mrag_eval.retrieval import Push
+
+    place = HubPlace.named(push, "--push")
+    if place is None or place.revision is not None:
+        raise typer.BadParameter("write it as hub:ORG/NAME; a branch is named by --revision", param_hint="--push")
+    for hint, text, expected in (
+        ("--revision", branch, "the name of a branch"),
+        ("--licence", licence, "an SPDX identifier, such as CC-BY-4.0"),
+    ):
+        if text is not None and not re.fullmatch(r"[A-Za-z0-9][\w.+/-]*", text, re.ASCII):
+            raise typer.BadParameter(f"'{text}' is not {expected}", param_hint=hint)
+    asked = Push(place, branch, message, private, licence)
+    asked.check()
+    return asked
+
+
+def _retrieve(
+    folder: RunFolder, tasks: str, flags: Sequence[str], limit: float | None, push: Push | None, *, overwrite: bool
+) -> None:
+    from mrag_eval.cli._harness import built_tasks
+    from mrag_eval.retrieval import check_terms, repeats_questions, retrieve_into
+
+    found, chosen = built_tasks(flags)
     done = []
     for name, task in found.items():
         retrieval = task.supply.blocks.retrieval
         if retrieval.run_folder is not None:
             raise typer.BadParameter(f"task {name} takes its rows from a run folder", param_hint="--metadata")
+        if push is not None and retrieval.retrieves:
+            terms = task.supply.entry().terms
+            check_terms(name, terms, push.licence, questions=repeats_questions(retrieval))
+    for name, task in found.items():
+        retrieval = task.supply.blocks.retrieval
         if not retrieval.retrieves:
             typer.echo(f"{name}: mode {retrieval.mode} retrieves nothing")
             continue
@@ -53,8 +141,9 @@ def retrieve(
         kept = f", {one.kept:,} of them from before" if one.kept else ""
         faults = "".join(f", {count:,} with a fault ({fault})" for fault, count in one.faults.items())
         typer.echo(f"{one.task}: {one.rows:,} rows{kept}{faults}")
-    if done:
-        typer.echo(f"{output}: use it   mrag-eval run --tasks {tasks} ... --metadata retrieval.run_folder={output}")
+    if done and push is None:
+        path = folder.path
+        typer.echo(f"{path}: use it   mrag-eval run --tasks {tasks} ... --metadata retrieval.run_folder={path}")
 
 
 def _flags(

@@ -17,7 +17,7 @@ from mrag_eval.config._model import EmbedderName
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
 from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._translator import TranslatorSpec
-from mrag_eval.core import ConfigError, did_you_mean, normalize_language
+from mrag_eval.core import ConfigError, HubPlace, did_you_mean, normalize_language
 
 Merge = Literal["score", "rrf", "quota", "quota_documents", "quota_passages", "zscore", "rank_norm"]
 # Merges that divide the places by language; the seed decides which languages get the remainder.
@@ -68,8 +68,9 @@ class Retrieval(Block):
 
     ``kind`` is the kind of index that is searched; ``milvus`` is an index in Milvus at ``uri`` (a server, or a local
     file ending in ``.db``; without it an entry of the config file), where ``corpus`` is its collection;
-    ``precomputed`` takes the lists of another system from the TREC file ``run``, and their passages from ``corpus``: an
-    index, or a JSON Lines file.
+    ``precomputed`` takes the lists of another system from the file ``run``: a TREC run, with the passages from
+    ``corpus`` (an index, a JSON Lines file, or documents of BERGEN), or JSON Lines with the passages in them
+    (``ctxs``); ``run_language`` is the language of passages that do not say theirs.
 
     ``stem``, ``segment`` and ``simplified`` are rules for the words of BM25, as in ``mrag-eval index build``; an index
     that exists must have been built with them.
@@ -77,9 +78,10 @@ class Retrieval(Block):
     ``device`` is where embedder and reranker run: ``cpu``, ``cuda``, ``cuda:N``, ``mps``, or ``auto``, which takes a
     GPU only if it has enough free memory.
 
-    ``run_folder`` is a folder that ``mrag-eval retrieve`` wrote: rows are taken from there, and nothing is searched,
-    reranked, translated or planned. Its settings must be this task's; ``run_may_differ`` names those that need not be
-    (``retrieval.k``, ``corpus``, ``rows``), and the rows are taken as they are there.
+    ``run_folder`` is a folder that ``mrag-eval retrieve`` wrote, or a dataset of the hub that holds one
+    (``hub:ORG/NAME@REVISION``): rows are taken from there, and nothing is searched, reranked, translated or planned.
+    Its settings must be this task's; ``run_may_differ`` names those that need not be (``retrieval.k``, ``corpus``,
+    ``rows``), and the rows are taken as they are there.
 
     ``shuffle`` shows the passages in an order drawn by this seed and the row, to see whether their order matters.
     """
@@ -92,7 +94,8 @@ class Retrieval(Block):
     kind: Literal["dense", "bm25", "hybrid", "sparse", "milvus", "precomputed"] | None = None
     uri: str | None = None
     run: Path | None = None
-    run_folder: Path | None = None
+    run_language: str | None = None
+    run_folder: str | None = None
     run_may_differ: Names = ()
     embedder: EmbedderName | None = None
     stem: bool = False
@@ -137,6 +140,17 @@ class Retrieval(Block):
         block = {"model": value} if isinstance(value, str) else value
         return {"kind": "cross-encoder", **block} if isinstance(block, Mapping) else block
 
+    @field_validator("run_folder", mode="before")
+    @classmethod
+    def _folder_or_dataset(cls, value: Any) -> Any:
+        text = str(value) if isinstance(value, Path) else value
+        try:
+            if isinstance(text, str):
+                HubPlace.named(text, "retrieval.run_folder")
+        except ConfigError:
+            raise ValueError("expected a folder, or hub:ORG/NAME@REVISION with a commit or a tag") from None
+        return text
+
     @field_validator("mode")
     @classmethod
     def _known_mode(cls, value: str) -> str:
@@ -163,7 +177,9 @@ class Retrieval(Block):
             if self._sets(key) and self.kind != kind:
                 raise ValueError(f"'{key}' requires kind '{kind}'")
         if self.kind == "precomputed" and self.run is None:
-            raise ValueError("kind 'precomputed' needs 'run', a TREC file")
+            raise ValueError("kind 'precomputed' needs 'run', a TREC file or JSON Lines")
+        if self.run_language is not None and self.run is None:
+            raise ValueError("'run_language' requires 'run', the file of another system")
         if self.kind == "milvus" and self.corpus in ("benchmark", PUBLISHED):
             raise ValueError("kind 'milvus' needs 'corpus', the collection that is searched")
         if self.kind == "precomputed" and self.preset.shows_passages:
@@ -188,6 +204,11 @@ class Retrieval(Block):
             if getattr(self, key) == value if value else self._sets(key):
                 named = f"{key} '{value}'" if value else f"'{key}'"
                 raise ValueError(f"{named} cannot be combined with {by}: {reason}")
+
+    @property
+    def run_holds_texts(self) -> bool:
+        """Return whether the run is JSON Lines, which hold the texts of passages; a TREC run names ids alone."""
+        return self.run is not None and self.run.name.endswith((".jsonl", ".jsonl.gz"))
 
     @property
     def preset(self) -> Mode:

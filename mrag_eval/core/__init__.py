@@ -23,6 +23,7 @@ from mrag_eval.core._event_loop import at_once, run_in_thread, run_on_loop
 from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, replaced, whole, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault
+from mrag_eval.core._hub import HubPlace, hub_faults, hub_file, hub_token
 from mrag_eval.core._interrupts import ending_within
 from mrag_eval.core._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
 from mrag_eval.core._json_text import (
@@ -74,7 +75,16 @@ from mrag_eval.core._sheets import SheetRow, csv_cell, escaped, read_sheet, unes
 from mrag_eval.core._store import Store, close_stores, content_key, shared_store
 from mrag_eval.core._table_text import columns, pipe_table
 from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
-from mrag_eval.core._trust import NAMED, is_local, is_plain_language, leads_out, links_out, path_fault, users_alone
+from mrag_eval.core._trust import (
+    NAMED,
+    is_local,
+    is_plain_language,
+    leads_out,
+    links_out,
+    name_fault,
+    path_fault,
+    users_alone,
+)
 from mrag_eval.core._waits import Wait, waits_are_shown
 from mrag_eval.core._weights import check_weights
 
@@ -104,6 +114,7 @@ __all__ = [
     "GivenPassage",
     "Hit",
     "HttpFault",
+    "HubPlace",
     "JsonFault",
     "Judgement",
     "Kept",
@@ -165,6 +176,9 @@ __all__ = [
     "from_json",
     "hidden_on_screen",
     "hide",
+    "hub_faults",
+    "hub_file",
+    "hub_token",
     "install_redaction",
     "interval_text",
     "is_full",
@@ -192,6 +206,7 @@ __all__ = [
     "mapped_array",
     "matching_languages",
     "missing_extra",
+    "name_fault",
     "name_of_model",
     "names_secret",
     "naming",

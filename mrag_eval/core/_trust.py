@@ -45,6 +45,13 @@ def is_local(model: str) -> bool:
 
 def path_fault(folder: Path, name: Any) -> str | None:
     """Return why a file that something in ``folder`` names is not to be opened; None for one inside the folder."""
+    if fault := name_fault(name):
+        return fault
+    return "is a link out of the folder" if leads_out(folder, folder / name) else None
+
+
+def name_fault(name: Any) -> str | None:
+    """Return why a name is not that of a file inside the folder that names it, wherever that folder is; else None."""
     if not isinstance(name, str) or not name:
         return "is not the name of a file"
     if any(ord(character) < 32 for character in name) or "\\" in name:
@@ -52,7 +59,9 @@ def path_fault(folder: Path, name: Any) -> str | None:
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts:
         return "is outside of the folder"
-    return "is a link out of the folder" if leads_out(folder, folder / name) else None
+    if not parts:
+        return "is the folder itself"
+    return None
 
 
 def leads_out(folder: Path, path: Path) -> bool:

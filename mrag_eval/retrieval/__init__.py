@@ -17,6 +17,8 @@ from mrag_eval.retrieval.agents._trace import find_trace, read_traces, shown_tra
 from mrag_eval.retrieval.ahead._process import Order, retrieved_apart
 from mrag_eval.retrieval.ahead._write import open_folder, retrieve_into
 from mrag_eval.retrieval.saved._folder import RunFolder
+from mrag_eval.retrieval.saved._push import Push, push_folder
+from mrag_eval.retrieval.saved._terms import check_terms, repeats_questions
 
 __all__ = [
     "EXAMPLE",
@@ -24,10 +26,12 @@ __all__ = [
     "CorpusSettings",
     "Order",
     "Page",
+    "Push",
     "RunFolder",
     "TaskRows",
     "build_bordirlines",
     "build_corpus",
+    "check_terms",
     "corpora_folder",
     "described",
     "find_trace",
@@ -36,7 +40,9 @@ __all__ = [
     "open_index",
     "paragraphs",
     "preset_languages",
+    "push_folder",
     "read_traces",
+    "repeats_questions",
     "retrieve",
     "retrieve_into",
     "retrieved_apart",

@@ -13,8 +13,11 @@ from mrag_eval.datasets import load_benchmark
 from mrag_eval.models import EvaluatedModel, Translator, build_translator, total_counts
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
-from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry, file_name
+from mrag_eval.retrieval.saved._folder import RunFolder, file_name
+from mrag_eval.retrieval.saved._hub_folder import run_folder_at
+from mrag_eval.retrieval.saved._manifest import TaskEntry
 from mrag_eval.retrieval.saved._settings import fingerprint_of, seeds_of, settings_of_retrieval
+from mrag_eval.retrieval.saved._terms import terms_of
 from mrag_eval.retrieval.sources import Missing, Saved, Source, source_for
 
 _STAND_IN = {"title": "title", "text": "text", "date": "2026-01-01"}
@@ -62,7 +65,7 @@ class TaskRows:
         self._retrieved: dict[str, Retrieved] = {}
         self._prepared: dict[str, dict[str, Any]] = {}
         if folder is not None:
-            self.take_from(RunFolder.existing(folder))
+            self.take_from(run_folder_at(folder))
         elif saved is not None and task in saved.tasks:
             self.take_from(saved)
 
@@ -93,6 +96,7 @@ class TaskRows:
             agent=record.get("agent"),
             models=self.models(),
             version=version("mrag-eval"),
+            terms=terms_of(self.blocks, self.benchmark, self._source.documents()),
         )
 
     @property
@@ -168,7 +172,8 @@ class TaskRows:
         retrieval = self.blocks.retrieval
         parts = [f"mode {retrieval.mode}"]
         if retrieval.searches:
-            parts.append(f"{retrieval.k} passages from '{retrieval.corpus}'")
+            source = retrieval.run.name if retrieval.run is not None and retrieval.run_holds_texts else retrieval.corpus
+            parts.append(f"{retrieval.k} passages from '{source}'")
             if retrieval.rerank is not None:
                 parts.append(f"the best of {retrieval.rerank_depth} by {retrieval.rerank.name}")
         if self.skipped:
@@ -176,7 +181,7 @@ class TaskRows:
         if self.without:
             parts.append(f"{self.without} rows left out (no published documents in this mode)")
         if isinstance(self._source, Saved) and retrieval.run_folder is not None:
-            parts.append(f"retrieved beforehand, in {self._source.folder.path}")
+            parts.append(f"retrieved beforehand, in {self._source.folder.name}")
         return parts
 
     def models(self) -> dict[str, Any]:

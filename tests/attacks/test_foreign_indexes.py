@@ -17,7 +17,8 @@ import pytest
 from mrag_eval.cli import main
 from mrag_eval.core import ConfigError, CorpusError, DataError, MragError, Passage
 from mrag_eval.report.labels._rejudge import _check_prompts
-from mrag_eval.retrieval.saved._folder import MANIFEST, RunFolder, TaskEntry
+from mrag_eval.retrieval.saved._folder import RunFolder
+from mrag_eval.retrieval.saved._manifest import MANIFEST, TaskEntry
 from mrag_eval.retrievers import add_documents, build_index, load_index, merge_indexes
 from mrag_eval.retrievers.shards._manifest import file_record
 from tests.report.test_provenance import results_file
@@ -268,10 +269,10 @@ def test_results_name_no_template(tmp_path: Path, block: dict[str, Any]) -> None
 
 def test_an_id_forges_no_line_of_a_ranking(tmp_path: Path) -> None:
     from mrag_eval.core import Ranked
-    from mrag_eval.retrieval.saved._folder import _write_trec
+    from mrag_eval.retrieval.saved._rankings import write_trec
 
     place = Ranked("d\t9\tx\ny", "", "en", 1.0)
-    _write_trec(tmp_path / "x.trec", [("q\nq2\tQ0\tforged\t1\t9\tt", [place])], "tag\0")
+    write_trec(tmp_path / "x.trec", [("q\nq2\tQ0\tforged\t1\t9\tt", [place])], "tag\0")
     (line,) = (tmp_path / "x.trec").read_text("utf-8").splitlines()
     assert len(line.split("\t")) == 6
 

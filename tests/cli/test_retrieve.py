@@ -135,15 +135,31 @@ def test_the_command_and_a_run_from_its_folder(
         (["--tasks", "small", "--samples", '{"small": 0}'], "--samples: expected lists of row numbers by task"),
         (["--tasks", "small", "--metadata", "retrieval.run_folder=run"], "takes its rows from a run folder"),
         (["--tasks", "small", "--metadata", "retrieval.device=gpu"], "expected cpu, cuda"),
+        ([], "Invalid value for --tasks: name the tasks to retrieve for"),
+        (["--push", "hub:org/name", "--limit", "3"], "Invalid value for --limit: has no meaning without --tasks"),
+        (["--tasks", "small", "--private"], "Invalid value for --private: has no meaning without --push"),
+        (["--tasks", "small", "--push", "org/name"], "Invalid value for --push: write it as hub:ORG/NAME"),
+        (["--tasks", "small", "--push", "hub:org/name@v1"], "Invalid value for --push: write it as hub:ORG/NAME"),
+        (["--tasks", "small", "--push", "hub:org"], "--push: 'hub:org' is no dataset of the hub"),
+        (
+            ["--tasks", "small", "--push", "hub:org/name", "--licence", "my own"],
+            "'my own' is not an SPDX",
+        ),
+        (["--tasks", "small", "-o", "hub:org/name"], "Invalid value for --output: is a folder"),
+        (["--tasks", "small", "--push", "hub:org/name"], "--push: there is no token for the hub"),
     ],
 )
-def test_wrong_flags(world: Path, wrong: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if "run_folder" in wrong[-1]:
+def test_wrong_flags(
+    world: Path, wrong: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    if any("run_folder" in flag for flag in wrong):
         with pytest.raises(SystemExit) as caught:
             main(["retrieve", "--tasks", "small", "--include_path", str(world), "-o", "run"])
         assert caught.value.code == 0
+    given = ["--include_path", str(world)] if "--tasks" in wrong else []
     with pytest.raises(SystemExit) as caught:
-        main(["retrieve", *wrong, "--include_path", str(world), "-o", "run"])
+        main(["retrieve", *given, "-o", "run", *wrong])
     assert caught.value.code == 2
     assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
 

@@ -28,7 +28,7 @@ from mrag_eval.core import (
 from mrag_eval.models.translate._table import write_table
 from mrag_eval.retrieval import RunFolder, open_folder, retrieve_into
 from mrag_eval.retrieval.agents._loop import Agents
-from mrag_eval.retrieval.saved._folder import _write_trec
+from mrag_eval.retrieval.saved._rankings import write_trec
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of
 from mrag_eval.retrieval.sources._agents import AgentLoop
@@ -248,7 +248,7 @@ def test_other_tools_see_the_order_of_tied_passages(tmp_path: Path) -> None:
     ranking = [Ranked(name, name, "en", score) for name, score in zip("zbay", (0.5, 0.5, 0.5, 0.25), strict=True)]
     # not in the order of scores: as it is
     unordered = [Ranked("b", "b", "en", 1.0), Ranked("a", "a", "en", 2.0)]
-    _write_trec(tmp_path / "x.trec", [("q1", ranking), ("q2", unordered)], "tag")
+    write_trec(tmp_path / "x.trec", [("q1", ranking), ("q2", unordered)], "tag")
     lists = read_run(tmp_path / "x.trec").lists
     # readers order ties by id
     assert [line.passage for line in lists["q1"]] == ["z", "b", "a", "y"]

@@ -12,7 +12,8 @@ from typing import Any
 from mrag_eval.core import Wait, build_lock, naming
 from mrag_eval.models import total_counts
 from mrag_eval.retrieval._rows import TaskRows
-from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry
+from mrag_eval.retrieval.saved._folder import RunFolder
+from mrag_eval.retrieval.saved._manifest import TaskEntry
 from mrag_eval.retrieval.saved._settings import faults_of
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import (
-    CONTROL,
     ConfigError,
     DataError,
     RagDoc,
@@ -27,49 +26,29 @@ from mrag_eval.core import (
     build_lock,
     hide,
     json_value,
+    lines_of,
     path_fault,
-    replaced,
     write_whole,
 )
 from mrag_eval.datasets import sha256_file
+from mrag_eval.retrieval.saved._manifest import FORMAT, MANIFEST, TaskEntry, read_manifest
+from mrag_eval.retrieval.saved._rankings import write_trec
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings
 
-FORMAT = "mrag_eval retrieved rows/1"
-MANIFEST = "manifest.json"
-
-
-@dataclass(frozen=True)
-class TaskEntry:
-    """Hold the manifest's entry of one task.
-
-    ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
-    among them. ``index``, ``agent``, ``models`` and ``translation`` are copied into a run's results. ``sha256`` is that
-    of the file, and None while it grows.
-    """
-
-    file: str
-    fingerprint: str
-    settings: Mapping[str, Any]
-    corpus: str | None
-    dataset: str
-    seeds: Mapping[str, Any]
-    index: Mapping[str, Any] | None = None
-    agent: Mapping[str, Any] | None = None
-    models: Mapping[str, Any] = field(default_factory=dict)
-    translation: Mapping[str, Any] | None = None
-    faults: Mapping[str, int] = field(default_factory=dict)
-    rows: int = 0
-    sha256: str | None = None
-    version: str = ""
-
 
 class RunFolder:
-    """Open a folder of retrieved rows to read or write. Raise DataError if it is damaged or newer."""
+    """Open a folder of retrieved rows to read or write. Raise DataError if it is damaged or newer.
+
+    ``name`` is the folder, and ``remedy`` the next step for damaged rows, in messages.
+    """
+
+    remedy = "retrieve again with --overwrite"
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.tasks: dict[str, TaskEntry] = _read_manifest(path) if (path / MANIFEST).exists() else {}
+        self.name = str(path)
+        self.tasks: dict[str, TaskEntry] = self._manifest() if (path / MANIFEST).exists() else {}
 
     @classmethod
     def existing(cls, path: Path) -> RunFolder:
@@ -143,7 +122,7 @@ class RunFolder:
         path = self.path / entry.file
         path.touch()
         rankings: dict[str, list[tuple[str, tuple[Ranked, ...]]]] = {"trec": [], "reranked.trec": []}
-        for record in _records(path):
+        for record in records_of(path):
             row = from_record(record)
             if single_ranking and row.ranking:
                 rankings["trec"].append((record["id"], row.ranking))
@@ -152,16 +131,20 @@ class RunFolder:
         for suffix, lists in rankings.items():
             target = path.with_name(f"{path.stem}.{suffix}")
             if lists:
-                _write_trec(target, lists, task)
+                write_trec(target, lists, task)
             else:
                 target.unlink(missing_ok=True)
-        self.note(task, rows=sum(1 for _ in _records(path)), sha256=sha256_file(path))
+        self.note(task, rows=sum(1 for _ in records_of(path)), sha256=sha256_file(path))
         return self.tasks[task]
+
+    def _manifest(self) -> dict[str, TaskEntry]:
+        path = self.path / MANIFEST
+        return read_manifest(path, str(path), partial(path_fault, self.path))
 
     def _note(self, task: str, entry: TaskEntry) -> None:
         with build_lock(self.path / MANIFEST, wait=True):
             # another process may have added its own tasks in the meantime
-            there = _read_manifest(self.path) if (self.path / MANIFEST).exists() else {}
+            there = self._manifest() if (self.path / MANIFEST).exists() else {}
             self.tasks = {**there, task: entry}
             body = {"format": FORMAT, "tasks": {name: asdict(one) for name, one in self.tasks.items()}}
             text = json.dumps(body, indent=1, ensure_ascii=False)
@@ -175,8 +158,8 @@ class RunFolder:
         entry = self.tasks.get(task) or next(same, None)
         if entry is None:
             raise DataError(
-                f"{self.path} holds no rows of task {task} (it has: {', '.join(self.tasks) or 'none'})",
-                f"retrieve them: mrag-eval retrieve --tasks {task} -o {self.path}",
+                f"{self.name} holds no rows of task {task} (it has: {', '.join(self.tasks) or 'none'})",
+                f"retrieve them: {self.command(task)}",
             )
         return entry
 
@@ -186,30 +169,43 @@ class RunFolder:
         Raises DataError if rows are missing, naming and counting them, if a row has changed since its
         retrieval, and if the file is damaged.
         """
-        path = self.path / entry.file
+        path, shown = self.located(entry)
         wanted = {doc.id: doc for doc in docs}
         found: dict[str, Retrieved] = {}
-        for record in _records(path, entry.sha256):
+        for record in records_of(path, entry.sha256, shown, self.remedy):
             doc = wanted.get(record["id"])
             if doc is None:
                 continue
             if record["row"] != row_hash(doc):
                 raise DataError(
-                    f"{path}: row '{doc.id}' of task {task} has changed since it was retrieved for",
-                    f"retrieve again: mrag-eval retrieve --tasks {task} -o {self.path} --overwrite",
+                    f"{shown}: row '{doc.id}' of task {task} has changed since it was retrieved for",
+                    f"retrieve again: {self.command(task)} --overwrite",
                 )
             try:
                 found[doc.id] = from_record(record)
-            except (KeyError, TypeError, AttributeError, DataError) as error:
-                raise DataError(f"{path}: row '{doc.id}' cannot be read ({error!r})", "retrieve again") from None
+            except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
+                raise DataError(f"{shown}: row '{doc.id}' cannot be read ({error!r:.200})", self.remedy) from None
         missing = [doc.id for doc in docs if doc.id not in found]
         if missing:
             names = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
             raise DataError(
-                f"{path} lacks {len(missing):,} of the {len(docs):,} rows of task {task} that are to run: {names}",
-                f"retrieve the others too: mrag-eval retrieve --tasks {task} -o {self.path}   (those there are kept)",
+                f"{shown} lacks {len(missing):,} of the {len(docs):,} rows of task {task} that are to run: {names}",
+                f"retrieve the others too: {self.command(task)}   (those there are kept)",
             )
         return [found[doc.id] for doc in docs]
+
+    def located(self, entry: TaskEntry) -> tuple[Path, str]:
+        """Return the file of a task's rows, and its name in messages."""
+        path = self.path / entry.file
+        return path, str(path)
+
+    def command(self, task: str) -> str:
+        """Return the command that retrieves for a task into this folder."""
+        return f"mrag-eval retrieve --tasks {task} -o {self.name}"
+
+    def origin(self) -> dict[str, Any]:
+        """Return where the folder is from, for the results; empty for a folder on this machine."""
+        return {}
 
 
 def file_name(task: str) -> str:
@@ -223,12 +219,18 @@ def _line(record: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _records(path: Path, sha256: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file of rows; with ``sha256``, raise DataError after the last if the file differs."""
+def records_of(
+    path: Path, sha256: str | None = None, shown: str | None = None, remedy: str = RunFolder.remedy
+) -> Iterator[dict[str, Any]]:
+    """Yield the records of a file of rows; with ``sha256``, raise DataError after the last if the file differs.
+
+    ``shown`` names the file in messages, by default its path, and ``remedy`` is their next step.
+    """
+    shown = shown or str(path)
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(lines_of(file, path), 1):
                 if sha256 is None and not line.endswith(b"\n"):  # the step that wrote it was interrupted there
                     return
                 digest.update(line)
@@ -237,12 +239,12 @@ def _records(path: Path, sha256: str | None = None) -> Iterator[dict[str, Any]]:
                 except (ValueError, UnicodeDecodeError):
                     record = None
                 if not isinstance(record, dict) or not {"id", "row", "passages"} <= record.keys():
-                    raise DataError(f"{path}, line {number}: not a row", "retrieve again with --overwrite")
+                    raise DataError(f"{shown}, line {number}: not a row", remedy)
                 yield record
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}", "retrieve again") from None
+        raise DataError(f"{shown} cannot be read: {error.strerror or error}", remedy) from None
     if sha256 is not None and digest.hexdigest() != sha256:
-        raise DataError(f"{path} is damaged: its SHA-256 is not the manifest's", "retrieve again with --overwrite")
+        raise DataError(f"{shown} is damaged: its SHA-256 is not the manifest's", remedy)
 
 
 def _repair(path: Path) -> set[str]:
@@ -263,51 +265,6 @@ def _repair(path: Path) -> set[str]:
     if end < path.stat().st_size:
         os.truncate(path, end)
     return have
-
-
-def _read_manifest(folder: Path) -> dict[str, TaskEntry]:
-    path = folder / MANIFEST
-    try:
-        body = json_value(path.read_bytes().decode("utf-8", "surrogatepass"))
-        if body["format"] != FORMAT:
-            raise DataError(
-                f"{path}: its format is {body['format']!r}, this version reads {FORMAT!r}",
-                "take what was found again: mrag-eval retrieve",
-            )
-        tasks = {name: TaskEntry(**entry) for name, entry in body["tasks"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} is no manifest of retrieved rows ({error!r})", "name another folder") from None
-    for name, entry in tasks.items():
-        if fault := path_fault(folder, entry.file):
-            raise DataError(f"{path}, tasks.{name}.file: {entry.file!r} {fault}", "retrieve again into another folder")
-    return tasks
-
-
-def _write_trec(path: Path, lists: Iterable[tuple[str, Sequence[Ranked]]], tag: str) -> None:
-    with replaced(path) as part, part.open("w", encoding="utf-8", errors="backslashreplace") as out:
-        for row, ranking in lists:
-            for rank, (place, score) in enumerate(zip(ranking, _without_ties(ranking), strict=True), 1):
-                # tabs, since ids may hold spaces
-                out.write(f"{_column(row)}\tQ0\t{_column(place.id)}\t{rank}\t{score!r}\t{_column(tag)}\n")
-
-
-def _without_ties(ranking: Sequence[Ranked]) -> Iterator[float]:
-    """Yield the scores, lowered where they tie, since readers of such files order ties by the passages' ids.
-
-    A score is lowered by four parts in ten million, which single precision still tells apart (trec_eval's).
-    """
-    before = written = math.inf
-    for place in ranking:
-        score = place.score
-        if written <= score <= before:
-            score = written - max(abs(written) * 4e-7, 1e-30)
-        before, written = place.score, score
-        yield score
-
-
-def _column(name: str) -> str:
-    """Return an id as one column of one line: tabs, line ends and other control characters are escaped."""
-    return name if name.isprintable() else CONTROL.sub(lambda found: repr(found[0])[1:-1], name)
 
 
 def shown_differing(differing: Mapping[str, str]) -> str:

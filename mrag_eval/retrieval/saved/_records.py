@@ -54,17 +54,17 @@ def as_record(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
 def from_record(record: Mapping[str, Any]) -> Retrieved:
     """Return the record that :func:`as_record` was given.
 
-    Raises KeyError, TypeError or DataError for an invalid line.
+    Raises KeyError, TypeError, ValueError or DataError for an invalid line, whoever wrote it.
     """
     reranked = None
     if "reranked" in record:
         second = record["reranked"]
         reranked = Reranking(_ranking(second["ranking"]), second.get("fault"), second["windows"], second["repaired"])
     return Retrieved(
-        tuple(Hit.from_dict(hit) for hit in record["passages"]),
+        tuple(_hit(hit) for hit in record["passages"]),
         _ranking(record.get("ranking", ())),
-        record.get("searchable", {}),
-        tuple(record.get("queries", ())),
+        {_text(lang): int(n) for lang, n in record.get("searchable", {}).items()},
+        tuple(_text(query) for query in record.get("queries", ())),
         reranked,
         Trace.from_dict(record["trace"], f"trace of row '{record['id']}'") if "trace" in record else None,
     )
@@ -75,4 +75,37 @@ def _places(ranking: Sequence[Ranked]) -> list[list[Any]]:
 
 
 def _ranking(places: Sequence[Sequence[Any]]) -> tuple[Ranked, ...]:
-    return tuple(Ranked(*place) for place in places)
+    return tuple(Ranked(_text(name), _text(doc), _text(lang), _score(score)) for name, doc, lang, score in places)
+
+
+def _hit(value: Mapping[str, Any]) -> Hit:
+    hit = Hit.from_dict(value)
+    for text in (
+        hit.id,
+        hit.lang,
+        hit.text,
+        hit.title,
+        hit.doc_id,
+        hit.date,
+        hit.original_text or "",
+        hit.original_lang or "",
+    ):
+        _text(text)
+    _score(hit.score)
+    if hit.rerank_score is not None:
+        _score(hit.rerank_score)
+    if not isinstance(hit.rank, int):
+        raise TypeError(f"a rank is {hit.rank!r:.40}")
+    return hit
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
+    return value
+
+
+def _score(value: Any) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{value!r:.40} is no score")
+    return value

@@ -21,7 +21,7 @@ def source_for(
     if retrieval.searches and retrieval.corpus == PUBLISHED:
         name = "published"
     elif retrieval.searches and retrieval.kind == "precomputed":
-        name = "trec_run"
+        name = "ctxs_run" if retrieval.run_holds_texts else "trec_run"
     module = import_module(f"mrag_eval.retrieval.sources._{name}")
     source: Source = module.open_source(Setup(retrieval, benchmark, agent or Agent(), use_cache))
     return source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,12 @@ class IndexSearch(Source):
     def record(self) -> dict[str, Any]:
         """Return the record of the searched index, for the results."""
         return {} if self._index is None else {"index": self._index}
+
+    def documents(self) -> Mapping[str, str]:
+        """Return the origin of the index's documents by language; empty for a benchmark's own passages."""
+        if self._index is None or self._retrieval.corpus == "benchmark":
+            return {}
+        return open_index(self._retrieval).manifest.sources
 
     def _plans(self, docs: Sequence[RagDoc]) -> list[Plan]:
         return plan_rows(docs, self._retrieval, self._benchmark.docs)

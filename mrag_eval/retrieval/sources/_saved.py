@@ -11,7 +11,8 @@ from mrag_eval.config import Retrieval
 from mrag_eval.core import ConfigError, Passage, RagDoc, Retrieved
 from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import Selection
-from mrag_eval.retrieval.saved._folder import RunFolder, TaskEntry, shown_differing
+from mrag_eval.retrieval.saved._folder import RunFolder, shown_differing
+from mrag_eval.retrieval.saved._manifest import TaskEntry
 from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of, not_accepted
 from mrag_eval.retrieval.sources._source import Missing, Source
 
@@ -51,12 +52,12 @@ class Saved(Source):
         left = not_accepted(differs, retrieval.run_may_differ)
         if left:
             raise ConfigError(
-                f"{folder.path} was retrieved under other settings (here | there): {shown_differing(left)}",
+                f"{folder.name} was retrieved under other settings (here | there): {shown_differing(left)}",
                 "retrieve again, or say that they differ on purpose: --metadata "
                 f'\'{{"retrieval": {{"run_may_differ": {json.dumps(list(left)[:3])}}}}}\'',
             )
         if missing and retrieval.run_folder is not None:
-            log.info("using saved rows from %s; could not verify (missing here): %s", folder.path, ", ".join(missing))
+            log.info("using saved rows from %s; could not verify (missing here): %s", folder.name, ", ".join(missing))
         return cls(live, folder, task, entry, differs)
 
     def select(self, docs: Sequence[RagDoc]) -> Selection:
@@ -92,4 +93,5 @@ class Saved(Source):
         """Return the origin of these rows, for the results."""
         entry = self.entry
         out: dict[str, Any] = {"fingerprint": entry.fingerprint, "sha256": entry.sha256, "version": entry.version}
+        out |= self.folder.origin()
         return out | ({"differs": dict(self.differs)} if self.differs else {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -89,6 +89,10 @@ class Source(Protocol):
 
     def record(self) -> dict[str, Any]:
         """Return the entries ``index`` and ``agent`` of the results, if they exist."""
+        return {}
+
+    def documents(self) -> Mapping[str, str]:
+        """Return the origin of the searched documents by language (a dump and its date), as far as it is known."""
         return {}
 
     def models(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from mrag_eval.retrieval._corpora import no_passages, open_index, own_passages
 from mrag_eval.retrieval._plan import plan_rows, refuse_empty
 from mrag_eval.retrieval._texts import PassageSource, PassageTable, with_texts
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
+from mrag_eval.retrieval.sources._bergen_texts import BergenTexts, bergen_texts, holds_bergen_texts
 from mrag_eval.retrieval.sources._run_file import RunFile, RunLine, read_run
 from mrag_eval.retrieval.sources._source import Missing, Setup, Source
 
@@ -63,8 +64,8 @@ class TrecRun(Source):
         """Return the run, for the results."""
         return {} if self._index is None else {"index": self._index}
 
-    def _texts(self) -> Index | PassageTable:
-        """Return the corpus that the run was made on: the benchmark's passages, a JSON Lines file, or an index."""
+    def _texts(self) -> Index | PassageTable | BergenTexts:
+        """Return the corpus that the run was made on: the benchmark's passages, a file, BERGEN's, or an index."""
         retrieval, corpus = self._retrieval, self._benchmark.corpus
         if retrieval.corpus == "benchmark":
             if not corpus:
@@ -75,6 +76,9 @@ class TrecRun(Source):
             if not path.is_file():
                 raise CorpusError(f"retrieval.corpus: there is no file {path}", "name a JSON Lines file, or an index")
             return _table(path.resolve(), path.stat().st_mtime_ns)
+        folder = Path(retrieval.corpus).expanduser()
+        if holds_bergen_texts(folder):
+            return bergen_texts(folder.resolve(), retrieval.run_language)
         return open_index(retrieval.model_copy(update={"kind": None, "embedder": None}))
 
 

@@ -120,6 +120,12 @@ def _of_run_folders() -> Iterator[Case]:
         yield Case(run.format("found"), ["mine.jsonl"], {"found/mine.jsonl": content}, title=f"retrieved rows: {what}")
     for place in ("gone", "tasks", "rules.yaml", "idx"):
         yield Case(run.format(place), [place])
+    for place in ("hub:org", "hub:org/../x", "hub:org/name@", "hub:https://hf.co/a/b"):
+        yield Case(run.format(place), ["retrieval.run_folder", "hub:ORG/NAME@REVISION"])
+    # the machine is offline
+    yield Case(run.format("hub:org/name@v1"), ["hub:org/name@v1", "cache"])
+    yield Case("retrieve -o found --push hub:org", ["--push", "hub:org"])
+    yield Case("retrieve -o gone --push org/name", ["--push", "hub:ORG/NAME"])
     yield Case(f"{run.format('found')},retrieval.k=1", ["found", "retrieval.k"])
     yield Case(f"{run.format('found')},data.language=de", ["found"])
     yield Case("retrieve --tasks mine --include_path tasks -o idx", ["idx"])

@@ -1,0 +1,83 @@
+"""The manifest of a run folder: what its tasks were retrieved under, read with suspicion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import DataError, json_value, whole
+
+FORMAT = "mrag_eval retrieved rows/1"
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """Hold the manifest's entry of one task.
+
+    ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
+    among them. ``index``, ``agent``, ``models`` and ``translation`` are copied into a run's results. ``terms`` are the
+    licences of its texts (:func:`~mrag_eval.retrieval.saved._terms.terms_of`). ``sha256`` is that of the file, and None
+    while it grows.
+    """
+
+    file: str
+    fingerprint: str
+    settings: Mapping[str, Any]
+    corpus: str | None
+    dataset: str
+    seeds: Mapping[str, Any]
+    index: Mapping[str, Any] | None = None
+    agent: Mapping[str, Any] | None = None
+    models: Mapping[str, Any] = field(default_factory=dict)
+    translation: Mapping[str, Any] | None = None
+    faults: Mapping[str, int] = field(default_factory=dict)
+    rows: int = 0
+    sha256: str | None = None
+    version: str = ""
+    terms: Mapping[str, Any] = field(default_factory=dict)
+
+
+_KINDS: Mapping[type, tuple[str, ...]] = {
+    str: ("file", "fingerprint", "dataset", "version"),
+    dict: ("settings", "seeds", "models", "faults", "terms"),
+    int: ("rows",),
+}
+_OPTIONAL: Mapping[type, tuple[str, ...]] = {str: ("corpus", "sha256"), dict: ("index", "agent", "translation")}
+
+
+def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None]) -> dict[str, TaskEntry]:
+    """Return the entries of a manifest by task.
+
+    ``shown`` names the manifest in messages. ``fault_of`` says why a task's file is not to be opened. Raises DataError
+    for that, and for a file that is no such manifest or of another format.
+    """
+    try:
+        with path.open("rb") as file:
+            body = json_value(whole(file, path).decode("utf-8", "surrogatepass"))
+        if body["format"] != FORMAT:
+            raise DataError(
+                f"{shown}: its format is {body['format']!r:.80}, this version reads {FORMAT!r}",
+                "take what was found again: mrag-eval retrieve",
+            )
+        tasks = {name: TaskEntry(**entry) for name, entry in body["tasks"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{shown} is no manifest of retrieved rows ({error!r:.200})", "name another folder") from None
+    for name, entry in tasks.items():
+        if fault := fault_of(entry.file):
+            raise DataError(f"{shown}, tasks.{name}.file: {entry.file!r} {fault}", "retrieve again into another folder")
+        wrong = next(_of_another_kind(entry), None)
+        if wrong is not None:
+            raise DataError(f"{shown}, tasks.{name}.{wrong} is of a wrong kind", "retrieve again into another folder")
+    return tasks
+
+
+def _of_another_kind(entry: TaskEntry) -> Iterator[str]:
+    for kinds, none in ((_KINDS, False), (_OPTIONAL, True)):
+        for kind, names in kinds.items():
+            for name in names:
+                value = getattr(entry, name)
+                if not (isinstance(value, kind) or (none and value is None)):
+                    yield name

@@ -1,0 +1,186 @@
+"""Run folders pushed to a dataset of the hub: checked first, then uploaded with a card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval.core import (
+    LONGEST_FILE,
+    ConfigError,
+    DataError,
+    HubPlace,
+    cache_dir,
+    hide,
+    hub_faults,
+    hub_file,
+    hub_token,
+    lines_of,
+    name_fault,
+    readable,
+    users_alone,
+    write_whole,
+)
+from mrag_eval.retrieval.saved._card import CARD, card_of, is_ours
+from mrag_eval.retrieval.saved._folder import RunFolder, records_of
+from mrag_eval.retrieval.saved._manifest import MANIFEST, TaskEntry, read_manifest
+from mrag_eval.retrieval.saved._terms import check_terms
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+# Lines that are searched for secrets at once.
+_LINES = 1000
+
+
+@dataclass(frozen=True)
+class Push:
+    """Hold what a user asks for: the dataset, a branch other than ``main``, the commit's message, and a licence for
+    passages whose own is not known. ``private`` decides about a new dataset only.
+    """
+
+    place: HubPlace
+    branch: str | None = None
+    message: str | None = None
+    private: bool = False
+    licence: str | None = None
+
+    def check(self) -> None:
+        """Raise ConfigError, before anything is retrieved, if there is no token for the hub."""
+        if hub_token() is None:
+            raise ConfigError("--push: there is no token for the hub", "hf auth login   or set HF_TOKEN")
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """Hold the outcome: the dataset at its new commit, number and bytes of the files, and ``notes`` for the user."""
+
+    place: HubPlace
+    files: int
+    size: int
+    notes: tuple[str, ...]
+
+
+def push_folder(folder: RunFolder, push: Push) -> Pushed:
+    """Upload a finished run folder to a dataset of the hub, which is created if needed; the rest of it stays.
+
+    Raises ConfigError or DataError, before anything is sent, for rows that are not complete or have changed since,
+    texts that may not be shared, secrets, paths of this machine, and a dataset with other tasks; afterwards for
+    whatever the hub refuses.
+    """
+    push.check()
+    if not folder.tasks:
+        raise DataError(f"{folder.name} holds no retrieved rows", "retrieve first: mrag-eval retrieve --tasks ...")
+    names = [MANIFEST]
+    for task, entry in folder.tasks.items():
+        names += _checked(folder, task, entry, push.licence)
+    _refuse_paths(folder)
+    names.append(_write_card(folder, push))
+    for name in names:
+        _refuse_secrets(folder.path / name)
+    commit = _upload(folder, push, names)
+    notes = [
+        f"{MANIFEST} names an address, which everybody can read: {key}={value}"
+        for entry in folder.tasks.values()
+        for key, value in users_alone(entry.settings)
+    ]
+    size = sum((folder.path / name).stat().st_size for name in names)
+    return Pushed(push.place.at(commit), len(names), size, tuple(dict.fromkeys(notes)))
+
+
+def _checked(folder: RunFolder, task: str, entry: TaskEntry, licence: str | None) -> list[str]:
+    """Return the names of a task's files; raise DataError if they are not fit to be shared."""
+    path = folder.path / entry.file
+    if entry.sha256 is None:
+        raise DataError(f"{path}: the rows of task {task} are not complete", f"finish them: {folder.command(task)}")
+    repeated = any("queries" in record or "trace" in record for record in records_of(path, entry.sha256))
+    check_terms(task, entry.terms, licence, questions=repeated)
+    rankings = [f"{path.stem}.trec", f"{path.stem}.reranked.trec"]
+    return [entry.file, *(name for name in rankings if (folder.path / name).is_file())]
+
+
+def _refuse_paths(folder: RunFolder) -> None:
+    for task, entry in folder.tasks.items():
+        record = {"settings": entry.settings, "index": entry.index, "agent": entry.agent, "models": entry.models}
+        for key, value in _paths_in({**record, "translation": entry.translation}):
+            raise ConfigError(
+                f"{folder.path / MANIFEST}, tasks.{task}.{key} is a path of this machine: {value}",
+                "name the model as on the hub, and retrieve again",
+            )
+
+
+def _paths_in(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _paths_in(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from _paths_in(inner, f"{key}[{number}]")
+    elif isinstance(value, str) and value.startswith(("/", "~/", "./", "../")):
+        yield key, value
+
+
+def _refuse_secrets(path: Path) -> None:
+    """Raise DataError for a secret that is known by value, and for a folder of this machine's user in a text."""
+    folders = [str(place) for place in {Path.home(), Path.cwd(), cache_dir()} if len(place.parts) > 2]
+    with readable(path, "retrieve again with --overwrite"), path.open("rb") as file:
+        numbered = enumerate(lines_of(file, path), 1)
+        # many lines at once, as most are short
+        while block := list(islice(numbered, _LINES)):
+            if _not_to_be_sent(b"".join(line for _, line in block), folders) is None:
+                continue
+            for number, line in block:
+                if what := _not_to_be_sent(line, folders):
+                    raise DataError(
+                        f"{path}, line {number}: holds {what}", "remove its cause, and retrieve with --overwrite"
+                    )
+
+
+def _not_to_be_sent(raw: bytes, folders: Sequence[str]) -> str | None:
+    text = raw.decode("utf-8", "surrogatepass")
+    if hide(text) != text:
+        return "a secret that this environment knows"
+    return "a path of this machine" if any(place in text for place in folders) else None
+
+
+def _write_card(folder: RunFolder, push: Push) -> str:
+    card = folder.path / CARD
+    if not card.is_file() or is_ours(card):
+        write_whole(card, card_of(folder.tasks, push.place, push.licence))
+    return CARD
+
+
+def _upload(folder: RunFolder, push: Push, names: Sequence[str]) -> str:
+    from huggingface_hub import HfApi
+
+    api, place = HfApi(), push.place
+    with hub_faults(place):
+        api.create_repo(place.repo, repo_type="dataset", private=push.private or None, exist_ok=True)
+        if push.branch is not None:
+            api.create_branch(place.repo, repo_type="dataset", branch=push.branch, exist_ok=True)
+        _refuse_other_tasks(folder, HubPlace(place.repo, push.branch), api)
+        done = api.upload_folder(
+            repo_id=place.repo,
+            repo_type="dataset",
+            folder_path=folder.path,
+            allow_patterns=list(names),
+            revision=push.branch,
+            commit_message=push.message or f"Retrieved rows of {', '.join(folder.tasks)}"[:120],
+        )
+    return str(done.oid)
+
+
+def _refuse_other_tasks(folder: RunFolder, place: HubPlace, api: HfApi) -> None:
+    """Raise ConfigError if the dataset holds tasks that the folder lacks: its manifest would forget them."""
+    if not api.file_exists(place.repo, MANIFEST, repo_type="dataset", revision=place.revision):
+        return
+    there = read_manifest(hub_file(place, MANIFEST, LONGEST_FILE, "push again")[0], f"{place}: {MANIFEST}", name_fault)
+    others = [task for task in there if task not in folder.tasks]
+    if others:
+        raise ConfigError(
+            f"{place} holds tasks that {folder.name} lacks: {', '.join(others[:5])}",
+            "push to another dataset, or retrieve these into this folder, too",
+        )

@@ -1,0 +1,187 @@
+"""Retrieval files of RAG-evaluation-harnesses and of DPR: JSON Lines of a question and its passages (``ctxs``)."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, DataError, Passage, check_id, content_key, normalize_language, suggesting
+from mrag_eval.datasets import iter_jsonl, sha256_file
+
+_IDS = ("id", "q_id", "qid", "query_id", "example_id")
+_QUESTIONS = ("question", "raw_query", "query")
+_TEXTS, _SCORES = ("retrieval text", "text"), ("retrieval score", "score")
+_FORM = (
+    "a line is an object with 'query' (or 'question') and 'ctxs', a list of objects with 'retrieval text' (or 'text')"
+)
+# "Question: " before a question of the fork's prompts, and "Answer:" below it, in any language.
+_LABEL_BEFORE = re.compile(r"^[^\n:：]{1,24}[:：]\s*")
+_LABEL_AFTER = re.compile(r"\n[^\n:：]{1,24}[:：]\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Hold one line: its number, the id and the question it names, if any, and its passages, best first."""
+
+    line: int
+    id: str | None
+    question: str | None
+    hits: tuple[tuple[Passage, float], ...]
+
+
+@dataclass(frozen=True)
+class CtxsFile:
+    """Hold a file, with lists as deep as asked for; ``repeated`` counts passages that a list has twice."""
+
+    path: Path
+    sha256: str
+    asked: tuple[Asked, ...]
+    repeated: int
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Asked]:
+        """Return the lines that name an id."""
+        return {asked.id: asked for asked in self.asked if asked.id is not None}
+
+    @cached_property
+    def by_question(self) -> Mapping[str, list[Asked]]:
+        """Return the lines of a question, under each form that it may have."""
+        found: dict[str, list[Asked]] = {}
+        for asked in self.asked:
+            for form in dict.fromkeys(forms_of(asked.question or "")):
+                found.setdefault(form, []).append(asked)
+        return found
+
+
+def read_ctxs(path: str | Path, depth: int, language: str | None) -> CtxsFile:
+    """Read a file (``.gz`` too), once per process while it does not change.
+
+    A passage without an id is named by its text. ``language`` is that of passages that name none. A list without scores
+    has the order of the file.
+
+    Raises DataError, naming file and line, for a line of another form, an id that has two texts, and passages without
+    a language.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise DataError(f"retrieval.run: there is no file {file}", "name a TREC run, or JSON Lines with 'ctxs'")
+    stat = file.stat()
+    return _read(file.resolve(), depth, language, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, depth: int, language: str | None, _modified: int, _size: int) -> CtxsFile:
+    reader = _Reader(language)
+    with suggesting(_FORM):
+        asked = tuple(
+            _asked(record, number, f"{path}, line {number}", depth, reader) for number, record in iter_jsonl(path)
+        )
+    if not asked:
+        raise DataError(f"{path}: the file is empty", _FORM)
+    return CtxsFile(path, sha256_file(path), asked, reader.repeated)
+
+
+class _Reader:
+    """Read passages; a passage of several lists is one object, so that long files fit into memory."""
+
+    def __init__(self, language: str | None) -> None:
+        self.repeated = 0
+        self._language = language
+        self._known: dict[str, Passage] = {}
+
+    def passage(self, value: Any, where: str) -> Passage:
+        """Return a passage of ``ctxs``."""
+        if not isinstance(value, Mapping):
+            raise DataError(f"{where}: {value!r:.60} among 'ctxs' is no object", _FORM)
+        text = next((value[key] for key in _TEXTS if key in value), None)
+        if not isinstance(text, str):
+            raise DataError(f"{where}: a passage among 'ctxs' has no text", _FORM)
+        title = str(value.get("title") or "")
+        name = check_id(_name(value, title, text), where)
+        if name not in self._known:
+            document = value.get("doc_id")
+            doc_id = name if document is None else check_id(str(document), where)
+            self._known[name] = Passage(name, self._lang(value, where), text, title, doc_id)
+        if self._known[name].text != text:
+            raise DataError(
+                f"{where}: passage '{name}' has another text than before", "correct the ids, or leave them out"
+            )
+        return self._known[name]
+
+    def _lang(self, value: Mapping[str, Any], where: str) -> str:
+        named = value.get("lang") or value.get("language") or self._language
+        if named is None:
+            raise DataError(
+                f"{where}: its passages do not say their language ('lang')",
+                "if they are all in one language, name it: --metadata retrieval.run_language=en",
+            )
+        try:
+            return normalize_language(str(named))
+        except ConfigError as error:
+            raise DataError(f"{where}: {error.message}", error.next_step) from None
+
+
+def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reader: _Reader) -> Asked:
+    name = next((record[key] for key in _IDS if record.get(key) is not None), None)
+    question = next((record[key] for key in _QUESTIONS if record.get(key) is not None), None)
+    if not (question is None or isinstance(question, str)) or (question is None and name is None):
+        raise DataError(f"{where}: neither a question nor an id is there; keys: {', '.join(map(str, record))}", _FORM)
+    listed = record.get("ctxs")
+    if not isinstance(listed, list):
+        raise DataError(f"{where}: 'ctxs' is no list of passages", _FORM)
+    hits: dict[str, tuple[Passage, float]] = {}
+    # a question without results has one entry, null
+    for value in [] if listed == [None] else listed[:depth]:
+        passage = reader.passage(value, where)
+        reader.repeated += passage.id in hits
+        hits.setdefault(passage.id, (passage, _score(value, where)))
+    scores = [score for _, score in hits.values()]
+    found = [passage for passage, _ in hits.values()]
+    rising = any(later > earlier for earlier, later in pairwise(scores))
+    if rising or (len(scores) > 1 and len({*scores}) == 1):
+        scores = [float(len(found) - place) for place in range(len(found))]
+    return Asked(number, None if name is None else str(name), question, tuple(zip(found, scores, strict=True)))
+
+
+def _name(value: Mapping[str, Any], title: str, text: str) -> str:
+    """Return a passage's id, with the corpus before it if it names one."""
+    given = value.get("id", value.get("docid"))
+    if isinstance(given, list):
+        given = "-".join(map(str, given))
+    if given is None or given == "":
+        return f"text-{content_key(title, text)[:16]}"
+    source = value.get("source")
+    return f"{source}:{given}" if isinstance(source, str) and source else str(given)
+
+
+def _score(value: Mapping[str, Any], where: str) -> float:
+    given = next((value[key] for key in _SCORES if value.get(key) is not None), 0.0)
+    try:
+        # written as text by the fork's search
+        score = float(given)
+    except (TypeError, ValueError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise DataError(f"{where}: the score {given!r:.40} is not a number", "correct it, or leave the scores out")
+    return score
+
+
+def form_of_question(text: str) -> str:
+    """Return a question as it is compared: one Unicode form, single blanks, no question marks at its end."""
+    return " ".join(unicodedata.normalize("NFC", text).split()).rstrip("?？؟ ")
+
+
+def forms_of(prompt: str) -> Iterator[str]:
+    """Yield the questions that a line's ``query`` may hold: in the fork it is a prompt, ``Question: ...\\nAnswer:``."""
+    block = prompt.strip().rsplit("\n\n", 1)[-1]
+    body = _LABEL_AFTER.sub("", block)
+    for text in (prompt, block, body, body.partition("\n")[0]):
+        yield form_of_question(text)
+        yield form_of_question(_LABEL_BEFORE.sub("", text))

@@ -1,0 +1,133 @@
+"""Retrieval by another system (``kind: precomputed``) in a file that holds the texts: JSON Lines with ``ctxs``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from mrag_eval.config import Retrieval
+from mrag_eval.core import DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched
+from mrag_eval.models import Translator
+from mrag_eval.retrieval._plan import plan_rows, refuse_empty
+from mrag_eval.retrieval._texts import PassageTable, with_texts
+from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
+from mrag_eval.retrieval.sources._ctxs_file import Asked, CtxsFile, form_of_question, forms_of, read_ctxs
+from mrag_eval.retrieval.sources._source import Missing, Setup, Source
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+
+class CtxsRun(Source):
+    """Return the lists and texts of a file whose lines name rows by id or by question."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._retrieval, self._docs, self._use_cache = setup.retrieval, setup.benchmark.docs, setup.use_cache
+        self._index: dict[str, Any] | None = None
+
+    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+        """Raise if the file cannot be read, or belongs to other rows."""
+        with missing.allowed("corpus"):
+            file = self._file()
+            _aligned(file, docs)
+            self._index = {"kind": "precomputed", "sha256": file.sha256}
+
+    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+        """Return the file's lists, reranked if the block asks for it."""
+        retrieval, file = self._retrieval, self._file()
+        plans = plan_rows(docs, retrieval, self._docs)
+        refuse_empty(docs, plans)
+        reranker = open_reranker(retrieval)
+        aligned = _aligned(file, docs)
+        _log_coverage(file, docs, aligned)
+        texts = self._texts()
+        found = [_searched(asked, retrieval, texts) for asked in aligned]
+        if reranker is not None:
+            found = rerank(found, docs, plans, retrieval, reranker, texts, use_cache=self._use_cache)
+        return with_texts(found, texts)
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the file's texts."""
+        return self._texts().passages(ids)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the file, by its content."""
+        return {"corpus": dict(self._index or {})}
+
+    def record(self) -> dict[str, Any]:
+        """Return the file, for the results."""
+        return {} if self._index is None else {"index": self._index}
+
+    def _file(self) -> CtxsFile:
+        retrieval = self._retrieval
+        return read_ctxs(str(retrieval.run), retrieval.search_depth, retrieval.run_language)
+
+    def _texts(self) -> PassageTable:
+        file = self._file()
+        return PassageTable((passage for asked in file.asked for passage, _ in asked.hits), str(file.path))
+
+
+def open_source(setup: Setup) -> CtxsRun:
+    """Return the source of ``retrieval.kind: precomputed`` for a file of JSON Lines."""
+    return CtxsRun(setup)
+
+
+def _searched(asked: Asked | None, retrieval: Retrieval, texts: PassageTable) -> Searched:
+    hits = () if asked is None else asked.hits
+    ranking = tuple(Ranked(passage.id, passage.doc_id, passage.lang, score) for passage, score in hits)
+    return Searched(ranking, tuple(Kept(place.id, place.score) for place in ranking[: retrieval.k]), texts.counts)
+
+
+def _aligned(file: CtxsFile, docs: Sequence[RagDoc]) -> list[Asked | None]:
+    """Return each row's line: the one with its id, else the one with its question.
+
+    Raises DataError if no row is there, if a line has a row's id with another question, and if two lines have different
+    passages for one question.
+    """
+    found = [_line_of(file, doc) for doc in docs]
+    if not any(found):
+        first = file.asked[0]
+        raise DataError(
+            f"{file.path}: none of the {len(docs)} rows is among its {len(file.asked)} lines (the first row is "
+            f"'{docs[0].id}', {docs[0].query!r:.60}; the first line '{first.id}', {first.question!r:.60})",
+            "a line names its row by 'id', or by 'question' or 'query', the row's question in the task's language",
+        )
+    return found
+
+
+def _line_of(file: CtxsFile, doc: RagDoc) -> Asked | None:
+    form = form_of_question(doc.query)
+    named = file.by_id.get(doc.id)
+    if named is not None:
+        if named.question is not None and form not in {*forms_of(named.question)}:
+            raise DataError(
+                f"{file.path}, line {named.line}: its question is not that of row '{doc.id}' "
+                f"({named.question!r:.60} | {doc.query!r:.60})",
+                "name the file that belongs to this task's language and revision",
+            )
+        return named
+    lines = file.by_question.get(form, [])
+    other = next((line for line in lines if line.hits != lines[0].hits), None)
+    if other is not None:
+        raise DataError(
+            f"{file.path}, lines {lines[0].line} and {other.line}: other passages for one question, row '{doc.id}'",
+            "keep one of them, or name the rows by 'id'",
+        )
+    return lines[0] if lines else None
+
+
+def _log_coverage(file: CtxsFile, docs: Sequence[RagDoc], aligned: Sequence[Asked | None]) -> None:
+    missing = [doc.id for doc, asked in zip(docs, aligned, strict=True) if asked is None]
+    by_id = sum(asked is not None and asked.id == doc.id for doc, asked in zip(docs, aligned, strict=True))
+    log.info(
+        "run %s (sha256 %s): %d lines, %d rows found by id, %d by question",
+        file.path, file.sha256[:12], len(file.asked), by_id, len(docs) - len(missing) - by_id,
+    )  # fmt: skip
+    if missing:
+        log.warning(
+            "run %s has no line for %d of %d rows, which count as having retrieved nothing: %s%s",
+            file.path, len(missing), len(docs), ", ".join(missing[:5]), ", ..." if len(missing) > 5 else "",
+        )  # fmt: skip
+    if file.repeated:
+        log.warning("run %s: %d passages are in their list twice, and count once", file.path, file.repeated)
