@@ -120,6 +120,11 @@ class TaskConfig:
         return None if found is None else str(found)
 
     @property
+    def corpus_shown(self) -> str | None:
+        """Return the name of the corpus, with a note if it is a starter corpus, a part of Wikipedia."""
+        return f"{self.corpus} (part of Wikipedia)" if self.index.get("starter") else self.corpus
+
+    @property
     def own_corpus(self) -> bool:
         """Return whether the passages are the benchmark's."""
         return (self.corpus or "benchmark") == "benchmark"
