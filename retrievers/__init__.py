@@ -15,7 +15,7 @@ from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
 from mrag_eval.retrievers.corpora._selecting import choose
 from mrag_eval.retrievers.corpora._starters import STARTERS, Starter
 from mrag_eval.retrievers.corpora._starters import VERSION as STARTER_VERSION
-from mrag_eval.retrievers.corpora._wikipedia import EDITION_CODES, wikipedia_edition
+from mrag_eval.retrievers.corpora._wikipedia import EDITION_CODES, NoDumpError, wikipedia_edition
 from mrag_eval.retrievers.embedding._allowed import allowed_spec
 from mrag_eval.retrievers.embedding._embedders import (
     Embedder,
@@ -58,6 +58,7 @@ __all__ = [
     "Manifest",
     "MilvusIndex",
     "MilvusPlace",
+    "NoDumpError",
     "RayEngine",
     "Reranker",
     "Scores",

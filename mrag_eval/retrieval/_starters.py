@@ -86,7 +86,7 @@ def _editions(preset: Starter, langs: Sequence[str], *, dump: str | None, source
 
     Raises ConfigError for a language that the preset lacks, DataError naming all languages without a dump.
     """
-    from mrag_eval.retrievers import wikipedia_edition
+    from mrag_eval.retrievers import NoDumpError, wikipedia_edition
 
     wanted = list(dict.fromkeys(normalize_language(lang) for lang in langs)) or list(preset.passages)
     for lang in wanted:
@@ -96,19 +96,12 @@ def _editions(preset: Starter, langs: Sequence[str], *, dump: str | None, source
     for lang in wanted:
         try:
             editions.append(wikipedia_edition(lang, dump=dump, source=source))
-        except DataError as error:
-            # without a folder the hub is asked, which may not answer at all
-            if source is None or not source.is_dir() or "neither" not in error.message:
-                raise
+        except NoDumpError:
             missing.append(lang)
     if missing:
         there = ",".join(edition.lang for edition in editions)
-        raise DataError(
-            f"{source}: no dump of {', '.join(missing)}, which '{preset.name}' holds",
-            "fetch them"
-            + (f", or build the other languages: --langs {there}" if there else "")
-            + "   (docs/corpora.md)",
-        )
+        others = f", or build the other languages: --langs {there}" if there else "   (docs/corpora.md)"
+        raise DataError(f"{source}: no dump of {', '.join(missing)}, for '{preset.name}'", f"fetch them{others}")
     return editions
 
 

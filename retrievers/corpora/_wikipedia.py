@@ -37,6 +37,10 @@ _COLUMNS = ("id", "title", "text")
 _Rows = Callable[[Reading], Iterator[tuple[str, dict[str, Any]]]]
 
 
+class NoDumpError(DataError):
+    """A folder holds no dump of a language."""
+
+
 def page_document_id(lang: str, page: str) -> str:
     """Return the document id of a page."""
     return page if lang == "en" else f"{lang}:{page}"
@@ -63,7 +67,8 @@ def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None
         source: None for the hub (``wikimedia/wikipedia``, streamed); else a folder that holds a copy of that dataset
             (``<dump>.<lang>/*.parquet``) or XML dumps (``<lang>wiki-<dump>-pages-articles*.xml.bz2``), or such a file.
 
-    Raises ConfigError for an unknown language, DataError if there is no such dump or the hub cannot be reached.
+    Raises ConfigError for an unknown language, DataError if there is no such dump (in a folder: NoDumpError) or the hub
+    cannot be reached.
     """
     if dump is not None and not (dump.isdecimal() and len(dump) == 8):
         raise ConfigError(f"--dump {dump}: not the date of a dump", "write it as YYYYMMDD, such as 20231101")
@@ -82,7 +87,7 @@ def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None
     files = source.glob(f"{prefix}{dump or '*'}-pages-articles*.xml*")
     dumps = sorted(file for file in files if file.suffix in (".xml", ".bz2", ".gz"))
     if not dumps:
-        raise DataError(
+        raise NoDumpError(
             f"{source}: neither {folder.name}/*.parquet nor {prefix}{dump or 'DATE'}-pages-articles*.xml.bz2",
             _what_is_there(source),
         )

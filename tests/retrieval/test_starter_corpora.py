@@ -114,7 +114,7 @@ def test_pages_near_the_topics_come_first_and_results_say_what_was_left_out(dump
     assert english["source"].endswith(f"coral-small: {english['chosen']} of 41 pages")
     assert dump in english["source"]
     config = TaskConfig({"retrieval": {"corpus": "coral-small"}, "index": record})
-    assert config.corpus_shown == "coral-small (part of Wikipedia)"
+    assert config.corpus_shown == "coral-small, a part of Wikipedia"
 
 
 def test_a_whole_edition_is_taken_without_choosing(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
         "languages": ", ".join(leaf.scores.query_langs),
         "retrieval_mode": config.mode,
         "passages": config.passages,
-        "index": config.index.get("kind"),
+        "index": ", ".join(filter(None, (config.index.get("kind"), config.starter))),
         "embedder": config.index.get("embedder"),
         "index_content": config.index_content,
         "judges": ", ".join(judge.models) if judge is not None else "",

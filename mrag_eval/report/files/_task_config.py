@@ -120,9 +120,14 @@ class TaskConfig:
         return None if found is None else str(found)
 
     @property
+    def starter(self) -> str | None:
+        """Return a note on a starter corpus, such as ``coral-small, a part of Wikipedia``; None for any other."""
+        return f"{self.corpus}, a part of Wikipedia" if self.index.get("starter") else None
+
+    @property
     def corpus_shown(self) -> str | None:
-        """Return the name of the corpus, with a note if it is a starter corpus, a part of Wikipedia."""
-        return f"{self.corpus} (part of Wikipedia)" if self.index.get("starter") else self.corpus
+        """Return the name of the corpus, with a note on a starter corpus."""
+        return self.starter or self.corpus
 
     @property
     def own_corpus(self) -> bool:
