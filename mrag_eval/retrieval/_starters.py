@@ -15,7 +15,6 @@ from mrag_eval.core import (
     Wait,
     content_key,
     json_value,
-    normalize_language,
     write_whole,
 )
 from mrag_eval.retrieval._corpus_build import CorpusSettings, OnPart, build_corpus
@@ -88,12 +87,8 @@ def _editions(preset: Starter, langs: Sequence[str], *, dump: str | None, source
     """
     from mrag_eval.retrievers import NoDumpError, wikipedia_edition
 
-    wanted = list(dict.fromkeys(normalize_language(lang) for lang in langs)) or list(preset.passages)
-    for lang in wanted:
-        if lang not in preset.passages:
-            raise ConfigError(f"--langs: '{preset.name}' has no '{lang}'", f"it has {' '.join(preset.passages)}")
     editions, missing = [], []
-    for lang in wanted:
+    for lang in preset.languages(langs):
         try:
             editions.append(wikipedia_edition(lang, dump=dump, source=source))
         except NoDumpError:
@@ -156,7 +151,9 @@ def _held(file: Path) -> dict[str, Any] | None:
         held = json_value(file.read_bytes())
     except (OSError, JsonFault, ValueError):
         return None
-    return held if isinstance(held, dict) and {"pages", "read", "nearness"} <= held.keys() else None
+    fits = {"pages": list, "read": int, "nearness": dict}
+    whole = isinstance(held, dict) and all(isinstance(held.get(key), kind) for key, kind in fits.items())
+    return held if whole else None
 
 
 def _counted(items: Iterator[T], wait: Wait) -> Iterator[T]:

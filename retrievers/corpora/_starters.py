@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from mrag_eval.core import ConfigError, normalize_language
 from mrag_eval.retrievers.corpora._starter_words import BORDERS, EVERYDAY_LIFE, GENERAL_KNOWLEDGE, Words
 from mrag_eval.retrievers.corpora._topics import Topics, topics
 
@@ -28,6 +29,14 @@ class Starter:
     subjects: Words
     kind: str = "bm25"
     size: int = 100
+
+    def languages(self, some: Sequence[str] = ()) -> list[str]:
+        """Return the codes of some of the languages, or of all; raise ConfigError for one that the preset lacks."""
+        wanted = list(dict.fromkeys(normalize_language(lang) for lang in some)) or list(self.passages)
+        for lang in wanted:
+            if lang not in self.passages:
+                raise ConfigError(f"'{self.name}' has no '{lang}'", f"it has {' '.join(self.passages)}")
+        return wanted
 
     def topics(self, lang: str) -> Topics:
         """Return the names and words to look for in a language."""

@@ -35,7 +35,7 @@ class Topics:
 
         Without places, a page about a subject is the nearest.
         """
-        title, categories = self.fold(outline.title), self.fold(outline.categories)
+        title, categories = _fold(outline.title), _fold(outline.categories)
         in_title = self._place(title)
         place = in_title if in_title != NO_PLACE or not categories else self._place(categories)
         if self.places and place == NO_PLACE:
@@ -45,9 +45,6 @@ class Topics:
         if not self.places:
             return OTHER, NO_PLACE
         return (PLACE, place) if in_title != NO_PLACE else (NEAR, place)
-
-    def fold(self, text: str) -> str:
-        return f" {_BETWEEN.sub(' ', text.casefold())} "
 
     def _place(self, text: str) -> int:
         for number, names in enumerate(self.places):
@@ -67,6 +64,10 @@ def topics(lang: str, places: Sequence[tuple[str, str]], subjects: Words) -> Top
     within = code in NO_SPACES or code in _PARTICLES
     groups = tuple(_folded(_names(code, territory, speech), code, within) for territory, speech in places)
     return Topics(groups, _folded(subjects.get(code, ()), code, within, whole=False))
+
+
+def _fold(text: str) -> str:
+    return f" {_BETWEEN.sub(' ', text.casefold())} "
 
 
 def _names(lang: str, territory: str, speech: str) -> list[str]:

@@ -115,6 +115,9 @@ def test_pages_near_the_topics_come_first_and_results_say_what_was_left_out(dump
     assert dump in english["source"]
     config = TaskConfig({"retrieval": {"corpus": "coral-small"}, "index": record})
     assert config.corpus_shown == "coral-small, a part of Wikipedia"
+    # under the name that tasks look for, by the config file
+    config = TaskConfig({"retrieval": {"corpus": "wikipedia"}, "index": record})
+    assert config.corpus_shown == "wikipedia, coral-small, a part of Wikipedia"
 
 
 def test_a_whole_edition_is_taken_without_choosing(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +236,7 @@ def test_the_choice_is_read_again_and_a_damaged_one_made_again(dumps: Path, monk
         raise Stopped
 
     monkeypatch.setattr(retrievers, "choose", counted)
-    for content, times in ((None, 1), (None, 1), ("{", 2), ("[]", 3)):
+    for content, times in ((None, 1), (None, 1), ("{", 2), ("[]", 3), ('{"pages": 1}', 4)):
         held = next(iter((corpora_folder() / "coral-small.parts").glob("en-*.pages.json")), None)
         if content is not None and held is not None:
             held.write_text(content)
@@ -285,6 +288,8 @@ def test_the_plan_is_arithmetic_on_known_sizes() -> None:
     assert hybrid.seconds - plan_starter(CORAL, ["en"], most=10_000)[0].seconds == pytest.approx(10_000 / 2.8)
     with pytest.raises(ConfigError, match="has no 'de'"):
         plan_starter(CORAL, ["de"])
+    with pytest.raises(ConfigError, match="no plan is known for the kind 'sparse'"):
+        plan_starter(CORAL, kind="sparse")
 
 
 @pytest.mark.parametrize("name", STARTERS)

@@ -122,7 +122,12 @@ class TaskConfig:
     @property
     def starter(self) -> str | None:
         """Return a note on a starter corpus, such as ``coral-small, a part of Wikipedia``; None for any other."""
-        return f"{self.corpus}, a part of Wikipedia" if self.index.get("starter") else None
+        parts = self.index.get("starter")
+        if not isinstance(parts, Mapping) or not parts:
+            return None
+        presets = {str(part.get("preset")) for part in parts.values() if isinstance(part, Mapping)}
+        named = [] if presets == {self.corpus} else sorted(presets)
+        return f"{', '.join([str(self.corpus), *named])}, a part of Wikipedia"
 
     @property
     def corpus_shown(self) -> str | None:
