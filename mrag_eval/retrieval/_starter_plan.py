@@ -11,7 +11,7 @@ from mrag_eval.core import NO_SPACES, ConfigError
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Starter
 
-# Pages of the editions in the hub's dump of 2023-11-01, in thousands, rounded.
+# Pages of the editions around the hub's dump of 2023-11-01, in thousands, rounded or estimated.
 _PAGES = {
     "am": 14, "ar": 1220, "as": 12, "az": 196, "bn": 143, "bs": 93, "da": 295, "de": 2850, "el": 227, "en": 6410,
     "es": 1840, "fa": 980, "fi": 561, "fil": 45, "fr": 2560, "ha": 37, "he": 333, "hi": 163, "hr": 202, "ht": 70,
@@ -73,9 +73,8 @@ def plan_starter(
 def _planned(lang: str, budget: int | None, kind: str) -> PlannedEdition:
     script = "unspaced" if lang in NO_SPACES else "one" if lang in _ONE_BYTE else "more"
     pages = _PAGES[lang] * 1e3
-    whole = (
-        _PASSAGES[lang] * 1e6 if lang in _PASSAGES else pages * (_A_PAGE_NO_SPACES if lang in NO_SPACES else _A_PAGE)
-    )
+    a_page = _A_PAGE_NO_SPACES if lang in NO_SPACES else _A_PAGE
+    whole = _PASSAGES[lang] * 1e6 if lang in _PASSAGES else pages * a_page
     kept = whole if budget is None else min(whole, budget)
     text = whole * _TEXT[script]
     seconds = text / _READ + (0 if budget is None else text / _CHOSEN) + kept / _BUILT

@@ -28,7 +28,7 @@ class Chosen:
 
 
 def choose(outlines: Iterable[Outline], topics: Topics, passages: int, size: int) -> Chosen:
-    """Choose pages until they fill ``passages`` passages of ``size`` words (or characters).
+    """Choose pages until they fill ``passages`` passages of ``size`` words (or characters), but at least one.
 
     The nearest pages come first. Among equally near ones each place gives a page in turn, its longest first, so that
     no place crowds out another. The order of the pages does not matter. Memory holds 23 bytes a page, and 16 a link of
@@ -72,7 +72,8 @@ class _Table:
             linked = np.fromiter(self._linked, np.uint64, len(self._linked))
             near[(near == OTHER) & np.isin(np.frombuffer(self._title, np.uint64), linked)] = NEAR
         order = _in_turn(near, place, length, page)
-        kept = order[np.cumsum(length[order], dtype=np.int64) <= passages]
+        within = int(np.count_nonzero(np.cumsum(length[order], dtype=np.int64) <= passages))
+        kept = order[: max(1, within)]
         counts = np.bincount(near[kept], minlength=4)
         return Chosen(
             frozenset(map(str, page[kept].tolist())),

@@ -126,7 +126,8 @@ OUTLINES = [
 @pytest.mark.parametrize(
     ("passages", "kept"),
     [
-        (2, ""),
+        # at least one page
+        (2, "1"),
         (3, "1"),
         # places in turn, the longest page of each first: 2 of Abra, 3 of Birk, then 4 of Abra
         (13, "12"),
