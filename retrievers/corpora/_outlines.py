@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from mrag_eval.core import NO_SPACES, base_language
 
-# What a reader does not see: templates, tables, notes, comments. Nested ones are removed from the inside, once.
-_UNSEEN = re.compile(
-    r"\{\{[^{}]*\}\}|\{\|(?:(?!\|\}).)*\|\}|<ref\b[^>]*?/>|<ref\b.*?</ref>|<!--.*?-->", re.DOTALL | re.IGNORECASE
-)
+# Where text that a reader does not see begins and ends: templates, tables, notes, comments.
+_MARK = re.compile(r"\{\{|\}\}|\{\||\|\}(?!\})|<ref\b[^<>]*/>|<ref\b|</ref>|<!--|-->", re.IGNORECASE)
+_OPENS = {"{{": "}}", "{|": "|}", "<ref": "</ref>", "<!--": "-->"}
 _LINK = re.compile(r"\[\[([^\[\]|#<>{}\n]+)")
 # The text form of a page ends with its categories, one on a line, after a blank line.
 _TAIL, _LONGEST_NAME = 3_000, 120
@@ -49,8 +48,28 @@ def outline_of_markup(page: str, title: str, markup: str, lang: str, spaces: Ite
     prefixes = tuple(f"{space.lower()}:" for space in spaces)
     names = [target.partition(":")[2].strip() for target in targets if target.strip().lower().startswith(prefixes)]
     linked = [target for target in targets if ":" not in target]
-    seen = _UNSEEN.sub("", markup)
-    return Outline(page, title, "\n".join(names), length_of(seen, lang), lambda: map(page_title, linked))
+    spaced = _is_spaced(lang)
+    length = sum(_length(markup, spaced, start, end) for start, end in _seen(markup))
+    return Outline(page, title, "\n".join(names), length, lambda: map(page_title, linked))
+
+
+def _seen(markup: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans outside templates, tables, notes and comments, in one pass over any markup."""
+    depth = dict.fromkeys(_OPENS.values(), 0)
+    start, hidden = 0, 0
+    for mark in _MARK.finditer(markup):
+        said = mark[0].lower()
+        if said in _OPENS:
+            if not hidden:
+                yield start, mark.start()
+            depth[_OPENS[said]] += 1
+            hidden += 1
+        elif depth.get(said):
+            depth[said] -= 1
+            hidden -= 1
+            start = mark.end()
+    if not hidden:
+        yield start, len(markup)
 
 
 def page_title(target: str) -> str:
@@ -60,7 +79,14 @@ def page_title(target: str) -> str:
 
 
 def length_of(text: str, lang: str) -> int:
-    """Return the number of words, or of characters in languages written without spaces."""
-    if base_language(lang) in NO_SPACES:
-        return len(text) - text.count(" ") - text.count("\n")
-    return text.count(" ") + text.count("\n") + 1
+    """Return about the number of words, or of characters in languages written without spaces."""
+    return _length(text, _is_spaced(lang), 0, len(text))
+
+
+def _is_spaced(lang: str) -> bool:
+    return base_language(lang) not in NO_SPACES
+
+
+def _length(text: str, spaced: bool, start: int, end: int) -> int:
+    between = text.count(" ", start, end) + text.count("\n", start, end)
+    return between if spaced else end - start - between

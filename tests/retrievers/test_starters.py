@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from time import process_time
 
 import pytest
 
@@ -24,8 +25,8 @@ def test_a_text_ends_with_its_categories() -> None:
     text = "Varn is a port.\nIt has a quay.\n\nHistory\n\nFounded in 1841.\n\nPorts of Olmland\nTowns"
     outline = outline_of_text("7", "Varn", text, "en")
     assert (outline.categories, list(outline.links())) == ("Ports of Olmland\nTowns", [])
-    # 16 words, and one break more for each empty line
-    assert outline.length == 19
+    # 15 breaks between 16 words, and one more for each empty line
+    assert outline.length == 18
     assert outline_of_text("7", "首尔", "首尔 是\n首都", "zh").length == 5
 
 
@@ -37,6 +38,30 @@ def test_the_markup_of_a_page_has_categories_links_and_less_text() -> None:
     assert not any("File" in title or "Category" in title for title in outline.links())
     whole = VARN.count(" ") + VARN.count("\n")
     assert 60 < outline.length < whole * 0.9
+
+
+@pytest.mark.parametrize(
+    ("markup", "length"),
+    [
+        ("one two {{three four}} five", 3),
+        ("one {{a {{b c}} d|}} two", 2),
+        ("one {| a\n| {{b}} c\n|} two", 2),
+        ("one<ref name='x'>a b c</ref> two <ref name='x' /> three", 5),
+        ("one <!-- a b --> two", 2),
+        # what is never closed hides the rest, and what was never opened nothing
+        ("one {{two three four", 1),
+        ("one }} two |} three --> four", 6),
+    ],
+)
+def test_the_length_of_markup_leaves_out_what_is_not_shown(markup: str, length: int) -> None:
+    assert outline_of_markup("1", "t", markup, "en", ()).length == length
+
+
+def test_hostile_markup_is_read_in_one_pass() -> None:
+    for mark in ("{|", "{{", "<ref ", "<ref>", "<!--", "[[", "[[a:", "|}"):
+        start = process_time()
+        outline_of_markup("1", "t", mark * 200_000, "en", {"category"})
+        assert process_time() - start < 5, mark
 
 
 # ------------------------------------------------------------------ topics
