@@ -179,7 +179,10 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     facts = list(facts_of(options.facts)) if options.facts else []
-    for lang in dict.fromkeys(normalize_language(code) for code in options.langs.split(",")):
+    langs = list(dict.fromkeys(normalize_language(code) for code in options.langs.split(",")))
+    if other := next((lang for lang, _ in facts if lang not in langs), None):
+        parser.error(f"{options.facts} has a page in '{other}', which --langs leaves out")
+    for lang in langs:
         own = [page for spoken, page in facts if spoken == lang]
         first = max((page.number for page in own), default=0) + 1
         pages = chain(own, invented(lang, options.pages, options.words, options.seed, first))
