@@ -12,7 +12,10 @@ from mrag_eval.retrievers.chunking._token_counters import named_token_counter
 from mrag_eval.retrievers.corpora._corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
 from mrag_eval.retrievers.corpora._editions import Edition
 from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
-from mrag_eval.retrievers.corpora._wikipedia import page_document_id, wikipedia_edition
+from mrag_eval.retrievers.corpora._selecting import choose
+from mrag_eval.retrievers.corpora._starters import STARTERS, Starter
+from mrag_eval.retrievers.corpora._starters import VERSION as STARTER_VERSION
+from mrag_eval.retrievers.corpora._wikipedia import EDITION_CODES, NoDumpError, page_document_id, wikipedia_edition
 from mrag_eval.retrievers.embedding._allowed import allowed_spec
 from mrag_eval.retrievers.embedding._embedders import (
     Embedder,
@@ -40,20 +43,28 @@ from mrag_eval.retrievers.milvus._milvus_load import load_into_milvus
 from mrag_eval.retrievers.rerank._bge_m3 import load_bge_m3
 from mrag_eval.retrievers.rerank._load import load_cross_encoder
 from mrag_eval.retrievers.rerank._rerank import Reranker, Scores, checked_scores
+from mrag_eval.retrievers.shards._manifest import Manifest, SelectionRecord
 
 __all__ = [
+    "EDITION_CODES",
+    "STARTERS",
+    "STARTER_VERSION",
     "ChunkConfig",
     "ContentHash",
     "Document",
     "Edition",
     "Embedder",
     "Index",
+    "Manifest",
     "MilvusIndex",
     "MilvusPlace",
+    "NoDumpError",
     "RayEngine",
     "Reranker",
     "Scores",
+    "SelectionRecord",
     "SparseEncoder",
+    "Starter",
     "add_documents",
     "allowed_spec",
     "batch_size_for",
@@ -62,6 +73,7 @@ __all__ = [
     "check_embedder",
     "check_replaceable",
     "checked_scores",
+    "choose",
     "chunk_documents",
     "embedder_as_named",
     "equal_quotas",

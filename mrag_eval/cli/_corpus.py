@@ -50,8 +50,17 @@ def wikipedia(
         Path | None,
         typer.Option("--from", help="Read a copy of the hub's dataset, a folder of XML dumps, or one dump."),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="Add the languages of a paper: coral (13 languages).")] = None,
-    name: Annotated[str, typer.Option(help="The name of the corpus, for retrieval.corpus.")] = "wikipedia",
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Add the languages of a paper: coral (13 languages). Or build a starter, a part of Wikipedia for a "
+            "first number: coral-small, mkqa-small or bordirlines-small; --langs then names some of its languages."
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="The name of the corpus, for retrieval.corpus. The default is wikipedia, or the starter's."),
+    ] = None,
     kind: _Kind = None,
     embedder: _Embedder = None,
     size: _Size = None,
@@ -59,6 +68,12 @@ def wikipedia(
     batch_size: _BatchSize = 256,
     workers: _Workers = 0,
     limit: _Limit = None,
+    passages: Annotated[
+        int | None, typer.Option(help="The most passages of each language of a starter. The default is the starter's.")
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print what a starter would take in pages, disk and time, and build nothing.")
+    ] = False,
     add: _Add = False,
     overwrite: _Overwrite = False,
 ) -> None:
@@ -66,14 +81,38 @@ def wikipedia(
 
     Run the command again to continue an interrupted build.
     """
+    from mrag_eval.cli._starter import build_the_starter, print_the_plan
     from mrag_eval.retrieval import preset_languages
-    from mrag_eval.retrievers import wikipedia_edition
+    from mrag_eval.retrievers import STARTERS, wikipedia_edition
 
-    wanted = [lang.strip() for lang in langs.split(",") if lang.strip()] + preset_languages(preset)
-    editions = [wikipedia_edition(lang, dump=dump, source=source) for lang in dict.fromkeys(wanted)]
+    some = [lang.strip() for lang in langs.split(",") if lang.strip()]
     settings = {"kind": kind, "embedder": embedder, "size": size, "device": device}
     settings |= {"batch_size": batch_size, "workers": workers}
-    _build(name, editions, settings, limit, add, overwrite)
+    if preset is not None and preset in STARTERS:
+        if limit is not None:
+            raise typer.BadParameter("cannot be combined with a starter; --passages is its limit", param_hint="--limit")
+        if plan:
+            print_the_plan(STARTERS[preset], some, kind, passages)
+            return
+        build_the_starter(
+            STARTERS[preset],
+            some,
+            settings,
+            name=name,
+            dump=dump,
+            source=source,
+            most=passages,
+            add=add,
+            overwrite=overwrite,
+        )
+        return
+    for option, given in (("--passages", passages is not None), ("--plan", plan)):
+        if given:
+            raise typer.BadParameter(f"needs --preset {' or '.join(STARTERS)}", param_hint=option)
+
+    wanted = [*some, *preset_languages(preset)]
+    editions = [wikipedia_edition(lang, dump=dump, source=source) for lang in dict.fromkeys(wanted)]
+    _build(name or "wikipedia", editions, settings, limit, add, overwrite)
 
 
 @corpus_app.command(short_help="Build a corpus of KILT, the English Wikipedia of 2019.")

@@ -12,6 +12,8 @@ from mrag_eval.retrieval._corpus_build import (
 )
 from mrag_eval.retrieval._pipeline import retrieve
 from mrag_eval.retrieval._rows import FIRST, TaskRows
+from mrag_eval.retrieval._starter_plan import PlannedEdition, plan_starter
+from mrag_eval.retrieval._starters import build_starter
 from mrag_eval.retrieval.agents._loop import EXAMPLE
 from mrag_eval.retrieval.agents._trace import find_trace, read_traces, shown_trace
 from mrag_eval.retrieval.ahead._process import Order, retrieved_apart
@@ -26,11 +28,13 @@ __all__ = [
     "CorpusSettings",
     "Order",
     "Page",
+    "PlannedEdition",
     "Push",
     "RunFolder",
     "TaskRows",
     "build_bordirlines",
     "build_corpus",
+    "build_starter",
     "check_terms",
     "corpora_folder",
     "described",
@@ -39,6 +43,7 @@ __all__ = [
     "open_folder",
     "open_index",
     "paragraphs",
+    "plan_starter",
     "preset_languages",
     "push_folder",
     "read_traces",

@@ -26,7 +26,7 @@ from mrag_eval.retrieval._plan import Plan
 from mrag_eval.text import OPTIONS, Analyzer
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Index, MilvusPlace
+    from mrag_eval.retrievers import Index, Manifest, MilvusPlace
 
 
 def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) -> Index:
@@ -164,6 +164,16 @@ def index_record(retrieval: Retrieval) -> dict[str, Any]:
         # an approximate search may miss hits of an exact one: runs of the two are not the same experiment
         **({"approximate": found} if (found := manifest.approximate()) else {}),
         **({"settings": dict(index.settings)} if index.settings else {}),
+        **({"starter": found} if (found := _starter(manifest)) else {}),
+    }
+
+
+def _starter(manifest: Manifest) -> dict[str, Any]:
+    """Return, for an index that holds parts of editions, the preset, and by language the part and its source."""
+    parts = {lang: record.selection for lang, record in manifest.languages.items() if record.selection is not None}
+    return {
+        lang: {**part.model_dump(exclude_none=True), "source": manifest.sources.get(lang)}
+        for lang, part in parts.items()
     }
 
 
@@ -222,13 +232,26 @@ def corpus_path(corpus: str) -> Path:
 
 def _how_to_build(corpus: str) -> str:
     if corpus == "wikipedia":
-        return "build it:  mrag-eval corpus wikipedia --langs en,ko   (see docs/corpora.md)"
+        return f"build it:  mrag-eval corpus wikipedia --langs en,ko   (see docs/corpora.md)\n    {_starter_hint()}"
     if corpus == "wikipedia_splade":
         return (
             "build it:  mrag-eval corpus kilt --from kilt_knowledgesource.json --name wikipedia_splade --kind sparse "
             "--embedder naver/splade-v3   (see docs/mrag.md)"
         )
     return f"build it:  mrag-eval index build DOCUMENTS {corpora_folder() / corpus}"
+
+
+def _starter_hint() -> str:
+    """Return how to use a starter corpus, or how to build one."""
+    from mrag_eval.retrievers import STARTERS
+
+    there = next((name for name in STARTERS if name in known_corpora()), None)
+    if there is not None:
+        return f"or search a part of it, which you have:  --metadata retrieval.corpus={there}"
+    return (
+        f"or a part of it, for a first number:  mrag-eval corpus wikipedia --preset {next(iter(STARTERS))}   "
+        "(see docs/starter_corpora.md)"
+    )
 
 
 def corpora_folder() -> Path:
@@ -277,6 +300,10 @@ def check_pool(held: Sequence[str], retrieval: Retrieval) -> None:
 
 
 def _how_to_add(corpus: str, code: str) -> str:
+    from mrag_eval.retrievers import STARTERS
+
     if corpus == "wikipedia":
         return f"add it (mrag-eval corpus wikipedia --langs {code} --add)"
+    if corpus in STARTERS and set(code.split()) <= STARTERS[corpus].passages.keys():
+        return f"add it (mrag-eval corpus wikipedia --preset {corpus} --langs {code.replace(' ', ',')} --add)"
     return f"add documents in '{code}' and rebuild (mrag-eval index build)"

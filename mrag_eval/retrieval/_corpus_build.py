@@ -37,6 +37,8 @@ class CorpusSettings:
 
 # Called when a language is done, with its edition and its index.
 OnPart = Callable[["Edition", "Index"], None]
+# Called before a language is built, with its edition and the folder of the unfinished corpus; returns what to build.
+Prepare = Callable[["Edition", Path], "Edition"]
 
 
 def build_corpus(
@@ -47,12 +49,14 @@ def build_corpus(
     add: bool = False,
     overwrite: bool = False,
     on_part: OnPart | None = None,
+    prepare: Prepare | None = None,
 ) -> Index:
     """Build the corpus ``name`` where tasks find it by that name, and open it.
 
     Every language is first built as an index in ``<name>.parts``; when all are done they are joined. The same call
     after an interruption keeps the languages that are done and goes on within the one that was not. ``add`` joins the
-    new languages to the existing corpus, with its settings; ``overwrite`` replaces it.
+    new languages to the existing corpus, with its settings; ``overwrite`` replaces it. ``prepare`` may return another
+    edition for each, such as a part of it.
 
     Raises ConfigError for a language named twice or held already; CorpusError if the corpus exists (or, with
     ``add``, does not), and if the disk is full.
@@ -80,10 +84,11 @@ def build_corpus(
     with room_on_disk(parts, again):
         folders = []
         for edition in editions:
-            index = _build_part(edition, parts, chosen)
+            part = edition if prepare is None else prepare(edition, parts)
+            index = _build_part(part, parts, chosen)
             folders.append(index.path)
             if on_part is not None:
-                on_part(edition, index)
+                on_part(part, index)
         from mrag_eval.retrievers import join_indexes
 
         joined = join_indexes([*([target] if add else []), *folders], target, overwrite=add or overwrite)
@@ -99,7 +104,12 @@ def preset_languages(preset: str | None) -> list[str]:
     if preset is None:
         return []
     if preset not in PRESETS:
-        raise ConfigError(f"--preset: no preset '{preset}'{did_you_mean(preset, PRESETS)}")
+        from mrag_eval.retrievers import STARTERS
+
+        known = [*PRESETS, *STARTERS]
+        raise ConfigError(
+            f"--preset: no preset '{preset}'{did_you_mean(preset, known)}", f"there are {', '.join(known)}"
+        )
     return list(PRESETS[preset])
 
 
@@ -198,7 +208,10 @@ def _build_part(edition: Edition, parts: Path, settings: dict[str, Any]) -> Inde
     # another dump, slice or setting is another part, so that no outdated part is reused
     what = [edition.source, settings["kind"], str(settings["embedder"]), str(settings["chunker"])]
     what += [str(settings[key]) for key in ("factory", "memory_budget", "recall") if key in settings]
+    what += [] if edition.selection is None else [edition.selection.rule]
     folder = parts / f"{edition.lang}-{content_key(what)[:8]}"
     if folder.exists():
         return load_index(folder, device=settings["device"])
-    return build_index(edition.documents(), folder, resume=True, source=edition.source, **settings)
+    return build_index(
+        edition.documents(), folder, resume=True, source=edition.source, selection=edition.selection, **settings
+    )

@@ -29,7 +29,7 @@ from mrag_eval.retrievers.index._hashing import SeenIds
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
-from mrag_eval.retrievers.shards._manifest import EmbedderRecord
+from mrag_eval.retrievers.shards._manifest import EmbedderRecord, SelectionRecord
 from mrag_eval.text import Analyzer
 
 
@@ -54,6 +54,7 @@ def build_index(
     simplified: bool = False,
     token_counter: TokenCounter = count_tokens,
     source: str | None = None,
+    selection: SelectionRecord | None = None,
     factory: str = "flat",
     memory_budget: int | str | None = None,
     recall: float = DEFAULT_RECALL,
@@ -90,6 +91,7 @@ def build_index(
         simplified: convert traditional Chinese characters of a lexical index to simplified ones.
         token_counter: counts tokens for the chunkers ``sentences`` and ``llamaindex``.
         source: origin of the documents, for the manifest.
+        selection: the part of their source that the documents are, for the manifest.
         factory: ``flat`` (exact), ``auto`` (by count and memory) or a string of FAISS's ``index_factory`` such as
             ``IVF1024,SQ8``: an approximate index for every language with enough vectors.
         memory_budget: for ``auto``, the memory its structures may take, all languages together (``2GB``).
@@ -116,6 +118,7 @@ def build_index(
         analyzer=Analyzer(segment, stem, simplified),
         token_counter=token_counter,
         source=source,
+        selection=selection,
         approximation=approximation(factory, memory_budget=memory_budget, recall=recall, queries=tuple(recall_queries)),
         engine=engine,
     )

@@ -159,6 +159,7 @@ class IndexWriter:
                 documents=documents[lang],
                 max_norm=building.max_norms.get(lang),
                 approximate=approximate.get(lang),
+                selection=self.settings.selection,
             )
             for lang in order
         }

@@ -74,6 +74,7 @@ def link_parts(
             with file.open("rb") as handle:
                 os.fsync(handle.fileno())
             files[name] = file_record(file)
+    languages = {lang: _marked(record, lang, whole) for lang, record in languages.items()}
     write_manifest(building, _merged_manifest(whole, languages, files, wanted))
     (building / UNFINISHED).unlink()
 
@@ -114,6 +115,12 @@ def _merged_manifest(
             "files": files,
         }
     )
+
+
+def _marked(record: LanguageRecord, lang: str, manifests: Sequence[Manifest]) -> LanguageRecord:
+    """Return the record with the mark of a starter corpus, if one was merged into the language."""
+    held = (manifest.languages[lang].selection for manifest in manifests if lang in manifest.languages)
+    return record.model_copy(update={"selection": next((one for one in held if one is not None), None)})
 
 
 def _sources(manifests: Sequence[Manifest]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._embedders import Embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
-from mrag_eval.retrievers.shards._manifest import KINDS, Manifest
+from mrag_eval.retrievers.shards._manifest import KINDS, Manifest, SelectionRecord
 from mrag_eval.text import OPTIONS, Analyzer
 
 # a specification of a model, or the model itself
@@ -69,6 +69,7 @@ class BuildSettings:
     analyzer: Analyzer = field(default_factory=Analyzer)
     token_counter: TokenCounter = count_tokens
     source: str | None = None
+    selection: SelectionRecord | None = None
     approximation: Approximation | None = None
     engine: RayEngine | None = None
 

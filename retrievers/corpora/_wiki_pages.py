@@ -20,12 +20,16 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.BZ2File, ".gz": g
 
 @dataclass(frozen=True, slots=True)
 class WikiPage:
-    """An article in wiki markup; ``hidden`` holds the wiki's names of the file and category namespaces."""
+    """An article in wiki markup.
+
+    ``hidden`` holds the wiki's names of the file and category namespaces, ``categories`` those of the second alone.
+    """
 
     id: str
     title: str
     text: str
     hidden: frozenset[str]
+    categories: frozenset[str] = frozenset({"category"})
 
 
 def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterator[WikiPage]:
@@ -37,6 +41,7 @@ def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterato
     """
     title = "none"
     hidden: frozenset[str] = frozenset()
+    categories: frozenset[str] = frozenset()
     try:
         with (reading or Reading()).binary(path, _OPENERS.get(path.suffix)) as file:
             bounded = _Bounded(file)
@@ -51,10 +56,11 @@ def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterato
                     continue
                 if _name(element) == "siteinfo":
                     _check_wiki(path, element, wiki)
-                    hidden = _hidden(element)
+                    categories = _named(element, _CATEGORIES) | {"category"}
+                    hidden = _named(element, _FILES, _CATEGORIES)
                 elif _name(element) == "page":
                     title = _text(element, "title")
-                    page = _article(element, hidden)
+                    page = _article(element, hidden, categories)
                     if page is not None:
                         yield page
                     root.clear()  # otherwise all pages read so far would stay in memory
@@ -102,14 +108,14 @@ def _text(element: ElementTree.Element, name: str) -> str:
     return "" if child is None else child.text or ""
 
 
-def _article(page: ElementTree.Element, hidden: frozenset[str]) -> WikiPage | None:
+def _article(page: ElementTree.Element, hidden: frozenset[str], categories: frozenset[str]) -> WikiPage | None:
     revisions = [child for child in page if _name(child) == "revision"]
     if _text(page, "ns") != _ARTICLES or _child(page, "redirect") is not None or not revisions:
         return None
     text = _text(revisions[-1], "text")
     if _text(revisions[-1], "model") not in ("", "wikitext") or not text.strip():
         return None
-    return WikiPage(_text(page, "id"), _text(page, "title"), text, hidden)
+    return WikiPage(_text(page, "id"), _text(page, "title"), text, hidden, categories)
 
 
 def _check_wiki(path: Path, siteinfo: ElementTree.Element, wiki: str) -> None:
@@ -118,7 +124,8 @@ def _check_wiki(path: Path, siteinfo: ElementTree.Element, wiki: str) -> None:
         raise DataError(f"{path} is a dump of '{found}', not of '{wiki}'", "name its language with --langs")
 
 
-def _hidden(siteinfo: ElementTree.Element) -> frozenset[str]:
+def _named(siteinfo: ElementTree.Element, *keys: str) -> frozenset[str]:
+    """Return the wiki's names of namespaces, in lower case."""
     spaces = _child(siteinfo, "namespaces")
     named = {space.get("key"): space.text or "" for space in (() if spaces is None else spaces)}
-    return frozenset(named[key].lower() for key in (_FILES, _CATEGORIES) if named.get(key))
+    return frozenset(named[key].lower() for key in keys if named.get(key))

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import ConfigError, DataError, did_you_mean, language_name, normalize_language
 from mrag_eval.retrievers.corpora._corpus import Document
-from mrag_eval.retrievers.corpora._editions import Edition
+from mrag_eval.retrievers.corpora._editions import Edition, Pages
 from mrag_eval.retrievers.corpora._hub_stream import said, stream_rows
+from mrag_eval.retrievers.corpora._outlines import Outline, outline_of_markup, outline_of_text
 from mrag_eval.retrievers.corpora._reading import Reading, Stream
-from mrag_eval.retrievers.corpora._wiki_pages import read_pages
+from mrag_eval.retrievers.corpora._wiki_pages import WikiPage, read_pages
 from mrag_eval.retrievers.corpora._wikitext import MarkupError, plain_text
 
 log = logging.getLogger(__name__)
@@ -27,11 +28,17 @@ HUB_ID = "wikimedia/wikipedia"
 # The newest known dump in the hub's dataset.
 HUB_DUMP = "20231101"
 # Editions whose code differs from their language's.
-_EDITIONS = {
+EDITION_CODES = {
     "nb": "no", "fil": "tl", "yue": "zh-yue", "nan": "zh-min-nan", "lzh": "zh-classical", "gsw": "als", "bho": "bh",
     "cbk": "cbk-zam", "nrf": "nrm", "rup": "roa-rup", "sgs": "bat-smg", "vro": "fiu-vro",
 }  # fmt: skip
 _COLUMNS = ("id", "title", "text")
+# Rows of the dataset, each with its place for messages.
+_Rows = Callable[[Reading], Iterator[tuple[str, dict[str, Any]]]]
+
+
+class NoDumpError(DataError):
+    """A folder holds no dump of a language."""
 
 
 def page_document_id(lang: str, page: str) -> str:
@@ -48,7 +55,7 @@ def edition_code(lang: str) -> str:
             f"Wikipedia has one edition for all scripts of {language_name(whole)}, none for '{lang}'",
             f"--langs {whole}",
         )
-    return _EDITIONS.get(code, code)
+    return EDITION_CODES.get(code, code)
 
 
 def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None = None) -> Edition:
@@ -60,7 +67,8 @@ def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None
         source: None for the hub (``wikimedia/wikipedia``, streamed); else a folder that holds a copy of that dataset
             (``<dump>.<lang>/*.parquet``) or XML dumps (``<lang>wiki-<dump>-pages-articles*.xml.bz2``), or such a file.
 
-    Raises ConfigError for an unknown language, DataError if there is no such dump or the hub cannot be reached.
+    Raises ConfigError for an unknown language, DataError if there is no such dump (in a folder: NoDumpError) or the hub
+    cannot be reached.
     """
     if dump is not None and not (dump.isdecimal() and len(dump) == 8):
         raise ConfigError(f"--dump {dump}: not the date of a dump", "write it as YYYYMMDD, such as 20231101")
@@ -74,16 +82,12 @@ def wikipedia_edition(lang: str, *, dump: str | None = None, source: Path | None
     folder = source / f"{dump or HUB_DUMP}.{edition}"
     tables = sorted(folder.glob("*.parquet"))
     if tables:
-        return Edition(
-            code,
-            f"{HUB_ID}, {folder.name} (local copy)",
-            lambda: Stream(lambda reading: _articles(code, _rows(tables, reading))),
-        )
+        return _of_rows(code, f"{HUB_ID}, {folder.name} (local copy)", lambda reading: _rows(tables, reading))
     prefix = f"{edition.replace('-', '_')}wiki-"
     files = source.glob(f"{prefix}{dump or '*'}-pages-articles*.xml*")
     dumps = sorted(file for file in files if file.suffix in (".xml", ".bz2", ".gz"))
     if not dumps:
-        raise DataError(
+        raise NoDumpError(
             f"{source}: neither {folder.name}/*.parquet nor {prefix}{dump or 'DATE'}-pages-articles*.xml.bz2",
             _what_is_there(source),
         )
@@ -117,11 +121,8 @@ def _what_is_there(folder: Path) -> str:
 
 def _from_hub(lang: str, config: str) -> Edition:
     revision = _hub_revision(config)
-
-    def documents() -> Stream[Document]:
-        return Stream(lambda reading: _articles(lang, _streamed(config, revision, reading)))
-
-    return Edition(lang, f"{HUB_ID}, {config}, revision {revision}", documents)
+    source = f"{HUB_ID}, {config}, revision {revision}"
+    return _of_rows(lang, source, lambda reading: _streamed(config, revision, reading))
 
 
 def _streamed(config: str, revision: str, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -183,14 +184,30 @@ def _rows_of(path: Path, reading: Reading) -> Iterator[tuple[str, dict[str, Any]
         ) from None
 
 
-def _articles(lang: str, rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Document]:
+def _of_rows(lang: str, source: str, rows: _Rows) -> Edition:
+    """Return the edition in the rows of the dataset."""
+
+    def documents(reading: Reading, wanted: Container[str] | None = None) -> Iterator[Document]:
+        for page, title, text in _articles(rows(reading)):
+            if wanted is None or page in wanted:
+                yield Document(page_document_id(lang, page), lang, text, title)
+
+    def outlines(reading: Reading) -> Iterator[Outline]:
+        for page, title, text in _articles(rows(reading)):
+            yield outline_of_text(page, title, text, lang)
+
+    pages = Pages(lambda: Stream(outlines), lambda wanted: Stream(lambda reading: documents(reading, wanted)))
+    return Edition(lang, source, lambda: Stream(documents), pages)
+
+
+def _articles(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, str, str]]:
+    """Yield number, title and text of every page."""
     for where, record in rows:
         if not record.get("id") or record.get("text") is None:
             raise DataError(
                 f"{where}: no id or no text", "the file may not be of wikimedia/wikipedia: columns id, url, title, text"
             )
-        page, title = str(record["id"]), str(record.get("title") or "")
-        yield Document(page_document_id(lang, page), lang, str(record["text"]), title)
+        yield str(record["id"]), str(record.get("title") or ""), str(record["text"])
 
 
 # ---------------------------------------------------------------- Wikimedia's dumps
@@ -198,17 +215,29 @@ def _articles(lang: str, rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator
 
 def _from_xml(lang: str, files: list[Path]) -> Edition:
     names = ", ".join(file.name for file in files)
+    wiki = f"{edition_code(lang).replace('-', '_')}wiki"
 
-    def read(reading: Reading) -> Iterator[Document]:
+    def pages(reading: Reading) -> Iterator[tuple[Path, WikiPage]]:
         reading.expect(files)
         for file in files:
-            for page in read_pages(file, f"{edition_code(lang).replace('-', '_')}wiki", reading):
-                try:
-                    shown = plain_text(page.text, page.hidden)
-                except MarkupError as error:
-                    log.warning("%s, page '%s' is left out: %s", file.name, page.title, error)
-                    continue
-                if shown:
-                    yield Document(page_document_id(lang, page.id), lang, shown, page.title)
+            for page in read_pages(file, wiki, reading):
+                yield file, page
 
-    return Edition(lang, f"Wikimedia dump, {names}", lambda: Stream(read))
+    def documents(reading: Reading, wanted: Container[str] | None = None) -> Iterator[Document]:
+        for file, page in pages(reading):
+            if wanted is not None and page.id not in wanted:
+                continue
+            try:
+                shown = plain_text(page.text, page.hidden)
+            except MarkupError as error:
+                log.warning("%s, page '%s' is left out: %s", file.name, page.title, error)
+                continue
+            if shown:
+                yield Document(page_document_id(lang, page.id), lang, shown, page.title)
+
+    def outlines(reading: Reading) -> Iterator[Outline]:
+        for _, page in pages(reading):
+            yield outline_of_markup(page.id, page.title, page.text, lang, page.categories)
+
+    parts = Pages(lambda: Stream(outlines), lambda wanted: Stream(lambda reading: documents(reading, wanted)))
+    return Edition(lang, f"Wikimedia dump, {names}", lambda: Stream(documents), parts)

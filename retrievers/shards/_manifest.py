@@ -69,8 +69,26 @@ class ApproximateRecord(BaseModel):
     seed: int
 
 
+class SelectionRecord(BaseModel):
+    """The part of an edition that a starter corpus holds: ``chosen`` of ``read`` pages, None if it is whole.
+
+    ``rule`` says how pages were chosen; ``nearness`` counts the chosen ones from the nearest to its topics to the rest.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    preset: str
+    rule: str
+    chosen: int | None = None
+    read: int | None = None
+    nearness: dict[str, int] = Field(default_factory=dict)
+
+
 class LanguageRecord(BaseModel):
-    """One language; ``max_norm`` is the largest Euclidean norm of its vectors, ``approximate`` None if exact."""
+    """One language; ``max_norm`` is the largest Euclidean norm of its vectors, ``approximate`` None if exact.
+
+    ``selection`` is None for documents that are no part of a larger source.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -78,6 +96,7 @@ class LanguageRecord(BaseModel):
     documents: int
     max_norm: float | None = None
     approximate: ApproximateRecord | None = None
+    selection: SelectionRecord | None = None
 
 
 class FileRecord(BaseModel):

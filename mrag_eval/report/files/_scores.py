@@ -128,7 +128,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
         "languages": ", ".join(leaf.scores.query_langs),
         "retrieval_mode": config.mode,
         "passages": config.passages,
-        "index": config.index.get("kind"),
+        "index": ", ".join(filter(None, (config.index.get("kind"), config.starter))),
         "embedder": config.index.get("embedder"),
         "index_content": config.index_content,
         "judges": ", ".join(judge.models) if judge is not None else "",
@@ -138,7 +138,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
     }
     said = {key: str(value) for key, value in texts.items() if value not in (None, "")}
     where = {"benchmark": config.benchmark or leaf.task, "mode": mode_of(leaf)}
-    return where | said | {"corpus": config.corpus, "seed": config.seed}
+    return where | said | {"corpus": config.corpus_shown, "seed": config.seed}
 
 
 def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **columns: Any) -> Score:

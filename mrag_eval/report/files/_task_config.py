@@ -120,6 +120,21 @@ class TaskConfig:
         return None if found is None else str(found)
 
     @property
+    def starter(self) -> str | None:
+        """Return a note on a starter corpus, such as ``coral-small, a part of Wikipedia``; None for any other."""
+        parts = self.index.get("starter")
+        if not isinstance(parts, Mapping) or not parts:
+            return None
+        presets = {str(part.get("preset")) for part in parts.values() if isinstance(part, Mapping)}
+        named = [] if presets == {self.corpus} else sorted(presets)
+        return f"{', '.join([str(self.corpus), *named])}, a part of Wikipedia"
+
+    @property
+    def corpus_shown(self) -> str | None:
+        """Return the name of the corpus, with a note on a starter corpus."""
+        return self.starter or self.corpus
+
+    @property
     def own_corpus(self) -> bool:
         """Return whether the passages are the benchmark's."""
         return (self.corpus or "benchmark") == "benchmark"

@@ -139,7 +139,7 @@ def _otherwise(before: _Policy, after: _Policy) -> str:
 
 def _index(config: TaskConfig) -> str:
     """Return a description of the index; a record (``configs.<task>.index``) adds its content hash."""
-    words = [] if config.own_corpus else [f"corpus {config.corpus}"]
+    words = [] if config.own_corpus else [f"corpus {config.corpus_shown}"]
     kind = config.kind or ("dense" if config.own_corpus else None)
     if kind:
         words.append(kind)

@@ -70,8 +70,9 @@ class IndexSearch(Source):
         return open_index(self._retrieval, self._benchmark.corpus).passages(ids)
 
     def identity(self) -> dict[str, Any]:
-        """Return the identity of the searched index, by its content."""
-        return {"corpus": {**(self._index or {}), **own_passages(self._retrieval, self._benchmark)}}
+        """Return the identity of the searched index, by its content, wherever that was read."""
+        index = {key: value for key, value in (self._index or {}).items() if key != "starter"}
+        return {"corpus": {**index, **own_passages(self._retrieval, self._benchmark)}}
 
     def record(self) -> dict[str, Any]:
         """Return the record of the searched index, for the results."""
