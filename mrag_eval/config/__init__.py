@@ -18,13 +18,14 @@ from mrag_eval.config._measures import (
     unmeasured,
 )
 from mrag_eval.config._milvus import MilvusCorpus
-from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, secret_in
+from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
 from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import PLACES, Ran, fingerprints, package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import BLOCKS, TaskBlocks, split_config
+from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
 from mrag_eval.config._validation import deep_merge, dotted, read_yaml, validated
 
@@ -60,6 +61,7 @@ __all__ = [
     "ModelSpec",
     "Names",
     "NllbSpec",
+    "Price",
     "Prompt",
     "Ran",
     "Rerank",
@@ -79,6 +81,7 @@ __all__ = [
     "passages_shown",
     "provenance",
     "ranking_measures",
+    "read_task_yaml",
     "read_yaml",
     "rerank_measures",
     "reranker_name",

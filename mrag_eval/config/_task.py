@@ -17,6 +17,7 @@ from mrag_eval.config._judge import Judge
 from mrag_eval.config._measures import RERANKED, check_metrics, deepest_cutoff, rerank_measures
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._retrieval import Retrieval
+from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._validation import deep_merge, undotted, validated
 from mrag_eval.core import ConfigError, did_you_mean
 
@@ -57,10 +58,13 @@ class TaskBlocks:
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
-def split_config(config: Mapping[str, Any], metrics: Collection[str]) -> tuple[dict[str, Any], TaskBlocks]:
+def split_config(
+    config: Mapping[str, Any], metrics: Collection[str], *, with_harness: bool = True
+) -> tuple[dict[str, Any], TaskBlocks]:
     """Split a task's raw configuration into what the harness's task class gets and our validated blocks.
 
-    ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside.
+    ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside. The keys of the harness are
+    checked ``with_harness``, which imports it.
 
     Raises ConfigError naming the task, the key and the allowed values.
     """
@@ -81,7 +85,8 @@ def split_config(config: Mapping[str, Any], metrics: Collection[str]) -> tuple[d
     rest["metadata"] = {key: metadata[key] for key in KEPT_METADATA if key in metadata}
     for key, value in _HARNESS_DEFAULTS.items():
         rest.setdefault(key, value)
-    _check_harness_keys(rest, task)
+    if with_harness:
+        _check_harness_keys(rest, task)
     return rest, replace(_validate(merged, metrics, task), overrides=overrides)
 
 
@@ -144,9 +149,7 @@ def _include_chain(source: Any) -> list[dict[str, Any]]:
     path = Path(str(source)) if source else None
     if path is None or not path.is_file():
         return []
-    from mrag_eval.harness import read_task_file
-
-    raw = read_task_file(path, with_includes=False)
+    raw = read_task_yaml(path, with_includes=False)
     includes = raw.get("include") or []
     chain: list[dict[str, Any]] = []
     for include in includes if isinstance(includes, list) else [includes]:
