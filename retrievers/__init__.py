@@ -14,6 +14,7 @@ from mrag_eval.retrievers.corpora._editions import Edition
 from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
 from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
 from mrag_eval.retrievers.embedding._allowed import allowed_spec
+from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
 from mrag_eval.retrievers.embedding._embedders import (
     Embedder,
     batch_size_for,
@@ -83,6 +84,7 @@ __all__ = [
     "milvus_info",
     "named_token_counter",
     "open_milvus",
+    "parse_spec",
     "query_turn",
     "read_corpus",
     "read_folder",

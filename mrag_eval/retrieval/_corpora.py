@@ -22,6 +22,7 @@ from mrag_eval.core import (
     name_of_model,
 )
 from mrag_eval.datasets import Benchmark
+from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build
 from mrag_eval.retrieval._plan import Plan
 from mrag_eval.text import OPTIONS, Analyzer
 
@@ -214,26 +215,10 @@ def corpus_path(corpus: str) -> Path:
     hint = did_you_mean(corpus, named) if named else ""
     raise CorpusError(
         f"no corpus named '{corpus}' on this machine{hint}",
-        f"{_how_to_build(corpus)}\n"
+        f"build it:  {how_to_build(corpus)}\n"
         f"    or name an index you have:  --metadata retrieval.corpus=FOLDER\n"
         f"    or run a task that retrieves nothing (norag in its name):  mrag-eval tasks BENCHMARK",
     )
-
-
-def _how_to_build(corpus: str) -> str:
-    if corpus == "wikipedia":
-        return "build it:  mrag-eval corpus wikipedia --langs en,ko   (see docs/corpora.md)"
-    if corpus == "wikipedia_splade":
-        return (
-            "build it:  mrag-eval corpus kilt --from kilt_knowledgesource.json --name wikipedia_splade --kind sparse "
-            "--embedder naver/splade-v3   (see docs/mrag.md)"
-        )
-    return f"build it:  mrag-eval index build DOCUMENTS {corpora_folder() / corpus}"
-
-
-def corpora_folder() -> Path:
-    """Return the folder in which ``mrag-eval corpus`` builds, and in which corpora are found by folder name."""
-    return cache_dir() / "corpora"
 
 
 def known_corpora() -> dict[str, Path | MilvusPlace]:
@@ -248,19 +233,25 @@ def known_corpora() -> dict[str, Path | MilvusPlace]:
 
 
 def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
-    """Raise CorpusError for languages of the pool, or of the first row, that the corpus (languages ``held``) lacks."""
+    """Raise CorpusError for languages of the pool, or of rows, that the corpus (languages ``held``) lacks."""
     check_pool(held, retrieval)
+    lacking: dict[str, tuple[str, str]] = {}
     known: dict[str, bool] = {}
     for doc, plan in zip(docs, plans, strict=True):
         for code in plan.languages or ():
             if code not in known:
                 known[code] = bool(matching_languages(code, held))
             if not known[code]:
-                raise CorpusError(
-                    f"corpus '{retrieval.corpus}' has no {language_name(code)} shard (it holds: {', '.join(held)}), "
-                    f"and mode '{retrieval.mode}' searches it for row '{doc.id}' ({language_name(doc.query_lang)})",
-                    f"{_how_to_add(retrieval.corpus, code)}, or run a task of another mode: mrag-eval tasks BENCHMARK",
-                )
+                lacking.setdefault(code, (doc.id, doc.query_lang))
+    if lacking:
+        row, asked_in = next(iter(lacking.values()))
+        raise CorpusError(
+            f"corpus '{retrieval.corpus}' has no {' and no '.join(map(language_name, lacking))} shard "
+            f"(it holds: {', '.join(held)}), and mode '{retrieval.mode}' searches it for row '{row}' "
+            f"({language_name(asked_in)})",
+            f"add it ({how_to_add(retrieval.corpus, list(lacking))}), or run a task of another mode: "
+            "mrag-eval tasks BENCHMARK",
+        )
 
 
 def check_pool(held: Sequence[str], retrieval: Retrieval) -> None:
@@ -271,12 +262,6 @@ def check_pool(held: Sequence[str], retrieval: Retrieval) -> None:
         raise CorpusError(
             f"retrieval.pool: corpus '{retrieval.corpus}' has no {' and no '.join(map(language_name, missing))} shard "
             f"(it holds: {', '.join(held)})",
-            f"{_how_to_add(retrieval.corpus, ' '.join(missing))}, or search fewer languages: "
+            f"add it ({how_to_add(retrieval.corpus, missing)}), or search fewer languages: "
             f'--metadata \'{{"retrieval": {{"pool": [{there}]}}}}\'',
         )
-
-
-def _how_to_add(corpus: str, code: str) -> str:
-    if corpus == "wikipedia":
-        return f"add it (mrag-eval corpus wikipedia --langs {code} --add)"
-    return f"add documents in '{code}' and rebuild (mrag-eval index build)"
